@@ -1,0 +1,108 @@
+"""Diagnostics: what a user is told about a mistake, where, why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from .codes import CODES
+from .span import Span
+
+
+class Label(Struct, frozen=True, eq=False):
+    """A place in the source with a word about it; the first label of a diagnostic is its place."""
+
+    span: Span
+    message: str = ""
+
+
+class Diagnostic(Struct, frozen=True, eq=False, kw_only=False):
+    """One message. `code` is an entry of `CODES`; `hint` says the way out; `severity` is "error" or "warning"."""
+
+    code: str
+    message: str
+    labels: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    hint: str | None = None
+    severity: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise ValueError(f"diagnostic code {self.code} is not in the table of codes")
+
+    @property
+    def span(self) -> Span | None:
+        """Where it is, or None."""
+        return self.labels[0].span if self.labels else None
+
+    def render(self) -> str:
+        """The message as rustc would show it."""
+        return render(self)
+
+    def __str__(self) -> str:
+        return render(self)
+
+
+class DiagnosticError(Exception):
+    """One or more diagnostics as an exception."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        super().__init__(self.diagnostics)
+
+    def __str__(self) -> str:
+        return "\n" + "\n\n".join(render(diagnostic) for diagnostic in self.diagnostics)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.diagnostics,)
+
+
+def error(code: str, message: str, span: Span | None = None, *, notes: Sequence[str | Label] = (), hint: str | None = None) -> Diagnostic:
+    """A diagnostic at `span`; a note that is a Label points at another place."""
+    labels = [Label(span)] if span is not None else []
+    labels += [note for note in notes if isinstance(note, Label)]
+    return Diagnostic(code, message, tuple(labels), tuple(n for n in notes if isinstance(n, str)), hint)
+
+
+def suggest(word: str, known: Iterable[str]) -> str | None:
+    """The known word nearest to a misspelt one, or None."""
+    import difflib
+
+    near = difflib.get_close_matches(word, [name for name in known if not name.startswith("_")], n=1, cutoff=0.6)
+    return near[0] if near else None
+
+
+def render(diagnostic: Diagnostic) -> str:
+    """One diagnostic as text: message, place, source lines with carets, notes, help."""
+    lines = [f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"]
+    labels = diagnostic.labels
+    width = len(str(max((label.span.line for label in labels), default=0)))
+    for number, label in enumerate(labels):
+        span = label.span
+        if number and label.message:
+            lines.append(f"{' ' * width} = note: {label.message}")
+        arrow = "-->" if number == 0 else ":::"
+        lines.append(f"{' ' * width}{arrow} {span}")
+        text = span.source.line(span.line)
+        if not text and not span.source.text:
+            continue
+        lines.append(f"{' ' * width} |")
+        lines.append(f"{span.line:>{width}} | {' ' * span.source.indent}{text}".rstrip())
+        start = span.column
+        stop = span.end if span.last_line == span.line else span.source.indent + len(text)
+        carets = "^" * max(1, min(stop - start, 200))
+        beside = f" {label.message}" if number == 0 and label.message else ""
+        lines.append(f"{' ' * width} | {_padding(text, start, span.source.indent)}{carets}{beside}")
+    if labels and (diagnostic.notes or diagnostic.hint):
+        lines.append(f"{' ' * width} |")
+    lines += [f"{' ' * width} = note: {note}" for note in diagnostic.notes]
+    if diagnostic.hint:
+        lines.append(f"{' ' * width} = help: {diagnostic.hint}")
+    return "\n".join(lines)
+
+
+def _padding(text: str, column: int, indent: int) -> str:
+    """Blanks up to `column` that keep the line's tabs, so that carets stand under their columns."""
+    before = text[: max(0, column - indent)]
+    return " " * indent + "".join("\t" if char == "\t" else " " for char in before)

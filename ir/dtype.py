@@ -1,0 +1,186 @@
+"""Element types: what a scalar, a vector lane or a buffer element is.
+
+`dtype("float32x8")` returns the one object of that name, so types are compared with `is`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+# name -> (kind, bits); the integer families are added below
+_SCALARS: dict[str, tuple[str, int]] = {
+    "bool": ("bool", 1),
+    "float16": ("float", 16),
+    "float32": ("float", 32),
+    "float64": ("float", 64),
+    "bfloat16": ("bfloat", 16),
+    "float8_e4m3fn": ("float8", 8),
+    "float8_e5m2": ("float8", 8),
+    "handle": ("handle", 64),
+    "void": ("void", 0),
+}
+for _bits in (8, 16, 32, 64):
+    _SCALARS[f"int{_bits}"] = ("int", _bits)
+    _SCALARS[f"uint{_bits}"] = ("uint", _bits)
+
+_NAME = re.compile(r"^(?P<base>[a-z0-9_]*?)(?:x(?P<scale>vscalex)?(?P<lanes>[1-9][0-9]{0,5}))?$")
+_FLOATING = frozenset(("float", "bfloat", "float8"))
+
+
+class DType(Struct, frozen=True, eq=False, weakref=True):
+    """A scalar or vector element type. Get one with `dtype(...)`; never construct it directly.
+
+    `kind` is one of bool, int, uint, float, bfloat, float8, handle, void; `bits` is the width of
+    one lane; `lanes` is 1 for scalars; `scalable` says that lanes are a multiple of `vscale`.
+    A handle may know what it points to (`pointee`) and in which storage `scope`.
+    """
+
+    name: str
+    kind: str
+    bits: int
+    lanes: int = 1
+    scalable: bool = False
+    pointee: DType | None = None
+    scope: str = "global"
+
+    @property
+    def is_int(self) -> bool:
+        """Signed or unsigned integer (bool is neither)."""
+        return self.kind == "int" or self.kind == "uint"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind == "int" or self.kind in _FLOATING
+
+    @property
+    def is_float(self) -> bool:
+        """Any floating-point type, bfloat16 and float8 included."""
+        return self.kind in _FLOATING
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "bool"
+
+    @property
+    def is_handle(self) -> bool:
+        return self.kind == "handle"
+
+    @property
+    def is_vector(self) -> bool:
+        return self.lanes != 1 or self.scalable
+
+    @property
+    def element(self) -> DType:
+        """The type of one lane."""
+        return dtype(self.name.split("x", 1)[0]) if self.is_vector else self
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes one value takes in memory (a bool takes one)."""
+        return max(1, self.bits // 8) * self.lanes if self.kind != "void" else 0
+
+    def with_lanes(self, lanes: int, scalable: bool = False) -> DType:
+        """The same element with `lanes` lanes."""
+        base = self.element.name
+        if lanes == 1 and not scalable:
+            return dtype(base)
+        return dtype(f"{base}xvscalex{lanes}" if scalable else f"{base}x{lanes}")
+
+    def int_range(self) -> tuple[int, int]:
+        """Least and greatest value of an integer or bool type."""
+        if self.kind == "bool":
+            return 0, 1
+        if self.kind == "uint":
+            return 0, (1 << self.bits) - 1
+        return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+
+    def __repr__(self) -> str:
+        return f"dtype({self.name!r})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.pointee is not None:
+            return pointer, (self.pointee, self.scope)
+        return dtype, (self.name,)
+
+    def __copy__(self) -> DType:
+        return self
+
+    def __deepcopy__(self, memo: object) -> DType:
+        return self
+
+
+_INTERNED: dict[Any, DType] = {}
+
+
+def dtype(value: object) -> DType:
+    """The element type called `value`: a name, a DType, a numpy dtype or scalar class, or int, float, bool.
+
+    Raises ValueError where there is no such type.
+    """
+    if type(value) is DType:
+        return value
+    known = _INTERNED.get(value) if isinstance(value, str) else None
+    return known if known is not None else _make(value)
+
+
+def _make(value: object) -> DType:
+    name = _name_of(value)
+    if name in _INTERNED:
+        return _INTERNED[name]
+    match = _NAME.match(name)
+    scalar = _SCALARS.get(match["base"]) if match else None
+    if match is None or scalar is None:
+        raise ValueError(f"{name!r} is not an element type; the types are {', '.join(sorted(_SCALARS))}")
+    lanes = int(match["lanes"] or 1)
+    scalable = match["scale"] is not None
+    if lanes == 1 and not scalable and match["lanes"]:
+        return dtype(match["base"])
+    if match["lanes"] and scalar[0] == "void":
+        raise ValueError("void has no lanes")
+    return _INTERNED.setdefault(name, DType(name, scalar[0], scalar[1], lanes, scalable))
+
+
+def _name_of(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if value is bool:
+        return "bool"
+    if value is int:
+        return "int32"
+    if value is float:
+        return "float32"
+    if isinstance(value, type):  # np.float32, ml_dtypes.bfloat16
+        return value.__name__
+    name = getattr(value, "name", None)  # np.dtype("float32")
+    if isinstance(name, str):
+        return name
+    raise ValueError(f"{value!r} is not an element type")
+
+
+def pointer(pointee: object, scope: str = "global") -> DType:
+    """A handle that points to elements of `pointee` in storage `scope`."""
+    to = dtype(pointee)
+    key = (to, scope)
+    if key not in _INTERNED:
+        _INTERNED[key] = DType("handle", "handle", 64, 1, False, to, scope)
+    return _INTERNED[key]
+
+
+def scalar_names() -> tuple[str, ...]:
+    """The names of all scalar element types."""
+    return tuple(_SCALARS)
+
+
+BOOL = dtype("bool")
+INT32 = dtype("int32")
+INT64 = dtype("int64")
+FLOAT32 = dtype("float32")
+FLOAT64 = dtype("float64")
+HANDLE = dtype("handle")
+VOID = dtype("void")

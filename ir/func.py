@@ -1,0 +1,59 @@
+"""Tensor functions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from .buffer import Buffer
+from .dtype import DType
+from .expr import Var
+from .node import NO_ATTRS, Attrs, Node
+from .span import Trivia
+from .stmt import MatchBuffer, Stmt
+
+
+class PrimFunc(Node, frozen=True, eq=False):
+    """`@T.prim_func`.
+
+    `params` are scalars, handles and buffers in the order of the call. A handle is given its shape by a MatchBuffer at the
+    head of the body. A variable in a parameter's shape that is no parameter is a symbolic dimension, bound at the call.
+    `returns` is the dtype of the returned scalar. `private` functions are seen only inside their module.
+    """
+
+    defines: ClassVar[tuple[str, ...]] = ("params",)
+
+    name: str
+    params: tuple[Var | Buffer, ...]
+    body: tuple[Stmt, ...]
+    attrs: Attrs = NO_ATTRS
+    returns: DType | None = None
+    private: bool = False
+    check_well_formed: bool = True
+    docstring: str | None = None
+    trivia: Trivia | None = None
+
+    @property
+    def param_buffers(self) -> tuple[Buffer, ...]:
+        """The buffers that the caller passes, in the order of the parameters."""
+        matched = {stmt.source: stmt.buffer for stmt in self.body if type(stmt) is MatchBuffer}
+        found = [param if isinstance(param, Buffer) else matched.get(param) for param in self.params]  # type: ignore[call-overload]
+        return tuple(buffer for buffer in found if buffer is not None)
+
+    def defined_symbols(self) -> tuple[Var, ...]:
+        """What the function defines besides its parameters (asked by equality)."""
+        return self.symbols
+
+    @property
+    def symbols(self) -> tuple[Var, ...]:
+        """The symbolic dimensions: variables of the parameters' shapes, strides and offsets that are no parameters."""
+        from .rewrite import walk
+
+        given = set(self.params)
+        found: dict[Var, None] = {}
+        for buffer in self.param_buffers:
+            for var in walk(buffer):
+                if type(var) is Var and var not in given:
+                    found.setdefault(var)
+        return tuple(found)
+
+

@@ -1,0 +1,294 @@
+"""The one table of tensor-IR operators and intrinsics.
+
+An operator is one entry (`ops/*.py`, by family). The parser resolves `T.name` here, the printer spells and parenthesizes from
+it, typing, interpreter, LLVM and the documentation read it. The table imports neither numpy nor llvmlite: it holds names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from .diagnostic import Diagnostic, DiagnosticError
+from .dtype import BOOL, FLOAT32, INT32, DType, dtype
+from .expr import Broadcast, Call, Const, Expr, const
+
+Operand = Any  # an Expr or a Python number
+
+ANY, INTS, FLOATS, NUMS, BOOLS, INTBOOLS = "any", "ints", "floats", "nums", "bools", "intbools"
+_ACCEPTS: dict[str, Callable[[DType], bool]] = {
+    ANY: lambda d: True,
+    INTS: lambda d: d.is_int,
+    FLOATS: lambda d: d.is_float,
+    NUMS: lambda d: d.is_int or d.is_float,
+    BOOLS: lambda d: d.is_bool,
+    INTBOOLS: lambda d: d.is_int or d.is_bool,
+}
+_WORDS = {INTS: "integers", FLOATS: "floats", NUMS: "numbers", BOOLS: "bools", ANY: "values", INTBOOLS: "integers or bools"}
+
+
+class Op(Struct, frozen=True, eq=False, weakref=True):
+    """One operator or intrinsic. Calling it builds a `Call` with the language's typing rules.
+
+    name:       what T calls it (`T.name`), unless it has a `symbol`
+    arity:      least and greatest number of arguments
+    operands:   which dtypes the arguments of the unified group take (ANY, INTS, FLOATS, NUMS, BOOLS)
+    group:      slice of the arguments that must agree in dtype: literals adapt, narrower ones are cast
+    result:     "same" as the group, or a dtype name
+    numpy:      the numpy function of that meaning, by name (None: the interpreter has a rule under the op's name)
+    llvm:       an LLVM intrinsic ("llvm.exp"), a libm symbol ("libm:tan") or None: the backend has a rule under the op's name
+    symbol:     Python's operator, with its `precedence` as the printer counts it
+    method:     the special methods of Expr that build it
+    dtype_arg:  "first" or "last" where the call carries its dtype as an argument (`T.cast(x, "float32")`)
+    make:       builds the Call from the user's arguments where the general rule does not fit
+    effect:     "pure", "read", "write" or "opaque"
+    tvm:        its name in TVM's dialect where that differs
+    """
+
+    name: str
+    arity: tuple[int, int]
+    operands: str
+    doc: str
+    group: tuple[int, int | None] = (0, None)
+    result: str = "same"
+    numpy: str | None = None
+    llvm: str | None = None
+    symbol: str | None = None
+    precedence: int = 0
+    method: str | None = None
+    dtype_arg: str | None = None
+    make: Callable[..., Expr] | None = None
+    effect: str = "pure"
+    tvm: str | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Expr:
+        if self.make is not None:
+            return self.make(*args, **kwargs)
+        if kwargs:
+            raise TypeError(f"`{self.spelling}` takes no keyword arguments")
+        return build(self, list(args))
+
+    @property
+    def spelling(self) -> str:
+        """How messages name it."""
+        return self.symbol or f"T.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return get_op, (self.name,)
+
+
+OPS: dict[str, Op] = {}
+ALIASES: dict[str, str] = {}
+
+
+def op(name: str, arity: int | tuple[int, int], operands: str, *, aliases: tuple[str, ...] = (), **fields: Any) -> Op:
+    """Add an entry to the table and return it."""
+    low, high = (arity, arity) if isinstance(arity, int) else arity
+    if name in OPS:
+        raise ValueError(f"operator {name} is defined twice")
+    entry = OPS[name] = Op(name, (low, high), operands, **fields)
+    for alias in aliases:
+        ALIASES[alias] = name
+    if entry.method is not None:
+        _install(entry, entry.method)
+    return entry
+
+
+def get_op(name: str) -> Op:
+    """The entry of that name or alias; KeyError where there is none."""
+    return OPS[ALIASES.get(name, name)]
+
+
+def _install(entry: Op, method: str) -> None:
+    if entry.arity == (1, 1):
+        setattr(Expr, f"__{method}__", lambda self: entry(self))
+        return
+    setattr(Expr, f"__{method}__", lambda self, other: entry(self, other))
+    if method not in ("lt", "le", "gt", "ge"):
+        setattr(Expr, f"__r{method}__", lambda self, other: entry(other, self))
+
+
+def fail(code: str, message: str, hint: str | None = None) -> DiagnosticError:
+    """A diagnostic without a place; the front end adds the span of the expression it was building."""
+    return DiagnosticError([Diagnostic(code, message, hint=hint)])
+
+
+def build(entry: Op, args: list[Operand]) -> Expr:
+    """The Call of `entry` on `args`: literals take the dtype of the other operands, narrower operands are cast."""
+    low, high = entry.arity
+    if not low <= len(args) <= high:
+        wanted = str(low) if low == high else f"{low} to {high}"
+        raise fail("T101", f"`{entry.spelling}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}")
+    first, last = entry.group
+    stop = len(args) if last is None else last
+    joint = unify(entry, args[first:stop])
+    whole = [*map(as_expr, args[:first]), *joint, *map(as_expr, args[stop:])]
+    kind = joint[0].dtype
+    if entry.result == "same":
+        result: DType = kind
+    else:
+        result = dtype(entry.result)
+        if kind.is_vector:
+            result = result.with_lanes(kind.lanes, kind.scalable)
+    if first and whole[0].dtype.element is not BOOL:
+        raise fail("T102", f"the condition of `{entry.spelling}` is {whole[0].dtype}, not bool", "compare it: `x != 0`")
+    return Call(entry, tuple(whole), result)
+
+
+def as_expr(value: Operand, to: DType | None = None) -> Expr:
+    """An operand as an expression; a bare number becomes a constant of dtype `to` (int32, float32 or bool alone)."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, str):
+        from .expr import StringImm
+
+        return StringImm(value)
+    try:
+        return const(value, to)
+    except ValueError as error:
+        raise fail("T103", str(error), "give the literal a type that holds it, such as `T.int64(...)`") from None
+    except TypeError:
+        raise fail("T104", f"{_describe(value)} is not a value of the program", None) from None
+
+
+def _describe(value: object) -> str:
+    from .buffer import Buffer
+
+    if isinstance(value, Buffer):
+        return f"the whole buffer `{value.name}`"
+    name = getattr(value, "__name__", None)
+    return f"`{name}`" if name else f"a Python {type(value).__name__}"
+
+
+def unify(entry: Op, args: list[Operand]) -> list[Expr]:
+    """Operands brought to one dtype by the rules of LANGUAGE §7."""
+    accepts = _ACCEPTS[entry.operands]
+    common: DType | None = None
+    mixed = False
+    for arg in args:
+        if isinstance(arg, Expr):
+            kind = arg.dtype
+            if common is None:
+                common = kind
+            elif kind is not common:
+                common = join(entry, common, kind)
+                mixed = True
+    literals = [arg for arg in args if not isinstance(arg, Expr)]
+    if common is None:
+        common = _literal_dtype(entry, literals)
+    elif literals and any(isinstance(arg, float) for arg in literals) and common.is_int:
+        common, mixed = FLOAT32.with_lanes(common.lanes, common.scalable), True
+    if not accepts(common.element):
+        kinds = _WORDS[entry.operands]
+        hint = f"cast it: `x.astype(\"float32\")`, or `T.float32(...)` for a literal" if entry.operands == FLOATS else None
+        if entry.operands == BOOLS:
+            hint = "compare it: `x != 0`"
+        elif entry.operands == INTS and common.is_float:
+            hint = "cast it: `x.astype(\"int32\")`"
+        elif entry.operands == NUMS and common.is_bool:
+            hint = "cast it: `x.astype(\"int32\")`"
+        if entry.name == "div" and common.is_int:
+            hint = "use `//` (floor), `T.truncdiv`, or cast an operand to a float"
+        raise fail("T105", f"`{entry.spelling}` takes {kinds}, not {common}", hint)
+    if not mixed and not literals:
+        return args
+    return [_adapt(entry, arg, common) for arg in args]
+
+
+def _literal_dtype(entry: Op, literals: list[Operand]) -> DType:
+    if any(isinstance(arg, float) for arg in literals):
+        return FLOAT32
+    if literals and all(isinstance(arg, bool) for arg in literals):
+        return BOOL
+    if entry.operands == FLOATS:
+        return FLOAT32
+    return as_expr(literals[0]).dtype if literals else INT32
+
+
+def _adapt(entry: Op, arg: Operand, to: DType) -> Expr:
+    if isinstance(arg, Expr):
+        if arg.dtype is to:
+            return arg
+        if to.is_vector and not arg.dtype.is_vector:
+            return Broadcast(cast(arg, to.element), to.lanes, to.scalable)
+        return cast(arg, to)
+    if isinstance(arg, bool) and not to.element.is_bool:
+        raise fail("T105", f"`{entry.spelling}` of a bool and {to}", "write 1 or 0")
+    if to.is_vector:
+        return Broadcast(as_expr(arg, to.element), to.lanes, to.scalable)
+    return as_expr(arg, to)
+
+
+def join(entry: Op, a: DType, b: DType) -> DType:
+    """The dtype that operands of dtypes `a` and `b` meet in, or a diagnostic."""
+    if a is b:
+        return a
+    if a.lanes != b.lanes or a.scalable != b.scalable:
+        if a.is_vector and b.is_vector:
+            raise fail("T106", f"`{entry.spelling}` of {a} and {b}: the numbers of lanes differ")
+        element = join(entry, a.element, b.element)
+        wide = a if a.is_vector else b
+        return element.with_lanes(wide.lanes, wide.scalable)
+    if a.is_vector:
+        return join(entry, a.element, b.element).with_lanes(a.lanes, a.scalable)
+    if a.is_float and b.is_float:
+        if a.bits == b.bits:
+            raise fail("T107", f"`{entry.spelling}` of {a} and {b}: neither holds the other", "cast one of them")
+        return a if a.bits > b.bits else b
+    if a.is_float and b.is_int:
+        return a
+    if b.is_float and a.is_int:
+        return b
+    if a.is_int and b.is_int and a.kind == b.kind:
+        return a if a.bits > b.bits else b
+    if a.is_int and b.is_int:
+        raise fail("T107", f"`{entry.spelling}` of {a} and {b}: signed with unsigned", f"cast one of them, as in `x.astype(\"{a}\")`")
+    raise fail("T107", f"`{entry.spelling}` of {a} and {b}", "cast one of them")
+
+
+def cast(value: Operand, to: object) -> Expr:
+    """`value` converted to the dtype `to`; itself where it already has that dtype."""
+    kind = dtype(to)
+    expr = as_expr(value)
+    have: DType = expr.dtype
+    if have is kind:
+        return expr
+    if have.is_handle != kind.is_handle:
+        raise fail("T108", f"cannot cast {have} to {kind}", "use `T.reinterpret`")
+    if kind.lanes != have.lanes:
+        if not have.is_vector:
+            return Broadcast(cast(expr, kind.element), kind.lanes, kind.scalable)
+        if kind.is_vector:
+            raise fail("T106", f"cannot cast {have} to {kind}: the numbers of lanes differ")
+        kind = kind.with_lanes(have.lanes, have.scalable)
+    return Call(OPS["cast"], (expr,), kind)
+
+
+def convert(value: Operand, to: DType, what: str = "the value") -> Expr:
+    """`value` as stored into `to`: int to float and wider of one kind are implicit, losing conversions a diagnostic."""
+    if not isinstance(value, Expr):
+        if isinstance(value, float) and not to.element.is_float:
+            raise fail("T110", f"{what} is the float {value!r}, but its place holds {to}", f'cast it: `T.cast({value!r}, "{to}")`')
+        if isinstance(value, bool) and not to.element.is_bool:
+            raise fail("T110", f"{what} is a bool, but its place holds {to}", "write 1 or 0")
+        if to.is_vector:
+            return Broadcast(as_expr(value, to.element), to.lanes, to.scalable)
+        return as_expr(value, to)
+    have: DType = value.dtype
+    if have is to:
+        return value
+    if to.is_vector and not have.is_vector:
+        return Broadcast(convert(value, to.element, what), to.lanes, to.scalable)
+    if have.lanes == to.lanes and have.scalable == to.scalable:
+        if have.is_handle and to.is_handle:
+            return value
+        widens = have.kind == to.kind and have.bits < to.bits
+        widens |= have.is_float and to.is_float and have.bits < to.bits
+        if widens or (have.is_int and to.is_float):
+            return cast(value, to)
+    raise fail("T110", f"{what} is {have}, but its place holds {to}", f'cast it: `x.astype("{to.element}")`')

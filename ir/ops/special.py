@@ -1,0 +1,89 @@
+"""Casts, calls out of the program, addresses, and what only the interpreter or a later pass understands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtype import VOID, DType, dtype, pointer
+from ..expr import BufferLoad, Call, Expr, StringImm, const
+from ..op import ANY, OPS, Operand, as_expr, fail, op
+from ..op import cast as cast_to
+
+
+def _dtype(value: Any) -> DType:
+    try:
+        return dtype(value)
+    except ValueError as error:
+        raise fail("T109", str(error)) from None
+
+
+def _cast(value: Operand, to: Any) -> Expr:
+    kind = _dtype(to)
+    if not isinstance(value, Expr) and not isinstance(value, str):
+        source = as_expr(value)
+        if kind.element.is_float or not source.dtype.is_float:
+            try:
+                return const(value, kind)
+            except (ValueError, TypeError):
+                pass
+    return cast_to(value, kind)
+
+
+def _reinterpret(to: Any, value: Operand) -> Expr:
+    kind, expr = _dtype(to), as_expr(value)
+    if kind.bits * kind.lanes != expr.dtype.bits * expr.dtype.lanes:
+        raise fail("T108", f"cannot reinterpret {expr.dtype} as {kind}: the sizes differ")
+    return Call(OPS["reinterpret"], (expr,), kind)
+
+
+def _undef(to: Any) -> Expr:
+    return Call(OPS["undef"], (), _dtype(to))
+
+
+def _named(entry: str) -> Any:
+    def make(to: Any, name: Any, *args: Operand) -> Expr:
+        if not isinstance(name, str):
+            raise fail("T104", f"`T.{entry}` takes a dtype, then the function's name as a string")
+        return Call(OPS[entry], (StringImm(name), *map(as_expr, args)), _dtype(to))
+
+    return make
+
+
+def _call_packed(name: Any, *args: Operand) -> Expr:
+    if not isinstance(name, str):
+        raise fail("T104", "`T.call_packed` takes the function's name as a string")
+    return Call(OPS["call_packed"], (StringImm(name), *map(as_expr, args)), dtype("int32"))
+
+
+def _address_of(place: Operand) -> Expr:
+    if not isinstance(place, BufferLoad):
+        raise fail("T104", "`T.address_of` takes an element of a buffer, as in `T.address_of(A[0])`")
+    return Call(OPS["address_of"], (place,), pointer(place.buffer.dtype, place.buffer.scope))
+
+
+def _isnullptr(value: Operand) -> Expr:
+    return Call(OPS["isnullptr"], (as_expr(value),), dtype("bool"))
+
+
+def _print(*args: Operand) -> Expr:
+    return Call(OPS["print"], tuple(map(as_expr, args)), VOID)
+
+
+def _breakpoint() -> Expr:
+    return Call(OPS["breakpoint"], (), VOID)
+
+
+cast = op("cast", 1, ANY, dtype_arg="last", make=_cast, doc="x converted to a dtype; floats to integers truncate toward zero.")
+reinterpret = op("reinterpret", 1, ANY, dtype_arg="first", make=_reinterpret, doc="The bits of x as another dtype of the same size.")
+undef = op("undef", 0, ANY, dtype_arg="first", make=_undef, doc="Any value.")
+call_extern = op(
+    "call_extern", (1, 1 << 16), ANY, dtype_arg="first", make=_named("call_extern"), effect="opaque", doc="A C function by symbol: dtype, name, arguments."
+)
+call_pure_extern = op(
+    "call_pure_extern", (1, 1 << 16), ANY, dtype_arg="first", make=_named("call_pure_extern"), doc="A C function without side effects."
+)
+call_packed = op("call_packed", (1, 1 << 16), ANY, make=_call_packed, effect="opaque", doc="A registered Python function by name: name, arguments.")
+address_of = op("address_of", 1, ANY, make=_address_of, effect="read", doc="The address of an element.")
+isnullptr = op("isnullptr", 1, ANY, make=_isnullptr, doc="Whether a handle is null.")
+print_ = op("print", (0, 1 << 16), ANY, make=_print, effect="opaque", doc="Print the values, strings as they are.")
+breakpoint_ = op("breakpoint", 0, ANY, make=_breakpoint, effect="opaque", doc="Stop in the debugger; the interpreter only.")

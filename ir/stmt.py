@@ -1,0 +1,198 @@
+"""Statements. A body is a tuple of statements; a definition is in scope from its statement to the end of its body."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .buffer import Buffer
+from .expr import BufferRegion, Const, Expr, Var
+from .node import NO_ATTRS, Attrs, Node
+from .span import Trivia
+
+# kinds of loop, by the name that T has for them
+LOOP_KINDS = ("serial", "parallel", "vectorized", "unroll", "thread_binding")
+# kinds of block axis, with the letter that T.axis.remap has for them
+AXIS_KINDS = {"spatial": "S", "reduce": "R", "scan": "C", "opaque": "O"}
+
+
+class Stmt(Node, frozen=True, eq=False, kw_only=True):
+    """A step of a program. `trivia` holds the comments and blank lines at it and is never compared."""
+
+    trivia: Trivia | None = None
+
+
+class For(Stmt, frozen=True, eq=False):
+    """`for var in range(start, stop, step)`; `kind` is one of LOOP_KINDS, `thread` the tag of a thread_binding."""
+
+    defines: ClassVar[tuple[str, ...]] = ("var",)
+
+    var: Var
+    start: Expr
+    stop: Expr
+    body: tuple[Stmt, ...]
+    step: Expr | None = None
+    kind: str = "serial"
+    thread: str | None = None
+    annotations: Attrs = NO_ATTRS
+
+    @property
+    def extent(self) -> Expr:
+        """The number of iterations where there is no step: `stop - start`, folded where it is constant."""
+        if type(self.start) is Const:
+            if self.start.value == 0:
+                return self.stop
+            if type(self.stop) is Const:
+                return Const(self.stop.value - self.start.value, self.stop.dtype)
+        return self.stop - self.start
+
+
+class While(Stmt, frozen=True, eq=False):
+    """`while condition:`"""
+
+    condition: Expr
+    body: tuple[Stmt, ...]
+
+
+class If(Stmt, frozen=True, eq=False):
+    """`if condition: ... else: ...`; an `elif` is an If alone in `orelse`."""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+
+
+class Break(Stmt, frozen=True, eq=False):
+    """`break`"""
+
+
+class Continue(Stmt, frozen=True, eq=False):
+    """`continue`"""
+
+
+class Return(Stmt, frozen=True, eq=False):
+    """`return value`, or a bare `return`."""
+
+    value: Expr | None = None
+
+
+class BufferStore(Stmt, frozen=True, eq=False):
+    """`buffer[indices] = value`; `name = value` where the buffer is a scalar variable."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    predicate: Expr | None = None
+
+
+class Bind(Stmt, frozen=True, eq=False):
+    """`var = value`: a name assigned once, in scope to the end of the body."""
+
+    defines: ClassVar[tuple[str, ...]] = ("var",)
+
+    var: Var
+    value: Expr
+
+
+class ScalarDecl(Stmt, frozen=True, eq=False):
+    """`x: T.float32 = value`: a mutable scalar; `value` of None leaves it uninitialized (`x: T.float32`)."""
+
+    defines: ClassVar[tuple[str, ...]] = ("buffer",)
+
+    buffer: Buffer
+    value: Expr | None = None
+
+
+class AllocBuffer(Stmt, frozen=True, eq=False):
+    """`A = T.alloc_buffer(shape, dtype, scope=)`: memory that lives to the end of the enclosing body."""
+
+    defines: ClassVar[tuple[str, ...]] = ("buffer",)
+
+    buffer: Buffer
+    annotations: Attrs = NO_ATTRS
+
+
+class DeclBuffer(Stmt, frozen=True, eq=False):
+    """`B = T.decl_buffer(shape, dtype, data=A.data)`: another view of memory that exists."""
+
+    defines: ClassVar[tuple[str, ...]] = ("buffer",)
+
+    buffer: Buffer
+    data: Expr
+
+
+class MatchBuffer(Stmt, frozen=True, eq=False):
+    """`B = T.match_buffer(source, shape, ...)`.
+
+    At the head of a function the source is a handle parameter; in a block it is a region of another buffer.
+    """
+
+    defines: ClassVar[tuple[str, ...]] = ("buffer",)
+
+    buffer: Buffer
+    source: Var | BufferRegion
+
+
+class Evaluate(Stmt, frozen=True, eq=False):
+    """`T.evaluate(value)`: for effect."""
+
+    value: Expr
+
+
+class Assert(Stmt, frozen=True, eq=False):
+    """`assert condition, message`: proved away, or checked at run time."""
+
+    condition: Expr
+    message: str = ""
+
+
+class StaticAssert(Stmt, frozen=True, eq=False):
+    """`T.static_assert(condition, message)`: must be proved when compiled."""
+
+    condition: Expr
+    message: str = ""
+
+
+class Assume(Stmt, frozen=True, eq=False):
+    """`T.assume(condition)`: trusted by every later simplification."""
+
+    condition: Expr
+
+
+class Attr(Stmt, frozen=True, eq=False):
+    """`with T.attr(node, key, value):`"""
+
+    target: Any
+    key: str
+    value: Any
+    body: tuple[Stmt, ...]
+
+
+class Axis(Node, frozen=True, eq=False):
+    """`var = T.axis.kind((start, stop), value)`: an axis of a block, bound to `value` at the block's place."""
+
+    defines: ClassVar[tuple[str, ...]] = ("var",)
+
+    var: Var
+    kind: str
+    start: Expr
+    stop: Expr
+    value: Expr
+
+
+class Block(Stmt, frozen=True, eq=False):
+    """`with T.block(name):`, the unit that schedules move.
+
+    `predicate` (`T.where`) of None is true; `reads` or `writes` of None is "as inferred from the body";
+    `init` of None is no init.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    body: tuple[Stmt, ...]
+    init: tuple[Stmt, ...] | None = None
+    predicate: Expr | None = None
+    reads: tuple[BufferRegion, ...] | None = None
+    writes: tuple[BufferRegion, ...] | None = None
+    annotations: Attrs = NO_ATTRS
+
+
