@@ -42,7 +42,6 @@ def exactly_equal(a: Any, b: Any) -> bool:
 
 
 # per class: (scalars, single children, tuples, attributes, binder, defining fields), all derived from the declarations
-_Plan = tuple[Any, Any, bool]
 _PLANS: dict[type, Any] = {}
 
 
@@ -117,7 +116,10 @@ def _equal(a: Any, b: Any, *, alpha: bool, free: bool) -> bool:
             at -= 1
             p = xs[at]
             q = ys[at]
-            if many == 1:
+            if p is None or q is None:
+                if p is not q:
+                    return False
+            elif many == 1:
                 if len(p) != len(q):
                     return False
                 if len(p) == 1:
@@ -126,11 +128,7 @@ def _equal(a: Any, b: Any, *, alpha: bool, free: bool) -> bool:
                     for k in range(len(p) - 1, -1, -1):
                         pairs += (q[k], p[k])
             elif many == 0:
-                if p is None or q is None:
-                    if p is not q:
-                        return False
-                else:
-                    pairs += (q, p)
+                pairs += (q, p)
             elif p is not q and not _flatten(p, q, pairs):
                 return False
     return True

@@ -22,11 +22,13 @@ def children(node: Node) -> Iterator[Node]:
     """The direct children of a node in the order of its fields; binders that are only used are children too."""
     plan = shape_of(type(node))
     for (_, many), value in zip(plan.children, plan.get_children(node), strict=True):
+        if value is None:
+            continue
         if many == 1:
             yield from value
         elif many == 2:
             yield from nodes_in(value)
-        elif value is not None:
+        else:
             yield value
 
 
@@ -46,11 +48,13 @@ def walk(root: Node | tuple[Node, ...]) -> Iterator[Node]:
         yield node
         below: list[Node] = []
         for (_, many), value in zip(plan.children, plan.get_children(node), strict=True):
+            if value is None:
+                continue
             if many == 1:
                 below += value
             elif many == 2:
                 below += nodes_in(value)
-            elif value is not None:
+            else:
                 below.append(value)
         below.reverse()
         stack += below
@@ -64,12 +68,12 @@ def map_children(node: N, function: Callable[[Any], Any]) -> N:
     plan = shape_of(type(node))
     changed: dict[str, Any] = {}
     for (name, many), value in zip(plan.children, plan.get_children(node), strict=True):
+        if value is None:
+            continue
         if many == 1:
             new = map_tuple(value, function)
         elif many == 2:
             new = map_value(value, function)
-        elif value is None:
-            continue
         else:
             new = function(value)
         if new is not value:
