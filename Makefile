@@ -1,0 +1,68 @@
+# Everything runs in .venv, which is made from pyproject.toml when it is missing or older than it.
+# Needed beforehand: make and Python 3.11, 3.12 or 3.13 (`make PYTHON=python3.12 test` picks one).
+
+WANTED := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	if $$p -c '$(WANTED)' >/dev/null 2>&1; then echo $$p; break; fi; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.made-from-pyproject
+JOBS ?= 2
+CASES ?= 5000
+
+.PHONY: help venv demo test fuzz bench lint format types coverage examples docs ci clean
+.DEFAULT_GOAL := help
+
+help:  ## show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then echo "tirscript needs Python 3.11, 3.12 or 3.13 with the venv module"; exit 1; fi
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+venv: $(STAMP)  ## make the environment
+
+demo: $(STAMP)  ## run every example: parsed, round trip, verified, interpreted, native, timed
+	@$(BIN)/tirscript demo
+
+test: $(STAMP)  ## run the tests
+	$(BIN)/python -m pytest -n $(JOBS) -q
+
+fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
+	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property
+
+bench: $(STAMP)  ## measure: parse, print, equality and kernels, beside apache-tvm and numba where they install
+	@$(BIN)/python -m pip install --quiet --editable '.[bench]' || echo "numba cannot be installed here; its columns stay empty"
+	@$(BIN)/python benchmarks
+
+lint: $(STAMP)  ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP)  ## let ruff format the sources
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(STAMP)  ## mypy
+	$(BIN)/mypy
+
+coverage: $(STAMP)  ## lines of ir, script and printer that the tests reach; fails under 95 %
+	$(BIN)/python -m pytest -n $(JOBS) -q --cov --cov-report=
+	$(BIN)/coverage report
+	$(BIN)/coverage report --include='ir/*,script/*,printer/*' --fail-under=95 --format=total
+
+examples: $(STAMP)  ## run each example by itself
+	@for file in examples/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+
+docs: $(STAMP)  ## write docs/errors.md again
+	$(BIN)/python docs/make_errors.py
+
+ci:  ## all that .ci/run checks
+	.ci/run
+
+clean:  ## remove the environment and what was built
+	rm -rf $(VENV) build dist benchmarks/.venv-tvm benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info

@@ -1,0 +1,5 @@
+"""`python -m tirscript.cli`."""
+
+from . import main
+
+main()
