@@ -52,5 +52,6 @@ from .stmt import (
     Stmt,
     While,
 )
+from .verify import check_well_formed, verify
 
 __all__ = [name for name in dir() if not name.startswith("_")]

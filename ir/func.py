@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from .buffer import Buffer
 from .dtype import DType
-from .expr import Var
+from .expr import Const, Var
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
 from .stmt import MatchBuffer, Stmt
@@ -35,8 +35,8 @@ class PrimFunc(Node, frozen=True, eq=False):
     @property
     def param_buffers(self) -> tuple[Buffer, ...]:
         """The buffers that the caller passes, in the order of the parameters."""
-        matched = {stmt.source: stmt.buffer for stmt in self.body if type(stmt) is MatchBuffer}
-        found = [param if isinstance(param, Buffer) else matched.get(param) for param in self.params]  # type: ignore[call-overload]
+        matched = {id(stmt.source): stmt.buffer for stmt in self.body if type(stmt) is MatchBuffer}
+        found = [param if isinstance(param, Buffer) else matched.get(id(param)) for param in self.params]
         return tuple(buffer for buffer in found if buffer is not None)
 
     def defined_symbols(self) -> tuple[Var, ...]:
@@ -48,12 +48,15 @@ class PrimFunc(Node, frozen=True, eq=False):
         """The symbolic dimensions: variables of the parameters' shapes, strides and offsets that are no parameters."""
         from .rewrite import walk
 
-        given = set(self.params)
-        found: dict[Var, None] = {}
+        given = set(map(id, self.params))
+        found: dict[int, Var] = {}
         for buffer in self.param_buffers:
-            for var in walk(buffer):
-                if type(var) is Var and var not in given:
-                    found.setdefault(var)
-        return tuple(found)
-
-
+            parts = (*buffer.shape, *(buffer.strides or ()), buffer.elem_offset)
+            for part in parts:
+                # dimensions are mostly constants and plain variables, and this is asked often
+                if part is None or type(part) is Const:
+                    continue
+                for var in (part,) if type(part) is Var else walk(part):
+                    if type(var) is Var and id(var) not in given:
+                        found.setdefault(id(var), var)
+        return tuple(found.values())

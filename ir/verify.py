@@ -1,0 +1,52 @@
+"""Whether a program is well formed: scopes, dtypes, shapes, calls, block bindings.
+
+The parser runs it on what it has read. One pass in source order, a rule per class of node (`wellformed/`); a class without a
+rule of its own is walked by its field declarations.
+"""
+
+from __future__ import annotations
+
+from .diagnostic import Diagnostic, DiagnosticError, error
+from .func import PrimFunc
+from .module import Module
+from .node import recursion_room
+from .wellformed.places import bad_attrs, in_order, pointing
+from .wellformed.statements import Verifier
+
+
+def verify(x: PrimFunc | Module) -> list[Diagnostic]:
+    """Everything that is wrong with a function or module, in source order; empty where it is well formed."""
+    return _verify(x, whole=True)
+
+
+def check_well_formed(x: PrimFunc | Module) -> None:
+    """Raise DiagnosticError with everything that `verify` finds, but for functions with `check_well_formed=False`."""
+    found = _verify(x, whole=False)
+    if found:
+        raise DiagnosticError(found)
+
+
+def _verify(x: PrimFunc | Module, whole: bool) -> list[Diagnostic]:
+    with recursion_room():
+        if isinstance(x, Module):
+            return _verify_module(x, whole)
+        return Verifier(x, None).run() if whole or x.check_well_formed else []
+
+
+def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    functions: dict[str, PrimFunc] = {}
+    for function in module.functions:
+        first = functions.setdefault(function.name, function)
+        if first is not function:
+            notes = pointing(first.span, f"`{function.name}` is defined here first")
+            found.append(
+                error("T202", f"the module has two functions named `{function.name}`", function.span, notes=notes)
+            )
+    for function in module.functions:
+        if isinstance(function, PrimFunc) and (whole or function.check_well_formed):
+            found += Verifier(function, functions).run()
+    found += [
+        error("T210", f"attribute {name} of the module: {why}", module.span) for name, why in bad_attrs(module.attrs)
+    ]
+    return in_order(found)

@@ -1,0 +1,1 @@
+"""The rules of `tirscript.ir.verify`, by what they look at."""

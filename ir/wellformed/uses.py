@@ -1,0 +1,309 @@
+"""The rules of expressions and regions: each returns the dtype of what it looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..buffer import Buffer
+from ..diagnostic import suggest
+from ..dtype import BOOL, VOID, DType
+from ..expr import (
+    Broadcast,
+    BufferData,
+    BufferLoad,
+    BufferRegion,
+    Call,
+    CallFunction,
+    Const,
+    Let,
+    Ramp,
+    Range,
+    StringImm,
+    Var,
+)
+from ..func import PrimFunc
+from ..stmt import Block
+from .places import is_undef, place_of, pointing, spot
+from .scopes import Scopes, Unresolved
+from .signature import argument_problem, bad_constant, call_problem
+
+# dtypes of the arguments and the result of calls that were found right: (op, result, *arguments)
+_RIGHT_CALLS: set[Any] = set()
+
+
+class Uses(Scopes):
+    """What is used: variables, buffers, elements, calls."""
+
+    def var(self, var: Var) -> DType:
+        if id(var) not in self.vars:
+            block = self.hidden.get(id(var))
+            if block is None:
+                self.found.append(Unresolved(var, self.stmt))
+            else:
+                self.outer_loop(var, block)
+        return var.dtype
+
+    def outer_loop(self, var: Var, block: Block) -> None:
+        message = f"the block `{block.name}` uses the variable `{var.name}` of a loop around it"
+        notes = pointing(self.bindings.loops[id(var)].span, f"the loop over `{var.name}` is here")
+        self.report(
+            "T203",
+            message,
+            place_of(self.stmt, var),
+            notes=notes,
+            hint=f"bind it to an axis and use that: `v{var.name} = T.axis.spatial(..., {var.name})`",
+        )
+
+    def mentioned(self, buffer: Buffer) -> None:
+        """A buffer used other than by reading an element: it may be written there."""
+        if id(buffer) not in self.buffers:
+            self.found.append(Unresolved(buffer, self.stmt))
+        self.written.add(id(buffer))
+
+    def condition(self, expr: Any, what: str) -> None:
+        kind = self.rules[type(expr)](expr)
+        if kind is not BOOL:
+            self.report("T102", f"the condition of {what} is {kind}, not bool", expr, hint="compare it: `x != 0`")
+
+    def string(self, node: StringImm) -> DType:
+        return node.dtype
+
+    def const(self, node: Const) -> DType:
+        key = (node.value, node.dtype, type(node.value))
+        if key not in self.constants:
+            self.constants.add(key)
+            why = bad_constant(node)
+            if why is not None:
+                self.report("T210", why, node)
+        return node.dtype
+
+    def access(self, node: Any) -> DType:
+        """The dtype of `buffer[indices]` of a load or store, all of it checked."""
+        buffer, indices = node.buffer, node.indices
+        known = self.buffers.get(id(buffer))
+        if known is None:
+            self.found.append(Unresolved(buffer, self.stmt))
+            for index in indices:
+                self.any(index)
+            return buffer.dtype  # type: ignore[no-any-return]
+        if not indices and known.ndim == 0:
+            return buffer.dtype  # type: ignore[no-any-return]
+        if len(indices) != known.ndim:
+            self.rank(node, buffer, len(indices), known.ndim, "indices")
+        rules, undefs = self.rules, self.undefs
+        kind: Any = None
+        last = len(indices) - 1
+        for at, index in enumerate(indices):
+            cls = type(index)
+            kind = rules[cls](index)
+            if cls is Const or cls is Ramp:
+                if at < known.ndim and known.extents[at] is not None:
+                    self.bounds(node, index, at, known.extents[at])
+            if not kind.is_int or (kind.is_vector and at != last):
+                self.wrong_index(node, index, kind)
+        if self.undefs != undefs:
+            for index in indices:
+                if is_undef(index):
+                    self.report(
+                        "T112",
+                        f"an index of `{buffer.name}` is undefined: `T.undef` may be stored, not used as an index",
+                        spot(index, node),
+                    )
+        if node.predicate is not None:
+            have = self.any(node.predicate)
+            if not have.element.is_bool or have.lanes not in (1, kind.lanes):
+                self.report(
+                    "T102", f"the predicate is {have}, not bool with {kind.lanes} lanes", spot(node.predicate, node)
+                )
+        if kind.is_vector:
+            return buffer.dtype.with_lanes(kind.lanes * buffer.dtype.lanes, kind.scalable)  # type: ignore[no-any-return]
+        return buffer.dtype  # type: ignore[no-any-return]
+
+    def wrong_index(self, node: Any, index: Any, kind: DType) -> None:
+        name = node.buffer.name
+        if kind.is_int:
+            self.report(
+                "T112",
+                f"only the last index of `{name}` may be a vector",
+                spot(index, node),
+                notes=self.declared(node.buffer),
+            )
+        else:
+            hint = None if kind.is_bool else 'cast it: `x.astype("int32")`'
+            self.report(
+                "T112",
+                f"an index of `{name}` is {kind}, not an integer",
+                spot(index, node),
+                notes=self.declared(node.buffer),
+                hint=hint,
+            )
+
+    def rank(self, node: Any, buffer: Buffer, have: int, ndim: int, what: str) -> None:
+        wanted = f"{ndim} dimension{'s' if ndim != 1 else ''}"
+        self.report(
+            "T111",
+            f"`{buffer.name}` has {wanted}, but {have} {_ONE[what] + ' is' if have == 1 else what + ' are'} given",
+            node,
+            notes=self.declared(buffer),
+        )
+
+    def bounds(self, node: Any, index: Any, axis: int, extent: int | None) -> None:
+        if type(index) is Const:
+            low = high = index.value
+        elif (
+            type(index.base) is Const and type(index.stride) is Const and not index.scalable and node.predicate is None
+        ):
+            ends = (index.base.value, index.base.value + index.stride.value * (index.lanes - 1))
+            low, high = min(ends), max(ends)
+        else:
+            return
+        if node.predicate is None and extent is not None and not 0 <= low <= high < extent:
+            odd = low if low < 0 else high
+            name = node.buffer.name
+            hint = f"indices do not wrap around; the last element is `{extent - 1}`" if odd < 0 < extent else None
+            self.report(
+                "T113",
+                f"index {odd} is outside of dimension {axis} of `{name}`, "
+                f"which has {extent} element{'s' if extent != 1 else ''}",
+                spot(index, node),
+                notes=self.declared(node.buffer),
+                hint=hint,
+            )
+
+    def load(self, node: BufferLoad) -> DType:
+        key = id(node.buffer)
+        if key in self.allocated and key not in self.read:
+            self.read[key] = (node, self.stmt)
+        return self.access(node)
+
+    def data(self, node: BufferData) -> DType:
+        self.mentioned(node.buffer)
+        return node.dtype
+
+    def ramp(self, node: Ramp) -> DType:
+        base = self.any(node.base)
+        stride = self.any(node.stride)
+        if base.is_vector or not base.is_int or stride is not base:
+            self.report(
+                "T204", f"the base of a ramp is {base} and its stride {stride}: both are integers of one dtype", node
+            )
+        if node.lanes < 1:
+            self.report("T210", f"a ramp has {node.lanes} lanes", node)
+        return node.dtype
+
+    def broadcast(self, node: Broadcast) -> DType:
+        value = self.any(node.value)
+        if value.is_vector:
+            self.report("T204", f"a broadcast takes a scalar, not {value}", node)
+        if node.lanes < 1:
+            self.report("T210", f"a broadcast has {node.lanes} lanes", node)
+        return node.dtype
+
+    def let(self, node: Let) -> DType:
+        self.same(self.any(node.value), node.var.dtype, f"the value of `{node.var.name}`", node.value)
+        before = len(self.local)
+        self.define(node.var, node)
+        kind = self.any(node.body)
+        self.close(before)
+        return kind  # type: ignore[no-any-return]
+
+    def region(self, node: BufferRegion) -> None:
+        buffer = node.buffer
+        if id(buffer) not in self.buffers:
+            self.found.append(Unresolved(buffer, self.stmt))
+        elif len(node.ranges) != len(buffer.shape):
+            self.rank(node, buffer, len(node.ranges), len(buffer.shape), "ranges")
+        for part in node.ranges:
+            self.range(part)
+
+    def range(self, node: Range) -> None:
+        for end in (node.start, node.stop):
+            if end is not None:
+                kind = self.any(end)
+                if not kind.is_int:
+                    self.report("T112", f"an end of a range is {kind}, not an integer", spot(end, node))
+
+    def call(self, node: Call) -> DType:
+        rules = self.rules
+        signature = (node.op, node.dtype, *[rules[type(arg)](arg) for arg in node.args])
+        if signature not in _RIGHT_CALLS:
+            self.signature(node, signature[2:])
+        return node.dtype
+
+    def signature(self, node: Call, kinds: Any) -> None:
+        """Check a call whose combination of dtypes was not met before, or whose operator looks at more than dtypes."""
+        rule = _SPECIAL_CALLS.get(node.op.name)
+        if rule is not None:
+            rule(self, node)
+        problem = call_problem(node.op, kinds, node.dtype)
+        if problem is not None:
+            self.report(problem[0], problem[1], node, hint=problem[2])
+        elif rule is None:
+            if len(_RIGHT_CALLS) > 50_000:
+                _RIGHT_CALLS.clear()
+            _RIGHT_CALLS.add((node.op, node.dtype, *kinds))
+
+    def undef(self, node: Call) -> None:
+        self.undefs += 1
+
+    def address(self, node: Call) -> None:
+        place = node.args[0] if node.args else None
+        if type(place) is BufferLoad:
+            self.written.add(id(place.buffer))
+        else:
+            self.report("T104", "`T.address_of` takes an element of a buffer, as in `T.address_of(A[0])`", node)
+
+    def same(self, have: Any, wanted: DType, what: str, at: Any) -> None:
+        if have is not wanted and not (have is not None and have.is_handle and wanted.is_handle):
+            self.report(
+                "T204", f"{what} is {have}, but its place holds {wanted}", at, hint=f'cast it: `x.astype("{wanted}")`'
+            )
+
+    def call_function(self, node: CallFunction) -> DType:
+        given: list[Any] = []
+        for arg in node.args:
+            if type(arg) is Buffer:
+                self.mentioned(arg)
+            elif type(arg) is BufferRegion:
+                self.region(arg)
+                self.written.add(id(arg.buffer))
+            given.append(arg if isinstance(arg, (Buffer, BufferRegion)) else self.any(arg))
+        if self.functions is not None:
+            callee = self.functions.get(node.function)
+            if callee is None:
+                near = suggest(node.function, self.functions)
+                self.report(
+                    "T307",
+                    f"the module has no function `{node.function}`",
+                    node,
+                    hint=f"did you mean `{near}`?" if near else None,
+                )
+            elif isinstance(callee, PrimFunc):
+                self.arguments(node, callee, given)
+        return node.dtype
+
+    def arguments(self, node: CallFunction, callee: PrimFunc, given: list[Any]) -> None:
+        notes = pointing(callee.span, f"`{callee.name}` is defined here")
+        if len(given) != len(callee.params):
+            wanted = f"{len(callee.params)} argument{'s' if len(callee.params) != 1 else ''}"
+            self.report("T101", f"`{callee.name}` takes {wanted}, not {len(given)}", node, notes=notes)
+            return
+        for arg, have, param in zip(node.args, given, callee.params, strict=True):
+            problem = argument_problem(have, param)
+            if problem is not None:
+                self.report(
+                    "T204", f"argument `{param.name}` of `{callee.name}` is {problem}", spot(arg, node), notes=notes
+                )
+        returns = callee.returns or VOID
+        if node.dtype is not returns:
+            self.report(
+                "T204", f"`{callee.name}` returns {returns}, but the call is of dtype {node.dtype}", node, notes=notes
+            )
+
+
+_ONE = {"indices": "index", "ranges": "range"}
+_SPECIAL_CALLS: dict[str, Callable[[Uses, Call], None]] = {
+    "undef": Uses.undef,
+    "address_of": Uses.address,
+}
