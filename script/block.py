@@ -1,0 +1,454 @@
+"""Blocks and definitions: axes, regions, attributes, and the buffers that statements declare."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.dtype import FLOAT32, DType
+from tirscript.ir.expr import BufferRegion, Const, Expr, Var, const
+from tirscript.ir.node import NO_ATTRS, Attrs
+from tirscript.ir.op import OPS, as_expr, unify
+from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Block, DeclBuffer, MatchBuffer, Stmt
+
+from .expr import ExprLowering
+from .namespace import BufferType, Form, TypeName
+
+_LETTERS = {letter: kind for kind, letter in AXIS_KINDS.items()}
+# what T.alloc_buffer and the other definitions take besides the shape, and their order by place
+_BUFFER_ARGUMENTS = {
+    "alloc_buffer": ("shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators", "annotations"),
+    "decl_buffer": ("shape", "dtype", "data", "strides", "elem_offset", "byte_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators"),
+    "match_buffer": ("source", "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators"),
+}
+
+
+class BlockFrame:
+    """What a block's head has said so far."""
+
+    def __init__(self, node: ast.With, depth: int) -> None:
+        self.node = node
+        self.depth = depth
+        self.axes: list[Axis] = []
+        self.predicate: Expr | None = None
+        self.reads: tuple[BufferRegion, ...] | None = None
+        self.writes: tuple[BufferRegion, ...] | None = None
+        self.annotations: dict[str, Any] = {}
+        self.init: tuple[Stmt, ...] | None = None
+
+
+class BlockLowering(ExprLowering):
+    """Lowers blocks and definitions."""
+
+    out: list[Stmt]
+    block: BlockFrame | None = None
+    loops = 0
+    returns: DType | None = None
+    definition: list[ast.stmt]
+    attrs_found: dict[str, Any]
+    builtins_range: Any
+    statement_forms: ClassVar[dict[str, Callable[..., None]]] = {}
+    context_forms: ClassVar[dict[str, Callable[..., None]]] = {}
+
+    # blocks
+
+    def _block(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
+        if name is not None:
+            raise self.fail("T022", "a block is not bound to a name", name)
+        args, kwargs = self.arguments(call)
+        kwargs.pop("no_realize", None)
+        if len(args) > 1 or kwargs or (args and not isinstance(args[0], str)):
+            raise self.fail("T032", "`T.block` takes one name", call, hint='with T.block("name"):')
+        outer, self.block = self.block, BlockFrame(node, len(self.scopes) + 1)
+        try:
+            body = self.nested(inner)
+            frame = self.block
+        finally:
+            self.block = outer
+        self.emit(
+            Block(
+                args[0] if args else "",
+                tuple(frame.axes),
+                body,
+                frame.init,
+                frame.predicate,
+                frame.reads,
+                frame.writes,
+                Attrs(frame.annotations) if frame.annotations else NO_ATTRS,
+                span=self.span(node),
+            )
+        )
+
+    def nested(self, inner: Callable[[], None]) -> tuple[Stmt, ...]:
+        """What `inner` lowers, as a body of its own."""
+        raise AssertionError("given by StmtLowering")
+
+    def emit(self, stmt: Stmt) -> None:
+        """Append a statement to the current body."""
+        raise AssertionError("given by StmtLowering")
+
+    def frame(self, what: str, node: ast.AST) -> BlockFrame:
+        """The block at whose top level the current statement stands."""
+        if self.block is None or self.block.depth != len(self.scopes):
+            raise self.fail("T022", f"{what} stands at the top of a block", node, hint='inside of `with T.block("name"):`')
+        return self.block
+
+    def _init(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
+        frame = self.frame("`T.init`", node)
+        if frame.init is not None:
+            raise self.fail("T202", "this block has two inits", node)
+        frame.init = self.nested(inner)
+
+    def define_axes(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> bool:
+        """`vi, vj = T.axis.remap(...)`: whether the statement was that."""
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+            return False
+        function = self.value(value.func)
+        if not isinstance(function, Form) or not function.name.startswith("axis."):
+            return False
+        targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        names = []
+        for item in targets:
+            if not isinstance(item, ast.Name):
+                raise self.fail("T012", "an axis is bound to a name", item)
+            names.append(item)
+        kind = function.name.removeprefix("axis.")
+        frame = self.frame(f"`T.{function.name}`", node)
+        if kind == "remap":
+            self._remap(names, value, frame, node)
+        else:
+            self._axis(kind, names, value, frame, node)
+        return True
+
+    def _axis(self, kind: str, names: list[ast.Name], call: ast.Call, frame: BlockFrame, node: ast.stmt) -> None:
+        given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
+        nodes = [*call.args, *(given.pop(key) for key in ("dom", "binding", "value") if key in given)]
+        given.pop("dtype", None)
+        if len(names) != 1 or len(nodes) != 2 or given:
+            raise self.fail("T032", f"`T.axis.{kind}` takes a domain and a value", call, hint=f"vi = T.axis.{kind}(128, i)")
+        domain = self.value(nodes[0])
+        if isinstance(domain, (tuple, list)):
+            if len(domain) != 2:
+                raise self.fail("T032", "a domain is an extent or a pair (start, stop)", nodes[0])
+            start, stop = domain
+        else:
+            start, stop = 0, domain
+        value = self.value(nodes[1])
+        if isinstance(value, Buffer):
+            raise self.fail("T104", f"the whole buffer `{value.name}` is not a value", nodes[1])
+        parts = self._one_dtype([start, stop, value], call)
+        self._add_axis(names[0], kind, parts[0], parts[1], parts[2], frame, node)
+
+    def _one_dtype(self, values: list[Any], node: ast.expr) -> list[Expr]:
+        """Integers of an axis in one dtype: constants take that of the others."""
+        bare = [item.value if type(item) is Const and item.dtype.is_int and not isinstance(item.value, bool) else item for item in values]
+        try:
+            exprs = unify(OPS["add"], bare if any(isinstance(item, Expr) for item in bare) else values)
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
+        if not exprs[0].dtype.is_int:
+            raise self.fail("T112", "an axis is an integer", node)
+        return exprs
+
+    def _remap(self, names: list[ast.Name], call: ast.Call, frame: BlockFrame, node: ast.stmt) -> None:
+        if len(call.args) != 2 or call.keywords:
+            raise self.fail("T032", "`T.axis.remap` takes the kinds and the loops", call, hint='vi, vj = T.axis.remap("SR", [i, j])')
+        kinds = self.python(call.args[0], "the kinds", (str,))
+        values = self.iterate(self.value(call.args[1]), call.args[1])
+        if not len(kinds) == len(values) == len(names):
+            raise self.fail("T032", f"`T.axis.remap` has {len(kinds)} kinds and {len(values)} loops for {len(names)} names", call)
+        for name, letter, value in zip(names, kinds, values, strict=True):
+            if letter not in _LETTERS:
+                raise self.fail("T032", f"{letter!r} is no kind of axis", call.args[0], hint='S is spatial, R reduce, C scan, O opaque')
+            loop = self.domains.get(value) if type(value) is Var else None
+            if loop is None:
+                raise self.fail("T022", "`T.axis.remap` takes the variables of loops around the block", call.args[1], hint=f"{name.id} = T.axis.spatial(domain, value)")
+            self._add_axis(name, _LETTERS[letter], loop[0], loop[1], value, frame, node)
+
+    def _add_axis(self, name: ast.Name, kind: str, start: Expr, stop: Expr, value: Expr, frame: BlockFrame, node: ast.stmt) -> None:
+        var = Var(name.id, value.dtype, span=self.span(name))
+        frame.axes.append(Axis(var, kind, start, stop, value, span=self.span(node)))
+        self.define(name.id, var)
+        self.fixed.setdefault(name.id, "a block axis")
+
+    # a loop's domain, for T.axis.remap
+    domains: dict[Var, tuple[Expr, Expr]]
+
+    def _where(self, call: ast.Call, node: ast.stmt) -> None:
+        frame = self.frame("`T.where`", node)
+        if len(call.args) != 1 or call.keywords:
+            raise self.fail("T032", "`T.where` takes one condition", call)
+        test = self.condition(call.args[0])
+        predicate = test if isinstance(test, Expr) else const(bool(test))
+        frame.predicate = predicate if frame.predicate is None else OPS["logical_and"](frame.predicate, predicate)
+
+    def _access(self, call: ast.Call, node: ast.stmt) -> None:
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else "reads"
+        frame = self.frame(f"`T.{name}`", node)
+        if call.keywords:
+            raise self.fail("T032", f"`T.{name}` takes regions", call)
+        nodes: list[ast.expr] = []
+        for arg in call.args:
+            nodes += arg.elts if isinstance(arg, (ast.List, ast.Tuple)) else [arg]
+        regions = tuple(self.region(item) for item in nodes)
+        if getattr(frame, name) is not None:
+            raise self.fail("T202", f"this block has two `T.{name}`", node)
+        setattr(frame, name, regions)
+
+    def _block_attr(self, call: ast.Call, node: ast.stmt) -> None:
+        frame = self.frame("`T.block_attr`", node)
+        if len(call.args) == 2 and not call.keywords:
+            key = self.python(call.args[0], "the key", (str,))
+            frame.annotations[key] = self.attr_value(self.value(call.args[1]), call.args[1])
+            return
+        if len(call.args) != 1 or call.keywords:
+            raise self.fail("T032", "`T.block_attr` takes a dict, or a key and a value", call)
+        frame.annotations.update(self.attrs(call.args[0]))
+
+    def _func_attr(self, call: ast.Call, node: ast.stmt) -> None:
+        if len(call.args) != 1 or call.keywords:
+            raise self.fail("T032", "`T.func_attr` takes a dict", call)
+        self.attrs_found.update(self.attrs(call.args[0]))
+
+    def attrs(self, node: ast.expr) -> Attrs:
+        """A dict of attributes."""
+        found = self.value(node)
+        if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+            raise self.fail("T032", "attributes are a dict with strings as keys", node)
+        return Attrs({key: self.attr_value(value, node) for key, value in found.items()})
+
+    def attr_value(self, value: Any, node: ast.expr) -> Any:
+        """An attribute value: numbers, strings, lists, dicts and pieces of the program, nested as one likes."""
+        if isinstance(value, dict):
+            return {str(key): self.attr_value(item, node) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return tuple(self.attr_value(item, node) for item in value)
+        if isinstance(value, TypeName):
+            return value.dtype
+        if value is None or isinstance(value, (str, int, float, bool, Expr, Buffer, DType)):
+            return value
+        item = getattr(value, "item", None)
+        if item is not None:
+            return item()
+        raise self.fail("T032", f"a {type(value).__name__} cannot be an attribute", node)
+
+    # definitions
+
+    def define_construct(self, target: ast.Name, call: ast.Call, node: ast.stmt) -> bool:
+        """`name = T.alloc_buffer(...)` and the like: whether the statement was such a definition."""
+        if not isinstance(call.func, (ast.Attribute, ast.Name)):
+            return False
+        function = self.value(call.func)
+        if not isinstance(function, Form):
+            return False
+        if function.name.startswith("axis."):
+            return self.define_axes(target, call, node)
+        if function.name == "meta_var":
+            (value,) = self.form_arguments(call, "meta_var", ("value",))
+            self.define(target.id, value)
+            return True
+        if function.name not in _BUFFER_ARGUMENTS:
+            return False
+        self.check_assignable(target.id, target)
+        given = self._buffer_arguments(function.name, call)
+        getattr(self, f"_{function.name}")(target, given, call, node)
+        return True
+
+    def check_assignable(self, name: str, target: ast.expr) -> None:
+        """Refuse names that stay what they are."""
+        raise AssertionError("given by StmtLowering")
+
+    def _buffer_arguments(self, name: str, call: ast.Call) -> dict[str, Any]:
+        fields = _BUFFER_ARGUMENTS[name]
+        if len(call.args) > len(fields):
+            raise self.fail("T032", f"`T.{name}` takes at most {len(fields)} arguments", call)
+        given: dict[str, Any] = dict(zip(fields, call.args, strict=False))
+        for keyword in call.keywords:
+            field = "source" if keyword.arg in ("obj", "param", "region") and name == "match_buffer" else keyword.arg
+            if field not in fields:
+                from tirscript.ir.diagnostic import suggest
+
+                near = suggest(str(field), fields)
+                raise self.fail("T032", f"`T.{name}` has no argument `{field}`", keyword.value, hint=f"did you mean `{near}`?" if near else None)
+            if field in given:
+                raise self.fail("T032", f"`{field}` is given twice", keyword.value)
+            given[field] = keyword.value
+        return given
+
+    def make_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.expr, symbols: bool = False) -> Buffer:
+        """The buffer that a definition's arguments (syntax nodes) describe."""
+        kind = given.get("dtype")
+        type_ = self.dtype_of(self.value(kind), kind) if kind is not None else FLOAT32
+        if "shape" not in given:
+            raise self.fail("T032", "the shape is missing", call)
+        made = BufferType(self.value(given["shape"]), type_)
+        strides = given.get("strides")
+        offset = given.get("elem_offset")
+        separators = given.get("axis_separators")
+        return self.buffer_of(
+            target.id,
+            made.shape,
+            type_,
+            call,
+            target,
+            strides=None if strides is None else self.value(strides),
+            elem_offset=None if offset is None else self.value(offset),
+            scope=self.python(given["scope"], "the scope", (str,)) if "scope" in given else "global",
+            align=self.python(given["align"], "the alignment", (int,)) if "align" in given else 0,
+            offset_factor=self.python(given["offset_factor"], "the offset factor", (int,)) if "offset_factor" in given else 0,
+            axis_separators=tuple(self.value(separators)) if separators is not None else (),
+            symbols=symbols,
+        )
+
+    def buffer_of(
+        self,
+        name: str,
+        shape: tuple[Any, ...],
+        type_: DType,
+        node: ast.expr,
+        target: ast.AST,
+        *,
+        strides: Any = None,
+        elem_offset: Any = None,
+        scope: str = "global",
+        align: int = 0,
+        offset_factor: int = 0,
+        axis_separators: tuple[int, ...] = (),
+        symbols: bool = False,
+    ) -> Buffer:
+        """A buffer from plain values: dimensions are ints, expressions or strings over symbols."""
+        if type_.is_handle or type_.kind == "void":
+            raise self.fail("T109", f"a buffer holds numbers, not {type_}", node)
+        if scope == "scalar":
+            raise self.fail("T205", 'the scope "scalar" is that of scalar variables', node, hint=f"write `{name}: T.{type_} = ...`")
+        for what, number in (("alignment", align), ("offset factor", offset_factor)):
+            if number < 0 or (what == "alignment" and number & (number - 1)):
+                # TVM writes -1 for "the default"
+                if number == -1:
+                    align = 0
+                    continue
+                raise self.fail("T207", f"the {what} {number} is not a power of two", node)
+        return Buffer(
+            name,
+            tuple(self.dimension(dim, node, symbols) for dim in shape),
+            type_,
+            None if not strides else tuple(self.dimension(dim, node, symbols) for dim in strides),
+            None if elem_offset is None else self.dimension(elem_offset, node, symbols),
+            scope or "global",
+            align,
+            offset_factor,
+            axis_separators,
+            span=self.span(target),
+        )
+
+    def dimension(self, dim: Any, node: ast.expr, symbols: bool) -> Expr:
+        """One dimension; a string is an expression over symbolic dimensions."""
+        if isinstance(dim, str):
+            return self.symbolic(dim, node)
+        if type(dim) is Var and not dim.name:
+            raise self.fail("T206", "a symbolic dimension needs a name", node, hint='n = T.int64(), or a string: "n"')
+        if type(dim).__name__ == "TypeVar":
+            return self.symbol(dim.__name__)
+        if isinstance(dim, Expr):
+            if not dim.dtype.is_int:
+                raise self.fail("T207", f"a dimension is {dim.dtype}, not an integer", node)
+            return dim
+        if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+            raise self.fail("T207", f"a dimension is {_kind(dim)}, not an integer", node)
+        try:
+            return as_expr(int(dim))
+        except DiagnosticError:
+            return const(int(dim), "int64")
+
+    def symbolic(self, text: str, node: ast.expr) -> Expr:
+        """A dimension given as a string, such as "n" or "n * 2"."""
+        try:
+            parsed = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise self.fail("T041", f"the dimension {text!r} is not an expression", node) from None
+        for part in ast.walk(parsed):
+            for field in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
+                if hasattr(part, field):
+                    setattr(part, field, getattr(node, field))
+        outer, self.symbol_mode = self.symbol_mode, True
+        scopes, self.scopes = self.scopes, [{**self.symbols_in_scope(), **{}}]
+        plain, self.outer = self.outer, {name: value for name, value in self.outer.items() if isinstance(value, type(self.namespace))}
+        try:
+            return self.index(parsed)
+        finally:
+            self.symbol_mode, self.scopes, self.outer = outer, scopes, plain
+
+    def symbols_in_scope(self) -> dict[str, Any]:
+        """Scalars and symbols that a dimension's text may use."""
+        found: dict[str, Any] = dict(self.symbols)
+        for scope in self.scopes:
+            found.update({name: value for name, value in scope.items() if type(value) is Var and value.dtype.is_int})
+        return found
+
+    namespace: Any
+
+    def _alloc_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
+        for field in ("data",):
+            if field in given and self.value(given[field]) is not None:
+                raise self.fail("T032", "`T.alloc_buffer` makes new memory; it takes no `data`", given[field], hint="use `T.decl_buffer` for a view")
+        buffer = self.make_buffer(target, given, call)
+        annotations = self.attrs(given["annotations"]) if "annotations" in given else NO_ATTRS
+        self.define(target.id, buffer)
+        self.emit(AllocBuffer(buffer, annotations, span=self.span(node)))
+
+    def declare_local(self, target: ast.Name, kind: BufferType, node: ast.stmt) -> None:
+        """`x: T.float32[m, n]`."""
+        self.check_assignable(target.id, target)
+        buffer = self.buffer_of(target.id, kind.shape, kind.dtype, target, target, scope=kind.scope)
+        self.define(target.id, buffer)
+        self.emit(AllocBuffer(buffer, span=self.span(node)))
+
+    def _decl_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
+        data = self.value(given["data"]) if "data" in given else None
+        if data is None:
+            self._alloc_buffer(target, {key: value for key, value in given.items() if key not in ("data", "byte_offset")}, call, node)
+            return
+        if isinstance(data, Buffer):
+            data = data.data
+        if not isinstance(data, Expr) or not data.dtype.is_handle:
+            raise self.fail("T104", "`data` is an address", given["data"], hint="such as `A.data` or `T.address_of(A[0])`")
+        buffer = self.make_buffer(target, given, call)
+        self.define(target.id, buffer)
+        self.emit(DeclBuffer(buffer, data, span=self.span(node)))
+
+    def _match_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
+        if "source" not in given:
+            raise self.fail("T032", "`T.match_buffer` takes a handle or a region first", call)
+        place = given["source"]
+        source: Any = self.region(place) if isinstance(place, ast.Subscript) else self.value(place)
+        if isinstance(source, Buffer):
+            source = self.region(place)
+        if isinstance(source, Var):
+            if not source.dtype.is_handle:
+                raise self.fail("T022", f"`{source.name}` is {source.dtype}, not a handle", place)
+        elif not isinstance(source, BufferRegion):
+            raise self.fail("T022", "`T.match_buffer` takes a handle or a region first", place)
+        if isinstance(source, BufferRegion) and "dtype" not in given:
+            buffer = self.make_buffer(target, given, call, symbols=True).replace(dtype=source.buffer.dtype)
+        else:
+            buffer = self.make_buffer(target, given, call, symbols=True)
+        self.define(target.id, buffer)
+        self.emit(MatchBuffer(buffer, source, span=self.span(node)))
+
+
+def _kind(value: Any) -> str:
+    return "a float" if isinstance(value, float) else f"a {type(value).__name__}"
+
+
+BlockLowering.statement_forms = {
+    "where": BlockLowering._where,
+    "reads": BlockLowering._access,
+    "writes": BlockLowering._access,
+    "block_attr": BlockLowering._block_attr,
+    "func_attr": BlockLowering._func_attr,
+}
+BlockLowering.context_forms = {"block": BlockLowering._block, "init": BlockLowering._init}
+

@@ -1,0 +1,156 @@
+"""The state of one function's lowering: scopes, diagnostics, spans."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from msgspec.structs import force_setattr
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
+from tirscript.ir.expr import BufferLoad, Expr, Var
+from tirscript.ir.span import Source, Span
+
+_MISSING = object()
+
+
+class Abort(Exception):
+    """Leaves the statement that is being lowered; its diagnostic, if any, is reported already."""
+
+
+class Poison:
+    """The value of a name whose definition failed: using it says nothing more."""
+
+
+class Pending:
+    """A name that both branches of an `if` assign, before the first of them does."""
+
+
+class Loop:
+    """Marks a name as a loop variable or parameter, which cannot be assigned."""
+
+
+class FunctionRef:
+    """A function of the module that is being parsed, known by name; `signature` is filled before bodies are lowered."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.signature: Any = None
+
+
+class ModuleRef:
+    """The module that is being parsed, as its functions see it (`Module.f`, `cls.f`)."""
+
+    def __init__(self, name: str, functions: dict[str, FunctionRef]) -> None:
+        self.name = name
+        self.functions = functions
+
+
+class Context:
+    """What all parts of the lowering share."""
+
+    def __init__(self, source: Source, outer: dict[str, Any], *, trusted: bool) -> None:
+        self.source = source
+        self.outer = outer
+        self.trusted = trusted
+        self.diagnostics: list[Diagnostic] = []
+        self.scopes: list[dict[str, Any]] = [{}]
+        self.fixed: dict[str, str] = {}  # names that may not be assigned, and what they are
+        self.symbols: dict[str, Var] = {}
+        self.symbol_mode = False  # unknown names are symbolic dimensions
+
+    # places and messages
+
+    def span(self, node: ast.AST) -> Span:
+        """The span of a syntax node."""
+        return Span(self.source, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def fail(self, code: str, message: str, node: ast.AST | None, hint: str | None = None, notes: tuple[str | Label, ...] = ()) -> Abort:
+        """Report a diagnostic; the result is to be raised."""
+        self.report(code, message, node, hint, notes)
+        return Abort()
+
+    def report(self, code: str, message: str, node: ast.AST | None, hint: str | None = None, notes: tuple[str | Label, ...] = ()) -> None:
+        """Report a diagnostic and go on."""
+        self.diagnostics.append(error(code, message, self.span(node) if node is not None else None, notes=notes, hint=hint))
+
+    def located(self, problem: DiagnosticError, node: ast.AST) -> Abort:
+        """Report the diagnostics of the typing rules at a syntax node; the result is to be raised."""
+        for found in problem.diagnostics:
+            if not found.labels:
+                found = Diagnostic(found.code, found.message, (Label(self.span(node)),), found.notes, found.hint)
+            self.diagnostics.append(found)
+        return Abort()
+
+    def placed(self, expr: Any, node: ast.AST) -> Any:
+        """Give a new expression the span of its syntax node."""
+        if isinstance(expr, Expr) and expr.span is None and type(expr) is not Var:
+            force_setattr(expr, "span", self.span(node))
+        return expr
+
+    # names
+
+    def lookup(self, name: str) -> Any:
+        """What a name stands for, or the private mark of an unknown one."""
+        for scope in reversed(self.scopes):
+            found = scope.get(name, _MISSING)
+            if found is not _MISSING:
+                return found
+        return self.outer.get(name, _MISSING)
+
+    def name_value(self, node: ast.Name) -> Any:
+        """The value of a name as an operand."""
+        name = node.id
+        value = self.lookup(name)
+        cls = type(value)
+        if cls is Var:
+            return value if value.name else self.symbol(name, value.dtype)
+        if cls is Buffer:
+            return BufferLoad(value, (), span=self.span(node)) if value.scope == "scalar" else value
+        if cls is Poison:
+            raise Abort
+        if cls is Pending:
+            raise self.fail("T011", f"`{name}` may be used before it is assigned", node, hint="assign it before this use")
+        if value is _MISSING:
+            if self.symbol_mode:
+                return self.symbol(name)
+            raise self.undefined(node)
+        if cls.__name__ == "TypeVar" and cls.__module__ == "typing":
+            return self.symbol(name)
+        return value
+
+    def symbol(self, name: str, dtype: Any = None) -> Var:
+        """The symbolic dimension of that name, made where it is new (int64 unless a dtype is given)."""
+        from tirscript.ir.dtype import INT64
+
+        found = self.symbols.get(name)
+        if found is None:
+            found = self.symbols[name] = Var(name, dtype or INT64)
+            self.scopes[0].setdefault(name, found)
+        return found
+
+    def undefined(self, node: ast.Name) -> Abort:
+        """An undefined name, with the nearest known one."""
+        later = self.assigned_later(node.id)
+        if later is not None:
+            return self.fail("T011", f"`{node.id}` is used outside of the scope of its assignment", node, hint="assign it before, at this level or an outer one", notes=(Label(later, "it is assigned here"),))
+        import builtins
+
+        if hasattr(builtins, node.id) and not self.trusted:
+            return self.fail("T003", f"`{node.id}` is not available to text that is parsed", node, hint="only T, G, I and a few plain builtins are; use the decorator in Python for more")
+        near = suggest(node.id, self.known_names())
+        return self.fail("T010", f"`{node.id}` is not defined", node, hint=f"did you mean `{near}`?" if near else None)
+
+    def assigned_later(self, name: str) -> Span | None:
+        """Where a name that is unknown here is assigned elsewhere in the function."""
+        return None
+
+    def known_names(self) -> list[str]:
+        """Every name that could have been meant."""
+        names = [name for scope in self.scopes for name in scope]
+        return [*names, *(name for name in self.outer if not name.startswith("__"))]
+
+    def define(self, name: str, value: Any) -> None:
+        """Let a name stand for `value` in the innermost scope."""
+        self.scopes[-1][name] = value

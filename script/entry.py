@@ -1,0 +1,372 @@
+"""The ways in: the decorators for live Python, and `parse` for text alone."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
+from tirscript.ir.dtype import VOID
+from tirscript.ir.expr import Expr
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+from tirscript.ir.node import NO_ATTRS, Attrs
+from tirscript.ir.span import Source, Span
+from tirscript.ir.verify import check_well_formed
+
+from .context import Abort, FunctionRef, ModuleRef
+from .function import FunctionLowering, read_options
+from .namespace import Form, Namespace, tir_names
+from .python import BUILTINS
+from .source import decode, definition_source, normalize, syntax_tree
+from .trivia import Comments, trivia
+
+Definition = PrimFunc | Module
+
+
+def prim_func(
+    function: Callable[..., Any] | None = None, *, private: bool = False, check_well_formed: bool = True, s_tir: bool = True
+) -> Any:
+    """Read the decorated function as a tensor function; the name then stands for its `PrimFunc`.
+
+    `private` functions are seen only inside their module; `check_well_formed=False` leaves the verifier out;
+    `s_tir` is TVM's and means nothing here. Raises DiagnosticError with every mistake that was found.
+    """
+    if function is None:
+        return lambda given: prim_func(given, private=private, check_well_formed=check_well_formed)
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"T.prim_func decorates a function, not a {type(function).__name__}")
+    if _in_class(function):
+        return function  # I.ir_module reads the whole class
+    source = definition_source(function)
+    tree = syntax_tree(source)
+    reader = Reader(source, tree, _names_of(function), trusted=True)
+    return reader.one(tree.body[0])
+
+
+def _in_class(function: FunctionType) -> bool:
+    """Whether a function is a method of a class that `I.ir_module` decorates, which is being executed now."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None and "__qualname__" in frame.f_locals and function.__qualname__.startswith(f"{frame.f_locals['__qualname__']}.")
+
+
+def ir_module(cls: type) -> Module:
+    """Read the decorated class as a module; the name then stands for its `Module`."""
+    if not isinstance(cls, type):
+        raise TypeError(f"I.ir_module decorates a class, not a {type(cls).__name__}")
+    source = definition_source(cls)
+    tree = syntax_tree(source)
+    frame = sys._getframe(1)
+    names = {**frame.f_globals, **frame.f_locals}
+    for value in vars(cls).values():
+        if isinstance(value, FunctionType):
+            names.update(_names_of(value))
+    reader = Reader(source, tree, names, trusted=True)
+    found = reader.one(tree.body[0])
+    assert isinstance(found, Module)
+    return found
+
+
+def _names_of(function: FunctionType) -> dict[str, Any]:
+    """The globals and the closure of a function, and, for a nested one, what its body uses of the caller's locals."""
+    names = dict(function.__globals__)
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is not None and frame.f_code.co_name != "<module>" and frame.f_globals is function.__globals__:
+        # annotations are evaluated in the enclosing function, so their names are no free variables of this one
+        names.update(frame.f_locals)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return names
+
+
+def parse(text: str, *, names: dict[str, Any] | None = None, filename: str = "<text>") -> Definition:
+    """The one function or module that a text defines. Never runs any Python of the text.
+
+    `names` are values that the text may use beside T and I: numbers, strings, dtypes, sequences, parsed functions.
+    Raises DiagnosticError with every mistake found.
+    """
+    found = parse_all(text, names=names, filename=filename)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        raise DiagnosticError([error("T022", f"{filename} defines no function and no module", hint="decorate one with `@T.prim_func` or `@I.ir_module`")])
+    message = f"{filename} defines {len(found)} functions and modules: {', '.join(found)}"
+    raise DiagnosticError([error("T022", message, hint="`parse_all` and `parse_file` return all of them by name")])
+
+
+def parse_all(text: str, *, names: dict[str, Any] | None = None, filename: str = "<text>") -> dict[str, Definition]:
+    """Every function and module that a text defines, by name; as safe as `parse`."""
+    if not isinstance(text, str):
+        raise TypeError(f"parse takes the text of a program, not a {type(text).__name__}")
+    source = Source(filename, normalize(text.removeprefix("\ufeff")))
+    tree = syntax_tree(source)
+    return Reader(source, tree, dict(names or {}), trusted=False).all()
+
+
+def parse_file(path: str | os.PathLike[str], *, names: dict[str, Any] | None = None) -> dict[str, Definition]:
+    """Every function and module of a file, by name; as safe as `parse`."""
+    return parse_all(decode(Path(path).read_bytes(), str(path)), names=names, filename=str(path))
+
+
+# the modules whose import a text may hold, and what their names stand for
+_PACKAGES = ("tirscript", "tirscript.script", "tvm.script", "tvm.script.tirx", "tvm.script.ir")
+_NAMED = {"tir": "T", "tirx": "T", "ir": "I"}
+_IGNORED_IMPORTS = ("__future__", "typing")
+_DECORATORS = ("prim_func", "ir_module")
+
+
+_NOTHING = object()
+
+
+class Reader:
+    """Reads the definitions of one text."""
+
+    def __init__(self, source: Source, tree: ast.Module, names: dict[str, Any], *, trusted: bool) -> None:
+        self.source = source
+        self.tree = tree
+        self.trusted = trusted
+        self.diagnostics: list[Diagnostic] = []
+        found = Comments(source.text, tree)
+        self.comments = found if found.any else None
+        self.lines = source.text.count("\n") + 1
+        if trusted:
+            import builtins
+
+            plain = {**vars(builtins), **BUILTINS, "breakpoint": T.breakpoint}
+            self.names = {**plain, **{name: value for name, value in names.items() if value is not vars(builtins).get(name, _NOTHING)}}
+        else:
+            self.names = {**BUILTINS, "breakpoint": T.breakpoint, "T": T, "I": I, **names}
+        self.definitions: dict[str, Definition] = {}
+
+    def lowering(self, node: ast.FunctionDef | None, module: ModuleRef | None = None) -> FunctionLowering:
+        """A lowering for a definition of this text, or (None) for the expressions around them."""
+        return FunctionLowering(
+            node, self.source, self.names, trusted=self.trusted, comments=self.comments, namespace=T, module=module
+        )
+
+    def one(self, node: ast.stmt) -> Definition:
+        """The decorated definition that a piece of source holds."""
+        made = self.read(node, [])
+        self.finish([made] if made is not None else [])
+        assert made is not None
+        return made
+
+    def all(self) -> dict[str, Definition]:
+        """The definitions of a whole text, by name."""
+        body = self.tree.body
+        for at, node in enumerate(body):
+            kind = type(node)
+            if kind is ast.Import or kind is ast.ImportFrom:
+                self.header(node)  # type: ignore[arg-type]
+            elif kind is ast.FunctionDef or kind is ast.ClassDef:
+                made = self.read(node, body[at + 1 : at + 2])
+                if made is not None:
+                    if made.name in self.definitions:
+                        self.report("T202", f"`{made.name}` is defined twice", node)
+                    self.definitions[made.name] = made
+                    self.names[made.name] = made
+            elif kind is ast.Expr and isinstance(node.value, ast.Constant):  # type: ignore[attr-defined]
+                continue
+            elif kind is ast.Assign or kind is ast.AnnAssign:
+                self.assignment(node)  # type: ignore[arg-type]
+            elif kind is ast.Pass:
+                continue
+            else:
+                self.report("T003", "only imports, definitions and plain values stand at the top of a text", node)
+        self.finish(list(self.definitions.values()))
+        return self.definitions
+
+    def finish(self, made: list[Definition]) -> None:
+        """Verify what was read; raise where anything is wrong."""
+        if not self.diagnostics:
+            for definition in made:
+                try:
+                    check_well_formed(definition)
+                except DiagnosticError as problem:
+                    self.diagnostics += problem.diagnostics
+        if self.diagnostics:
+            raise DiagnosticError(self.diagnostics)
+
+    def report(self, code: str, message: str, node: ast.AST, hint: str | None = None) -> None:
+        """Report a mistake outside of functions."""
+        span = Span(self.source, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        self.diagnostics.append(Diagnostic(code, message, (Label(span),), (), hint))
+
+    def header(self, node: ast.Import | ast.ImportFrom) -> None:
+        """An import line of the header."""
+        if isinstance(node, ast.Import):
+            for item in node.names:
+                if item.name not in ("tirscript", "tvm", "tvm.script"):
+                    self.report("T003", f"`import {item.name}` does not stand in text that is parsed", node, hint="only the header `from tirscript.script import ir as I, tir as T` does")
+                else:
+                    self.names[item.asname or item.name.split(".")[0]] = _package(item.name if item.asname else item.name.split(".")[0])
+            return
+        module = node.module or ""
+        if module in _IGNORED_IMPORTS and not node.level:
+            return
+        if module not in _PACKAGES or node.level:
+            self.report("T003", f"`from {'.' * node.level}{module} import` does not stand in text that is parsed", node, hint="only the header `from tirscript.script import ir as I, tir as T` does")
+            return
+        for item in node.names:
+            if item.name in _NAMED:
+                self.names[item.asname or item.name] = T if _NAMED[item.name] == "T" else I
+            elif item.name in _DECORATORS:
+                self.names[item.asname or item.name] = _DECORATOR_OBJECTS[item.name]
+            else:
+                near = suggest(item.name, [*_NAMED, *_DECORATORS])
+                self.report("T003", f"`{item.name}` is not a name of {module} that text may import", node, hint=f"did you mean `{near}`?" if near else None)
+
+    def assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
+        """`N = 128` or `n = T.int32()` at the top of a text or class."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if node.value is None or len(targets) != 1 or not isinstance(targets[0], ast.Name):
+            self.report("T003", "only `name = value` stands at the top of a text", node)
+            return
+        evaluator = self.lowering(None)
+        try:
+            value = evaluator.value(node.value)
+            if isinstance(value, Expr) and getattr(value, "name", None) == "":
+                value = value.replace(name="")
+            self.names[targets[0].id] = value
+        except Abort:
+            self.names[targets[0].id] = None
+        self.diagnostics += evaluator.diagnostics
+
+    def read(self, node: ast.stmt, following: list[ast.stmt]) -> Definition | None:
+        """The function or module of a definition, by its decorator."""
+        decorator = self.decorator(node)
+        if decorator is None:
+            return None
+        last = following[0].lineno - 1 if following else self.lines
+        if following and getattr(following[0], "decorator_list", None):
+            last = following[0].decorator_list[0].lineno - 1  # type: ignore[attr-defined]
+        if isinstance(node, ast.FunctionDef) and decorator == "prim_func":
+            lowering = self.lowering(node)
+            read_options(node.decorator_list[0], lowering)
+            lowering.signature()
+            made = lowering.lower(last)
+            self.diagnostics += lowering.diagnostics
+            return made
+        if isinstance(node, ast.ClassDef) and decorator == "ir_module":
+            return self.module(node, last)
+        self.report("T022", f"this decorator does not fit a {'class' if isinstance(node, ast.ClassDef) else 'function'}", node)
+        return None
+
+    def decorator(self, node: Any) -> str | None:
+        """What the one decorator of a definition is."""
+        if len(node.decorator_list) != 1:
+            what = "class" if isinstance(node, ast.ClassDef) else "function"
+            wanted = "@I.ir_module" if what == "class" else "@T.prim_func"
+            self.report("T022", f"a {what} of a program has one decorator, `{wanted}`", node)
+            return None
+        expr = node.decorator_list[0]
+        target = expr.func if isinstance(expr, ast.Call) else expr
+        evaluator = self.lowering(None)
+        if not isinstance(target, (ast.Name, ast.Attribute)):
+            self.report("T003", "a decorator is a name such as `T.prim_func`", expr)
+            return None
+        try:
+            found = evaluator.value(target)
+        except Abort:
+            self.diagnostics += evaluator.diagnostics
+            return None
+        for name, value in _DECORATOR_OBJECTS.items():
+            if found is value:
+                return name
+        if self.trusted and isinstance(node, ast.FunctionDef):
+            return "prim_func"  # a decorator of the user's own, such as `tirscript.jit`, that asked for the function
+        self.report("T003", "this is not a decorator of the language", expr, hint="`@T.prim_func` or `@I.ir_module`")
+        return None
+
+    def module(self, node: ast.ClassDef, last: int) -> Module | None:
+        """`class Name:` with its functions."""
+        refs: dict[str, FunctionRef] = {}
+        module = ModuleRef(node.name, refs)
+        attrs: dict[str, Any] = {}
+        docstring: str | None = None
+        pending: list[tuple[ast.FunctionDef, FunctionLowering]] = []
+        if node.bases or node.keywords:
+            self.report("T022", "a module has no base classes", node)
+        before = len(self.diagnostics)
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef):
+                if self.decorator(item) != "prim_func":
+                    continue
+                if item.name in refs:
+                    self.report("T202", f"`{item.name}` is defined twice", item)
+                lowering = self.lowering(item, module=module)
+                read_options(item.decorator_list[0], lowering)
+                refs[item.name] = FunctionRef(item.name)
+                pending.append((item, lowering))
+            elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):
+                if isinstance(item.value.value, str) and item is node.body[0]:
+                    docstring = item.value.value
+            elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+                self.module_attrs(item.value, attrs)
+            elif isinstance(item, (ast.Assign, ast.AnnAssign)):
+                self.assignment(item)
+            elif not isinstance(item, ast.Pass):
+                self.report("T020", "a module holds functions and `I.module_attrs`", item)
+        for item, lowering in pending:
+            lowering.signature()
+            refs[item.name].signature = (lowering.params, lowering.returns or VOID)
+        functions = []
+        for at, (_item, lowering) in enumerate(pending):
+            stop = pending[at + 1][0].decorator_list[0].lineno - 1 if at + 1 < len(pending) else last
+            made = lowering.lower(stop)
+            self.diagnostics += lowering.diagnostics
+            if made is not None:
+                functions.append(made)
+        if len(self.diagnostics) > before:
+            return None
+        header = None
+        if self.comments is not None:
+            above: list[str] = []
+            line = node.decorator_list[0].lineno - 1
+            while line in self.comments.whole:
+                above.insert(0, self.comments.whole[line][1])
+                line -= 1
+            header = trivia(above)
+        span = Span(self.source, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
+        return Module(tuple(functions), node.name, Attrs(attrs) if attrs else NO_ATTRS, docstring, header, span=span)
+
+    def module_attrs(self, call: ast.Call, attrs: dict[str, Any]) -> None:
+        """`I.module_attrs({...})`."""
+        evaluator = self.lowering(None)
+        try:
+            function = evaluator.value(call.func)
+            if not isinstance(function, Form) or function.name != "module_attrs" or len(call.args) != 1:
+                self.report("T020", "a module holds functions and `I.module_attrs({...})`", call)
+                return
+            attrs.update(evaluator.attrs(call.args[0]))
+        except Abort:
+            self.diagnostics += evaluator.diagnostics
+
+
+def _package(name: str) -> Namespace:
+    """What `import tirscript` or `import tvm` stands for in a text."""
+    script = Namespace("script", {"tir": T, "tirx": T, "ir": I}, "The script namespaces.")
+    if name.endswith(".script"):
+        return script
+    return Namespace(name, {"script": script, **_DECORATOR_OBJECTS}, "The package.")
+
+
+_DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {"prim_func": prim_func, "ir_module": ir_module}
+T = Namespace("T", tir_names({"prim_func": prim_func}), "The tensor language: operators, dtypes, loops, blocks and buffers.")
+I = Namespace(  # noqa: E741  (the field's name for it)
+    "I",
+    {"ir_module": ir_module, "module_attrs": Form("module_attrs", "attributes of the module: `I.module_attrs({...})`")},
+    "Modules.",
+)

@@ -1,0 +1,233 @@
+"""Functions and modules: signature, attributes, body."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import DType, dtype
+from tirscript.ir.expr import Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
+from tirscript.ir.span import Source
+
+from .context import Abort, ModuleRef, Poison
+from .namespace import BufferForm, BufferType, Namespace, TypeName
+from .python import BUILTINS
+from .scope import Names
+from .stmt import StmtLowering
+from .trivia import Comments, trivia
+
+_OPTIONS = ("private", "check_well_formed", "s_tir")
+
+
+class FunctionLowering(StmtLowering):
+    """Lowers one function definition."""
+
+    def __init__(
+        self,
+        node: ast.FunctionDef | None,
+        source: Source,
+        outer: dict[str, Any],
+        *,
+        trusted: bool,
+        comments: Comments | None,
+        namespace: Namespace,
+        module: ModuleRef | None = None,
+    ) -> None:
+        super().__init__(source, outer, trusted=trusted)
+        self.node: Any = node
+        self.comments = comments
+        self.namespace = namespace
+        self.options: dict[str, bool] = {}
+        self.module = module
+        self.out = []
+        self.domains = {}
+        self.attrs_found = {}
+        self.definition = node.body if node is not None else []
+        self.builtins_range = BUILTINS["range"]
+        self.params: list[Var | Buffer] = []
+        if module is not None:
+            self.scopes[0][module.name] = module
+
+    def signature(self) -> None:
+        """Read the parameters and the return annotation; mistakes are reported."""
+        node = self.node
+        for item in getattr(node, "type_params", ()):
+            self.symbol(item.name, self._bound(item))
+        arguments = node.args
+        refused = [
+            (arguments.vararg, "`*args`"),
+            (arguments.kwarg, "`**kwargs`"),
+            (arguments.kwonlyargs[0] if arguments.kwonlyargs else None, "a keyword-only parameter"),
+            (next((d for d in [*arguments.defaults, *arguments.kw_defaults] if d is not None), None), "a default value"),
+        ]
+        for found, what in refused:
+            if found is not None:
+                self.report("T040", f"{what} is not part of the language", found, hint="every argument is given at the call, by place or name")
+        given = [*arguments.posonlyargs, *arguments.args]
+        kinds = [self._annotation(param) for param in given]
+        # scalars first: a dimension may be named after any of them
+        made: dict[str, Any] = {}
+        for param, kind in zip(given, kinds, strict=True):
+            if isinstance(kind, TypeName):
+                made[param.arg] = Var(param.arg, kind.dtype, span=self.span(param))
+                if kind.dtype.is_int:
+                    self.symbols[param.arg] = made[param.arg]
+        for param, kind in zip(given, kinds, strict=True):
+            if isinstance(kind, BufferType):
+                try:
+                    made[param.arg] = self._buffer(param, kind)
+                except Abort:
+                    continue
+        for param in given:
+            if param.arg in made:
+                self.params.append(made[param.arg])
+                self.scopes[0][param.arg] = made[param.arg]
+                self.fixed[param.arg] = "a parameter"
+            else:
+                self.scopes[0][param.arg] = Poison()
+        if node.returns is not None:
+            self.returns = self._returns(node.returns)
+
+    def _bound(self, item: Any) -> DType | None:
+        bound = getattr(item, "bound", None)
+        if bound is None:
+            return None
+        kind = self.value(bound)
+        return kind.dtype if isinstance(kind, TypeName) else None
+
+    def _annotation(self, param: ast.arg) -> Any:
+        if param.annotation is None:
+            self.report("T041", f"the parameter `{param.arg}` has no type", param, hint=f'`{param.arg}: T.Buffer((128,), "float32")`, or a dtype such as `T.int64`')
+            return None
+        try:
+            node: ast.expr = param.annotation
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                # a whole annotation in quotes
+                try:
+                    inner = ast.parse(node.value, mode="eval").body
+                except SyntaxError:
+                    raise self.fail("T041", f"the annotation of `{param.arg}` is not an expression", node) from None
+                for part in ast.walk(inner):
+                    ast.copy_location(part, node)
+                node = inner
+            self.symbol_mode = isinstance(node, ast.Subscript)
+            kind = self.value(node)
+        except Abort:
+            return None
+        finally:
+            self.symbol_mode = False
+        if isinstance(kind, BufferForm):
+            self.report("T041", "`T.Buffer` needs a shape", param.annotation, hint='T.Buffer((128, 128), "float32")')
+            return None
+        if kind in (int, float, bool):
+            kind = TypeName(dtype(kind))
+        if not isinstance(kind, (TypeName, BufferType)):
+            self.report("T041", f"the annotation of `{param.arg}` is not a type of T", param.annotation, hint='such as `T.Buffer((128,), "float32")`, `T.handle` or `T.int64`')
+            return None
+        return kind
+
+    def _buffer(self, param: ast.arg, kind: BufferType) -> Buffer:
+        assert param.annotation is not None
+        return self.buffer_of(
+            param.arg,
+            kind.shape,
+            kind.dtype,
+            param.annotation,
+            param,
+            strides=kind.strides,
+            elem_offset=kind.elem_offset,
+            scope=kind.scope,
+            align=kind.align,
+            offset_factor=kind.offset_factor,
+            axis_separators=kind.axis_separators,
+            symbols=True,
+        )
+
+    def _returns(self, node: ast.expr) -> DType | None:
+        try:
+            kind = self.value(node)
+        except Abort:
+            return None
+        if kind is None:
+            return None
+        if kind in (int, float, bool):
+            return dtype(kind)
+        if not isinstance(kind, TypeName):
+            self.report("T041", "a tensor function returns a scalar, as in `-> T.int32`, or nothing", node)
+            return None
+        return None if kind.dtype.kind == "void" else kind.dtype
+
+    def lower(self, last_line: int = 0) -> PrimFunc | None:
+        """The function, or None where mistakes were reported. `last_line` is the last that belongs to it (0: its own end)."""
+        node = self.node
+        body = node.body
+        docstring = None
+        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+            docstring = body[0].value.value
+            opener = body[0].end_lineno or 0
+            body = body[1:]
+        else:
+            opener = (node.returns.end_lineno if node.returns is not None else None) or _signature_end(node)
+        self.names = Names(node.body)
+        with recursion_room():
+            if body:
+                self.statements(body, opener, max(last_line, node.end_lineno or 0))
+        if self.diagnostics:
+            return None
+        attrs = self.attrs_found
+        return PrimFunc(
+            node.name,
+            tuple(self.params),
+            tuple(self.out),
+            Attrs(attrs) if attrs else NO_ATTRS,
+            self.returns,
+            bool(self.options.get("private", False)),
+            bool(self.options.get("check_well_formed", True)),
+            docstring,
+            self._header_trivia(),
+            span=self.span(node),
+        )
+
+    def _header_trivia(self) -> Any:
+        comments = self.comments
+        if comments is None:
+            return None
+        node = self.node
+        first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+        above: list[str] = []
+        line = first - 1
+        while line in comments.whole:
+            above.insert(0, comments.whole[line][1])
+            line -= 1
+        inside, beside = comments.within(first, max(_signature_end(node), node.lineno))
+        return trivia([*above, *inside], beside)
+
+
+def _signature_end(node: ast.FunctionDef) -> int:
+    """The last line of a definition's head, as far as the tree tells."""
+    parts = [node.lineno, *(arg.end_lineno or 0 for arg in [*node.args.posonlyargs, *node.args.args])]
+    if node.returns is not None:
+        parts.append(node.returns.end_lineno or 0)
+    return max(parts)
+
+
+def read_options(call: ast.expr, lowering: FunctionLowering) -> None:
+    """The options of a decorator, `@T.prim_func(private=True)`."""
+    if not isinstance(call, ast.Call):
+        return
+    if call.args:
+        lowering.report("T032", "`T.prim_func` takes options by keyword only", call)
+    for keyword in call.keywords:
+        try:
+            if keyword.arg not in _OPTIONS:
+                raise lowering.fail("T032", f"`T.prim_func` has no option `{keyword.arg}`", call, hint=f"the options are {', '.join(_OPTIONS)}")
+            value = lowering.python(keyword.value, f"`{keyword.arg}`", (bool,))
+        except Abort:
+            continue
+        if keyword.arg != "s_tir":
+            lowering.options[keyword.arg] = value
+
+

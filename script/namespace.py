@@ -1,0 +1,214 @@
+"""What `T` and `I` are at run time: the names that programs use.
+
+Inside a kernel the parser looks names up here; outside, Python itself evaluates decorators and annotations with the same objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tirscript.ir.dtype import DType, dtype, pointer, scalar_names
+from tirscript.ir.expr import Var
+from tirscript.ir.op import ALIASES, OPS
+
+# constructs that are no operators: name -> what it is for; `lower*.py` have a rule for each
+_LOOPS = {
+    "serial": "an ordinary loop: `for i in T.serial(n)`",
+    "parallel": "a loop whose iterations run at once",
+    "vectorized": "a loop that becomes vector instructions",
+    "unroll": "a loop that is written out",
+    "thread_binding": "a loop over the threads of a GPU: `T.thread_binding(n, thread=\"threadIdx.x\")`",
+    "grid": "nested loops: `for i, j in T.grid(4, 4)`",
+}
+_STATEMENTS = {
+    "evaluate": "a call for its effect: `T.evaluate(call)`",
+    "static_assert": "a condition that must be proved when compiled: `T.static_assert(cond, msg)`",
+    "assume": "a condition that is trusted: `T.assume(cond)`",
+    "func_attr": "attributes of the function: `T.func_attr({...})`",
+    "block_attr": "attributes of the block: `T.block_attr({...})` or `T.block_attr(\"key\", value)`",
+    "reads": "the regions that the block reads: `T.reads(A[i, 0:4])`",
+    "writes": "the regions that the block writes: `T.writes(A[i])`",
+    "where": "the block's predicate: `T.where(cond)`",
+}
+_DEFINITIONS = {
+    "alloc_buffer": "memory of the function or block: `A = T.alloc_buffer(shape, dtype, scope=)`",
+    "decl_buffer": "another view of memory: `B = T.decl_buffer(shape, dtype, data=A.data)`",
+    "match_buffer": "a buffer over a handle or a region: `A = T.match_buffer(a, shape, dtype)`",
+    "meta_var": "a value used while parsing: `x = T.meta_var(expr)`",
+}
+_CONTEXTS = {
+    "block": "the unit that schedules move: `with T.block(\"name\"):`",
+    "init": "what runs before a block's reduction: `with T.init():`",
+    "attr": "an attribute around statements: `with T.attr(node, key, value):`",
+}
+_VALUES = {
+    "ramp": "a vector base, base + stride, ...: `T.ramp(base, stride, lanes)`",
+    "broadcast": "a vector with one value in every lane: `T.broadcast(value, lanes)`",
+    "let": "a binding inside an expression: `T.let(\"x\", value, lambda x: body)`; as an annotation, an immutable binding",
+    "min_value": "the least value of a dtype: `T.min_value(\"int32\")`",
+    "max_value": "the greatest value of a dtype: `T.max_value(\"int32\")`",
+    "infinity": "infinity of a dtype: `T.infinity(\"float32\")`",
+    "var": "a symbolic variable: `n = T.var(\"int64\")`",
+}
+
+
+class Form:
+    """A construct of the language. Calling one outside of a kernel is a mistake, and says so."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        self.name = name
+        self.__doc__ = doc
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"`T.{self.name}` stands inside a function decorated with @T.prim_func: {self.__doc__}")
+
+    def __getitem__(self, item: Any) -> Any:
+        return self(item)
+
+    def __repr__(self) -> str:
+        return f"<T.{self.name}>"
+
+
+class LetForm(Form):
+    """`T.let`: also an annotation, `x: T.let[T.int32] = 3`."""
+
+    def __getitem__(self, item: Any) -> LetType:
+        return LetType(None if item is None else _plain_dtype(item))
+
+
+class LetType:
+    """The annotation of an immutable binding; `dtype` of None is the value's."""
+
+    def __init__(self, type_: DType | None) -> None:
+        self.dtype = type_
+
+
+class TypeName:
+    """`T.float32`: an annotation, a cast or constant (`T.float32(x)`), a fresh symbol (`T.int64()`), or with
+    `T.float32[m, n]` the annotation of a local buffer."""
+
+    def __init__(self, type_: DType) -> None:
+        self.dtype = type_
+        self.name = type_.name
+        self.__name__ = type_.name
+        self.__doc__ = f"The element type {type_.name}."
+
+    def __call__(self, value: Any = None, scope: str = "global") -> Any:
+        if self.dtype.is_handle:
+            return self if value is None else TypeName(pointer(value, scope))
+        if value is None:
+            return Var("", self.dtype)
+        if isinstance(value, str):
+            value = special_float(value)
+        return OPS["cast"](value, self.dtype)
+
+    def __getitem__(self, shape: Any) -> BufferType:
+        return BufferType(shape if isinstance(shape, tuple) else (shape,), self.dtype)
+
+    def __repr__(self) -> str:
+        return f"<T.{self.name}>"
+
+
+def special_float(text: str) -> float:
+    """nan and the infinities by name; ValueError for other text."""
+    if text.lower().lstrip("+-") not in ("nan", "inf", "infinity"):
+        raise ValueError(f'{text!r} is not "nan", "inf" or "-inf"')
+    return float(text)
+
+
+class BufferType:
+    """`T.Buffer(shape, dtype, ...)`: the annotation of a parameter. Dimensions are ints, strings over symbols, or variables."""
+
+    FIELDS = ("shape", "dtype", "strides", "elem_offset", "scope", "align", "offset_factor", "axis_separators")
+
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any = "float32",
+        strides: Any = None,
+        elem_offset: Any = None,
+        scope: str = "global",
+        align: int = 0,
+        offset_factor: int = 0,
+        axis_separators: Any = (),
+    ) -> None:
+        self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        self.dtype = _plain_dtype(dtype)
+        self.strides = None if strides is None or strides == [] else tuple(strides)
+        self.elem_offset = elem_offset
+        self.scope = scope
+        self.align = align
+        self.offset_factor = offset_factor
+        self.axis_separators = tuple(axis_separators or ())
+
+
+class BufferForm:
+    """`T.Buffer(shape, dtype)`, or the older `T.Buffer[shape, dtype]`."""
+
+    __name__ = "Buffer"
+    name = "Buffer"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> BufferType:
+        return BufferType(*args, **kwargs)
+
+    def __getitem__(self, item: Any) -> BufferType:
+        if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[1], int):
+            return BufferType(item[0], item[1])
+        return BufferType(item)
+
+    def __repr__(self) -> str:
+        return "<T.Buffer>"
+
+
+def _plain_dtype(value: Any) -> DType:
+    return value.dtype if isinstance(value, TypeName) else dtype(value)
+
+
+class Namespace:
+    """An object whose attributes are the names of a namespace; a wrong one raises AttributeError with a suggestion."""
+
+    def __init__(self, letter: str, names: dict[str, Any], doc: str) -> None:
+        self.__dict__.update(names)
+        self._letter = letter
+        self.__doc__ = doc
+
+    def __getattr__(self, name: str) -> Any:
+        from tirscript.ir.diagnostic import suggest
+
+        near = suggest(name, self.__dict__)
+        raise AttributeError(f"`{self._letter}.{name}` does not exist" + (f"; did you mean `{self._letter}.{near}`?" if near else ""))
+
+    def __repr__(self) -> str:
+        return f"<namespace {self._letter}>"
+
+
+AXES = ("spatial", "reduce", "scan", "opaque", "remap")
+
+
+def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
+    """Everything that `T` holds: operators, dtypes, constructs and the decorators."""
+    names: dict[str, Any] = dict(decorators)
+    for name, entry in OPS.items():
+        names[name] = entry
+    for alias, name in ALIASES.items():
+        names[alias] = OPS[name]
+    for name in scalar_names():
+        names[name] = TypeName(dtype(name))
+    for table in (_LOOPS, _STATEMENTS, _DEFINITIONS, _CONTEXTS, _VALUES):
+        for name, doc in table.items():
+            names[name] = Form(name, doc)
+    names["let"] = LetForm("let", _VALUES["let"])
+    names["Buffer"] = BufferForm()
+    names["axis"] = Namespace("T.axis", {name: Form(f"axis.{name}", f"an axis of a block: `T.axis.{name}`") for name in AXES}, "Block axes.")
+    for lanes in (2, 4, 8, 16, 32, 64):
+        for name in scalar_names():
+            if name not in ("handle", "void"):
+                names[f"{name}x{lanes}"] = TypeName(dtype(f"{name}x{lanes}"))
+    # the spellings of TVM's dialect
+    for theirs, ours in (("sblock", "block"), ("sblock_attr", "block_attr"), ("sblock_alloc_buffer", "alloc_buffer")):
+        names[theirs] = names[ours]
+    names["Ramp"], names["Broadcast"] = names["ramp"], names["broadcast"]
+    return names
+
+

@@ -1,0 +1,95 @@
+"""Which assigned names are immutable bindings and which are mutable scalars (LANGUAGE §2 and §7).
+
+One walk over the statements before lowering. An assignment declares a name for the rest of its body; a later one in the
+same or a nested body makes the name mutable. Bodies that do not contain each other have names of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+
+class Names:
+    """What the walk found. `mutable` holds the ids of target nodes (`ast.Name`) that declare a mutable scalar;
+    `hoisted` maps the id of an `ast.If` to the names to declare before it."""
+
+    def __init__(self, body: list[ast.stmt]) -> None:
+        self.mutable: set[int] = set()
+        self.hoisted: dict[int, list[str]] = {}
+        self._scan(body, [{}], [])
+
+    def _scan(self, body: list[ast.stmt], scopes: list[dict[str, int]], following: list[list[ast.stmt]]) -> None:
+        for at, stmt in enumerate(body):
+            kind = type(stmt)
+            if kind is ast.Assign:
+                for target in stmt.targets:  # type: ignore[attr-defined]
+                    self._target(target, scopes)
+            elif kind is ast.AugAssign:
+                self._target(stmt.target, scopes, again=True)  # type: ignore[attr-defined]
+            elif kind is ast.AnnAssign:
+                self._target(stmt.target, scopes)  # type: ignore[attr-defined]
+            elif kind is ast.If:
+                rest = [*following, body[at + 1 :]]
+                self._hoist(stmt, scopes, rest)  # type: ignore[arg-type]
+                for branch in (stmt.body, stmt.orelse):  # type: ignore[attr-defined]
+                    self._scan(branch, [*scopes, {}], rest)
+            else:
+                inner = getattr(stmt, "body", None)
+                if inner:
+                    self._scan(inner, [*scopes, {}], [*following, body[at + 1 :]])
+
+    def _target(self, target: ast.expr, scopes: list[dict[str, int]], again: bool = False) -> None:
+        if isinstance(target, ast.Name):
+            for scope in reversed(scopes):
+                if target.id in scope:
+                    self.mutable.add(scope[target.id])
+                    return
+            if not again:
+                scopes[-1][target.id] = id(target)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for item in target.elts:
+                self._target(item, scopes)
+        elif isinstance(target, ast.Starred):
+            self._target(target.value, scopes)
+
+    def _hoist(self, stmt: ast.If, scopes: list[dict[str, int]], following: list[list[ast.stmt]]) -> None:
+        if not stmt.orelse:
+            return
+        both = [
+            name
+            for name in _assigned(stmt.body)
+            if name in set(_assigned(stmt.orelse)) and not any(name in scope for scope in scopes)
+        ]
+        names = [name for name in dict.fromkeys(both) if _mentions(following[-1], name)]
+        if names:
+            self.hoisted[id(stmt)] = names
+            for name in names:
+                scopes[-1][name] = -1  # its declaration stands before the `if`
+
+
+def _assigned(body: list[ast.stmt]) -> Iterator[str]:
+    """Names that every run through a body assigns at its own level."""
+    for stmt in body:
+        if isinstance(stmt, ast.Assign):
+            for target in stmt.targets:
+                yield from _names(target)
+        elif isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
+            yield from _names(stmt.target)
+        elif isinstance(stmt, ast.If) and stmt.orelse:
+            other = set(_assigned(stmt.orelse))
+            yield from (name for name in _assigned(stmt.body) if name in other)
+
+
+def _names(target: ast.expr) -> Iterator[str]:
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from _names(item)
+    elif isinstance(target, ast.Starred):
+        yield from _names(target.value)
+
+
+def _mentions(body: list[ast.stmt], name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for stmt in body for node in ast.walk(stmt))

@@ -1,0 +1,107 @@
+"""From a text or a live function to a syntax tree, with syntax errors as diagnostics."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import warnings
+from types import FunctionType
+from typing import Any
+
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.span import Source, Span
+
+MAX_TEXT = 64 << 20  # bytes; more is refused before Python's parser sees it
+MAX_LINE = 8 << 20
+
+
+def syntax_tree(source: Source) -> ast.Module:
+    """The syntax tree of a text. Every way in which Python refuses it is one diagnostic."""
+    text = source.text
+    if len(text) > MAX_TEXT:
+        raise DiagnosticError([error("T004", f"the text has {len(text):,} characters; the limit is {MAX_TEXT:,}")])
+    if max(map(len, text.split("\n"))) > MAX_LINE:
+        raise DiagnosticError([error("T004", f"a line of the text has over {MAX_LINE:,} characters")])
+    if "\0" in text:
+        at = text.index("\0")
+        line = text.count("\n", 0, at) + 1
+        column = at - (text.rfind("\n", 0, at) + 1)
+        raise DiagnosticError([error("T001", "the text holds a NUL byte", Span(source, line, column, line, column + 1))])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.parse(text)
+    except SyntaxError as problem:
+        raise DiagnosticError([_syntax_error(source, problem)]) from None
+    except (RecursionError, MemoryError):
+        message = "the program is nested too deeply for Python's parser"
+        raise DiagnosticError([error("T004", message, hint="bind parts of the expression to names")]) from None
+    except ValueError as problem:
+        raise DiagnosticError([error("T001", str(problem))]) from None
+
+
+def _syntax_error(source: Source, problem: SyntaxError) -> Any:
+    line = min(problem.lineno or 1, source.text.count("\n") + 1)
+    text = source.text.split("\n")[line - 1]
+    start = _bytes(text, max(0, (problem.offset or 1) - 1))
+    stop = _bytes(text, problem.end_offset - 1) if problem.end_offset and problem.end_lineno == problem.lineno else start + 1
+    span = Span(source, line, start, line, max(stop, start + 1))
+    message = problem.msg or "invalid syntax"
+    return error("T001", message, span, hint=_syntax_hint(message))
+
+
+def _bytes(text: str, characters: int) -> int:
+    return len(text[:characters].encode(errors="replace"))
+
+
+def _syntax_hint(message: str) -> str | None:
+    if "expected an indented block" in message or "unindent" in message or "unexpected indent" in message:
+        return "check the indentation of this line"
+    if "was never closed" in message or "does not match" in message or "unmatched" in message:
+        return "check the parentheses"
+    if "too many nested" in message:
+        return "bind parts of the expression to names"
+    return None
+
+
+def decode(data: bytes, filename: str) -> str:
+    """The text of a file's bytes; a diagnostic where they are no UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        message = f"{filename} is not UTF-8: {problem.reason} at byte {problem.start}"
+        raise DiagnosticError([error("T001", message, hint="save the file as UTF-8")]) from None
+
+
+def normalize(text: str) -> str:
+    """The text with newlines as Python's parser counts them."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def definition_source(target: FunctionType | type) -> Source:
+    """The source of a decorated function or class, as one piece with its place in the file.
+
+    Works for files, the interactive interpreter and IPython, and for text that was registered in linecache.
+    """
+    try:
+        lines, first = inspect.getsourcelines(target)
+    except (OSError, TypeError, IndentationError, SyntaxError):
+        where = getattr(getattr(target, "__code__", None), "co_filename", "its file")
+        raise DiagnosticError(
+            [
+                error(
+                    "T002",
+                    f"the source of `{target.__qualname__}` cannot be read from {where}",
+                    notes=["the decorator reads the definition as text, and this one was made without a file (exec, python -c, a plain REPL before 3.13)"],
+                    hint="put it in a file, use IPython, register the text in `linecache`, or pass the text to `tirscript.script.parse`",
+                )
+            ]
+        ) from None
+    text = "".join(lines)
+    dedented = textwrap.dedent(text)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    if text[indent:].split("\n", 1)[0] != dedented.split("\n", 1)[0]:
+        indent = 0
+    filename = inspect.getsourcefile(target) or getattr(target, "__module__", "<unknown>")
+    return Source(filename, normalize(dedented), max(first, 1), indent)

@@ -1,0 +1,99 @@
+"""Comments and blank lines of a text, found without a tokenizer: the syntax tree says where the statements are."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tirscript.ir.span import Trivia
+
+_STRING_OR_COMMENT = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|(#.*)""")
+
+
+class Comments:
+    """The comments and blank lines of one text. `whole` maps a line to (column, text) of a comment that stands alone,
+    `beside` a line to the comment behind its code; `blank` holds the blank lines. Lines count from 1."""
+
+    def __init__(self, text: str, tree: ast.AST) -> None:
+        self.whole: dict[int, tuple[int, str]] = {}
+        self.beside: dict[int, str] = {}
+        self.blank: set[int] = set()
+        inside = _string_lines(tree) if '"""' in text or "'''" in text or "\\\n" in text else {}
+        for number, line in enumerate(text.split("\n"), 1):
+            stripped = line.strip()
+            if not stripped:
+                if number not in inside:
+                    self.blank.add(number)
+                continue
+            if "#" not in line:
+                continue
+            if number in inside:
+                end = inside[number]
+                if end is None:
+                    continue
+                self._search(number, line, end)
+            elif stripped[0] == "#":
+                self.whole[number] = (len(line) - len(line.lstrip()), stripped)
+            else:
+                self._search(number, line, 0)
+        self.any = bool(self.whole or self.beside or self.blank)
+
+    def _search(self, number: int, line: str, start: int) -> None:
+        for match in _STRING_OR_COMMENT.finditer(line, start):
+            if match[1]:
+                self.beside[number] = match[1].rstrip()
+                return
+
+    def lines(self, first: int, last: int) -> list[str]:
+        """Comments that stand alone and blank lines from line `first` to `last`; at most one blank line in a row."""
+        found: list[str] = []
+        for line in range(first, last + 1):
+            if line in self.whole:
+                found.append(self.whole[line][1])
+            elif line in self.blank and (not found or found[-1]):
+                found.append("")
+        return found
+
+    def within(self, first: int, last: int) -> tuple[list[str], str]:
+        """Comments inside a statement of several lines: those but one, to stand above it, and the one beside it."""
+        above: list[str] = []
+        beside = ""
+        for line in range(first, last + 1):
+            if line in self.whole:
+                above.append(self.whole[line][1])
+            elif line in self.beside:
+                if beside:
+                    above.append(beside)
+                beside = self.beside[line]
+        return above, beside
+
+    def split_after(self, first: int, last: int, indent: int) -> int:
+        """Where the lines after a body's last statement stop belonging to it: the first line in first..last whose
+        comment is indented less than the body, or last + 1; blank lines at the end are given back."""
+        stop = first
+        for line in range(first, last + 1):
+            if line in self.whole:
+                if self.whole[line][0] < indent:
+                    break
+                stop = line + 1
+        return stop
+
+
+def _string_lines(tree: ast.AST) -> dict[int, int | None]:
+    """Lines inside strings of several lines: None, or for a string's last line the column at which it ends."""
+    inside: dict[int, int | None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+            end = node.end_lineno or node.lineno
+            if end > node.lineno and (isinstance(node, ast.JoinedStr) or isinstance(node.value, (str, bytes))):
+                for line in range(node.lineno + 1, end):
+                    inside[line] = None
+                inside[end] = node.end_col_offset or 0
+    return inside
+
+
+def trivia(before: list[str], beside: str = "", after: list[str] | None = None) -> Trivia | None:
+    """The trivia of these lines, or None where there are none."""
+    if not before and not beside and not after:
+        return None
+    return Trivia(tuple(before), beside, tuple(after or ()))
