@@ -14,15 +14,51 @@ from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, as_expr, unify
 from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Block, DeclBuffer, MatchBuffer, Stmt
 
-from .expr import ExprLowering
+from .call import CallLowering
 from .namespace import BufferType, Form, TypeName
 
 _LETTERS = {letter: kind for kind, letter in AXIS_KINDS.items()}
 # what T.alloc_buffer and the other definitions take besides the shape, and their order by place
 _BUFFER_ARGUMENTS = {
-    "alloc_buffer": ("shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators", "annotations"),
-    "decl_buffer": ("shape", "dtype", "data", "strides", "elem_offset", "byte_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators"),
-    "match_buffer": ("source", "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators"),
+    "alloc_buffer": (
+        "shape",
+        "dtype",
+        "data",
+        "strides",
+        "elem_offset",
+        "scope",
+        "align",
+        "offset_factor",
+        "buffer_type",
+        "axis_separators",
+        "annotations",
+    ),
+    "decl_buffer": (
+        "shape",
+        "dtype",
+        "data",
+        "strides",
+        "elem_offset",
+        "byte_offset",
+        "scope",
+        "align",
+        "offset_factor",
+        "buffer_type",
+        "axis_separators",
+    ),
+    "match_buffer": (
+        "source",
+        "shape",
+        "dtype",
+        "data",
+        "strides",
+        "elem_offset",
+        "scope",
+        "align",
+        "offset_factor",
+        "buffer_type",
+        "axis_separators",
+    ),
 }
 
 
@@ -40,7 +76,7 @@ class BlockFrame:
         self.init: tuple[Stmt, ...] | None = None
 
 
-class BlockLowering(ExprLowering):
+class BlockLowering(CallLowering):
     """Lowers blocks and definitions."""
 
     out: list[Stmt]
@@ -93,7 +129,9 @@ class BlockLowering(ExprLowering):
     def frame(self, what: str, node: ast.AST) -> BlockFrame:
         """The block at whose top level the current statement stands."""
         if self.block is None or self.block.depth != len(self.scopes):
-            raise self.fail("T022", f"{what} stands at the top of a block", node, hint='inside of `with T.block("name"):`')
+            raise self.fail(
+                "T022", f"{what} stands at the top of a block", node, hint='inside of `with T.block("name"):`'
+            )
         return self.block
 
     def _init(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
@@ -128,7 +166,9 @@ class BlockLowering(ExprLowering):
         nodes = [*call.args, *(given.pop(key) for key in ("dom", "binding", "value") if key in given)]
         given.pop("dtype", None)
         if len(names) != 1 or len(nodes) != 2 or given:
-            raise self.fail("T032", f"`T.axis.{kind}` takes a domain and a value", call, hint=f"vi = T.axis.{kind}(128, i)")
+            raise self.fail(
+                "T032", f"`T.axis.{kind}` takes a domain and a value", call, hint=f"vi = T.axis.{kind}(128, i)"
+            )
         domain = self.value(nodes[0])
         if isinstance(domain, (tuple, list)):
             if len(domain) != 2:
@@ -144,7 +184,10 @@ class BlockLowering(ExprLowering):
 
     def _one_dtype(self, values: list[Any], node: ast.expr) -> list[Expr]:
         """Integers of an axis in one dtype: constants take that of the others."""
-        bare = [item.value if type(item) is Const and item.dtype.is_int and not isinstance(item.value, bool) else item for item in values]
+        bare = [
+            item.value if type(item) is Const and item.dtype.is_int and not isinstance(item.value, bool) else item
+            for item in values
+        ]
         try:
             exprs = unify(OPS["add"], bare if any(isinstance(item, Expr) for item in bare) else values)
         except DiagnosticError as problem:
@@ -155,20 +198,36 @@ class BlockLowering(ExprLowering):
 
     def _remap(self, names: list[ast.Name], call: ast.Call, frame: BlockFrame, node: ast.stmt) -> None:
         if len(call.args) != 2 or call.keywords:
-            raise self.fail("T032", "`T.axis.remap` takes the kinds and the loops", call, hint='vi, vj = T.axis.remap("SR", [i, j])')
+            raise self.fail(
+                "T032", "`T.axis.remap` takes the kinds and the loops", call, hint='vi, vj = T.axis.remap("SR", [i, j])'
+            )
         kinds = self.python(call.args[0], "the kinds", (str,))
         values = self.iterate(self.value(call.args[1]), call.args[1])
         if not len(kinds) == len(values) == len(names):
-            raise self.fail("T032", f"`T.axis.remap` has {len(kinds)} kinds and {len(values)} loops for {len(names)} names", call)
+            raise self.fail(
+                "T032", f"`T.axis.remap` has {len(kinds)} kinds and {len(values)} loops for {len(names)} names", call
+            )
         for name, letter, value in zip(names, kinds, values, strict=True):
             if letter not in _LETTERS:
-                raise self.fail("T032", f"{letter!r} is no kind of axis", call.args[0], hint='S is spatial, R reduce, C scan, O opaque')
+                raise self.fail(
+                    "T032",
+                    f"{letter!r} is no kind of axis",
+                    call.args[0],
+                    hint="S is spatial, R reduce, C scan, O opaque",
+                )
             loop = self.domains.get(value) if type(value) is Var else None
             if loop is None:
-                raise self.fail("T022", "`T.axis.remap` takes the variables of loops around the block", call.args[1], hint=f"{name.id} = T.axis.spatial(domain, value)")
+                raise self.fail(
+                    "T022",
+                    "`T.axis.remap` takes the variables of loops around the block",
+                    call.args[1],
+                    hint=f"{name.id} = T.axis.spatial(domain, value)",
+                )
             self._add_axis(name, _LETTERS[letter], loop[0], loop[1], value, frame, node)
 
-    def _add_axis(self, name: ast.Name, kind: str, start: Expr, stop: Expr, value: Expr, frame: BlockFrame, node: ast.stmt) -> None:
+    def _add_axis(
+        self, name: ast.Name, kind: str, start: Expr, stop: Expr, value: Expr, frame: BlockFrame, node: ast.stmt
+    ) -> None:
         var = Var(name.id, value.dtype, span=self.span(name))
         frame.axes.append(Axis(var, kind, start, stop, value, span=self.span(node)))
         self.define(name.id, var)
@@ -272,7 +331,12 @@ class BlockLowering(ExprLowering):
                 from tirscript.ir.diagnostic import suggest
 
                 near = suggest(str(field), fields)
-                raise self.fail("T032", f"`T.{name}` has no argument `{field}`", keyword.value, hint=f"did you mean `{near}`?" if near else None)
+                raise self.fail(
+                    "T032",
+                    f"`T.{name}` has no argument `{field}`",
+                    keyword.value,
+                    hint=f"did you mean `{near}`?" if near else None,
+                )
             if field in given:
                 raise self.fail("T032", f"`{field}` is given twice", keyword.value)
             given[field] = keyword.value
@@ -298,7 +362,9 @@ class BlockLowering(ExprLowering):
             elem_offset=None if offset is None else self.value(offset),
             scope=self.python(given["scope"], "the scope", (str,)) if "scope" in given else "global",
             align=self.python(given["align"], "the alignment", (int,)) if "align" in given else 0,
-            offset_factor=self.python(given["offset_factor"], "the offset factor", (int,)) if "offset_factor" in given else 0,
+            offset_factor=self.python(given["offset_factor"], "the offset factor", (int,))
+            if "offset_factor" in given
+            else 0,
             axis_separators=tuple(self.value(separators)) if separators is not None else (),
             symbols=symbols,
         )
@@ -323,7 +389,9 @@ class BlockLowering(ExprLowering):
         if type_.is_handle or type_.kind == "void":
             raise self.fail("T109", f"a buffer holds numbers, not {type_}", node)
         if scope == "scalar":
-            raise self.fail("T205", 'the scope "scalar" is that of scalar variables', node, hint=f"write `{name}: T.{type_} = ...`")
+            raise self.fail(
+                "T205", 'the scope "scalar" is that of scalar variables', node, hint=f"write `{name}: T.{type_} = ...`"
+            )
         for what, number in (("alignment", align), ("offset factor", offset_factor)):
             if number < 0 or (what == "alignment" and number & (number - 1)):
                 # TVM writes -1 for "the default"
@@ -374,8 +442,18 @@ class BlockLowering(ExprLowering):
                 if hasattr(part, field):
                     setattr(part, field, getattr(node, field))
         outer, self.symbol_mode = self.symbol_mode, True
-        scopes, self.scopes = self.scopes, [{**self.symbols_in_scope(), **{}}]
-        plain, self.outer = self.outer, {name: value for name, value in self.outer.items() if isinstance(value, type(self.namespace))}
+        scopes, self.scopes = (
+            self.scopes,
+            [
+                {
+                    **self.symbols_in_scope(),
+                }
+            ],
+        )
+        plain, self.outer = (
+            self.outer,
+            {name: value for name, value in self.outer.items() if isinstance(value, type(self.namespace))},
+        )
         try:
             return self.index(parsed)
         finally:
@@ -393,7 +471,12 @@ class BlockLowering(ExprLowering):
     def _alloc_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
         for field in ("data",):
             if field in given and self.value(given[field]) is not None:
-                raise self.fail("T032", "`T.alloc_buffer` makes new memory; it takes no `data`", given[field], hint="use `T.decl_buffer` for a view")
+                raise self.fail(
+                    "T032",
+                    "`T.alloc_buffer` makes new memory; it takes no `data`",
+                    given[field],
+                    hint="use `T.decl_buffer` for a view",
+                )
         buffer = self.make_buffer(target, given, call)
         annotations = self.attrs(given["annotations"]) if "annotations" in given else NO_ATTRS
         self.define(target.id, buffer)
@@ -409,12 +492,16 @@ class BlockLowering(ExprLowering):
     def _decl_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
         data = self.value(given["data"]) if "data" in given else None
         if data is None:
-            self._alloc_buffer(target, {key: value for key, value in given.items() if key not in ("data", "byte_offset")}, call, node)
+            self._alloc_buffer(
+                target, {key: value for key, value in given.items() if key not in ("data", "byte_offset")}, call, node
+            )
             return
         if isinstance(data, Buffer):
             data = data.data
         if not isinstance(data, Expr) or not data.dtype.is_handle:
-            raise self.fail("T104", "`data` is an address", given["data"], hint="such as `A.data` or `T.address_of(A[0])`")
+            raise self.fail(
+                "T104", "`data` is an address", given["data"], hint="such as `A.data` or `T.address_of(A[0])`"
+            )
         buffer = self.make_buffer(target, given, call)
         self.define(target.id, buffer)
         self.emit(DeclBuffer(buffer, data, span=self.span(node)))
@@ -451,4 +538,3 @@ BlockLowering.statement_forms = {
     "func_attr": BlockLowering._func_attr,
 }
 BlockLowering.context_forms = {"block": BlockLowering._block, "init": BlockLowering._init}
-

@@ -66,14 +66,30 @@ class Context:
         """The span of a syntax node."""
         return Span(self.source, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
-    def fail(self, code: str, message: str, node: ast.AST | None, hint: str | None = None, notes: tuple[str | Label, ...] = ()) -> Abort:
+    def fail(
+        self,
+        code: str,
+        message: str,
+        node: ast.AST | None,
+        hint: str | None = None,
+        notes: tuple[str | Label, ...] = (),
+    ) -> Abort:
         """Report a diagnostic; the result is to be raised."""
         self.report(code, message, node, hint, notes)
         return Abort()
 
-    def report(self, code: str, message: str, node: ast.AST | None, hint: str | None = None, notes: tuple[str | Label, ...] = ()) -> None:
+    def report(
+        self,
+        code: str,
+        message: str,
+        node: ast.AST | None,
+        hint: str | None = None,
+        notes: tuple[str | Label, ...] = (),
+    ) -> None:
         """Report a diagnostic and go on."""
-        self.diagnostics.append(error(code, message, self.span(node) if node is not None else None, notes=notes, hint=hint))
+        self.diagnostics.append(
+            error(code, message, self.span(node) if node is not None else None, notes=notes, hint=hint)
+        )
 
     def located(self, problem: DiagnosticError, node: ast.AST) -> Abort:
         """Report the diagnostics of the typing rules at a syntax node; the result is to be raised."""
@@ -111,7 +127,9 @@ class Context:
         if cls is Poison:
             raise Abort
         if cls is Pending:
-            raise self.fail("T011", f"`{name}` may be used before it is assigned", node, hint="assign it before this use")
+            raise self.fail(
+                "T011", f"`{name}` may be used before it is assigned", node, hint="assign it before this use"
+            )
         if value is _MISSING:
             if self.symbol_mode:
                 return self.symbol(name)
@@ -134,11 +152,22 @@ class Context:
         """An undefined name, with the nearest known one."""
         later = self.assigned_later(node.id)
         if later is not None:
-            return self.fail("T011", f"`{node.id}` is used outside of the scope of its assignment", node, hint="assign it before, at this level or an outer one", notes=(Label(later, "it is assigned here"),))
+            return self.fail(
+                "T011",
+                f"`{node.id}` is used outside of the scope of its assignment",
+                node,
+                hint="assign it before, at this level or an outer one",
+                notes=(Label(later, "it is assigned here"),),
+            )
         import builtins
 
         if hasattr(builtins, node.id) and not self.trusted:
-            return self.fail("T003", f"`{node.id}` is not available to text that is parsed", node, hint="only T, G, I and a few plain builtins are; use the decorator in Python for more")
+            return self.fail(
+                "T003",
+                f"`{node.id}` is not available to text that is parsed",
+                node,
+                hint="only T, G, I and a few plain builtins are; use the decorator in Python for more",
+            )
         near = suggest(node.id, self.known_names())
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=f"did you mean `{near}`?" if near else None)
 

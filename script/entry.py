@@ -30,7 +30,11 @@ Definition = PrimFunc | Module
 
 
 def prim_func(
-    function: Callable[..., Any] | None = None, *, private: bool = False, check_well_formed: bool = True, s_tir: bool = True
+    function: Callable[..., Any] | None = None,
+    *,
+    private: bool = False,
+    check_well_formed: bool = True,
+    s_tir: bool = True,
 ) -> Any:
     """Read the decorated function as a tensor function; the name then stands for its `PrimFunc`.
 
@@ -54,7 +58,11 @@ def _in_class(function: FunctionType) -> bool:
     frame = sys._getframe(2)
     while frame is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back  # type: ignore[assignment]
-    return frame is not None and "__qualname__" in frame.f_locals and function.__qualname__.startswith(f"{frame.f_locals['__qualname__']}.")
+    return (
+        frame is not None
+        and "__qualname__" in frame.f_locals
+        and function.__qualname__.startswith(f"{frame.f_locals['__qualname__']}.")
+    )
 
 
 def ir_module(cls: type) -> Module:
@@ -101,7 +109,15 @@ def parse(text: str, *, names: dict[str, Any] | None = None, filename: str = "<t
     if len(found) == 1:
         return next(iter(found.values()))
     if not found:
-        raise DiagnosticError([error("T022", f"{filename} defines no function and no module", hint="decorate one with `@T.prim_func` or `@I.ir_module`")])
+        raise DiagnosticError(
+            [
+                error(
+                    "T022",
+                    f"{filename} defines no function and no module",
+                    hint="decorate one with `@T.prim_func` or `@I.ir_module`",
+                )
+            ]
+        )
     message = f"{filename} defines {len(found)} functions and modules: {', '.join(found)}"
     raise DiagnosticError([error("T022", message, hint="`parse_all` and `parse_file` return all of them by name")])
 
@@ -145,7 +161,10 @@ class Reader:
             import builtins
 
             plain = {**vars(builtins), **BUILTINS, "breakpoint": T.breakpoint}
-            self.names = {**plain, **{name: value for name, value in names.items() if value is not vars(builtins).get(name, _NOTHING)}}
+            self.names = {
+                **plain,
+                **{name: value for name, value in names.items() if value is not vars(builtins).get(name, _NOTHING)},
+            }
         else:
             self.names = {**BUILTINS, "breakpoint": T.breakpoint, "T": T, "I": I, **names}
         self.definitions: dict[str, Definition] = {}
@@ -197,7 +216,9 @@ class Reader:
                 except DiagnosticError as problem:
                     self.diagnostics += problem.diagnostics
         if self.diagnostics:
-            raise DiagnosticError(self.diagnostics)
+            # several names of one failed definition may be blamed on one place; each message is said once
+            unique = {(found.code, found.message, _position(found)): found for found in self.diagnostics}
+            raise DiagnosticError(sorted(unique.values(), key=_position))
 
     def report(self, code: str, message: str, node: ast.AST, hint: str | None = None) -> None:
         """Report a mistake outside of functions."""
@@ -209,15 +230,27 @@ class Reader:
         if isinstance(node, ast.Import):
             for item in node.names:
                 if item.name not in ("tirscript", "tvm", "tvm.script"):
-                    self.report("T003", f"`import {item.name}` does not stand in text that is parsed", node, hint="only the header `from tirscript.script import ir as I, tir as T` does")
+                    self.report(
+                        "T003",
+                        f"`import {item.name}` does not stand in text that is parsed",
+                        node,
+                        hint="only the header `from tirscript.script import ir as I, tir as T` does",
+                    )
                 else:
-                    self.names[item.asname or item.name.split(".")[0]] = _package(item.name if item.asname else item.name.split(".")[0])
+                    self.names[item.asname or item.name.split(".")[0]] = _package(
+                        item.name if item.asname else item.name.split(".")[0]
+                    )
             return
         module = node.module or ""
         if module in _IGNORED_IMPORTS and not node.level:
             return
         if module not in _PACKAGES or node.level:
-            self.report("T003", f"`from {'.' * node.level}{module} import` does not stand in text that is parsed", node, hint="only the header `from tirscript.script import ir as I, tir as T` does")
+            self.report(
+                "T003",
+                f"`from {'.' * node.level}{module} import` does not stand in text that is parsed",
+                node,
+                hint="only the header `from tirscript.script import ir as I, tir as T` does",
+            )
             return
         for item in node.names:
             if item.name in _NAMED:
@@ -226,7 +259,12 @@ class Reader:
                 self.names[item.asname or item.name] = _DECORATOR_OBJECTS[item.name]
             else:
                 near = suggest(item.name, [*_NAMED, *_DECORATORS])
-                self.report("T003", f"`{item.name}` is not a name of {module} that text may import", node, hint=f"did you mean `{near}`?" if near else None)
+                self.report(
+                    "T003",
+                    f"`{item.name}` is not a name of {module} that text may import",
+                    node,
+                    hint=f"did you mean `{near}`?" if near else None,
+                )
 
     def assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
         """`N = 128` or `n = T.int32()` at the top of a text or class."""
@@ -261,7 +299,9 @@ class Reader:
             return made
         if isinstance(node, ast.ClassDef) and decorator == "ir_module":
             return self.module(node, last)
-        self.report("T022", f"this decorator does not fit a {'class' if isinstance(node, ast.ClassDef) else 'function'}", node)
+        self.report(
+            "T022", f"this decorator does not fit a {'class' if isinstance(node, ast.ClassDef) else 'function'}", node
+        )
         return None
 
     def decorator(self, node: Any) -> str | None:
@@ -355,6 +395,10 @@ class Reader:
             self.diagnostics += evaluator.diagnostics
 
 
+def _position(found: Diagnostic) -> tuple[int, int]:
+    return (found.span.line, found.span.start_column) if found.span is not None else (0, 0)
+
+
 def _package(name: str) -> Namespace:
     """What `import tirscript` or `import tvm` stands for in a text."""
     script = Namespace("script", {"tir": T, "tirx": T, "ir": I}, "The script namespaces.")
@@ -364,8 +408,10 @@ def _package(name: str) -> Namespace:
 
 
 _DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {"prim_func": prim_func, "ir_module": ir_module}
-T = Namespace("T", tir_names({"prim_func": prim_func}), "The tensor language: operators, dtypes, loops, blocks and buffers.")
-I = Namespace(  # noqa: E741  (the field's name for it)
+T = Namespace(
+    "T", tir_names({"prim_func": prim_func}), "The tensor language: operators, dtypes, loops, blocks and buffers."
+)
+I = Namespace(
     "I",
     {"ir_module": ir_module, "module_attrs": Form("module_attrs", "attributes of the module: `I.module_attrs({...})`")},
     "Modules.",

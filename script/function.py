@@ -61,11 +61,19 @@ class FunctionLowering(StmtLowering):
             (arguments.vararg, "`*args`"),
             (arguments.kwarg, "`**kwargs`"),
             (arguments.kwonlyargs[0] if arguments.kwonlyargs else None, "a keyword-only parameter"),
-            (next((d for d in [*arguments.defaults, *arguments.kw_defaults] if d is not None), None), "a default value"),
+            (
+                next((d for d in [*arguments.defaults, *arguments.kw_defaults] if d is not None), None),
+                "a default value",
+            ),
         ]
         for found, what in refused:
             if found is not None:
-                self.report("T040", f"{what} is not part of the language", found, hint="every argument is given at the call, by place or name")
+                self.report(
+                    "T040",
+                    f"{what} is not part of the language",
+                    found,
+                    hint="every argument is given at the call, by place or name",
+                )
         given = [*arguments.posonlyargs, *arguments.args]
         kinds = [self._annotation(param) for param in given]
         # scalars first: a dimension may be named after any of them
@@ -100,7 +108,12 @@ class FunctionLowering(StmtLowering):
 
     def _annotation(self, param: ast.arg) -> Any:
         if param.annotation is None:
-            self.report("T041", f"the parameter `{param.arg}` has no type", param, hint=f'`{param.arg}: T.Buffer((128,), "float32")`, or a dtype such as `T.int64`')
+            self.report(
+                "T041",
+                f"the parameter `{param.arg}` has no type",
+                param,
+                hint=f'`{param.arg}: T.Buffer((128,), "float32")`, or a dtype such as `T.int64`',
+            )
             return None
         try:
             node: ast.expr = param.annotation
@@ -125,7 +138,12 @@ class FunctionLowering(StmtLowering):
         if kind in (int, float, bool):
             kind = TypeName(dtype(kind))
         if not isinstance(kind, (TypeName, BufferType)):
-            self.report("T041", f"the annotation of `{param.arg}` is not a type of T", param.annotation, hint='such as `T.Buffer((128,), "float32")`, `T.handle` or `T.int64`')
+            self.report(
+                "T041",
+                f"the annotation of `{param.arg}` is not a type of T",
+                param.annotation,
+                hint='such as `T.Buffer((128,), "float32")`, `T.handle` or `T.int64`',
+            )
             return None
         return kind
 
@@ -165,7 +183,12 @@ class FunctionLowering(StmtLowering):
         node = self.node
         body = node.body
         docstring = None
-        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+        if (
+            body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+            and isinstance(body[0].value.value, str)
+        ):
             docstring = body[0].value.value
             opener = body[0].end_lineno or 0
             body = body[1:]
@@ -223,11 +246,14 @@ def read_options(call: ast.expr, lowering: FunctionLowering) -> None:
     for keyword in call.keywords:
         try:
             if keyword.arg not in _OPTIONS:
-                raise lowering.fail("T032", f"`T.prim_func` has no option `{keyword.arg}`", call, hint=f"the options are {', '.join(_OPTIONS)}")
+                raise lowering.fail(
+                    "T032",
+                    f"`T.prim_func` has no option `{keyword.arg}`",
+                    call,
+                    hint=f"the options are {', '.join(_OPTIONS)}",
+                )
             value = lowering.python(keyword.value, f"`{keyword.arg}`", (bool,))
         except Abort:
             continue
         if keyword.arg != "s_tir":
             lowering.options[keyword.arg] = value
-
-

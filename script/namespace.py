@@ -18,7 +18,7 @@ _LOOPS = {
     "parallel": "a loop whose iterations run at once",
     "vectorized": "a loop that becomes vector instructions",
     "unroll": "a loop that is written out",
-    "thread_binding": "a loop over the threads of a GPU: `T.thread_binding(n, thread=\"threadIdx.x\")`",
+    "thread_binding": 'a loop over the threads of a GPU: `T.thread_binding(n, thread="threadIdx.x")`',
     "grid": "nested loops: `for i, j in T.grid(4, 4)`",
 }
 _STATEMENTS = {
@@ -26,7 +26,7 @@ _STATEMENTS = {
     "static_assert": "a condition that must be proved when compiled: `T.static_assert(cond, msg)`",
     "assume": "a condition that is trusted: `T.assume(cond)`",
     "func_attr": "attributes of the function: `T.func_attr({...})`",
-    "block_attr": "attributes of the block: `T.block_attr({...})` or `T.block_attr(\"key\", value)`",
+    "block_attr": 'attributes of the block: `T.block_attr({...})` or `T.block_attr("key", value)`',
     "reads": "the regions that the block reads: `T.reads(A[i, 0:4])`",
     "writes": "the regions that the block writes: `T.writes(A[i])`",
     "where": "the block's predicate: `T.where(cond)`",
@@ -38,18 +38,18 @@ _DEFINITIONS = {
     "meta_var": "a value used while parsing: `x = T.meta_var(expr)`",
 }
 _CONTEXTS = {
-    "block": "the unit that schedules move: `with T.block(\"name\"):`",
+    "block": 'the unit that schedules move: `with T.block("name"):`',
     "init": "what runs before a block's reduction: `with T.init():`",
     "attr": "an attribute around statements: `with T.attr(node, key, value):`",
 }
 _VALUES = {
     "ramp": "a vector base, base + stride, ...: `T.ramp(base, stride, lanes)`",
     "broadcast": "a vector with one value in every lane: `T.broadcast(value, lanes)`",
-    "let": "a binding inside an expression: `T.let(\"x\", value, lambda x: body)`; as an annotation, an immutable binding",
-    "min_value": "the least value of a dtype: `T.min_value(\"int32\")`",
-    "max_value": "the greatest value of a dtype: `T.max_value(\"int32\")`",
-    "infinity": "infinity of a dtype: `T.infinity(\"float32\")`",
-    "var": "a symbolic variable: `n = T.var(\"int64\")`",
+    "let": 'a binding inside an expression: `T.let("x", value, lambda x: body)`; as an annotation, an immutable binding',
+    "min_value": 'the least value of a dtype: `T.min_value("int32")`',
+    "max_value": 'the greatest value of a dtype: `T.max_value("int32")`',
+    "infinity": 'infinity of a dtype: `T.infinity("float32")`',
+    "var": 'a symbolic variable: `n = T.var("int64")`',
 }
 
 
@@ -177,7 +177,9 @@ class Namespace:
         from tirscript.ir.diagnostic import suggest
 
         near = suggest(name, self.__dict__)
-        raise AttributeError(f"`{self._letter}.{name}` does not exist" + (f"; did you mean `{self._letter}.{near}`?" if near else ""))
+        raise AttributeError(
+            f"`{self._letter}.{name}` does not exist" + (f"; did you mean `{self._letter}.{near}`?" if near else "")
+        )
 
     def __repr__(self) -> str:
         return f"<namespace {self._letter}>"
@@ -200,7 +202,9 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
             names[name] = Form(name, doc)
     names["let"] = LetForm("let", _VALUES["let"])
     names["Buffer"] = BufferForm()
-    names["axis"] = Namespace("T.axis", {name: Form(f"axis.{name}", f"an axis of a block: `T.axis.{name}`") for name in AXES}, "Block axes.")
+    names["axis"] = Namespace(
+        "T.axis", {name: Form(f"axis.{name}", f"an axis of a block: `T.axis.{name}`") for name in AXES}, "Block axes."
+    )
     for lanes in (2, 4, 8, 16, 32, 64):
         for name in scalar_names():
             if name not in ("handle", "void"):
@@ -210,5 +214,3 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
         names[theirs] = names[ours]
     names["Ramp"], names["Broadcast"] = names["ramp"], names["broadcast"]
     return names
-
-

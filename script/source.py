@@ -27,7 +27,9 @@ def syntax_tree(source: Source) -> ast.Module:
         at = text.index("\0")
         line = text.count("\n", 0, at) + 1
         column = at - (text.rfind("\n", 0, at) + 1)
-        raise DiagnosticError([error("T001", "the text holds a NUL byte", Span(source, line, column, line, column + 1))])
+        raise DiagnosticError(
+            [error("T001", "the text holds a NUL byte", Span(source, line, column, line, column + 1))]
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
@@ -45,7 +47,11 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
     line = min(problem.lineno or 1, source.text.count("\n") + 1)
     text = source.text.split("\n")[line - 1]
     start = _bytes(text, max(0, (problem.offset or 1) - 1))
-    stop = _bytes(text, problem.end_offset - 1) if problem.end_offset and problem.end_lineno == problem.lineno else start + 1
+    stop = (
+        _bytes(text, problem.end_offset - 1)
+        if problem.end_offset and problem.end_lineno == problem.lineno
+        else start + 1
+    )
     span = Span(source, line, start, line, max(stop, start + 1))
     message = problem.msg or "invalid syntax"
     return error("T001", message, span, hint=_syntax_hint(message))
@@ -93,7 +99,9 @@ def definition_source(target: FunctionType | type) -> Source:
                 error(
                     "T002",
                     f"the source of `{target.__qualname__}` cannot be read from {where}",
-                    notes=["the decorator reads the definition as text, and this one was made without a file (exec, python -c, a plain REPL before 3.13)"],
+                    notes=[
+                        "the decorator reads the definition as text, and this one was made without a file (exec, python -c, a plain REPL before 3.13)"
+                    ],
                     hint="put it in a file, use IPython, register the text in `linecache`, or pass the text to `tirscript.script.parse`",
                 )
             ]

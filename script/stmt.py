@@ -9,17 +9,16 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import DiagnosticError, Label
-from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, Var, const
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.expr import Call, CallFunction, Expr, Var, const
 from tirscript.ir.op import OPS, as_expr
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import (
+    LOOP_KINDS,
     Assert,
     Assume,
     Attr,
-    Bind,
     Break,
-    BufferStore,
     Continue,
     Evaluate,
     For,
@@ -31,20 +30,18 @@ from tirscript.ir.stmt import (
     While,
 )
 
-from .block import BlockLowering
+from .assign import AssignLowering
 from .context import Abort, Pending, Poison
-from .expr import _BINARY_OPS, Method
-from .namespace import BufferType, Form, LetType, TypeName
-from .scope import Names
+from .expr import Method
+from .namespace import Form
 from .trivia import Comments, trivia
 
 MAX_UNROLLED = 1 << 17  # statements that loops over Python sequences may make
 
 
-class StmtLowering(BlockLowering):
+class StmtLowering(AssignLowering):
     """Lowers statements. `out` is the list that the body being lowered appends to."""
 
-    names: Names
     comments: Comments | None = None
 
     # bodies
@@ -105,7 +102,9 @@ class StmtLowering(BlockLowering):
         rule = _RULES.get(type(node))
         try:
             if rule is None:
-                code, what, hint = _REFUSED.get(type(node), ("T020", f"{type(node).__name__} is not a statement of the language", None))
+                code, what, hint = _REFUSED.get(
+                    type(node), ("T020", f"{type(node).__name__} is not a statement of the language", None)
+                )
                 raise self.fail(code, what, node, hint=hint)
             rule(self, node)
         except Abort:
@@ -123,14 +122,22 @@ class StmtLowering(BlockLowering):
 
     def _for(self, node: ast.For) -> None:
         if node.orelse:
-            raise self.fail("T020", "`else` on a loop is not part of the language", node.orelse[0], hint="put the statements behind the loop")
+            self.report(
+                "T020",
+                "`else` on a loop is not part of the language",
+                node.orelse[0],
+                hint="put the statements behind the loop",
+            )
         call = node.iter
         if isinstance(call, ast.Call):
             function = self.loop_function(call)
-            if function is range:
-                return self._loop(node, call, "serial")
-            if isinstance(function, Form) and function.name in _LOOP_FORMS:
-                return self._loop(node, call, function.name) if function.name != "grid" else self._grid(node, call)
+            name = "serial" if function is range else function.name if isinstance(function, Form) else ""
+            if name == "grid":
+                self._grid(node, call)
+                return
+            if name in LOOP_KINDS:
+                self._loop(node, call, name)
+                return
         self._static_for(node)
 
     def loop_function(self, call: ast.Call) -> Any:
@@ -146,8 +153,12 @@ class StmtLowering(BlockLowering):
         options: dict[str, Any] = {}
         for keyword in call.keywords:
             if kind == "serial" and isinstance(call.func, ast.Name):
-                raise self.fail("T032", "`range` takes no keyword arguments", call, hint="use `T.serial(n, annotations={...})`")
-            if keyword.arg not in ("annotations", "thread", "start", "stop", "step") or (keyword.arg == "thread") != (kind == "thread_binding") and keyword.arg == "thread":
+                raise self.fail(
+                    "T032", "`range` takes no keyword arguments", call, hint="use `T.serial(n, annotations={...})`"
+                )
+            if keyword.arg not in ("annotations", "thread", "start", "stop", "step") or (
+                (keyword.arg == "thread") != (kind == "thread_binding") and keyword.arg == "thread"
+            ):
                 raise self.fail("T032", f"a {kind} loop takes no `{keyword.arg}`", call)
             options[keyword.arg] = keyword.value
         nodes = list(call.args)
@@ -157,7 +168,12 @@ class StmtLowering(BlockLowering):
         start, stop, step = self.bounds(nodes, call)
         thread = self.python(options["thread"], "`thread`", (str,)) if "thread" in options else None
         if kind == "thread_binding" and thread is None:
-            raise self.fail("T032", "`T.thread_binding` needs the thread it binds to", call, hint='write `T.thread_binding(n, thread="threadIdx.x")`')
+            raise self.fail(
+                "T032",
+                "`T.thread_binding` needs the thread it binds to",
+                call,
+                hint='write `T.thread_binding(n, thread="threadIdx.x")`',
+            )
         annotations = self.attrs(options["annotations"]) if "annotations" in options else None
         name = self.loop_name(node.target)
         var = Var(name, stop.dtype, span=self.span(node.target))
@@ -171,7 +187,7 @@ class StmtLowering(BlockLowering):
         """Start, stop and step of a loop, of one integer dtype."""
         values = [self.value(item) for item in nodes]
         for value, item in zip(values, nodes, strict=True):
-            if isinstance(value, Expr) and not value.dtype.is_int or isinstance(value, float):
+            if (isinstance(value, Expr) and not value.dtype.is_int) or isinstance(value, float):
                 kind = value.dtype if isinstance(value, Expr) else "a float"
                 raise self.fail("T112", f"the bound of a loop is {kind}, not an integer", item)
             if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(value, "__index__")):
@@ -241,11 +257,21 @@ class StmtLowering(BlockLowering):
             finally:
                 self.scopes.pop()
             if len(self.out) > MAX_UNROLLED:
-                raise self.fail("T004", f"this loop writes out over {MAX_UNROLLED:,} statements", node, hint="use `range`, which stays a loop")
+                raise self.fail(
+                    "T004",
+                    f"this loop writes out over {MAX_UNROLLED:,} statements",
+                    node,
+                    hint="use `range`, which stays a loop",
+                )
 
     def _while(self, node: ast.While) -> None:
         if node.orelse:
-            raise self.fail("T020", "`else` on a loop is not part of the language", node.orelse[0], hint="put the statements behind the loop")
+            self.report(
+                "T020",
+                "`else` on a loop is not part of the language",
+                node.orelse[0],
+                hint="put the statements behind the loop",
+            )
         test = self.condition(node.test)
         if not isinstance(test, Expr):
             if not test:
@@ -286,219 +312,6 @@ class StmtLowering(BlockLowering):
                 self.define(name, Poison())
         self.emit(If(test, then, orelse, span=self.span(node)))
 
-    # assignments
-
-    def _assign(self, node: ast.Assign) -> None:
-        for target in node.targets[1:]:
-            if isinstance(target, (ast.Tuple, ast.List)) or isinstance(node.targets[0], (ast.Tuple, ast.List)):
-                raise self.fail("T012", "a chain of assignments has single targets", target)
-        self.assign(node.targets[0], node.value, node)
-        for target in node.targets[1:]:
-            self.assign(target, node.targets[0], node)
-
-    def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> None:
-        """`target = value`."""
-        if isinstance(target, (ast.Tuple, ast.List)):
-            if not self.define_axes(target, value, node):
-                self._assign_several(target, value, node)
-        elif isinstance(target, ast.Name):
-            if not (isinstance(value, ast.Call) and self.define_construct(target, value, node)):
-                self.assign_name(target, self.value(value), value, node)
-        elif isinstance(target, ast.Subscript):
-            self.store(target, value, node)
-        elif isinstance(target, ast.Attribute):
-            raise self.fail("T012", "an attribute cannot be assigned", target)
-        else:
-            raise self.fail("T012", "this cannot be assigned", target)
-
-    def assign_name(self, target: ast.Name, value: Any, node_value: ast.expr, node: ast.stmt, mutable: bool = False) -> None:
-        """`name = value`: a binding, the declaration of a mutable scalar, or an assignment to one."""
-        name = target.id
-        self.check_assignable(name, target)
-        place = self.lookup_scalar(name)
-        if place is not None:
-            self.store_value(place, (), value, node_value, node)
-            return
-        if not isinstance(value, (Expr, int, float, bool)):
-            if isinstance(value, Buffer) or not isinstance(value, (TypeName, Form)):
-                self.define(name, value)  # parse-time Python: a list, a string, a buffer under another name
-                return
-            raise self.fail("T104", f"`{value!r}` is not a value", node_value)
-        if type(value) is Var and not value.name:
-            self.define(name, Var(name, value.dtype, span=self.span(target)))
-            self.symbols.setdefault(name, self.scopes[-1][name])
-            return
-        pending = self.lookup(name)
-        expr = as_expr(value)
-        if type(pending) is Pending or mutable or id(target) in self.names.mutable:
-            buffer = Buffer(name, (), expr.dtype, scope="scalar", span=self.span(target))
-            if type(pending) is Pending:
-                self.scope_of(name)[name] = buffer
-                self.emit(BufferStore(buffer, (), expr, span=self.span(node)))
-            else:
-                self.define(name, buffer)
-                self.emit(ScalarDecl(buffer, expr, span=self.span(node)))
-            return
-        var = Var(name, expr.dtype, span=self.span(target))
-        self.define(name, var)
-        self.emit(Bind(var, expr, span=self.span(node)))
-
-    def check_assignable(self, name: str, target: ast.expr) -> None:
-        """Refuse loop variables, parameters and other names that stay what they are."""
-        what = self.fixed.get(name)
-        if what is not None:
-            raise self.fail("T012", f"`{name}` is {what} and cannot be assigned", target, hint="use another name")
-        found = self.lookup(name) if any(name in scope for scope in self.scopes) else None
-        if isinstance(found, Buffer) and not found.is_scalar:
-            notes = (Label(found.span, f"`{name}` is declared here"),) if found.span else ()
-            raise self.fail("T012", f"`{name}` is a buffer and cannot be assigned as a whole", target, hint=f"assign its elements: `{name}[...] = value`", notes=notes)
-
-    def lookup_scalar(self, name: str) -> Buffer | None:
-        """The mutable scalar of that name that is in scope."""
-        for scope in reversed(self.scopes):
-            if name in scope:
-                found = scope[name]
-                return found if isinstance(found, Buffer) and found.is_scalar else None
-        return None
-
-    def scope_of(self, name: str) -> dict[str, Any]:
-        """The scope that holds a name."""
-        return next(scope for scope in reversed(self.scopes) if name in scope)
-
-    def _assign_several(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> None:
-        if isinstance(value, (ast.Tuple, ast.List)) and not any(isinstance(item, ast.Starred) for item in value.elts):
-            nodes: list[ast.expr] = list(value.elts)
-            values = [self.value(item) for item in nodes]
-        else:
-            values = self.iterate(self.value(value), value)
-            nodes = [value] * len(values)
-        targets = target.elts
-        stars = [at for at, item in enumerate(targets) if isinstance(item, ast.Starred)]
-        if stars:
-            first = stars[0]
-            count = len(values) - len(targets) + 1
-            if count < 0:
-                raise self.fail("T033", f"{len(values)} values for at least {len(targets) - 1} targets", node)
-            middle = values[first : first + count]
-            values[first : first + count] = [middle]
-            nodes[first : first + count] = [value]
-            targets = [item.value if isinstance(item, ast.Starred) else item for item in targets]
-        if len(targets) != len(values):
-            raise self.fail("T033", f"{len(values)} values for {len(targets)} targets", node)
-        if self._stores(targets):
-            # the right side is evaluated first: later values may read what earlier targets overwrite
-            for at, (item, found) in enumerate(zip(targets, values, strict=True)):
-                if at and isinstance(found, Expr) and type(found) is not Const:
-                    hint = item.id if isinstance(item, ast.Name) else "value"
-                    var = Var(hint, found.dtype)
-                    self.emit(Bind(var, found, span=self.span(node)))
-                    values[at] = var
-        for item, found, source in zip(targets, values, nodes, strict=True):
-            if isinstance(item, ast.Name):
-                self.assign_name(item, found, source, node)
-            elif isinstance(item, ast.Subscript):
-                self.store(item, source, node, found)
-            elif isinstance(item, (ast.Tuple, ast.List)):
-                self.unpack(item, found)
-            else:
-                raise self.fail("T012", "this cannot be assigned", item)
-
-    def _stores(self, targets: list[ast.expr]) -> bool:
-        return any(
-            isinstance(item, ast.Subscript) or (isinstance(item, ast.Name) and self.lookup_scalar(item.id) is not None) for item in targets
-        )
-
-    def store(self, target: ast.Subscript, value: ast.expr, node: ast.stmt, found: Any = None) -> None:
-        """`A[indices] = value`."""
-        owner = self.value(target.value)
-        if not isinstance(owner, Buffer):
-            raise self.fail("T012", "only elements of buffers can be assigned", target)
-        indices = self.indices(owner, target)
-        self.store_value(owner, indices, self.value(value) if found is None else found, value, node)
-
-    def store_value(self, buffer: Buffer, indices: tuple[Expr, ...], value: Any, value_node: ast.expr, node: ast.stmt, predicate: Expr | None = None) -> None:
-        """Emit a store, with the conversions that a store makes."""
-        from tirscript.ir.expr import access_dtype
-        from tirscript.ir.op import convert
-
-        if isinstance(value, Buffer):
-            raise self.fail("T104", f"the whole buffer `{value.name}` is not a value", value_node, hint="copy it in a loop, element by element")
-        to = access_dtype(buffer, indices)
-        try:
-            expr = self.placed(convert(value, to, "the value"), value_node)
-        except DiagnosticError as problem:
-            found = problem.diagnostics[0]
-            notes = (Label(buffer.span, f"`{buffer.name}` is declared here"),) if buffer.span is not None else ()
-            raise self.fail(found.code, found.message, value_node, hint=found.hint, notes=notes) from None
-        self.emit(BufferStore(buffer, indices, expr, predicate, span=self.span(node)))
-
-    def _augmented(self, node: ast.AugAssign) -> None:
-        entry = _BINARY_OPS.get(type(node.op))
-        if entry is None:
-            raise self.fail("T021", "`@=` is not part of the language", node)
-        target = node.target
-        if isinstance(target, ast.Name):
-            self.check_assignable(target.id, target)
-            place = self.lookup_scalar(target.id)
-            if place is None:
-                if any(target.id in scope for scope in self.scopes):
-                    raise self.fail("T012", f"`{target.id}` is not a mutable scalar", target)
-                raise self.undefined(target)
-            indices: tuple[Expr, ...] = ()
-        elif isinstance(target, ast.Subscript):
-            owner = self.value(target.value)
-            if not isinstance(owner, Buffer):
-                raise self.fail("T012", "only elements of buffers can be assigned", target)
-            place, indices = owner, self.indices(owner, target)
-        else:
-            raise self.fail("T012", "this cannot be assigned", target)
-        load = BufferLoad(place, indices, span=self.span(target))
-        result = self.operator(entry, [load, self.value(node.value)], node.value, (target, node.value))
-        self.store_value(place, indices, result, node.value, node)
-
-    def _annotated(self, node: ast.AnnAssign) -> None:
-        target = node.target
-        if not isinstance(target, ast.Name):
-            raise self.fail("T012", "only a name can be annotated", target)
-        kind = self.value(node.annotation)
-        if isinstance(kind, Form) and kind.name == "let":
-            kind = LetType(None)
-        if isinstance(kind, LetType):
-            self._let_binding(target, kind, node)
-            return
-        if isinstance(kind, BufferType):
-            if node.value is not None:
-                raise self.fail("T022", "a buffer is declared without a value", node.value, hint="store its elements afterwards")
-            self.declare_local(target, kind, node)
-            return
-        if not isinstance(kind, TypeName):
-            raise self.fail("T041", "the annotation of a variable is a dtype such as `T.float32`, or `T.let[...]`", node.annotation)
-        self.check_assignable(target.id, target)
-        if target.id in self.scopes[-1] and not isinstance(self.scopes[-1][target.id], (Poison, Pending)):
-            raise self.fail("T202", f"`{target.id}` is declared twice", target)
-        if node.value is not None and isinstance(node.value, ast.Call) and kind.dtype.is_handle:
-            self.assign_name(target, self.value(node.value), node.value, node)
-            return
-        buffer = Buffer(target.id, (), kind.dtype, scope="scalar", span=self.span(target))
-        value = None
-        if node.value is not None:
-            value = self.converted(node.value, kind.dtype, "the value")
-        self.define(target.id, buffer)
-        self.emit(ScalarDecl(buffer, value, span=self.span(node)))
-
-    def _let_binding(self, target: ast.Name, kind: LetType, node: ast.AnnAssign) -> None:
-        if node.value is None:
-            raise self.fail("T022", "an immutable binding needs a value", node)
-        if id(target) in self.names.mutable:
-            raise self.fail("T012", f"`{target.id}` is declared immutable, but assigned again", target, hint=f"declare it `{target.id}: T.float32 = ...` to let it change")
-        self.check_assignable(target.id, target)
-        value = self.converted(node.value, kind.dtype, "the value") if kind.dtype is not None else self.expr(node.value)
-        if kind.dtype is not None and kind.dtype.is_handle:
-            value = value.replace() if type(value) is Var else value
-        var = Var(target.id, kind.dtype or value.dtype, span=self.span(target))
-        self.define(target.id, var)
-        self.emit(Bind(var, value, span=self.span(node)))
-
     # the rest
 
     def _expression(self, node: ast.Expr) -> None:
@@ -517,7 +330,12 @@ class StmtLowering(BlockLowering):
                 rule(self, call, node)
                 return
             if function.name in ("alloc_buffer", "decl_buffer", "match_buffer"):
-                raise self.fail("T022", f"`T.{function.name}` defines a buffer: give it a name", node, hint=f"A = T.{function.name}(...)")
+                raise self.fail(
+                    "T022",
+                    f"`T.{function.name}` defines a buffer: give it a name",
+                    node,
+                    hint=f"A = T.{function.name}(...)",
+                )
             raise self.fail("T022", f"`T.{function.name}` is not a statement", node, hint=function.__doc__)
         if type(function) is Method and function.name == "vstore":
             self._vstore(function, call, node)
@@ -530,19 +348,14 @@ class StmtLowering(BlockLowering):
                 raise self.fail("T020", "this value is not used", node)
             self.emit(Evaluate(value, span=self.span(node)))
 
-    def _vstore(self, method: Method, call: ast.Call, node: ast.stmt) -> None:
-        args, kwargs = self.arguments(call)
-        if len(args) != 2:
-            raise self.fail("T032", "write `A.vstore([indices], value, predicate=)`", call)
-        indices, predicate = self.vector_access(method.owner, args[:1], kwargs, call, 1)
-        self.store_value(method.owner, indices, args[1], call.args[1], node, predicate)
-
     def _assert(self, node: ast.Assert) -> None:
         test = self.condition(node.test)
         message = "" if node.msg is None else self.python(node.msg, "the message", (str,))
         if not isinstance(test, Expr):
             if not test:
-                raise self.fail("T403", f"this assertion fails while parsing{': ' + message if message else ''}", node.test)
+                raise self.fail(
+                    "T403", f"this assertion fails while parsing{': ' + message if message else ''}", node.test
+                )
             return
         self.emit(Assert(test, message, span=self.span(node)))
 
@@ -579,8 +392,12 @@ class StmtLowering(BlockLowering):
         if self.returns is None:
             value = self.value(node.value)
             if isinstance(value, Buffer):
-                raise self.fail("T022", "a buffer cannot be returned", node, hint="results are written into a parameter")
-            raise self.fail("T022", "this function returns nothing", node, hint="annotate the scalar it returns: `-> T.int32`")
+                raise self.fail(
+                    "T022", "a buffer cannot be returned", node, hint="results are written into a parameter"
+                )
+            raise self.fail(
+                "T022", "this function returns nothing", node, hint="annotate the scalar it returns: `-> T.int32`"
+            )
         value = self.value(node.value)
         if isinstance(value, Buffer):
             raise self.fail("T022", "a buffer cannot be returned", node, hint="results are written into a parameter")
@@ -599,7 +416,9 @@ class StmtLowering(BlockLowering):
         function = self.value(call.func) if isinstance(call, ast.Call) else None
         rule = self.context_forms.get(function.name) if isinstance(function, Form) else None
         if rule is None:
-            raise self.fail("T020", "`with` opens blocks and attributes only", call, hint='such as `with T.block("name"):`')
+            raise self.fail(
+                "T020", "`with` opens blocks and attributes only", call, hint='such as `with T.block("name"):`'
+            )
 
         def inner() -> None:
             if at + 1 < len(node.items):
@@ -661,22 +480,35 @@ def _header_end(stmt: ast.stmt) -> int:
 
 def _targets(node: ast.stmt) -> list[str]:
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    return [item.id for target in targets if target is not None for item in ast.walk(target) if isinstance(item, ast.Name)]
+    return [
+        item.id for target in targets if target is not None for item in ast.walk(target) if isinstance(item, ast.Name)
+    ]
 
 
-_LOOP_FORMS = ("serial", "parallel", "vectorized", "unroll", "thread_binding", "grid")
 _REFUSED: dict[type, tuple[str, str, str | None]] = {
-    ast.FunctionDef: ("T020", "a function inside a function is not part of the language", "define it outside, or as a `@T.macro`"),
+    ast.FunctionDef: (
+        "T020",
+        "a function inside a function is not part of the language",
+        "define it outside, or as a `@T.macro`",
+    ),
     ast.AsyncFunctionDef: ("T020", "`async def` is not part of the language", None),
     ast.ClassDef: ("T020", "a class inside a function is not part of the language", None),
     ast.Match: ("T020", "`match` is not part of the language", "use `if` and `elif`"),
     ast.Try: ("T020", "`try` is not part of the language", "check the condition with `if`, or `assert` it"),
-    ast.Raise: ("T020", "`raise` is not part of the language", "use `assert cond, \"message\"`"),
+    ast.Raise: ("T020", "`raise` is not part of the language", 'use `assert cond, "message"`'),
     ast.Import: ("T020", "an import inside a function is not part of the language", "import outside of the function"),
-    ast.ImportFrom: ("T020", "an import inside a function is not part of the language", "import outside of the function"),
+    ast.ImportFrom: (
+        "T020",
+        "an import inside a function is not part of the language",
+        "import outside of the function",
+    ),
     ast.Global: ("T020", "`global` is not part of the language", None),
     ast.Nonlocal: ("T020", "`nonlocal` is not part of the language", None),
-    ast.Delete: ("T020", "`del` is not part of the language", "memory is freed at the end of the body that allocates it"),
+    ast.Delete: (
+        "T020",
+        "`del` is not part of the language",
+        "memory is freed at the end of the body that allocates it",
+    ),
     ast.AsyncFor: ("T020", "`async for` is not part of the language", None),
     ast.AsyncWith: ("T020", "`async with` is not part of the language", None),
 }
@@ -686,9 +518,9 @@ _RULES: dict[type, Callable[[Any, Any], None]] = {
     ast.Break: StmtLowering._break,
     ast.Continue: StmtLowering._continue,
     ast.If: StmtLowering._if,
-    ast.Assign: StmtLowering._assign,
-    ast.AugAssign: StmtLowering._augmented,
-    ast.AnnAssign: StmtLowering._annotated,
+    ast.Assign: AssignLowering._assign,
+    ast.AugAssign: AssignLowering._augmented,
+    ast.AnnAssign: AssignLowering._annotated,
     ast.Expr: StmtLowering._expression,
     ast.Assert: StmtLowering._assert,
     ast.Return: StmtLowering._return,
@@ -696,10 +528,9 @@ _RULES: dict[type, Callable[[Any, Any], None]] = {
     ast.With: StmtLowering._with,
 }
 StmtLowering.statement_forms = {
-    **BlockLowering.statement_forms,
+    **AssignLowering.statement_forms,
     "evaluate": StmtLowering._evaluate,
     "static_assert": StmtLowering._static_assert,
     "assume": StmtLowering._assume,
 }
-StmtLowering.context_forms = {**BlockLowering.context_forms, "attr": StmtLowering._attr_context}
-
+StmtLowering.context_forms = {**AssignLowering.context_forms, "attr": StmtLowering._attr_context}

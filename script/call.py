@@ -1,0 +1,308 @@
+"""Calls in expressions: operators of the table, dtypes, methods, other functions, and the constructs that are values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, suggest
+from tirscript.ir.dtype import DType, dtype, scalar_names
+from tirscript.ir.expr import (
+    Broadcast,
+    BufferData,
+    BufferLoad,
+    BufferRegion,
+    CallFunction,
+    Const,
+    Expr,
+    Let,
+    Ramp,
+    Var,
+    const,
+)
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import OPS, Op, as_expr
+
+from .context import FunctionRef
+from .expr import MAX_LANES, ExprLowering, Method, same_dtype
+from .namespace import BufferForm, Form, TypeName, special_float
+from .python import BUILTINS
+
+
+class CallLowering(ExprLowering):
+    """Lowers calls."""
+
+    def _call(self, node: ast.Call) -> Any:
+        function = self.value(node.func)
+        cls = type(function)
+        if cls is Op:
+            return self._call_op(function, node)
+        if cls is TypeName:
+            return self._call_type(function, node)
+        if isinstance(function, Form):
+            rule = _VALUE_FORMS.get(function.name)
+            if rule is None:
+                raise self.fail(
+                    "T022", f"`T.{function.name}` does not stand in an expression", node, hint=function.__doc__
+                )
+            return rule(self, node)
+        if cls is BufferForm:
+            args, kwargs = self.arguments(node)
+            return self.plain(lambda: function(*args, **kwargs), node, ())
+        if cls is Method:
+            return self._call_method(function, node)
+        if cls is FunctionRef:
+            return self._call_function(function, node)
+        if cls is PrimFunc:
+            raise self.fail(
+                "T022",
+                f"`{function.name}` is a tensor function outside of this module",
+                node,
+                hint="put both in one `@I.ir_module` and call it as `cls.name(...)`",
+            )
+        return self._call_python(function, node)
+
+    def _call_op(self, entry: Op, node: ast.Call) -> Expr:
+        args, kwargs = self.arguments(node)
+        if entry.make is None and not kwargs:
+            return self.operator(entry, args, node, tuple(node.args))
+        for at, arg in enumerate(args):
+            if type(arg) is BufferLoad or not isinstance(arg, Buffer):
+                continue
+            raise self.fail(
+                "T104",
+                f"the whole buffer `{arg.name}` is not a value",
+                node.args[min(at, len(node.args) - 1)],
+                hint=f"pass an element `{arg.name}[...]`, or its address `{arg.name}.data`",
+            )
+        try:
+            return self.placed(entry(*args, **kwargs), node)
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
+        except TypeError as problem:
+            raise self.fail(
+                "T032", f"wrong arguments for `T.{entry.name}`: {_argument_error(problem)}", node, hint=entry.doc
+            ) from None
+
+    def _call_type(self, name: TypeName, node: ast.Call) -> Any:
+        args, kwargs = self.arguments(node)
+        if not args and not kwargs and not name.dtype.is_handle:
+            return Var("", name.dtype)
+        if name.dtype.is_handle:
+            return self.plain(lambda: name(*args, **kwargs), node, ())
+        if len(args) != 1 or kwargs:
+            raise self.fail("T032", f"`T.{name.name}` takes one value", node)
+        value = args[0]
+        if isinstance(value, str):
+            try:
+                value = special_float(value)
+            except ValueError as problem:
+                raise self.fail("T032", str(problem), node) from None
+        try:
+            if isinstance(value, (int, float)) and not name.dtype.is_vector:
+                made: Expr = const(value, name.dtype)
+            else:
+                made = OPS["cast"](value, name.dtype)
+        except ValueError as problem:
+            raise self.fail("T103", str(problem), node) from None
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
+        return self.placed(made, node)
+
+    def _call_method(self, method: Method, node: ast.Call) -> Expr:
+        args, kwargs = self.arguments(node)
+        try:
+            if method.name == "astype":
+                return self.placed(OPS["cast"](method.owner, *args, **kwargs), node)
+        except TypeError:
+            raise self.fail("T032", "`astype` takes one dtype", node) from None
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
+        if method.name == "vstore":
+            raise self.fail("T022", "`vstore` is a statement, not a value", node)
+        indices, predicate = self.vector_access(method.owner, args, kwargs, node, 1)
+        return BufferLoad(method.owner, indices, predicate, span=self.span(node))
+
+    def vector_access(
+        self, buffer: Buffer, args: list[Any], kwargs: dict[str, Any], node: ast.Call, count: int
+    ) -> tuple[tuple[Expr, ...], Expr | None]:
+        """The indices and predicate of `A.vload(...)` and `A.vstore(...)`."""
+        predicate = kwargs.pop("predicate", None)
+        if kwargs or len(args) != count or not isinstance(args[0], (list, tuple)):
+            raise self.fail(
+                "T032", "write `A.vload([indices], predicate=)` or `A.vstore([indices], value, predicate=)`", node
+            )
+        if len(args[0]) != len(buffer.shape):
+            raise self.fail(
+                "T111",
+                f"`{buffer.name}` has {len(buffer.shape)} dimensions, but {len(args[0])} indices stand here",
+                node,
+            )
+        return tuple(as_expr(item) for item in args[0]), predicate
+
+    def _call_function(self, function: FunctionRef, node: ast.Call) -> Expr:
+        if node.keywords:
+            raise self.fail("T032", "calls between tensor functions take no keyword arguments", node)
+        params, returns = function.signature
+        if len(params) != len(node.args):
+            raise self.fail("T032", f"`{function.name}` takes {len(params)} arguments, not {len(node.args)}", node)
+        args: list[Any] = []
+        for param, arg in zip(params, node.args, strict=True):
+            if isinstance(param, Buffer):
+                sliced = isinstance(arg, ast.Subscript)
+                value: Any = self.region(arg) if sliced else self.value(arg)
+                if not isinstance(value, (Buffer, BufferRegion)):
+                    raise self.fail("T032", f"parameter `{param.name}` of `{function.name}` takes a buffer", arg)
+                args.append(value)
+            elif param.dtype.is_handle:
+                value = self.value(arg)
+                args.append(BufferData(value) if type(value) is Buffer else as_expr(value))
+            else:
+                args.append(self.converted(arg, param.dtype, f"parameter `{param.name}`"))
+        return CallFunction(function.name, tuple(args), returns, span=self.span(node))
+
+    def _call_python(self, function: Any, node: ast.Call) -> Any:
+        if not callable(function):
+            raise self.fail("T022", f"this is a {type(function).__name__}, which cannot be called", node)
+        if not self.trusted and function not in _SAFE:
+            name = getattr(function, "__name__", type(function).__name__)
+            raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)
+        args, kwargs = self.arguments(node)
+        special = _EXPR_BUILTINS.get(function) if function.__hash__ is not None else None
+        if special is not None and not kwargs:
+            items = args if len(args) != 1 else self.iterate(args[0], node) if hasattr(args[0], "__iter__") else args
+            if any(isinstance(item, Expr) for item in items):
+                return self._fold(special, items, node)
+        return self.plain(lambda: function(*args, **kwargs), node, ())
+
+    def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
+        if name == "abs":
+            return self.operator(OPS["abs"], items, node)
+        result = items[0]
+        for item in items[1:]:
+            result = (
+                self.operator(OPS[name], [result, item], node)
+                if isinstance(result, Expr) or isinstance(item, Expr)
+                else BUILTINS["sum" if name == "add" else name]((result, item))
+            )
+        return result
+
+    def _ramp(self, node: ast.Call) -> Expr:
+        base, stride, lanes = self.form_arguments(node, "ramp", ("base", "stride", "lanes"))
+        first = as_expr(base)
+        try:
+            step = as_expr(stride, first.dtype)
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
+        if step.dtype is not first.dtype:
+            first, step = same_dtype(first, step)
+        return Ramp(first, step, self._lanes(lanes, node), span=self.span(node))
+
+    def _broadcast(self, node: ast.Call) -> Expr:
+        value, lanes = self.form_arguments(node, "broadcast", ("value", "lanes"))
+        return Broadcast(as_expr(value), self._lanes(lanes, node), span=self.span(node))
+
+    def _lanes(self, lanes: Any, node: ast.Call) -> int:
+        count = lanes.value if isinstance(lanes, Const) else lanes
+        if type(count) is not int or not 1 < count <= MAX_LANES:
+            raise self.fail("T032", f"the number of lanes must be an int of 2 to {MAX_LANES}", node)
+        return count
+
+    def form_arguments(self, node: ast.Call, name: str, names: tuple[str, ...]) -> list[Any]:
+        """The values of a construct's arguments, by place or keyword, all of them required."""
+        args, kwargs = self.arguments(node)
+        for field in names[len(args) :]:
+            if field not in kwargs:
+                raise self.fail("T032", f"`T.{name}` takes {', '.join(names)}; `{field}` is missing", node)
+            args.append(kwargs.pop(field))
+        if kwargs or len(args) != len(names):
+            raise self.fail("T032", f"`T.{name}` takes {', '.join(names)}", node)
+        return args
+
+    def _let(self, node: ast.Call) -> Expr:
+        if len(node.args) == 1 and len(node.keywords) == 1 and node.keywords[0].arg == "where":
+            raise self.fail("T022", 'write `T.let("x", value, lambda x: body)`', node)
+        if len(node.args) != 3 or node.keywords or not isinstance(node.args[2], ast.Lambda):
+            raise self.fail("T032", 'write `T.let("x", value, lambda x: body)`', node)
+        name = self.python(node.args[0], "the name", (str,))
+        value = self.expr(node.args[1])
+        function = node.args[2]
+        if len(function.args.args) != 1:
+            raise self.fail("T032", "the lambda of `T.let` takes one name", function)
+        var = Var(name, value.dtype)
+        self.scopes.append({function.args.args[0].arg: var})
+        try:
+            body = self.expr(function.body)
+        finally:
+            self.scopes.pop()
+        return Let(var, value, body, span=self.span(node))
+
+    def _limit(self, node: ast.Call) -> Expr:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id  # type: ignore[attr-defined]
+        (kind,) = self.form_arguments(node, name, ("dtype",))
+        try:
+            return self.placed(limit(name, kind), node)
+        except ValueError as problem:
+            raise self.fail("T109", str(problem), node) from None
+
+    def _var(self, node: ast.Call) -> Var:
+        (kind,) = self.form_arguments(node, "var", ("dtype",))
+        return TypeName(self.dtype_of(kind, node))()
+
+    def dtype_of(self, value: Any, node: ast.AST) -> DType:
+        """A dtype given as a string, a name of T or a numpy dtype."""
+        if isinstance(value, TypeName):
+            return value.dtype
+        try:
+            return dtype(value)
+        except ValueError as problem:
+            near = suggest(str(value), scalar_names())
+            raise self.fail(
+                "T109", str(problem).split(";")[0], node, hint=f"did you mean `{near}`?" if near else None
+            ) from None
+
+
+def limit(name: str, kind: Any) -> Const:
+    """`T.min_value`, `T.max_value` and `T.infinity` of a dtype."""
+    to = kind.dtype if isinstance(kind, TypeName) else dtype(kind)
+    if name == "infinity" or to.is_float:
+        if not to.is_float:
+            raise ValueError(f"{to} has no infinity")
+        value = float("inf")
+        if name != "infinity":
+            value = _LARGEST[to.name]
+        return const(-value if name == "min_value" else value, to)
+    if not (to.is_int or to.is_bool):
+        raise ValueError(f"{to} has no least or greatest value")
+    low, high = to.int_range()
+    return const(low if name == "min_value" else high, to)
+
+
+_LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": float.fromhex("0x1.fep127"),
+    "float32": float.fromhex("0x1.fffffep127"),
+    "float64": float.fromhex("0x1.fffffffffffffp1023"),
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+}
+
+
+def _argument_error(problem: TypeError) -> str:
+    return str(problem).replace("_make.<locals>.", "").split("() ", 1)[-1]
+
+
+_SAFE = set(BUILTINS.values())
+_EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", abs: "abs"}
+_VALUE_FORMS: dict[str, Callable[[Any, ast.Call], Any]] = {
+    "ramp": CallLowering._ramp,
+    "broadcast": CallLowering._broadcast,
+    "let": CallLowering._let,
+    "min_value": CallLowering._limit,
+    "max_value": CallLowering._limit,
+    "infinity": CallLowering._limit,
+    "var": CallLowering._var,
+}
+CallLowering.rules = {**ExprLowering.rules, ast.Call: CallLowering._call}

@@ -1,0 +1,239 @@
+"""Parse-time Python in a program: sequences, f-strings, comprehensions, and plain operations within their bounds."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.op import Op
+
+from .context import Abort, Context
+from .namespace import Form, Namespace, TypeName
+from .python import MAX_ITEMS, TooLarge
+
+_PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
+
+
+class PlainLowering(Context):
+    """Lowers what is known while parsing. `rules` maps a class of syntax node to the method that lowers it."""
+
+    rules: ClassVar[dict[type, Callable[[Any, Any], Any]]] = {}
+
+    def value(self, node: ast.expr) -> Any:
+        """The IR expression, buffer or Python value that a syntax node means."""
+        rule = self.rules.get(type(node))
+        if rule is None:
+            raise self.fail("T021", f"{_describe(node)} is not part of the language", node, hint=_HINTS.get(type(node)))
+        return rule(self, node)
+
+    def condition(self, node: ast.expr) -> Any:
+        """A condition: a bool expression, or a Python value that decides while parsing."""
+        raise AssertionError("given by ExprLowering")
+
+    def plain(self, work: Callable[[], Any], node: ast.expr, operands: tuple[Any, ...]) -> Any:
+        """Run an operation of parse-time Python within its bounds."""
+        for operand in operands:
+            if isinstance(operand, (Buffer, Form, Op, TypeName, Namespace)):
+                name = getattr(operand, "name", repr(operand))
+                kind = f"the whole buffer `{name}`" if isinstance(operand, Buffer) else f"`{operand!r}`"
+                raise self.fail(
+                    "T104",
+                    f"{kind} is not a value here",
+                    node,
+                    hint="index it" if isinstance(operand, Buffer) else None,
+                )
+            if not self.trusted and not isinstance(operand, _PLAIN):
+                raise self.fail("T003", f"a {type(operand).__name__} takes no part in parse-time Python", node)
+        try:
+            return work()
+        except TooLarge as problem:
+            raise self.fail("T004", f"this makes {problem}", node) from None
+        except (DiagnosticError, Abort):
+            raise
+        except Exception as problem:
+            raise self.fail("T033", f"{type(problem).__name__} while parsing: {problem}", node) from None
+
+    def iterate(self, values: Any, node: ast.AST) -> list[Any]:
+        """The items of a parse-time sequence, within bounds."""
+        if isinstance(values, (Expr, Buffer)) or not hasattr(values, "__iter__"):
+            raise self.fail("T032", "this is not a sequence known while parsing", node)
+        items = []
+        for item in values:
+            items.append(item)
+            if len(items) > MAX_ITEMS:
+                raise self.fail("T004", f"a sequence of over {MAX_ITEMS} items", node)
+        return items
+
+    def unpacked(self, node: ast.Starred) -> list[Any]:
+        """The items of `*values`."""
+        return self.iterate(self.value(node.value), node)
+
+    def unpack(self, target: ast.expr, value: Any) -> None:
+        """Define the names of a target of parse-time Python."""
+        if isinstance(target, ast.Name):
+            self.define(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            items = self.iterate(value, target)
+            if len(items) != len(target.elts):
+                raise self.fail("T033", f"{len(items)} values for {len(target.elts)} names", target)
+            for name, item in zip(target.elts, items, strict=True):
+                self.unpack(name, item)
+        else:
+            raise self.fail("T012", "only names can be assigned here", target)
+
+    def _tuple(self, node: ast.Tuple | ast.List) -> Any:
+        items: list[Any] = []
+        for item in node.elts:
+            if isinstance(item, ast.Starred):
+                items += self.unpacked(item)
+            else:
+                items.append(self.value(item))
+        return tuple(items) if isinstance(node, ast.Tuple) else items
+
+    def _dict(self, node: ast.Dict) -> Any:
+        found: dict[Any, Any] = {}
+        for key, item in zip(node.keys, node.values, strict=True):
+            if key is None:
+                extra = self.value(item)
+                if not isinstance(extra, dict):
+                    raise self.fail("T032", "`**` takes a dict known while parsing", item)
+                found.update(extra)
+            else:
+                name = self.value(key)
+                value = self.value(item)
+                self.plain(lambda n=name, v=value: found.__setitem__(n, v), key, ())  # type: ignore[misc]
+        return found
+
+    def _joined(self, node: ast.JoinedStr) -> str:
+        parts = []
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                value = self.value(part.value)
+                if isinstance(value, (Expr, Buffer)):
+                    raise self.fail("T033", "an f-string holds values known while parsing", part)
+                spec = self._joined(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
+                if any(int(digits) > 1000 for digits in re.findall(r"\d+", spec)):
+                    raise self.fail("T004", "a format of over 1,000 characters", part)
+                form = {115: str, 114: repr, 97: ascii}.get(part.conversion)
+                parts.append(self.plain(lambda v=value, s=spec, f=form: format(f(v) if f else v, s), part, (value,)))  # type: ignore[misc]
+            else:
+                parts.append(self.value(part))
+        return "".join(parts)
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+        items: list[Any] = []
+        self._loops(node.generators, lambda: items.append(self.value(node.elt)), node)
+        return set(items) if isinstance(node, ast.SetComp) else items
+
+    def _dict_comprehension(self, node: ast.DictComp) -> Any:
+        found: dict[Any, Any] = {}
+        self._loops(node.generators, lambda: found.__setitem__(self.value(node.key), self.value(node.value)), node)
+        return found
+
+    def _loops(self, generators: list[ast.comprehension], work: Callable[[], Any], node: ast.expr) -> None:
+        if not generators:
+            work()
+            return
+        first, rest = generators[0], generators[1:]
+        for item in self.iterate(self.value(first.iter), first.iter):
+            self.scopes.append({})
+            try:
+                self.unpack(first.target, item)
+                tests = [self.condition(test) for test in first.ifs]
+                if any(isinstance(test, Expr) for test in tests):
+                    raise self.fail(
+                        "T033", "the condition of a comprehension must be known while parsing", first.ifs[0]
+                    )
+                if all(tests):
+                    self._loops(rest, work, node)
+            finally:
+                self.scopes.pop()
+
+    def _walrus(self, node: ast.NamedExpr) -> Any:
+        value = self.value(node.value)
+        if isinstance(value, Expr):
+            raise self.fail(
+                "T021", "`:=` takes values known while parsing", node, hint="assign the value in a statement of its own"
+            )
+        self.define(node.target.id, value)
+        return value
+
+    def _starred(self, node: ast.Starred) -> Any:
+        raise self.fail("T021", "`*` unpacks only in a call, an index or a sequence", node)
+
+    def python(self, node: ast.expr, what: str, kinds: tuple[type, ...]) -> Any:
+        """A value that must be known while parsing."""
+        value = self.value(node)
+        if isinstance(value, Const):
+            value = value.value
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise self.fail("T032", f"{what} must be {_kinds(kinds)} known while parsing", node)
+        return value
+
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """The argument values of a call."""
+        args: list[Any] = []
+        for arg in node.args:
+            if type(arg) is ast.Starred:
+                args += self.unpacked(arg)
+            else:
+                args.append(self.value(arg))
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                extra = self.value(keyword.value)
+                if not isinstance(extra, dict):
+                    raise self.fail("T032", "`**` takes a dict known while parsing", keyword.value)
+                kwargs.update(extra)
+            else:
+                kwargs[keyword.arg] = self.value(keyword.value)
+        return args, kwargs
+
+
+def _kinds(kinds: tuple[type, ...]) -> str:
+    words = {
+        int: "an int",
+        str: "a string",
+        float: "a float",
+        bool: "a bool",
+        dict: "a dict",
+        tuple: "a tuple",
+        list: "a list",
+    }
+    return " or ".join(words.get(kind, kind.__name__) for kind in kinds)
+
+
+def _describe(node: ast.AST) -> str:
+    return _NAMES.get(type(node), type(node).__name__)
+
+
+_NAMES: dict[type, str] = {
+    ast.Lambda: "`lambda` here",
+    ast.Await: "`await`",
+    ast.Yield: "`yield`",
+    ast.YieldFrom: "`yield from`",
+    ast.Slice: "a slice here",
+    ast.Set: "a set",
+}
+_HINTS: dict[type, str] = {
+    ast.Lambda: "a lambda stands only as an index map or in `T.let`",
+    ast.Yield: "a kernel writes its results into buffers",
+    ast.Slice: "index a buffer with it: `A[i:i + 4]`",
+}
+PlainLowering.rules = {
+    ast.Tuple: PlainLowering._tuple,
+    ast.List: PlainLowering._tuple,
+    ast.Dict: PlainLowering._dict,
+    ast.JoinedStr: PlainLowering._joined,
+    ast.ListComp: PlainLowering._comprehension,
+    ast.GeneratorExp: PlainLowering._comprehension,
+    ast.SetComp: PlainLowering._comprehension,
+    ast.DictComp: PlainLowering._dict_comprehension,
+    ast.NamedExpr: PlainLowering._walrus,
+    ast.Starred: PlainLowering._starred,
+}
