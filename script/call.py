@@ -1,4 +1,4 @@
-"""Calls in expressions: operators of the table, dtypes, methods, other functions, and the constructs that are values."""
+"""Calls in expressions: operators, dtypes, methods, other functions, and the constructs that are values."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tirscript.ir.verify import check_well_formed
 
 from .context import Abort, FunctionRef, ModuleRef
 from .function import FunctionLowering, read_options
-from .namespace import Form, Namespace, tir_names
+from .namespace import Form, ModuleForm, Namespace, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
 from .trivia import Comments, trivia
@@ -49,8 +49,7 @@ def prim_func(
         return function  # I.ir_module reads the whole class
     source = definition_source(function)
     tree = syntax_tree(source)
-    reader = Reader(source, tree, _names_of(function), trusted=True)
-    return reader.one(tree.body[0])
+    return Reader(source, tree, _names_of(function), trusted=True).one()
 
 
 def _in_class(function: FunctionType) -> bool:
@@ -76,8 +75,7 @@ def ir_module(cls: type) -> Module:
     for value in vars(cls).values():
         if isinstance(value, FunctionType):
             names.update(_names_of(value))
-    reader = Reader(source, tree, names, trusted=True)
-    found = reader.one(tree.body[0])
+    found = Reader(source, tree, names, trusted=True).one()
     assert isinstance(found, Module)
     return found
 
@@ -175,9 +173,10 @@ class Reader:
             node, self.source, self.names, trusted=self.trusted, comments=self.comments, namespace=T, module=module
         )
 
-    def one(self, node: ast.stmt) -> Definition:
+    def one(self) -> Definition:
         """The decorated definition that a piece of source holds."""
-        made = self.read(node, [])
+        node = self.tree.body[0]
+        made = self.read(node.body[0] if isinstance(node, ast.If) else node, [])
         self.finish([made] if made is not None else [])
         assert made is not None
         return made
@@ -413,6 +412,9 @@ T = Namespace(
 )
 I = Namespace(
     "I",
-    {"ir_module": ir_module, "module_attrs": Form("module_attrs", "attributes of the module: `I.module_attrs({...})`")},
+    {
+        "ir_module": ir_module,
+        "module_attrs": ModuleForm("module_attrs", "attributes of the module: `I.module_attrs({...})`"),
+    },
     "Modules.",
 )

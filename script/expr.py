@@ -1,4 +1,4 @@
-"""Expressions: a syntax node becomes an IR expression, or a plain Python value where all of it is known while parsing."""
+"""Expressions: a syntax node becomes an IR expression, or a Python value where all of it is known while parsing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import DiagnosticError, suggest
+from tirscript.ir.diagnostic import DiagnosticError, Label, suggest
 from tirscript.ir.dtype import INT32, DType
 from tirscript.ir.expr import (
     BufferData,
@@ -79,7 +79,7 @@ class ExprLowering(PlainLowering):
     """Lowers expressions. `value` gives whatever a node means, `expr` an IR expression."""
 
     def expr(self, node: ast.expr, to: DType | None = None) -> Expr:
-        """The IR expression that a syntax node means; a bare number takes dtype `to`, or int32, float32 or bool alone."""
+        """The IR expression that a node means; a bare number takes dtype `to`, or int32, float32 or bool alone."""
         value = self.value(node)
         if isinstance(value, Expr):
             return value
@@ -177,7 +177,7 @@ class ExprLowering(PlainLowering):
     def _compare(self, node: ast.Compare) -> Any:
         values = [self.value(node.left), *map(self.value, node.comparators)]
         result: Any = None
-        for at, kind in enumerate(map(type, node.ops)):
+        for at, kind in enumerate([type(item) for item in node.ops]):
             left, right = values[at], values[at + 1]
             if isinstance(left, Expr) or isinstance(right, Expr):
                 entry = _COMPARE_OPS.get(kind)
@@ -303,7 +303,7 @@ class ExprLowering(PlainLowering):
         items = index_nodes(node)
         if len(items) != len(buffer.shape):
             self._count(buffer, len(items), node)
-        found = []
+        found: list[Expr] = []
         for item in items:
             if type(item) is ast.Slice:
                 found.append(self._vector_index(item, buffer, len(found)))
@@ -319,16 +319,11 @@ class ExprLowering(PlainLowering):
     def _count(self, buffer: Buffer, count: int, node: ast.Subscript) -> None:
         if any(isinstance(item, ast.Starred) for item in index_nodes(node)) and count < len(buffer.shape):
             return
-        from tirscript.ir.diagnostic import Label
-
         notes = (Label(buffer.span, f"`{buffer.name}` is declared here"),) if buffer.span is not None else ()
         number = len(buffer.shape)
-        raise self.fail(
-            "T111",
-            f"`{buffer.name}` has {number} dimension{'s' if number != 1 else ''}, but {count} {'index' if count == 1 else 'indices'} stand here",
-            node,
-            notes=notes,
-        )
+        has = f"`{buffer.name}` has {number} dimension{'s' if number != 1 else ''}"
+        given = f"{count} {'index' if count == 1 else 'indices'}"
+        raise self.fail("T111", f"{has}, but {given} stand here", node, notes=notes)
 
     def _vector_index(self, node: ast.Slice, buffer: Buffer, at: int) -> Expr:
         lower: Any = self.value(node.lower) if node.lower is not None else 0
@@ -388,7 +383,7 @@ def _difference(upper: Any, lower: Any) -> int | None:
     """`upper - lower` where it is a known number: of constants, or of one expression plus constants."""
     base_u, off_u = _offset(upper)
     base_l, off_l = _offset(lower)
-    if (base_u is None) != (base_l is None) or (base_u is not None and not base_u == base_l):
+    if (base_u is None) != (base_l is None) or (base_u is not None and base_u != base_l):
         return None
     return off_u - off_l
 

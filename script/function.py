@@ -179,7 +179,7 @@ class FunctionLowering(StmtLowering):
         return None if kind.dtype.kind == "void" else kind.dtype
 
     def lower(self, last_line: int = 0) -> PrimFunc | None:
-        """The function, or None where mistakes were reported. `last_line` is the last that belongs to it (0: its own end)."""
+        """The function, or None where mistakes were reported. `last_line` is the last that may belong to it."""
         node = self.node
         body = node.body
         docstring = None

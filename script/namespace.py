@@ -1,6 +1,6 @@
 """What `T` and `I` are at run time: the names that programs use.
 
-Inside a kernel the parser looks names up here; outside, Python itself evaluates decorators and annotations with the same objects.
+Inside a kernel the parser looks names up here; outside, Python evaluates decorators and annotations with the same objects.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CONTEXTS = {
 _VALUES = {
     "ramp": "a vector base, base + stride, ...: `T.ramp(base, stride, lanes)`",
     "broadcast": "a vector with one value in every lane: `T.broadcast(value, lanes)`",
-    "let": 'a binding inside an expression: `T.let("x", value, lambda x: body)`; as an annotation, an immutable binding',
+    "let": 'a binding in an expression: `T.let("x", value, lambda x: body)`; as an annotation, an immutable binding',
     "min_value": 'the least value of a dtype: `T.min_value("int32")`',
     "max_value": 'the greatest value of a dtype: `T.max_value("int32")`',
     "infinity": 'infinity of a dtype: `T.infinity("float32")`',
@@ -84,6 +84,13 @@ class LetType:
         self.dtype = type_
 
 
+class ModuleForm(Form):
+    """A construct that stands in the body of a module's class, where Python runs it: it does nothing there."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """The parser reads the construct from the source."""
+
+
 class TypeName:
     """`T.float32`: an annotation, a cast or constant (`T.float32(x)`), a fresh symbol (`T.int64()`), or with
     `T.float32[m, n]` the annotation of a local buffer."""
@@ -118,7 +125,7 @@ def special_float(text: str) -> float:
 
 
 class BufferType:
-    """`T.Buffer(shape, dtype, ...)`: the annotation of a parameter. Dimensions are ints, strings over symbols, or variables."""
+    """`T.Buffer(shape, dtype, ...)`: the annotation of a parameter. Dimensions are ints, variables, or strings."""
 
     FIELDS = ("shape", "dtype", "strides", "elem_offset", "scope", "align", "offset_factor", "axis_separators")
 

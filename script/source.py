@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
+import sys
 import warnings
 from types import FunctionType
 from typing import Any
@@ -88,28 +88,47 @@ def normalize(text: str) -> str:
 def definition_source(target: FunctionType | type) -> Source:
     """The source of a decorated function or class, as one piece with its place in the file.
 
-    Works for files, the interactive interpreter and IPython, and for text that was registered in linecache.
+    Works for files, the interactive interpreter and IPython, and for text that was registered in linecache. An indented
+    definition comes under a line `if True:` of our own, which keeps every line of it as it is.
     """
     try:
         lines, first = inspect.getsourcelines(target)
     except (OSError, TypeError, IndentationError, SyntaxError):
-        where = getattr(getattr(target, "__code__", None), "co_filename", "its file")
-        raise DiagnosticError(
-            [
-                error(
-                    "T002",
-                    f"the source of `{target.__qualname__}` cannot be read from {where}",
-                    notes=[
-                        "the decorator reads the definition as text, and this one was made without a file (exec, python -c, a plain REPL before 3.13)"
-                    ],
-                    hint="put it in a file, use IPython, register the text in `linecache`, or pass the text to `tirscript.script.parse`",
-                )
-            ]
-        ) from None
-    text = "".join(lines)
-    dedented = textwrap.dedent(text)
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    if text[indent:].split("\n", 1)[0] != dedented.split("\n", 1)[0]:
-        indent = 0
-    filename = inspect.getsourcefile(target) or getattr(target, "__module__", "<unknown>")
-    return Source(filename, normalize(dedented), max(first, 1), indent)
+        typed = _typed_lines(target)
+        if typed is None:
+            raise DiagnosticError([_no_source(target)]) from None
+        lines, first = typed, 1
+    text = normalize("".join(lines))
+    filename = inspect.getsourcefile(target) or "<stdin>"
+    if text[:1] in (" ", "\t"):
+        return Source(filename, f"if True:\n{text}", max(first, 1) - 1)
+    return Source(filename, text, max(first, 1))
+
+
+def _no_source(target: Any) -> Any:
+    where = getattr(getattr(target, "__code__", None), "co_filename", "its file")
+    return error(
+        "T002",
+        f"the source of `{target.__qualname__}` cannot be read from {where}",
+        notes=["a decorator reads the definition as text, and this one was made without a file"],
+        hint="put it in a file, register its text in `linecache`, or pass the text to `tirscript.script.parse`",
+    )
+
+
+def _typed_lines(target: Any) -> list[str] | None:
+    """The lines of a definition typed at the plain interpreter's prompt, which keeps them in readline only."""
+    readline = sys.modules.get("readline")
+    if readline is None or getattr(target, "__module__", None) != "__main__":
+        return None
+    lines: list[str] = []
+    for at in range(readline.get_current_history_length(), 0, -1):
+        lines.insert(0, (readline.get_history_item(at) or "") + "\n")
+        text = "".join(lines)
+        if not text.startswith("@"):
+            continue
+        try:
+            found = ast.parse(text).body
+        except SyntaxError:
+            return None
+        return lines if len(found) == 1 and getattr(found[0], "name", None) == target.__name__ else None
+    return None

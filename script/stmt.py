@@ -481,7 +481,11 @@ def _header_end(stmt: ast.stmt) -> int:
 def _targets(node: ast.stmt) -> list[str]:
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     return [
-        item.id for target in targets if target is not None for item in ast.walk(target) if isinstance(item, ast.Name)
+        item.id
+        for target in targets
+        if target is not None
+        for item in ast.walk(target)
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
     ]
 
 
