@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
-from .node import Attrs, Node, recursion_room, shape_of
+from .node import NO_ATTRS, Attrs, Node, Shape, recursion_room, shape_of
 from .span import Span
 
 
@@ -33,145 +36,211 @@ def structural_equal(a: Any, b: Any, *, map_free_vars: bool = False) -> bool:
     Variables and buffers that neither defines must be identical, unless `map_free_vars`. Spans, comments and
     docstrings do not count.
     """
-    return _equal(a, b, alpha=True, free=map_free_vars)
+    with recursion_room():
+        return _same(a, b, {}, _Names(map_free_vars, _ALPHA))
 
 
 def exactly_equal(a: Any, b: Any) -> bool:
     """Whether two programs are the same with the very same variables and buffers."""
-    return _equal(a, b, alpha=False, free=False)
+    with recursion_room():
+        return _same(a, b, {}, _Names(False, _EXACT))
 
 
-# per class: (scalars, single children, tuples, attributes, binder, defining fields), all derived from the declarations
-_PLANS: dict[type, Any] = {}
+# whether two nodes of one class are the same, given what left names stand for so far and the rest of the state
+Comparison = Callable[[Any, Any, dict[int, Any], "_Names"], bool]
 
 
-def _plan(cls: type) -> Any:
+class _Table(dict[type, Comparison]):
+    """The comparison of each class, derived from its declaration when it is first met."""
+
+    def __init__(self, alpha: bool) -> None:
+        self.alpha = alpha
+
+    def __missing__(self, cls: type) -> Comparison:
+        made = self[cls] = _comparison(cls, self.alpha)
+        return made
+
+
+_ALPHA, _EXACT = _Table(True), _Table(False)
+
+
+class _Names:
+    """What right names were taken, whether free names may be mapped, and the comparisons by class."""
+
+    __slots__ = ("backward", "free", "table")
+
+    def __init__(self, free: bool, table: _Table) -> None:
+        self.backward: set[int] = set()
+        self.free = free
+        self.table = table
+
+
+def _comparison(cls: type, alpha: bool) -> Comparison:
+    if not issubclass(cls, Node):
+        return _same
     shape = shape_of(cls)
-    scalars = getattr(cls, "scalar_key", None) or shape.get_scalars
-    plan = (
-        scalars if shape.scalars else None,
-        shape.get_children if shape.children else None,
-        tuple(many for _, many in reversed(shape.children)),
-        shape.binder,
-        bool(getattr(cls, "defines", ())),
-    )
-    _PLANS[cls] = plan
-    return plan
+    fields = _fields(cls, shape)
+    if shape.binder:
+        return _binder(fields) if alpha else lambda x, y, forward, names: x is y
+    return _defining(cls, fields) if alpha and cls.defines else fields
 
 
-def _equal(a: Any, b: Any, *, alpha: bool, free: bool) -> bool:
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        if len(a) != len(b):
+def _binder(fields: Comparison) -> Comparison:
+    """Of a variable or buffer: one that was defined stands for its counterpart, another only for itself."""
+
+    def binder(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
+        known = forward.get(id(x))
+        if known is not None:
+            return known is y
+        if id(y) in names.backward:
             return False
-        pairs: list[Any] = [item for pair in zip(reversed(b), reversed(a), strict=True) for item in pair]
-    else:
-        pairs = [b, a]
-    forward: dict[int, Any] = {}
-    backward: dict[int, Any] = {}
-    bound = _Bound()
-    plans = _PLANS
-    pop = pairs.pop
-    while pairs:
-        x = pop()
-        y = pop()
-        cls = type(x)
-        if cls is not type(y):
+        if x is y:
+            return True
+        if not names.free:
             return False
-        plan = plans.get(cls)
-        if plan is None:
-            if not isinstance(x, Node):
-                if x != y:
-                    return False
-                continue
-            plan = _plan(cls)
-        scalars, get, kinds, binder, defines = plan
-        if binder:
-            if not alpha:
-                if x is not y:
-                    return False
-                continue
-            known = forward.get(id(x))
-            if known is not None:
-                if known is not y:
-                    return False
-                continue
-            if id(y) in backward:
+        forward[id(x)] = y
+        names.backward.add(id(y))
+        return fields(x, y, forward, names)
+
+    return binder
+
+
+def _defining(cls: type[Node], fields: Comparison) -> Comparison:
+    """Of a node that defines: its definitions stand for each other from here on."""
+    name = cls.defines[0]
+    one = attrgetter(name) if len(cls.defines) == 1 and name in dict(shape_of(cls).children) else None
+    if one is not None and (dict(shape_of(cls).children)[name] != 0 or hasattr(cls, "defined_symbols")):
+        one = None
+
+    def defining(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
+        if one is None:
+            return _define(_defined(x), _defined(y), forward, names) and fields(x, y, forward, names)
+        p, q = one(x), one(y)
+        if id(p) in forward or id(q) in names.backward:
+            if forward.get(id(p)) is not q:
                 return False
-            if not (free or bound.defined(x, y)):
-                if x is not y:
-                    return False
-                continue
-            forward[id(x)] = y
-            backward[id(y)] = x
-        elif defines and alpha:
-            bound.enter(x, y)
-        if scalars is not None and scalars(x) != scalars(y):
-            return False
-        if get is None:
-            continue
-        xs = get(x)
-        ys = get(y)
-        at = len(kinds)
-        for many in kinds:
-            at -= 1
-            p = xs[at]
-            q = ys[at]
-            if p is None or q is None:
-                if p is not q:
-                    return False
-            elif many == 1:
-                if len(p) != len(q):
-                    return False
-                if len(p) == 1:
-                    pairs += (q[0], p[0])
-                elif p:
-                    for k in range(len(p) - 1, -1, -1):
-                        pairs += (q[k], p[k])
-            elif many == 0:
-                pairs += (q, p)
-            elif p is not q and not _flatten(p, q, pairs):
+        else:
+            forward[id(p)] = q
+            names.backward.add(id(q))
+            kind = type(p)
+            if kind is not type(q) or not _own_fields(kind)(p, q, forward, names):
                 return False
+        return fields(x, y, forward, names)
+
+    return defining
+
+
+def _define(left: Any, right: Any, forward: dict[int, Any], names: _Names) -> bool:
+    """Map definitions to each other, then compare them: a parameter's shape may use a later parameter."""
+    if len(left) != len(right):
+        return False
+    for p, q in zip(left, right):
+        if id(p) in forward or id(q) in names.backward:
+            if forward.get(id(p)) is not q:
+                return False
+        forward[id(p)] = q
+        names.backward.add(id(q))
+    for p, q in zip(left, right):
+        kind = type(p)
+        if kind is not type(q) or not _own_fields(kind)(p, q, forward, names):
+            return False
     return True
 
 
-class _Bound:
-    """Which binders the compared programs define; filled where a defining node is entered."""
-
-    def __init__(self) -> None:
-        self.left: set[int] = set()
-        self.right: set[int] = set()
-
-    def enter(self, x: Node, y: Node) -> None:
-        _define(x, self.left)
-        _define(y, self.right)
-
-    def defined(self, x: Node, y: Node) -> bool:
-        return id(x) in self.left and id(y) in self.right
-
-
-def _define(node: Any, into: set[int]) -> None:
+def _defined(node: Any) -> tuple[Any, ...]:
+    """What a node defines, in order."""
+    found: tuple[Any, ...] = ()
     for name in node.defines:
         value = getattr(node, name)
-        if type(value) is tuple:
-            into.update(map(id, value))
-        else:
-            into.add(id(value))
+        found = value if type(value) is tuple else (*found, value)
     symbols = getattr(node, "defined_symbols", None)
-    if symbols is not None:
-        into.update(map(id, symbols()))
+    return found if symbols is None else (*found, *symbols())
 
 
-def _flatten(p: Any, q: Any, pairs: list[Any]) -> bool:
-    """Compare nested attribute values, leaving the nodes inside for later; False where they differ."""
-    if isinstance(p, Node) or isinstance(q, Node):
-        if type(p) is not type(q):
+@cache
+def _own_fields(cls: type[Node]) -> Comparison:
+    """The comparison of a binder's own fields."""
+    return _fields(cls, shape_of(cls))
+
+
+def _fields(cls: type, shape: Shape) -> Comparison:
+    """Of everything that counts in a class: plain values, then the nodes in order."""
+    same = getattr(cls, "same_scalars", None)
+    scalars = attrgetter(*shape.scalars) if shape.scalars and same is None else None
+    if not shape.children:
+        return _of_leaf(scalars, same)
+    plan = [(attrgetter(name), many) for name, many in shape.children]
+
+    def fields(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
+        if scalars is not None and scalars(x) != scalars(y):
             return False
-        pairs += (q, p)
+        table = names.table
+        for get, many in plan:
+            p = get(x)
+            q = get(y)
+            if many == 1:
+                if p is None or q is None:
+                    if p is not q:
+                        return False
+                    continue
+                size = len(p)
+                if size != len(q):
+                    return False
+                if size < 3:  # most tuples; pairing them up costs more than comparing them
+                    if size:
+                        i, j = p[0], q[0]
+                        kind = type(i)
+                        if kind is not type(j) or not table[kind](i, j, forward, names):
+                            return False
+                        if size == 2:
+                            i, j = p[1], q[1]
+                            kind = type(i)
+                            if kind is not type(j) or not table[kind](i, j, forward, names):
+                                return False
+                    continue
+                for i, j in zip(p, q):
+                    kind = type(i)
+                    if kind is not type(j) or not table[kind](i, j, forward, names):
+                        return False
+            elif many == 0:
+                if p is None and q is None:
+                    continue
+                kind = type(p)
+                if kind is not type(q) or not table[kind](p, q, forward, names):
+                    return False
+            elif (p is not NO_ATTRS or q is not NO_ATTRS) and not _same(p, q, forward, names):
+                return False
         return True
+
+    return fields
+
+
+def _of_leaf(scalars: Any, same: Any) -> Comparison:
+    if same is not None:
+        return same  # type: ignore[no-any-return]
+    if scalars is None:
+        return lambda x, y, forward, names: True
+    return lambda x, y, forward, names: scalars(x) == scalars(y)
+
+
+def _same(p: Any, q: Any, forward: dict[int, Any], names: _Names) -> bool:
+    """Compare nodes, or values that may hold nodes anywhere."""
+    if isinstance(p, Node):
+        return type(p) is type(q) and names.table[type(p)](p, q, forward, names)
     if isinstance(p, dict) and isinstance(q, dict):
-        return p.keys() == q.keys() and all(_flatten(p[key], q[key], pairs) for key in p)
+        if p.keys() != q.keys():
+            return False
+        for key in p:  # noqa: SIM110  (a generator would recurse through C)
+            if not _same(p[key], q[key], forward, names):
+                return False
+        return True
     if isinstance(p, (tuple, list)) and isinstance(q, (tuple, list)):
-        return len(p) == len(q) and all(_flatten(i, j, pairs) for i, j in zip(p, q, strict=True))
+        if len(p) != len(q):
+            return False
+        for i, j in zip(p, q):  # noqa: SIM110
+            if not _same(i, j, forward, names):
+                return False
+        return True
     return same_value(p, q)
 
 
@@ -195,7 +264,6 @@ class _Explainer:
         self.found, self.free, self.limit = found, free, limit
         self.forward: dict[int, Any] = {}
         self.backward: dict[int, Any] = {}
-        self.bound = _Bound()
 
     def report(self, path: str, left: Any, right: Any, reason: str) -> None:
         if len(self.found) < self.limit:
@@ -229,19 +297,49 @@ class _Explainer:
         shape = shape_of(type(a))
         if shape.binder:
             known = self.forward.get(id(a))
-            if known is not None or id(b) in self.backward:
+            other = known if known is not None else self.backward.get(id(b))
+            if other is not None:
                 if known is not b:
-                    other = known if known is not None else self.backward[id(b)]
-                    self.report(path, a, b, f"`{a.name}` against `{b.name}`: elsewhere the counterpart is `{other.name}`")
+                    self.report(path, a, b, f"{_pair(a, b)}: elsewhere the counterpart is `{other.name}`")
                 return
-            if not (self.free or self.bound.defined(a, b)):
-                if a is not b:
-                    self.report(path, a, b, f"`{a.name}` and `{b.name}` are different free names")
+            if a is b:
                 return
-            self.forward[id(a)] = b
-            self.backward[id(b)] = a
-        elif getattr(type(a), "defines", ()):
-            self.bound.enter(a, b)
+            if not self.free:
+                self.report(path, a, b, f"{_pair(a, b)}: different free names")
+                return
+            self.meet(a, b)
+        elif type(a).defines:
+            self.define(a, b, path)
+        self.compare_fields(a, b, path, shape)
+
+    def meet(self, a: Any, b: Any) -> None:
+        self.forward[id(a)] = b
+        self.backward[id(b)] = a
+
+    def define(self, a: Node, b: Node, path: str) -> None:
+        """Map what two nodes define to each other, then compare it."""
+        fresh: list[tuple[str, Any, Any]] = []
+        for name in type(a).defines:
+            left, right = getattr(a, name), getattr(b, name)
+            where = _join(path, name)
+            if type(left) is tuple:
+                fresh += [(f"{where}[{at}]", p, q) for at, (p, q) in enumerate(zip(left, right))]
+            else:
+                fresh.append((where, left, right))
+        if type(a) is type(b) and hasattr(a, "defined_symbols"):
+            left, right = a.defined_symbols(), b.defined_symbols()  # type: ignore[attr-defined]
+            if len(left) != len(right):
+                words = (" ".join(f"`{var.name}`" for var in side) or "none" for side in (left, right))
+                self.report(path, a, b, "symbolic dimensions: {} against {}".format(*words))
+            fresh += [(_join(path, "symbols"), p, q) for p, q in zip(left, right)]
+        pairs = [pair for pair in fresh if type(pair[1]) is type(pair[2])]
+        pairs = [pair for pair in pairs if id(pair[1]) not in self.forward and id(pair[2]) not in self.backward]
+        for _, p, q in pairs:
+            self.meet(p, q)
+        for where, p, q in pairs:
+            self.compare_fields(p, q, where, shape_of(type(p)))
+
+    def compare_fields(self, a: Any, b: Any, path: str, shape: Shape) -> None:
         key = getattr(type(a), "scalar_key", None)
         if key is not None and shape.scalars:
             if key(a) != key(b):
@@ -259,6 +357,10 @@ class _Explainer:
                     self.report(where, a, b, f"{_brief(p)} against {_brief(q)}")
             else:
                 self.compare(p, q, where)
+
+
+def _pair(a: Any, b: Any) -> str:
+    return f"`{a.name}` against `{b.name}`"
 
 
 def _join(path: str, name: str) -> str:
@@ -314,8 +416,8 @@ def _tokens(root: Any, *, alpha: bool) -> list[Any]:
                 out.append(number)
                 continue
             numbers[id(node)] = len(numbers)
-        elif alpha and getattr(cls, "defines", ()):
-            _define(node, defined)
+        elif alpha and cls.defines:
+            defined.update(map(id, _defined(node)))
         if shape.scalars:
             out.append((getattr(cls, "scalar_key", None) or shape.get_scalars)(node))
         stack.extend(reversed(shape.get_children(node)))

@@ -36,8 +36,10 @@ class PrimFunc(Node, frozen=True, eq=False):
     def param_buffers(self) -> tuple[Buffer, ...]:
         """The buffers that the caller passes, in the order of the parameters."""
         matched = {id(stmt.source): stmt.buffer for stmt in self.body if type(stmt) is MatchBuffer}
-        found = [param if isinstance(param, Buffer) else matched.get(id(param)) for param in self.params]
-        return tuple(buffer for buffer in found if buffer is not None)
+        if not matched:
+            return tuple([param for param in self.params if type(param) is Buffer])
+        found = [param if type(param) is Buffer else matched.get(id(param)) for param in self.params]
+        return tuple([buffer for buffer in found if buffer is not None])
 
     def defined_symbols(self) -> tuple[Var, ...]:
         """What the function defines besides its parameters (asked by equality)."""
@@ -48,14 +50,19 @@ class PrimFunc(Node, frozen=True, eq=False):
         """The symbolic dimensions: variables of the parameters' shapes, strides and offsets that are no parameters."""
         from .rewrite import walk
 
-        given = set(map(id, self.params))
+        given: set[int] | None = None
         found: dict[int, Var] = {}
         for buffer in self.param_buffers:
-            parts = (*buffer.shape, *(buffer.strides or ()), buffer.elem_offset)
+            parts = buffer.shape
+            if buffer.strides is not None or buffer.elem_offset is not None:
+                offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+                parts = (*parts, *(buffer.strides or ()), *offset)
             for part in parts:
                 # dimensions are mostly constants and plain variables, and this is asked often
-                if part is None or type(part) is Const:
+                if type(part) is Const:
                     continue
+                if given is None:
+                    given = set(map(id, self.params))
                 for var in (part,) if type(part) is Var else walk(part):
                     if type(var) is Var and id(var) not in given:
                         found.setdefault(id(var), var)

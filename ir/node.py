@@ -12,7 +12,6 @@ import threading
 import types
 import typing
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -229,29 +228,41 @@ def check_fields(node: Node) -> None:
             raise TypeError(f"{type(node).__name__}.{name}: {error}") from None
 
 
-_room = threading.Lock()
-_rooms = 0
-_usual = 0
 DEPTH = 200_000
 
 
-@contextmanager
-def recursion_room() -> Iterator[None]:
-    """Let pure-Python recursion go as deep as programs are nested.
+class _Room:
+    """What `recursion_room` returns; one object serves all, as nothing but the number of users counts."""
+
+    __slots__ = ("lock", "users", "usual")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.usual = 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.users += 1
+            if self.users == 1:
+                self.usual = sys.getrecursionlimit()
+                if self.usual < DEPTH:
+                    sys.setrecursionlimit(DEPTH)
+
+    def __exit__(self, *exc: object) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                sys.setrecursionlimit(self.usual)
+
+
+_room = _Room()
+
+
+def recursion_room() -> _Room:
+    """Let pure-Python recursion go as deep as programs are nested, inside of a `with`.
 
     Since Python 3.11 a call from Python to Python takes no C stack, so the limit, made against C stack overflow,
     may be raised while code runs that recurses through Python frames only.
     """
-    global _rooms, _usual
-    with _room:
-        if _rooms == 0:
-            _usual = sys.getrecursionlimit()
-            sys.setrecursionlimit(max(_usual, DEPTH))
-        _rooms += 1
-    try:
-        yield
-    finally:
-        with _room:
-            _rooms -= 1
-            if _rooms == 0:
-                sys.setrecursionlimit(_usual)
+    return _room
