@@ -70,6 +70,8 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, weakref=True):
     if CHECK:
 
         def __post_init__(self) -> None:
+            from .check import check_fields
+
             check_fields(self)
 
     def __eq__(self, other: object) -> bool:
@@ -87,7 +89,17 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, weakref=True):
 
     def replace(self, **fields: Any) -> typing.Self:
         """A copy with some fields changed; span and trivia stay."""
-        return structs.replace(self, **fields)
+        try:
+            return structs.replace(self, **fields)
+        except TypeError:
+            unknown = [name for name in fields if name not in self.__struct_fields__]
+            if not unknown:
+                raise
+            from .diagnostic import suggest
+
+            near = suggest(unknown[0], self.__struct_fields__)
+            hint = f"did you mean `{near}`?" if near else f"its fields are {', '.join(self.__struct_fields__)}"
+            raise TypeError(f"{type(self).__name__} has no field `{unknown[0]}`; {hint}") from None
 
     def script(self, **options: Any) -> str:
         """This node as source text; the options are those of `tirscript.printer.script`."""
@@ -152,7 +164,7 @@ def shape_of(cls: type) -> Shape:
 
 
 def _read_shape(cls: type) -> Shape:
-    hints = _hints(cls)
+    hints = field_hints(cls)
     binder = issubclass(cls, Binder)
     children, scalars = [], []
     for name in cls.__struct_fields__:  # type: ignore[attr-defined]
@@ -167,7 +179,8 @@ def _read_shape(cls: type) -> Shape:
     return Shape(tuple(children), tuple(scalars), _getter(names), _getter(scalars), binder)
 
 
-def _hints(cls: type) -> dict[str, Any]:
+def field_hints(cls: type) -> dict[str, Any]:
+    """The annotations of a node class; names that a file imports for type checkers only are looked up in its neighbours."""
     scope: dict[str, Any] = {}
     for name in ("expr", "buffer", "stmt", "func", "module", "constant", "op", "graph", "target"):
         module = sys.modules.get(f"{__package__}.{name}")
@@ -211,21 +224,6 @@ def nodes_in(value: Any) -> Iterator[Node]:
     elif isinstance(value, (tuple, list)):
         for item in value:
             yield from nodes_in(item)
-
-
-def check_fields(node: Node) -> None:
-    """Raise TypeError where a field of `node` is not of its declared type (used under TIRSCRIPT_CHECK=1)."""
-    import typeguard
-
-    for name, hint in _hints(type(node)).items():
-        if name not in node.__struct_fields__:
-            continue
-        try:
-            typeguard.check_type(
-                getattr(node, name), hint, collection_check_strategy=typeguard.CollectionCheckStrategy.ALL_ITEMS
-            )
-        except typeguard.TypeCheckError as error:
-            raise TypeError(f"{type(node).__name__}.{name}: {error}") from None
 
 
 DEPTH = 200_000
