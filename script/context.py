@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
+from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.span import Source, Span
 
@@ -113,7 +114,8 @@ class Context:
             found = scope.get(name, _MISSING)
             if found is not _MISSING:
                 return found
-        return self.outer.get(name, _MISSING)
+        found = self.symbols.get(name)
+        return self.outer.get(name, _MISSING) if found is None else found
 
     def name_value(self, node: ast.Name) -> Any:
         """The value of a name as an operand."""
@@ -138,19 +140,16 @@ class Context:
             return self.symbol(name)
         return value
 
-    def symbol(self, name: str, dtype: Any = None) -> Var:
+    def symbol(self, name: str, dtype: DType | None = None) -> Var:
         """The symbolic dimension of that name, made where it is new (int64 unless a dtype is given)."""
-        from tirscript.ir.dtype import INT64
-
         found = self.symbols.get(name)
         if found is None:
             found = self.symbols[name] = Var(name, dtype or INT64)
-            self.scopes[0].setdefault(name, found)
         return found
 
     def undefined(self, node: ast.Name) -> Abort:
         """An undefined name, with the nearest known one."""
-        later = self.assigned_later(node.id)
+        later = self.assigned_later(node)
         if later is not None:
             return self.fail(
                 "T011",
@@ -171,7 +170,7 @@ class Context:
         near = suggest(node.id, self.known_names())
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=f"did you mean `{near}`?" if near else None)
 
-    def assigned_later(self, name: str) -> Span | None:
+    def assigned_later(self, use: ast.Name) -> Span | None:
         """Where a name that is unknown here is assigned elsewhere in the function."""
         return None
 

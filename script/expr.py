@@ -139,7 +139,7 @@ class ExprLowering(PlainLowering):
                     "T021", "`@` is not an operator of tensor functions", node, hint="write the loops, or call a matmul"
                 )
             return self.operator(entry, [left, right], node, (node.left, node.right))
-        return self.plain(lambda: BINARY[kind](left, right), node, (left, right))
+        return self.plain(lambda: BINARY[kind](left, right), node, (left, right), (node.left, node.right))
 
     def operator(self, entry: Op, args: list[Any], node: ast.expr, nodes: tuple[ast.expr, ...] = ()) -> Expr:
         """A call of the table with the typing rules, at the span of `node`."""
@@ -321,9 +321,10 @@ class ExprLowering(PlainLowering):
             return
         notes = (Label(buffer.span, f"`{buffer.name}` is declared here"),) if buffer.span is not None else ()
         number = len(buffer.shape)
+        verb = "stands" if count == 1 else "stand"
         has = f"`{buffer.name}` has {number} dimension{'s' if number != 1 else ''}"
         given = f"{count} {'index' if count == 1 else 'indices'}"
-        raise self.fail("T111", f"{has}, but {given} stand here", node, notes=notes)
+        raise self.fail("T111", f"{has}, but {given} {verb} here", node, notes=notes)
 
     def _vector_index(self, node: ast.Slice, buffer: Buffer, at: int) -> Expr:
         lower: Any = self.value(node.lower) if node.lower is not None else 0

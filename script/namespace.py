@@ -1,6 +1,6 @@
 """What `T` and `I` are at run time: the names that programs use.
 
-Inside a kernel the parser looks names up here; outside, Python evaluates decorators and annotations with the same objects.
+Inside a kernel the parser looks names up here; outside, Python evaluates decorators and annotations with these objects.
 """
 
 from __future__ import annotations

@@ -35,16 +35,18 @@ class PlainLowering(Context):
         """A condition: a bool expression, or a Python value that decides while parsing."""
         raise AssertionError("given by ExprLowering")
 
-    def plain(self, work: Callable[[], Any], node: ast.expr, operands: tuple[Any, ...]) -> Any:
-        """Run an operation of parse-time Python within its bounds."""
-        for operand in operands:
+    def plain(
+        self, work: Callable[[], Any], node: ast.expr, operands: tuple[Any, ...], nodes: tuple[ast.expr, ...] = ()
+    ) -> Any:
+        """Run an operation of parse-time Python within its bounds. `nodes` are the places of the operands."""
+        for at, operand in enumerate(operands):
             if isinstance(operand, (Buffer, Form, Op, TypeName, Namespace)):
                 name = getattr(operand, "name", repr(operand))
                 kind = f"the whole buffer `{name}`" if isinstance(operand, Buffer) else f"`{operand!r}`"
                 raise self.fail(
                     "T104",
                     f"{kind} is not a value here",
-                    node,
+                    nodes[at] if nodes else node,
                     hint="index it" if isinstance(operand, Buffer) else None,
                 )
             if not self.trusted and not isinstance(operand, _PLAIN):

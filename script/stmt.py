@@ -445,10 +445,15 @@ class StmtLowering(AssignLowering):
             raise self.fail("T032", "the key of `T.attr` is a string", call)
         self.emit(Attr(_attr_value(target), key, _attr_value(value), self.nested(inner), span=self.span(node)))
 
-    def assigned_later(self, name: str) -> Span | None:
+    def assigned_later(self, use: ast.Name) -> Span | None:
         for stmt in self.definition:
             for node in ast.walk(stmt):
-                if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+                if (
+                    isinstance(node, ast.Name)
+                    and node.id == use.id
+                    and isinstance(node.ctx, ast.Store)
+                    and node is not use
+                ):
                     return self.span(node)
         return None
 

@@ -1,0 +1,193 @@
+"""What the parser says of mistakes: code, exact place, way out."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.script import PARAMS, body_text, mistakes, one_mistake
+
+from tirscript.ir import DiagnosticError
+from tirscript.script import parse, parse_all
+
+# body, code, the underlined text, a part of the message, a part of the hint
+CASES = [
+    ("A[0] = T.exq(A[0])", "T031", "T.exq", "not a function of T", "`T.exp`"),
+    ("A[0] = C[0]", "T010", "C", "`C` is not defined", ""),
+    ("A[0] = lenght", "T010", "lenght", "not defined", ""),
+    ("A[0, 1] = 1.0", "T111", "A[0, 1]", "`A` has 1 dimension, but 2 indices stand here", ""),
+    ("B[0] = 1.0", "T111", "B[0]", "2 dimensions, but 1 index stands here", ""),
+    ("A[0.5] = 1.0", "T112", "0.5", "not an integer", "cast"),
+    ("A[A[0]] = 1.0", "T112", "A[0]", "float32", "cast"),
+    ("X[0] = 1.5", "T110", "1.5", "its place holds int32", "cast"),
+    ("X[0] = A[0]", "T110", "A[0]", "the value is float32", "cast"),
+    ("X[0] = m", "T110", "m", "int64", "cast"),
+    ("X[0] = n / 2", "T105", "n / 2", "`/` takes floats, not int32", "`//`"),
+    ("X[0] = n + w", "T107", "n + w", "signed with unsigned", "cast"),
+    ("X[0] = b + 200", "T103", "200", "does not fit int8", ""),
+    ("A[0] = T.exp(n)", "T105", "T.exp(n)", "takes floats, not int32", "cast"),
+    ("A[0] = T.exp()", "T101", "T.exp()", "takes 1 argument, not 0", ""),
+    ("A[0] = T.max(1.0)", "T101", "T.max(1.0)", "takes 2 arguments, not 1", ""),
+    ("A[0] = A", "T104", "A", "the whole buffer `A`", "element by element"),
+    ("A[0] = A + 1.0", "T104", "A", "the whole buffer `A`", ""),
+    ("if n:\n    A[0] = 1.0", "T102", "n", "the condition is int32, not bool", "x != 0"),
+    ("while n:\n    A[0] = 1.0", "T102", "n", "not bool", "x != 0"),
+    ("A[0] = 1.0 if n else 2.0", "T102", "n", "not bool", "x != 0"),
+    ("for i in range(4):\n    i = 2", "T012", "i", "a loop variable", "another name"),
+    ("n = 2", "T012", "n", "a parameter", "another name"),
+    ("A = 2", "T012", "A", "a parameter", ""),
+    ("C = T.alloc_buffer((4,))\nC = 2", "T012", "C", "a buffer", "elements"),
+    ("A[0] = x\nx = 1.0", "T011", "x", "outside of the scope", "assign it before"),
+    ("for i in range(4):\n    y = A[i]\nA[0] = y", "T011", "y", "outside of the scope", "assign it before"),
+    ("if n > 0:\n    A[0] = z\n    z = 1.0\nelse:\n    z = 2.0\nA[1] = z", "T011", "z", "may be used before", "assign it"),
+    ("x: T.let[T.int32] = 1\nx = 2", "T012", "x", "declared immutable", "T.float32"),
+    ("x += 1", "T010", "x", "not defined", ""),
+    ("n.data", "T030", "n.data", "an expression has no `data`", "astype"),
+    ("T.evaluate(A.shap[0])", "T030", "A.shap", "a buffer has no `shap`", "`shape`"),
+    ("n + 1", "T020", "n + 1", "not used", "evaluate"),
+    ("T.exp(A[0])", "T020", "T.exp(A[0])", "not used", "evaluate"),
+    ("T.alloc_buffer((4,))", "T022", "T.alloc_buffer((4,))", "give it a name", "A = "),
+    ("x = T.grid(4)", "T022", "T.grid(4)", "does not stand in an expression", ""),
+    ("T.reads(A[0])", "T022", "T.reads(A[0])", "at the top of a block", "T.block"),
+    ("for i in T.thread_binding(4):\n    A[i] = 1.0", "T032", "T.thread_binding(4)", "needs the thread", "threadIdx"),
+    ("for i, j in T.grid(4):\n    A[i] = 1.0", "T032", "T.grid(4)", "1 extents for 2 variables", ""),
+    ("for i in range(0.5):\n    A[i] = 1.0", "T112", "0.5", "not an integer", ""),
+    ("for i in n:\n    A[i] = 1.0", "T032", "n", "not a sequence", ""),
+    ("for i in range(4):\n    A[i] = 1.0\nelse:\n    pass", "T020", "pass", "`else` on a loop", "behind the loop"),
+    ("while n > 0:\n    A[0] = 1.0\nelse:\n    pass", "T020", "pass", "`else` on a loop", "behind the loop"),
+    ("try:\n    pass\nexcept E:\n    pass", "T020", "try:", "`try` is not part", "assert"),
+    ("match n:\n    case 1:\n        pass", "T020", "match n:", "`match` is not part", "elif"),
+    ("def g():\n    pass", "T020", "def g():", "a function inside a function", "outside"),
+    ("raise ValueError", "T020", "raise ValueError", "`raise` is not part", "assert"),
+    ("import os", "T020", "import os", "an import inside", "outside"),
+    ("del A", "T020", "del A", "`del` is not part", ""),
+    ("global n", "T020", "global n", "`global`", ""),
+    ("x = lambda i: i", "T021", "lambda i: i", "`lambda`", "index map"),
+    ("x = yield", "T021", "yield", "`yield`", "buffers"),
+    ("A[0] = 1j", "T021", "1j", "complex", ""),
+    ("A[0] = B @ B", "T104", "B", "the whole buffer", ""),
+    ("A[0] = n is None", "T021", "n is None", "`is` and `in`", "=="),
+    ("assert n", "T102", "n", "not bool", ""),
+    ("assert 1 > 2, 'never'", "T403", "1 > 2", "never", ""),
+    ("T.static_assert(1 > 2)", "T403", "1 > 2", "false", ""),
+    ("return 1", "T022", "return 1", "returns nothing", "-> T.int32"),
+    ("return A", "T022", "return A", "a buffer cannot be returned", "parameter"),
+    ("C = T.alloc_buffer((4,), 'float31')", "T109", "'float31'", "float31", "float32"),
+    ("C = T.alloc_buffer((4.5,))", "T207", "T.alloc_buffer((4.5,))", "not an integer", ""),
+    ("C = T.alloc_buffer((4,), scop='local')", "T032", "'local'", "no argument `scop`", "`scope`"),
+    ("with T.block('b'):\n    v = T.axis.spatial(4)\n    A[v] = 1.0", "T032", "T.axis.spatial(4)", "a domain and a value", "spatial(128, i)"),
+    ("for i in range(4):\n    with T.block('b'):\n        v = T.axis.remap('Q', [i])\n        A[v] = 1.0", "T032", "'Q'", "no kind of axis", "S is spatial"),
+    ("with T.block('b'):\n    v = T.axis.remap('S', [n])\n    A[v] = 1.0", "T022", "[n]", "variables of loops", "T.axis.spatial"),
+    ("with T.block('b'):\n    T.axes.spatial(4, n)", "T031", "T.axes", "not a function", "`T.axis`"),
+    ("x: T.int32 = 1.5", "T110", "1.5", "float", "cast"),
+    ("x: foo = 1", "T010", "foo", "not defined", ""),
+    ("T.func_attr(1)", "T032", "1", "dict", ""),
+    ("A[0:n] = T.broadcast(1.0, 4)", "T022", "0:n", "not known while parsing", "i:i + 4"),
+    ("x, y = 1, 2, 3", "T033", "x, y = 1, 2, 3", "3 values for 2 targets", ""),
+    ("x = [1, 2][5]", "T033", "[1, 2][5]", "IndexError", ""),
+    ("x = 1 // 0", "T033", "1 // 0", "ZeroDivisionError", ""),
+    ("A[0] = T.call_extern('float32', 3)", "T104", "T.call_extern('float32', 3)", "name as a string", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "code", "text", "message", "hint"), CASES, ids=[case[0][:40] for case in CASES])
+def test_mistake(body: str, code: str, text: str, message: str, hint: str) -> None:
+    found = one_mistake(body, PARAMS + ", m: T.int64, w: T.uint32, b: T.int8")
+    assert (found.code, found.span.text) == (code, text), str(found)
+    assert message in found.message, str(found)
+    assert hint in (found.hint or ""), str(found)
+
+
+SIGNATURES = [
+    ("A", "T041", "A", "no type"),
+    ("A: 3", "T041", "3", "not a type of T"),
+    ("A: T.Buffer", "T041", "T.Buffer", "needs a shape"),
+    ("A: T.Bufer((4,))", "T031", "T.Bufer", "not a function"),
+    ('A: T.Buffer((4,), "flot32")', "T033", 'T.Buffer((4,), "flot32")', "not an element type"),
+    ('A: T.Buffer(("n +",), "int8")', "T041", 'T.Buffer(("n +",), "int8")', "not an expression"),
+    ("n: T.int32 = 3", "T040", "3", "a default value"),
+    ("*args", "T040", "args", "`*args`"),
+    ("**kwargs", "T040", "kwargs", "`**kwargs`"),
+    ("*, n: T.int32", "T040", "n: T.int32", "keyword-only"),
+]
+
+
+@pytest.mark.parametrize(("params", "code", "text", "message"), SIGNATURES)
+def test_mistake_in_a_signature(params: str, code: str, text: str, message: str) -> None:
+    found = one_mistake("pass", params)
+    assert (found.code, found.span.text) == (code, text), str(found)
+    assert message in found.message
+
+
+def test_all_mistakes_of_a_text_are_reported_in_order() -> None:
+    found = mistakes("A[0] = T.exq(1.0)\nX[0] = 1.5\nfor i in range(4):\n    A[i] = q\n    A[i, i] = 1.0\nA[1] = r")
+    assert [(each.code, each.span.line) for each in found] == [
+        ("T031", 6),
+        ("T110", 7),
+        ("T010", 9),
+        ("T111", 10),
+        ("T010", 11),
+    ]
+
+
+def test_a_failed_definition_is_blamed_once() -> None:
+    assert one_mistake("x = T.exq(1.0)\nA[0] = x\nA[1] = x + 1").code == "T031"
+
+
+def test_notes_point_at_declarations() -> None:
+    found = one_mistake("X[0] = 1.5")
+    assert found.labels[1].message == "`X` is declared here" and found.labels[1].span.text.startswith("X: T.Buffer")
+
+
+def test_the_rendered_message() -> None:
+    found = one_mistake("for i in range(16):\n    A[i] = T.exq(A[i])")
+    assert found.render() == (
+        "error[T031]: `T.exq` is not a function of T\n"
+        " --> <text>:7:16\n"
+        "  |\n"
+        "7 |         A[i] = T.exq(A[i])\n"
+        "  |                ^^^^^\n"
+        "  |\n"
+        "  = help: did you mean `T.exp`?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("def f(:\n", "T001", "invalid syntax"),
+        ("x = (1\n", "T001", "'(' was never closed"),
+        ("  x = 1\n", "T001", "unexpected indent"),
+        ("x = 1\0", "T001", "NUL"),
+        ("", "T022", "no function"),
+        ("import os\n", "T003", "`import os`"),
+        ("from os import path\n", "T003", "`from os import`"),
+        ("from . import x\n", "T003", "import"),
+        ("from tirscript.script import tri\n", "T003", "`tri`"),
+        ("print(1)\n", "T003", "at the top of a text"),
+        ("def f():\n    pass\n", "T022", "one decorator"),
+        ("@foo\ndef f():\n    pass\n", "T010", "`foo` is not defined"),
+        ("@T.exp\ndef f():\n    pass\n", "T003", "not a decorator"),
+        ("@print('x')\ndef f():\n    pass\n", "T003", "`print` is not available"),
+        ("@T.prim_func\nclass M:\n    pass\n", "T022", "does not fit a class"),
+        ("@T.prim_func(fast=True)\ndef f():\n    pass\n", "T032", "no option `fast`"),
+        ("@T.prim_func\ndef f():\n    pass\n@T.prim_func\ndef f():\n    pass\n", "T202", "defined twice"),
+        ("@I.ir_module\nclass M(x):\n    pass\n", "T022", "no base classes"),
+        ("@I.ir_module\nclass M:\n    for i in x:\n        pass\n", "T020", "a module holds"),
+        (
+            "@I.ir_module\nclass M:\n    @T.prim_func\n    def f():\n        cls = M\n        cls.g()\n",
+            "T030",
+            "no function `g`",
+        ),
+    ],
+)
+def test_mistakes_around_functions(text: str, code: str, message: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    assert caught.value.diagnostics[0].code == code, str(caught.value)
+    assert message in caught.value.diagnostics[0].message
+
+
+def test_several_definitions_need_parse_all() -> None:
+    text = body_text("pass") + "\n\n" + body_text("pass").replace("def f", "def g")
+    assert list(parse_all(text)) == ["f", "g"]
+    with pytest.raises(DiagnosticError, match="defines 2 functions"):
+        parse(text)
