@@ -82,6 +82,9 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, weakref=True):
 
         return exactly_equal(self, other) if isinstance(other, Node) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # msgspec's own does not ask __eq__
+
     def __hash__(self) -> int:
         from .equal import exact_hash
 
