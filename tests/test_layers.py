@@ -23,6 +23,7 @@ LAYERS = {
 # convenience methods (`node.script()`) look up to a layer above or beside, inside a function, when they are called
 LOOKUPS = {
     "ir/node.py": {"printer"},
+    "passes/instruments.py": {"script"},
 }
 HEAVY = ("numpy", "llvmlite", "libcst", "typeguard", "ml_dtypes", "rich", "click")
 

@@ -1,0 +1,29 @@
+"""Passes from program to program, and the pipelines of them."""
+
+from . import lower as _lower  # noqa: F401  (fills the table of passes)
+from .access import access_regions
+from .instruments import PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach
+from .lower import DEFAULT_LOWERING
+from .pipeline import PASSES, Instrument, Pass, PassContext, Sequential, get_pass, module_pass, prim_func_pass
+from .simplify import simplified
+
+__all__ = [
+    "DEFAULT_LOWERING",
+    "PASSES",
+    "Instrument",
+    "Pass",
+    "PassContext",
+    "PrintAfter",
+    "PrintBefore",
+    "PrintChanged",
+    "RoundTripEach",
+    "Sequential",
+    "Skip",
+    "Timing",
+    "VerifyEach",
+    "access_regions",
+    "get_pass",
+    "module_pass",
+    "prim_func_pass",
+    "simplified",
+]

@@ -1,0 +1,75 @@
+"""Where the elements of a buffer lie: strides, sizes and flat offsets."""
+
+from __future__ import annotations
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT32, INT64, DType
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.op import cast, get_op
+
+from .simplify import simplified
+
+
+def index_dtype(shape: tuple[Expr, ...]) -> DType:
+    """The integer type of a buffer's indices: the widest of its dimensions."""
+    found = INT32
+    for dim in shape:
+        if dim.dtype.is_int and dim.dtype.bits > found.bits:
+            found = dim.dtype
+    return INT64 if found.kind == "uint" else found
+
+
+def row_major_strides(shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The strides of a row-major buffer without gaps."""
+    dtype = index_dtype(shape)
+    stride: Expr = Const(1, dtype)
+    out: list[Expr] = []
+    for dim in reversed(shape):
+        out.append(stride)
+        stride = simplified(stride * cast(dim, dtype)) if not _is_one(stride) else cast(dim, dtype)
+    return tuple(reversed(out))
+
+
+def _is_one(expr: Expr) -> bool:
+    return type(expr) is Const and expr.value == 1
+
+
+def is_contiguous(buffer: Buffer) -> bool:
+    """Whether the elements lie row-major without gaps as far as the declaration tells."""
+    if buffer.strides is None:
+        return True
+    return all(
+        type(a) is Const and type(b) is Const and a.value == b.value
+        for a, b in zip(buffer.strides, row_major_strides(buffer.shape), strict=True)
+    )
+
+
+def flat_size(buffer: Buffer) -> Expr:
+    """The number of elements from the first to behind the last, gaps included."""
+    dtype = offset_dtype(buffer)
+    if buffer.strides is None:
+        size: Expr = Const(1, dtype)
+        for dim in buffer.shape:
+            size = size * cast(dim, dtype)
+        return simplified(size)
+    size = Const(1, dtype)
+    for dim, stride in zip(buffer.shape, buffer.strides, strict=True):
+        size = size + (cast(dim, dtype) - 1) * cast(stride, dtype)
+    size = simplified(size)
+    return size if type(size) is Const else get_op("max")(size, Const(0, dtype))
+
+
+def offset_dtype(buffer: Buffer) -> DType:
+    """The type that flat offsets are counted in: int32 only where the size is known and every offset fits."""
+    dims = (*buffer.shape, *(buffer.strides or ()))
+    if any(dim.dtype.bits > 32 for dim in dims):
+        return INT64
+    if not all(type(dim) is Const for dim in dims):
+        return INT64
+    if buffer.strides is None:
+        size = 1
+        for dim in buffer.shape:
+            size *= int(dim.value)  # type: ignore[attr-defined]
+    else:
+        size = 1 + sum(abs((int(d.value) - 1) * int(s.value)) for d, s in zip(buffer.shape, buffer.strides, strict=True))  # type: ignore[attr-defined]
+    return INT32 if size < 1 << 31 else INT64

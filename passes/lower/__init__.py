@@ -1,0 +1,45 @@
+"""From blocks to loops and flat memory."""
+
+from __future__ import annotations
+
+from ..pipeline import Sequential
+from ..simplify import simplify
+from .compact_buffer_allocation import compact_buffer_allocation
+from .flatten_buffer import flatten_buffer
+from .infer_regions import infer_regions
+from .lower_blocks import lower_blocks
+from .lower_init_block import lower_init_block
+from .lower_match_buffer import lower_match_buffer
+from .plan_buffer_allocation import plan_buffer_allocation
+from .unroll_loop import unroll_loop
+from .vectorize_loop import vectorize_loop
+
+# what `build` does before a backend takes over
+DEFAULT_LOWERING = Sequential(
+    (
+        plan_buffer_allocation,
+        lower_init_block,
+        lower_match_buffer,
+        lower_blocks,
+        compact_buffer_allocation,
+        simplify,
+        flatten_buffer,
+        vectorize_loop,
+        unroll_loop,
+        simplify,
+    )
+)
+
+__all__ = [
+    "DEFAULT_LOWERING",
+    "compact_buffer_allocation",
+    "flatten_buffer",
+    "infer_regions",
+    "lower_blocks",
+    "lower_init_block",
+    "lower_match_buffer",
+    "plan_buffer_allocation",
+    "simplify",
+    "unroll_loop",
+    "vectorize_loop",
+]

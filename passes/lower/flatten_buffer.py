@@ -1,0 +1,170 @@
+"""Buffers of many dimensions become flat memory.
+
+before:                                                            after:
+    def f(A: T.Buffer((4, 8), "float32")):                             def f(A: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((4, 8), "float32")                              A_1 = T.decl_buffer((32,), "float32", data=A.data)
+        for i, j in T.grid(4, 8):                                          B = T.alloc_buffer((32,), "float32")
+            B[i, j] = A[i, j]                                              for i, j in T.grid(4, 8):
+                                                                               B[i * 8 + j] = A_1[i * 8 + j]
+
+Declared strides give the offsets. Offsets are counted in int64 where they might not fit int32. Parameters keep their signature and are
+seen through a flat view; so is what is passed whole to another function. Mutable scalars and buffers that are flat already stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.dtype import DType
+from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, BufferRegion, CallFunction, Const, Expr, Ramp
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Node
+from tirscript.ir.op import cast
+from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, Stmt
+
+from ..layout import flat_size, is_contiguous, offset_dtype, row_major_strides
+from ..pipeline import prim_func_pass
+from ..simplify import simplified
+
+
+def _is_deep(node: Node) -> bool:
+    return type(node) in (BufferLoad, BufferStore) and len(node.indices) > 1  # type: ignore[attr-defined]
+
+
+@prim_func_pass(requires=("lower_blocks", "lower_match_buffer"), removes=(_is_deep, "accesses of more than one index"))
+def flatten_buffer(func: PrimFunc) -> PrimFunc:
+    """`A[i, j]` of a (4, 8) buffer becomes `A_1[i * 8 + j]`, where `A_1 = T.decl_buffer((32,), data=A.data)`."""
+    return _Flattening(func).run()
+
+
+class _Flattening:
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+        self.flat: dict[Buffer, Buffer] = {}
+        self.whole = _passed_whole(func)
+        accessed = {node.buffer for node in walk(func.body) if type(node) in (BufferLoad, BufferStore)}  # type: ignore[attr-defined]
+        self.head: list[Stmt] = []
+        for buffer in func.param_buffers:
+            if buffer in accessed and not _is_flat(buffer):
+                self.head.append(self.view(buffer))
+
+    def view(self, buffer: Buffer) -> DeclBuffer:
+        """The declaration of a flat view of a buffer that stays."""
+        flat = self.flat[buffer] = Buffer(
+            buffer.name,
+            (flat_size(buffer),),
+            buffer.dtype,
+            elem_offset=buffer.elem_offset,
+            scope=buffer.scope,
+            align=buffer.align,
+            offset_factor=buffer.offset_factor,
+            span=buffer.span,
+        )
+        return DeclBuffer(flat, BufferData(buffer), span=buffer.span)
+
+    def run(self) -> PrimFunc:
+        rules = {AllocBuffer: self.allocation, DeclBuffer: self.declaration}
+        body = rewrite(self.func.body, rules)
+        if self.flat:
+            body = rewrite(body, {BufferLoad: self.access, BufferStore: self.access, BufferData: self.data})
+        if not self.head:
+            return self.func if body is self.func.body else self.func.replace(body=body)
+        at = sum(1 for _ in _leading_matches(body))
+        # a view's own `data` names the buffer that stays, so it is put in after the rewriting
+        return self.func.replace(body=(*body[:at], *self.head, *body[at:]))
+
+    def allocation(self, stmt: AllocBuffer) -> Any:
+        buffer = stmt.buffer
+        if _is_flat(buffer):
+            return stmt
+        if buffer in self.whole:
+            return (stmt, self.view(buffer))
+        flat = self.flat[buffer] = buffer.replace(shape=(flat_size(buffer),), strides=None, elem_offset=None, axis_separators=())
+        return stmt.replace(buffer=flat)
+
+    def declaration(self, stmt: DeclBuffer) -> Any:
+        buffer = stmt.buffer
+        if _is_flat(buffer):
+            return stmt
+        if buffer in self.whole:
+            return (stmt, self.view(buffer))
+        flat = self.flat[buffer] = buffer.replace(shape=(flat_size(buffer),), strides=None, axis_separators=())
+        return stmt.replace(buffer=flat)
+
+    def access(self, node: Any) -> Any:
+        buffer = node.buffer
+        flat = self.flat.get(buffer)
+        return node if flat is None else node.replace(buffer=flat, indices=(flat_index(buffer, node.indices),))
+
+    def data(self, node: BufferData) -> BufferData:
+        flat = self.flat.get(node.buffer)
+        keeps = node.buffer in self.whole or any(buffer is node.buffer for buffer in self.func.param_buffers)
+        return node if flat is None or keeps else node.replace(buffer=flat)
+
+
+def _is_flat(buffer: Buffer) -> bool:
+    if buffer.is_scalar:
+        return True
+    return buffer.ndim == 1 and is_contiguous(buffer)
+
+
+def _passed_whole(func: PrimFunc) -> frozenset[Buffer]:
+    """Buffers that other functions get with their shape."""
+    found: set[Buffer] = set()
+    for node in walk(func.body):
+        if type(node) is CallFunction:
+            for arg in node.args:
+                if type(arg) is Buffer:
+                    found.add(arg)
+                elif type(arg) is BufferRegion:
+                    found.add(arg.buffer)
+    return frozenset(found)
+
+
+def _leading_matches(body: tuple[Stmt, ...]) -> Any:
+    for stmt in body:
+        if type(stmt) is not MatchBuffer:
+            return
+        yield stmt
+
+
+def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+    """The offset of `buffer[indices]` from the buffer's first element; a vector where the last index is one."""
+    strides = buffer.strides if buffer.strides is not None else row_major_strides(buffer.shape)
+    dtype = offset_dtype(buffer)
+    for index in indices:
+        if index.dtype.element.bits > dtype.bits:
+            dtype = index.dtype.element
+    total: Expr = Const(0, dtype)
+    last = indices[-1] if indices and indices[-1].dtype.is_vector else None
+    for index, stride in zip(indices, strides, strict=True):
+        if index is last:
+            break
+        if index.dtype.is_vector:
+            message = f"a vector may only be the last index of `{buffer.name}`"
+            raise DiagnosticError([error("T401", message, index.span)])
+        total = total + cast(index, dtype) * cast(stride, dtype)
+    if last is None:
+        return simplified(total)
+    return _vector_offset(simplified(total), last, cast(strides[-1], dtype), dtype)
+
+
+def _vector_offset(offset: Expr, last: Expr, stride: Expr, dtype: DType) -> Expr:
+    if type(last) is Ramp and (last.base.dtype is dtype or _never_wraps(last)):
+        base = simplified(offset + cast(last.base, dtype) * stride)
+        return Ramp(base, simplified(cast(last.stride, dtype) * stride), last.lanes, last.scalable, span=last.span)
+    if type(last) is Broadcast:
+        return Broadcast(simplified(offset + cast(last.value, dtype) * stride), last.lanes, last.scalable, span=last.span)
+    lanes, scalable = last.dtype.lanes, last.dtype.scalable
+    wide: DType = dtype.with_lanes(lanes, scalable)
+    scaled = cast(last, wide) * Broadcast(stride, lanes, scalable)
+    return Broadcast(offset, lanes, scalable) + scaled
+
+
+def _never_wraps(ramp: Ramp) -> bool:
+    """Whether all lanes of a ramp are what they would be as wider integers: an index in bounds does not wrap."""
+    return type(ramp.stride) is Const
+

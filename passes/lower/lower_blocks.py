@@ -1,0 +1,58 @@
+"""Blocks become plain statements: axes stand for their values, the predicate becomes an `if`.
+
+before:                                            after:
+    for i in range(4):                                 for i in range(4):
+        with T.block("B"):                                 if i < 3:
+            vi = T.axis.spatial(4, i)                          B[i] = A[i]
+            T.where(i < 3)
+            B[vi] = A[vi]
+
+An axis whose value reads memory is bound once, `vi = index[i]`, since the block may change what was read. What a block allocates
+lives to the end of the body that the block stood in. T.reads, T.writes and the block's attributes speak of the block and go with it.
+"""
+
+from __future__ import annotations
+
+from tirscript.ir.expr import Expr, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Node
+from tirscript.ir.op import cast
+from tirscript.ir.rewrite import rewrite, substitute
+from tirscript.ir.stmt import Bind, Block, If, Stmt
+
+from ..pipeline import prim_func_pass
+from ..statements import keep_comments, reads_memory
+
+
+def _is_block(node: Node) -> bool:
+    return type(node) is Block
+
+
+@prim_func_pass(requires=("lower_init_block",), removes=(_is_block, "blocks"))
+def lower_blocks(func: PrimFunc) -> PrimFunc:
+    """`with T.block("B"): vi = T.axis.spatial(4, i); B[vi] = A[vi]` becomes `B[i] = A[i]`."""
+    values: dict[Var, Expr] = {}
+    lowered: PrimFunc = rewrite(func, {Block: lambda block: _lower(block, values)})
+    return substitute(lowered, _resolved(values))
+
+
+def _lower(block: Block, values: dict[Var, Expr]) -> tuple[Stmt, ...]:
+    bound: list[Stmt] = []
+    for axis in reversed(block.axes):
+        value = cast(axis.value, axis.var.dtype)
+        if reads_memory(value):
+            bound.insert(0, Bind(axis.var, value, span=axis.span))
+        else:
+            values[axis.var] = value
+    body: tuple[Stmt, ...] = block.body
+    if block.predicate is not None:
+        body = (If(block.predicate, body, span=block.predicate.span or block.span),)
+    return keep_comments(block, (*bound, *body))
+
+
+def _resolved(values: dict[Var, Expr]) -> dict[Var, Expr]:
+    """The values with the axes of outer blocks in them replaced; inner blocks, and later axes, come first in `values`."""
+    done: dict[Var, Expr] = {}
+    for var, value in reversed(values.items()):
+        done[var] = substitute(value, done)
+    return done

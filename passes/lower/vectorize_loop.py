@@ -1,0 +1,382 @@
+"""Loops marked T.vectorized become vector code.
+
+before:                                            after:
+    for i in T.vectorized(4):                          B[T.ramp(0, 1, 4)] = A[T.ramp(0, 1, 4)] + T.broadcast(T.float32(1.0), 4)
+        B[i] = A[i] + 1.0
+
+An `if` or a conditional expression that differs between lanes becomes a predicate on the loads and stores in it. A loop longer than
+`lanes` becomes a serial loop of vectors. A loop stays a loop, a serial one, where its length is not constant, where lanes may touch the same element,
+or where its body has something without a vector form (a call with effects, an allocation, a `while`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tirscript.ir.arith.bounds import Interval, bounds, exact
+from tirscript.ir.arith.linear import Linear, linear
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import DType
+from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Let, Ramp, StringImm, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import OPS, cast, get_op
+from tirscript.ir.rewrite import definitions, walk
+from tirscript.ir.stmt import Bind, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
+
+from ..access import Accesses, Extent, box, constant_extent, constant_ranges, loop_range
+from ..pipeline import prim_func_pass
+from ..simplify import simplified
+from ..statements import is_zero, keep_comments, map_except_buffers, map_statements
+
+
+@prim_func_pass(requires=("lower_blocks", "lower_match_buffer"))
+def vectorize_loop(func: PrimFunc, *, lanes: int = 64) -> PrimFunc:
+    """`for i in T.vectorized(4): B[i] = A[i]` becomes `B[T.ramp(0, 1, 4)] = A[T.ramp(0, 1, 4)]`."""
+    roots = _roots(func)
+
+    def visit(node: Any, around: tuple[For, ...]) -> Any:
+        if not isinstance(node, Stmt):
+            return node
+        if type(node) is For:
+            if node.kind == "vectorized":
+                return _vectorize(node, around, roots, lanes, lambda inner: visit(inner, (*around, node)))
+            around = (*around, node)
+        return map_except_buffers(node, lambda child: visit(child, around))
+
+    body = map_statements(func.body, lambda stmt: visit(stmt, ()))
+    return func if body is func.body else func.replace(body=body)
+
+
+def _roots(func: PrimFunc) -> dict[Buffer, Buffer | None]:
+    """The memory that each view is of: another buffer, or None where that is not known."""
+    found: dict[Buffer, Buffer | None] = {}
+    for node in walk(func.body):
+        if type(node) is DeclBuffer:
+            source: Any = node.data
+            if type(source) is Call and source.op is OPS["address_of"]:
+                source = source.args[0]
+            root = source.buffer if type(source) in (BufferData, BufferLoad) else None
+            found[node.buffer] = found.get(root, root) if root is not None else None
+    return found
+
+
+class _Refuse(Exception):
+    """The loop has no vector form."""
+
+
+def _vectorize(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None], most: int, visit: Callable[[Stmt], Any]) -> Any:
+    extent = constant_extent(loop)
+    width = _width(extent, most)
+    if extent == 0:
+        return ()
+    if extent is not None and width > 1:
+        try:
+            _check_lanes(loop, roots)
+            if width == extent:
+                base: Expr = loop.start
+                body = _Vectorizer(loop, base, width, around).body(loop.body, None)
+                return keep_comments(loop, body)
+            chunk = Var(f"{loop.var.name}_outer", loop.var.dtype)
+            base = simplified(loop.start + chunk * width)
+            body = _Vectorizer(loop, base, width, around).body(loop.body, None)
+            kind = loop.var.dtype
+            return loop.replace(var=chunk, start=Const(0, kind), stop=Const(extent // width, kind), kind="serial", body=body)
+        except _Refuse:
+            pass
+    serial = loop.replace(kind="serial")
+    return map_except_buffers(serial, visit)
+
+
+def _width(extent: int | None, most: int) -> int:
+    """The greatest number of lanes, at most `most`, that divides the extent."""
+    if extent is None:
+        return 1
+    return next((width for width in range(min(extent, most), 1, -1) if extent % width == 0), 1)
+
+
+def _check_lanes(loop: For, roots: dict[Buffer, Buffer | None]) -> None:
+    """Refuse unless no lane touches an element that another lane writes."""
+    seen = Accesses(loop.body)
+    private = {stmt.buffer for stmt in walk(loop.body) if type(stmt) is ScalarDecl}
+    inner = frozenset(node for node in definitions(loop.body) if type(node) is Var)
+    found = [access for access in seen.found if access.buffer not in private]
+    written = {roots.get(access.buffer, access.buffer) for access in found if access.write}
+    touched = {roots.get(access.buffer, access.buffer) for access in found}
+    if None in touched and written:
+        raise _Refuse
+    for root in written:
+        mine = [access for access in found if roots.get(access.buffer, access.buffer) is root]
+        if len({access.buffer for access in mine}) != 1:
+            raise _Refuse
+        areas = [box(access, seen.values, inner) for access in mine]
+        known = [area for area in areas if area is not None]
+        if len(known) != len(areas) or not any(_apart([area[dim] for area in known], loop) for dim in range(len(known[0]))):
+            raise _Refuse
+
+
+def _apart(extents: list[Extent], loop: For) -> bool:
+    """Whether in one dimension the lanes stay in stretches of their own."""
+    first: Linear | None = None
+    low = high = step = 0
+    for extent in extents:
+        if extent is None or extent[0].dtype is not loop.var.dtype:
+            return False
+        if first is None:
+            first = extent[0].without(loop.var)
+            step = extent[0].terms.get(loop.var, 0)
+        a, b = extent[0].without(loop.var) - first, extent[1].without(loop.var) - first
+        same = all(end.terms.get(loop.var, 0) == step for end in extent)
+        if not (same and a.is_constant and b.is_constant):
+            return False
+        low, high = min(low, a.constant), max(high, b.constant)
+    count = constant_extent(loop) or 0
+    return high - low < abs(step) and abs(step) * count + high - low < 1 << (loop.var.dtype.bits - 1)
+
+
+_DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
+_NOT_BY_LANE = frozenset(OPS[name] for name in ("call_pure_extern", "undef", "isnullptr"))
+
+
+class _Vectorizer:
+    """Makes all lanes of a body at once. Scalars that are the same in all lanes stay scalars."""
+
+    def __init__(self, loop: For, base: Expr, lanes: int, around: tuple[For, ...]) -> None:
+        self.loop, self.base, self.lanes = loop, base, lanes
+        self.vars: dict[Var, Expr] = {loop.var: Ramp(base, Const(1, loop.var.dtype), lanes)}
+        self.scalars: dict[Buffer, Buffer] = {}
+        self.ranges: dict[Var, Interval] = constant_ranges((*around, loop))
+
+    # statements; `mask` says which lanes run them, None for all
+
+    def body(self, stmts: tuple[Stmt, ...], mask: Expr | None) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for stmt in stmts:
+            rule = _STMTS.get(type(stmt))
+            if rule is None:
+                raise _Refuse
+            out += rule(self, stmt, mask)
+        return tuple(out)
+
+    def store(self, stmt: BufferStore, mask: Expr | None) -> tuple[Stmt, ...]:
+        if stmt.predicate is not None or stmt.buffer.dtype.is_vector:
+            raise _Refuse
+        value = self.wide(self.expr(stmt.value, mask))
+        private = self.scalars.get(stmt.buffer)
+        if private is not None:
+            if mask is not None:
+                value = get_op("Select")(mask, value, BufferLoad(private, ()))
+            return (stmt.replace(buffer=private, value=value),)
+        indices = self.indices(stmt.indices, mask)
+        if not indices or not indices[-1].dtype.is_vector:
+            raise _Refuse
+        return (stmt.replace(indices=indices, value=value, predicate=mask),)
+
+    def declare(self, stmt: ScalarDecl, mask: Expr | None) -> tuple[Stmt, ...]:
+        if stmt.buffer.dtype.is_vector or stmt.buffer.dtype.is_handle:
+            raise _Refuse
+        value = None if stmt.value is None else self.wide(self.expr(stmt.value, mask))
+        wide = self.scalars[stmt.buffer] = stmt.buffer.replace(dtype=stmt.buffer.dtype.with_lanes(self.lanes))
+        return (stmt.replace(buffer=wide, value=value),)
+
+    def bind(self, stmt: Bind, mask: Expr | None) -> tuple[Stmt, ...]:
+        value = self.expr(stmt.value, mask)
+        if not value.dtype.is_vector:
+            return (stmt if value is stmt.value else stmt.replace(value=value),)
+        if stmt.var.dtype.is_vector:
+            raise _Refuse
+        if type(value) is Ramp:
+            self.vars[stmt.var] = value  # an index stays a ramp where it is used
+            return ()
+        wide = stmt.var.replace(dtype=value.dtype)
+        self.vars[stmt.var] = wide
+        return (stmt.replace(var=wide, value=value),)
+
+    def branch(self, stmt: If, mask: Expr | None) -> tuple[Stmt, ...]:
+        condition = self.expr(stmt.condition, mask)
+        if not condition.dtype.is_vector:
+            return (stmt.replace(condition=condition, then=self.body(stmt.then, mask), orelse=self.body(stmt.orelse, mask)),)
+        # stores in `then` may change what the condition reads, so it is kept where the other side asks for it again
+        before: tuple[Stmt, ...] = ()
+        if any(type(node) is BufferLoad for node in walk(condition)):
+            kept = Var("mask", condition.dtype)
+            before, condition = (Bind(kept, condition, span=stmt.span),), kept
+        then = self.body(stmt.then, self.both(mask, condition))
+        other = get_op("logical_not")(condition)
+        orelse = self.body(stmt.orelse, self.both(mask, other)) if stmt.orelse else ()
+        return keep_comments(stmt, (*before, *then, *orelse))
+
+    def loop_inside(self, stmt: For, mask: Expr | None) -> tuple[Stmt, ...]:
+        parts = [self.expr(part, mask) for part in (stmt.start, stmt.stop, stmt.step) if part is not None]
+        if stmt.kind not in ("serial", "unroll") or any(part.dtype.is_vector for part in parts):
+            raise _Refuse
+        interval = loop_range(stmt, self.ranges)
+        if interval is not None:
+            self.ranges[stmt.var] = interval
+        step = parts[2] if len(parts) == 3 else None
+        return (stmt.replace(start=parts[0], stop=parts[1], step=step, body=self.body(stmt.body, mask)),)
+
+    # expressions
+
+    def wide(self, value: Expr) -> Expr:
+        return value if value.dtype.is_vector else Broadcast(value, self.lanes)
+
+    def both(self, mask: Expr | None, condition: Expr) -> Expr:
+        return condition if mask is None else get_op("logical_and")(mask, condition)
+
+    def indices(self, indices: tuple[Expr, ...], mask: Expr | None) -> tuple[Expr, ...]:
+        new = tuple(self.expr(index, mask) for index in indices)
+        if any(index.dtype.is_vector for index in new[:-1]):
+            raise _Refuse  # memory is flat where this matters
+        return new
+
+    def expr(self, node: Expr, mask: Expr | None) -> Expr:
+        """The value in all lanes: a scalar where it is the same in all of them."""
+        if node.dtype.is_vector:
+            raise _Refuse
+        rule = _EXPRS.get(type(node))
+        if rule is None:
+            raise _Refuse
+        return rule(self, node, mask)  # type: ignore[no-any-return]
+
+    def same(self, node: Expr, mask: Expr | None) -> Expr:
+        return node
+
+    def var(self, node: Var, mask: Expr | None) -> Expr:
+        return self.vars.get(node, node)
+
+    def load(self, node: BufferLoad, mask: Expr | None) -> Expr:
+        if node.predicate is not None:
+            raise _Refuse
+        private = self.scalars.get(node.buffer)
+        if private is not None:
+            return node.replace(buffer=private)
+        indices = self.indices(node.indices, mask)
+        varies = bool(indices) and indices[-1].dtype.is_vector
+        if mask is not None and indices:
+            # lanes that are off must not load, not even the element that all lanes share
+            return node.replace(indices=(*indices[:-1], self.wide(indices[-1])), predicate=mask)
+        if not varies and all(a is b for a, b in zip(indices, node.indices, strict=True)):
+            return node
+        return node.replace(indices=indices)
+
+    def let(self, node: Let, mask: Expr | None) -> Expr:
+        value = self.expr(node.value, mask)
+        if not value.dtype.is_vector:
+            return node.replace(value=value, body=self.expr(node.body, mask))
+        wide = node.var.replace(dtype=value.dtype)
+        self.vars[node.var] = wide
+        return node.replace(var=wide, value=value, body=self.wide(self.expr(node.body, mask)))
+
+    def call(self, node: Call, mask: Expr | None) -> Expr:
+        op = node.op
+        if op.effect != "pure" or op.name == "call_pure_extern":
+            raise _Refuse
+        if op in _DIVISIONS and node.dtype.is_int and mask is not None and (type(node.args[1]) is not Const or is_zero(node.args[1])):
+            raise _Refuse  # a lane that is off must not divide by zero
+        rule = _CALLS.get(op.name)
+        if rule is not None:
+            result = rule(self, node, mask)
+            if result is not None:
+                return result
+        args = tuple(self.expr(arg, mask) for arg in node.args)
+        if not any(arg.dtype.is_vector for arg in args):
+            return node if all(a is b for a, b in zip(args, node.args, strict=True)) else node.replace(args=args)
+        if op in _NOT_BY_LANE:
+            raise _Refuse
+        folded = self.ramp(node, args)
+        if folded is not None:
+            return folded
+        return node.replace(args=tuple(map(self.wide, args)), dtype=node.dtype.with_lanes(self.lanes))
+
+    def ramp(self, node: Call, args: tuple[Expr, ...]) -> Expr | None:
+        """Sums and multiples of ramps are ramps, wrap-around included."""
+        if not node.dtype.is_int:
+            return None
+        name = node.op.name
+        if name == "cast":
+            return self.cast_ramp(node, args[0])
+        if name not in ("add", "sub", "mul"):
+            return None
+        a, b = args
+        if any(arg.dtype.is_vector and type(arg) is not Ramp for arg in args):
+            return None
+        if name == "mul":
+            if type(a) is Ramp and type(b) is Ramp:
+                return None
+            one, factor = (a, b) if type(a) is Ramp else (b, a)
+            return Ramp(simplified(one.base * factor), simplified(one.stride * factor), self.lanes)  # type: ignore[attr-defined]
+        op = get_op(name)
+        zero = Const(0, node.dtype)
+        (p, s), (q, t) = ((x.base, x.stride) if type(x) is Ramp else (x, zero) for x in (a, b))
+        stride = simplified(op(s, t))
+        base = simplified(op(p, q))
+        return Broadcast(base, self.lanes) if is_zero(stride) else Ramp(base, stride, self.lanes)
+
+    def cast_ramp(self, node: Call, arg: Expr) -> Expr | None:
+        """A wider ramp, where the narrow one does not wrap."""
+        kind: DType = node.dtype
+        source: DType = node.args[0].dtype
+        if type(arg) is not Ramp or not source.is_int or type(arg.stride) is not Const:
+            return None
+        if not exact(linear(node.args[0]), self.ranges):
+            return None
+        low, high = bounds(node.args[0], self.ranges)
+        least, greatest = kind.int_range()
+        if not least <= low <= high <= greatest or not least <= arg.stride.value <= greatest:
+            return None
+        return Ramp(cast(arg.base, kind), Const(arg.stride.value, kind), self.lanes)
+
+    def choice(self, node: Call, mask: Expr | None) -> Expr | None:
+        condition = self.expr(node.args[0], mask)
+        if not condition.dtype.is_vector:
+            if mask is None:
+                return None
+            a, b = (self.expr(arg, mask) for arg in node.args[1:])
+            if a.dtype.is_vector or b.dtype.is_vector:
+                a, b = self.wide(a), self.wide(b)
+            return get_op("if_then_else")(condition, a, b)
+        a = self.wide(self.expr(node.args[1], self.both(mask, condition)))
+        b = self.wide(self.expr(node.args[2], self.both(mask, get_op("logical_not")(condition))))
+        return get_op("Select")(condition, a, b)
+
+    def conditional(self, node: Call, mask: Expr | None) -> Expr | None:
+        first = self.expr(node.args[0], mask)
+        if not first.dtype.is_vector:
+            second = self.expr(node.args[1], mask)
+            if not second.dtype.is_vector:
+                return None
+            # the scalar decides alone whether the second side may be evaluated
+            short = Broadcast(Const(node.op.name == "logical_or", node.dtype), self.lanes)
+            sides = (second, short) if node.op.name == "logical_and" else (short, second)
+            return get_op("if_then_else")(first, *sides)
+        runs = first if node.op.name == "logical_and" else get_op("logical_not")(first)
+        second = self.wide(self.expr(node.args[1], self.both(mask, runs)))
+        return node.op(first, second)
+
+    def likely(self, node: Call, mask: Expr | None) -> Expr | None:
+        value = self.expr(node.args[0], mask)
+        return value if value.dtype.is_vector else None
+
+
+_STMTS: dict[type, Any] = {
+    BufferStore: _Vectorizer.store,
+    ScalarDecl: _Vectorizer.declare,
+    Bind: _Vectorizer.bind,
+    If: _Vectorizer.branch,
+    For: _Vectorizer.loop_inside,
+}
+_EXPRS: dict[type, Any] = {
+    Var: _Vectorizer.var,
+    Const: _Vectorizer.same,
+    StringImm: _Vectorizer.same,
+    BufferLoad: _Vectorizer.load,
+    Let: _Vectorizer.let,
+    Call: _Vectorizer.call,
+}
+_CALLS: dict[str, Any] = {
+    "if_then_else": _Vectorizer.choice,
+    "logical_and": _Vectorizer.conditional,
+    "logical_or": _Vectorizer.conditional,
+    "likely": _Vectorizer.likely,
+}

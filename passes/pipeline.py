@@ -1,0 +1,415 @@
+"""Passes by name, pipelines of them, and the context they run in.
+
+A pass is a function from program to program with a name, typed options and a docstring that shows the rewrite:
+
+    @prim_func_pass(requires=("lower_blocks",))
+    def flatten_buffer(func: PrimFunc, *, limit: int = 16) -> PrimFunc: ...
+
+It is registered in the one table `PASSES` under the function's name and is applied by calling it; the keyword-only
+parameters are its options. A prim_func pass runs on each function of a module.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import threading
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct, structs
+
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+from tirscript.ir.node import Node, recursion_room
+from tirscript.ir.rewrite import walk
+
+Program = TypeVar("Program", PrimFunc, Module)
+REPORT = "this is a fault of tirscript, not of your program; please report it with the program and this message"
+
+
+class Option(Struct, frozen=True, eq=False):
+    """A keyword-only parameter of a pass: its name, its type and its default."""
+
+    name: str
+    type: type
+    default: Any
+
+
+class Pass(Struct, frozen=True, eq=False):
+    """One pass, with the options `given` to it. Call it on a PrimFunc or a Module.
+
+    `requires` names passes whose work must be done before: what they remove (`removes`, a test of a node and the words
+    for it) may not be in the program any more.
+    """
+
+    name: str
+    kind: str
+    function: Callable[..., Any]
+    doc: str
+    options: Mapping[str, Option]
+    requires: tuple[str, ...] = ()
+    removes: tuple[Callable[[Node], bool], str] | None = None
+    given: Mapping[str, Any] = types.MappingProxyType({})
+
+    def __call__(self, program: Program, **options: Any) -> Program:
+        """The rewritten program; the identical object where nothing changed."""
+        return _apply(self.configure(**options) if options else self, program)
+
+    def configure(self, **options: Any) -> Pass:
+        """This pass with options set; T404 for one that it does not have or of another type."""
+        for name, value in options.items():
+            check_option(self, name, value)
+        return structs.replace(self, given={**self.given, **options})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pass) and self.name == other.name and dict(self.given) == dict(other.given)
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(sorted(map(repr, self.given.items())))))
+
+    def __str__(self) -> str:
+        if not self.given:
+            return self.name
+        return f"{self.name}{{{','.join(f'{name}={_value_text(value)}' for name, value in self.given.items())}}}"
+
+    def __repr__(self) -> str:
+        return f"<pass {self}>"
+
+
+PASSES: dict[str, Pass] = {}
+
+
+class _Decorator(Protocol):
+    def __call__(self, function: Callable[..., Any], /) -> Pass: ...
+
+
+def prim_func_pass(
+    *, name: str | None = None, requires: tuple[str, ...] = (), removes: tuple[Callable[[Node], bool], str] | None = None
+) -> _Decorator:
+    """Register a function from PrimFunc to PrimFunc as a pass."""
+    return _registrar("prim_func", name, requires, removes)
+
+
+def module_pass(
+    *, name: str | None = None, requires: tuple[str, ...] = (), removes: tuple[Callable[[Node], bool], str] | None = None
+) -> _Decorator:
+    """Register a function from Module to Module as a pass; a PrimFunc is given to it as a module of its own."""
+    return _registrar("module", name, requires, removes)
+
+
+def _registrar(
+    kind: str, name: str | None, requires: tuple[str, ...], removes: tuple[Callable[[Node], bool], str] | None
+) -> _Decorator:
+    def register(function: Callable[..., Any]) -> Pass:
+        called = name or function.__name__
+        if called in PASSES:
+            raise ValueError(f"pass {called} is defined twice")
+        doc = inspect.getdoc(function)
+        if not doc:
+            raise ValueError(f"pass {called} has no docstring that shows its rewrite")
+        parameters = list(inspect.signature(function, eval_str=True).parameters.values())
+        options = {p.name: Option(p.name, p.annotation, p.default) for p in parameters[1:]}
+        for parameter in parameters[1:]:
+            if parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty:
+                raise ValueError(f"option {parameter.name} of pass {called} is not keyword-only with a default")
+        entry = PASSES[called] = Pass(called, kind, function, doc, options, requires, removes)
+        return entry
+
+    return register
+
+
+def get_pass(name: str, **options: Any) -> Pass:
+    """The pass of that name (`lower-blocks` is `lower_blocks`) with the given options; T404 where there is none."""
+    entry = PASSES.get(name.replace("-", "_"))
+    if entry is None:
+        near = suggest(name.replace("-", "_"), PASSES)
+        raise DiagnosticError(
+            [error("T404", f"there is no pass `{name}`", hint=f"did you mean `{near}`?" if near else None)]
+        )
+    return entry.configure(**options) if options else entry
+
+
+def check_option(entry: Pass, name: str, value: Any) -> None:
+    """Raise T404 unless `entry` has an option `name` that takes `value`."""
+    option = entry.options.get(name)
+    if option is None:
+        near = suggest(name, entry.options)
+        known = f"it has {', '.join(entry.options)}" if entry.options else "it has none"
+        hint = f"did you mean `{near}`?" if near else None
+        raise DiagnosticError([error("T404", f"pass `{entry.name}` has no option `{name}`; {known}", hint=hint)])
+    fits = isinstance(value, option.type) and (option.type is bool or not isinstance(value, bool))
+    if not fits and not (option.type is float and type(value) is int):
+        message = f"option `{name}` of pass `{entry.name}` is of type {option.type.__name__}, not {type(value).__name__}"
+        raise DiagnosticError([error("T404", message)])
+
+
+class Sequential:
+    """A pipeline: passes one after the other. Prints as `a,b{x=1}`, which `Sequential.parse` reads."""
+
+    __slots__ = ("passes",)
+    passes: tuple[Pass, ...]
+
+    def __init__(self, passes: Iterable[Pass | Sequential | str]) -> None:
+        flat: list[Pass] = []
+        for item in passes:
+            if isinstance(item, str):
+                flat += Sequential.parse(item).passes
+            elif isinstance(item, Sequential):
+                flat += item.passes
+            else:
+                flat.append(item)
+        self.passes = tuple(flat)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequential) and self.passes == other.passes
+
+    def __hash__(self) -> int:
+        return hash(self.passes)
+
+    def __call__(self, program: Program) -> Program:
+        """The program after all passes."""
+        for entry in self.passes:
+            program = entry(program)
+        return program
+
+    def __iter__(self) -> Iterator[Pass]:
+        return iter(self.passes)
+
+    def __len__(self) -> int:
+        return len(self.passes)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.passes))
+
+    def __repr__(self) -> str:
+        return f"<pipeline {self}>"
+
+    def until(self, name: str) -> Sequential:
+        """The pipeline up to and with the pass `name`."""
+        get_pass(name)
+        names = [entry.name for entry in self.passes]
+        wanted = name.replace("-", "_")
+        if wanted not in names:
+            raise DiagnosticError([error("T404", f"the pipeline has no pass `{name}`; it is {self}")])
+        return Sequential(self.passes[: names.index(wanted) + 1])
+
+    @staticmethod
+    def parse(text: str) -> Sequential:
+        """The pipeline that `text` names: `lower_blocks,unroll_loop{limit=4}`."""
+        return Sequential(_parse_passes(text))
+
+
+_NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*")
+_VALUE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s,{}"]+)\s*')
+
+
+def _parse_passes(text: str) -> list[Pass]:
+    found: list[Pass] = []
+    at = 0
+
+    def fail(what: str) -> DiagnosticError:
+        return DiagnosticError([error("T404", f"expected {what} at column {at + 1} of the pipeline `{text}`")])
+
+    while text.strip():
+        name = _NAME.match(text, at)
+        if name is None:
+            raise fail("the name of a pass")
+        at = name.end()
+        options: dict[str, Any] = {}
+        if text[at : at + 1] == "{":
+            at += 1
+            while True:
+                key = _NAME.match(text, at)
+                if key is None:
+                    raise fail("the name of an option")
+                at = key.end()
+                if text[at : at + 1] != "=":
+                    raise fail("`=`")
+                at += 1
+                value = _VALUE.match(text, at)
+                if value is None:
+                    raise fail("the value of an option")
+                at = value.end()
+                options[key[1]] = _read_value(value[1])
+                if text[at : at + 1] not in (",", "}"):
+                    raise fail("`,` or `}`")
+                at += 1
+                if text[at - 1] == "}":
+                    break
+            at = re.compile(r"\s*").match(text, at).end()  # type: ignore[union-attr]
+        found.append(get_pass(name[1], **options))
+        if at == len(text):
+            break
+        if text[at] != ",":
+            raise fail("`,`")
+        at += 1
+    return found
+
+
+def _read_value(text: str) -> Any:
+    if text.startswith('"'):
+        return json.loads(text)
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_][\w.-]*", text) and _read_value(text) == text
+    return json.dumps(value) if isinstance(value, str) and not plain else text
+
+
+class Instrument:
+    """Something that watches passes run. Override the hooks of interest; all do nothing here."""
+
+    def enter(self) -> None:
+        """The context is entered."""
+
+    def leave(self) -> None:
+        """The context is left."""
+
+    def should_run(self, entry: Pass, program: PrimFunc | Module) -> bool:
+        """Whether the pass may run on the program."""
+        return True
+
+    def before(self, entry: Pass, program: PrimFunc | Module) -> None:
+        """The pass is about to run."""
+
+    def after(self, entry: Pass, before: PrimFunc | Module, program: PrimFunc | Module) -> None:
+        """The pass made `program` from `before`."""
+
+
+_contexts = threading.local()
+
+
+class PassContext:
+    """What holds for the passes that run inside `with PassContext(...)` in this thread.
+
+    instruments: watch every pass
+    verify:      check the program after every pass
+    disabled:    names of passes that do nothing
+    config:      {"pass.option": value}, for options that are not given to the pass itself
+    """
+
+    def __init__(
+        self,
+        instruments: Iterable[Instrument] = (),
+        verify: bool = False,
+        disabled: Iterable[str] = (),
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.instruments = tuple(instruments)
+        if verify:
+            from .instruments import VerifyEach
+
+            self.instruments += (VerifyEach(),)
+        self.disabled = frozenset(get_pass(name).name for name in disabled)
+        self.config: dict[str, dict[str, Any]] = {}
+        for key, value in (config or {}).items():
+            name, _, option = key.partition(".")
+            entry = get_pass(name)
+            check_option(entry, option, value)
+            self.config.setdefault(entry.name, {})[option] = value
+
+    @staticmethod
+    def current() -> PassContext:
+        """The innermost context of this thread, or one in which nothing is set."""
+        stack = getattr(_contexts, "stack", None)
+        return stack[-1] if stack else PassContext()
+
+    def __enter__(self) -> PassContext:
+        if not hasattr(_contexts, "stack"):
+            _contexts.stack = []
+        _contexts.stack.append(self)
+        for instrument in self.instruments:
+            instrument.enter()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _contexts.stack.pop()
+        for instrument in reversed(self.instruments):
+            instrument.leave()
+
+
+def _apply(entry: Pass, program: Any) -> Any:
+    if not isinstance(program, (PrimFunc, Module)):
+        message = f"pass `{entry.name}` takes a prim_func or a module, not {type(program).__name__}"
+        raise DiagnosticError([error("T404", message)])
+    context = PassContext.current()
+    if entry.name in context.disabled:
+        return program
+    if not all(instrument.should_run(entry, program) for instrument in context.instruments):
+        return program
+    for instrument in context.instruments:
+        instrument.before(entry, program)
+    options = {**context.config.get(entry.name, {}), **entry.given}
+    with recursion_room():
+        result = _on_kind(entry, program, options)
+    for instrument in context.instruments:
+        instrument.after(entry, program, result)
+    return result
+
+
+def _on_kind(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
+    if entry.kind == "prim_func":
+        if isinstance(program, PrimFunc):
+            return _guarded(entry, program, options)
+        functions = tuple(_guarded(entry, func, options) if isinstance(func, PrimFunc) else func for func in program.functions)
+        same = all(a is b for a, b in zip(functions, program.functions, strict=True))
+        return program if same else program.replace(functions=functions)
+    if isinstance(program, Module):
+        return _guarded(entry, program, options)
+    alone = Module((program,))
+    result = _guarded(entry, alone, options)
+    if result is alone:
+        return program
+    if len(result.functions) != 1:
+        message = f"pass `{entry.name}` makes {len(result.functions)} functions of one; apply it to a module"
+        raise DiagnosticError([error("T404", message)])
+    return result.functions[0]
+
+
+def _guarded(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
+    what = f"{'function' if isinstance(program, PrimFunc) else 'module'} `{program.name}`"
+    try:
+        _check_requirements(entry, program)
+        result = entry.function(program, **options)
+    except DiagnosticError as problem:
+        note = f"in pass `{entry.name}` on {what}"
+        raise DiagnosticError(_noted(one, note) for one in problem.diagnostics) from problem.__cause__
+    except Exception as problem:
+        message = f"pass `{entry.name}` failed on {what}: {type(problem).__name__}: {problem}"
+        raise DiagnosticError([error("T499", message, program.span, hint=REPORT)]) from problem
+    if type(result) is not type(program):
+        message = f"pass `{entry.name}` made a {type(result).__name__} of {what}"
+        raise DiagnosticError([error("T499", message, program.span, hint=REPORT)])
+    return result
+
+
+def _noted(diagnostic: Diagnostic, note: str) -> Diagnostic:
+    if any(text.startswith("in pass `") for text in diagnostic.notes):
+        return diagnostic
+    return structs.replace(diagnostic, notes=(*diagnostic.notes, note))
+
+
+def _check_requirements(entry: Pass, program: Any) -> None:
+    tests = {name: get_pass(name).removes for name in entry.requires}
+    if not tests:
+        return
+    for node in walk(program):
+        for name, removes in tests.items():
+            if removes is not None and removes[0](node):
+                message = f"pass `{entry.name}` does not take programs with {removes[1]}"
+                raise DiagnosticError([error("T401", message, node.span, hint=f"apply pass `{name}` before")])
