@@ -1,0 +1,85 @@
+"""Which functions may promise LLVM that their pointer parameters do not overlap.
+
+The entry checks the arguments that come from Python; here are the calls between functions of one module.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from tirscript.backend.runtime.arguments import written_params
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Expr, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import AllocBuffer, Bind, DeclBuffer, MatchBuffer
+
+from .effects import noalias
+
+_UNKNOWN = "unknown"
+
+
+def noalias_functions(module: Module) -> dict[str, bool]:
+    """For every function whether its pointers are disjoint in all calls, where one of them is written."""
+    functions = {func.name: func for func in module.functions if type(func) is PrimFunc}
+    found = {name: noalias(func) for name, func in functions.items()}
+    sites = [(func, node) for func in functions.values() for node in walk(func) if type(node) is CallFunction]
+    if not sites:
+        return found
+    roots = {func.name: _roots(func) for func, _ in sites}
+    changed = True
+    while changed:
+        changed = False
+        for caller, call in sites:
+            callee = functions.get(call.function)
+            if callee is None or not found[callee.name] or len(call.args) != len(callee.params):
+                continue
+            if _may_overlap(callee, call, module, roots[caller.name], found[caller.name]):
+                found[callee.name] = False
+                changed = True
+    return found
+
+
+def _may_overlap(callee: PrimFunc, call: CallFunction, module: Module, roots: dict[Any, Any], disjoint: bool) -> bool:
+    written = written_params(callee, module)
+    passed = [(param in written, _root(arg, roots)) for param, arg in zip(callee.params, call.args, strict=True) if isinstance(param, Buffer) or param.dtype.is_handle]
+    for (writes, one), (also, other) in combinations(passed, 2):
+        if not writes and not also:
+            continue
+        if one is other or _UNKNOWN in (one, other):
+            return True
+        if not disjoint and type(one) is tuple and type(other) is tuple:  # two parameters
+            return True
+    return False
+
+
+def _roots(func: PrimFunc) -> dict[Any, Any]:
+    """What each buffer and handle is a part of: an allocation (the buffer itself) or a parameter (in a tuple)."""
+    roots: dict[Any, Any] = {param: (param,) for param in func.params}
+    for node in walk(func):
+        if type(node) is AllocBuffer:
+            roots[node.buffer] = node.buffer
+        elif type(node) is MatchBuffer:
+            roots[node.buffer] = _root(node.source, roots)
+        elif type(node) is DeclBuffer:
+            roots[node.buffer] = _root(node.data, roots)
+        elif type(node) is Bind and node.var.dtype.is_handle:
+            roots[node.var] = _root(node.value, roots)
+    return roots
+
+
+def _root(value: Any, roots: dict[Any, Any]) -> Any:
+    if isinstance(value, (Buffer, Var)):
+        return roots.get(value, _UNKNOWN)
+    if isinstance(value, BufferRegion):
+        return roots.get(value.buffer, _UNKNOWN)
+    assert isinstance(value, Expr)
+    found: list[Any] = []
+    for node in walk(value):
+        if type(node) is BufferData or type(node) is BufferLoad:
+            found.append(roots.get(node.buffer, _UNKNOWN))
+        elif type(node) is Var and node.dtype.is_handle:
+            found.append(roots.get(node, _UNKNOWN))
+    return found[0] if found and all(root is found[0] for root in found) else _UNKNOWN

@@ -1,0 +1,181 @@
+"""Writing LLVM IR as text: the functions of a module, their blocks and instructions.
+
+Text is parsed by LLVM in less time than llvmlite.ir needs to build its objects, and it reaches every instruction and attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .types import splat, vector
+
+_PLAIN = re.compile(r"[^A-Za-z0-9_]")
+
+
+class ModuleText:
+    """The pieces of a module that functions share: declarations, strings, metadata."""
+
+    def __init__(self) -> None:
+        self.declarations: dict[str, str] = {}
+        self.functions: list[str] = []
+        self.strings: dict[bytes, str] = {}
+        self.globals: list[str] = []
+        self.metadata: list[str] = []
+        self._unlikely: str | None = None
+
+    def declare(self, name: str, result: str, params: Sequence[str], attributes: str = "") -> str:
+        """Declare a function once and return how it is called: its quoted name."""
+        if name not in self.declarations:
+            self.declarations[name] = f'declare {result} @"{name}"({", ".join(params)}){" " + attributes if attributes else ""}'
+        return f'@"{name}"'
+
+    def string(self, text: str) -> str:
+        """A pointer to `text` as a C string."""
+        data = text.encode() + b"\0"
+        if data not in self.strings:
+            name = f"@.str.{len(self.strings)}"
+            escaped = "".join(chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in data)
+            self.globals.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}"')
+            self.strings[data] = name
+        return self.strings[data]
+
+    def node(self, text: str) -> str:
+        """A metadata node."""
+        self.metadata.append(text)
+        return f"!{len(self.metadata) - 1}"
+
+    def unlikely(self) -> str:
+        """Branch weights that say the first target is rarely taken."""
+        if self._unlikely is None:
+            self._unlikely = self.node('!{!"branch_weights", i32 1, i32 1048575}')
+        return self._unlikely
+
+    def text(self, attributes: str) -> str:
+        """The whole module."""
+        parts = [*self.globals, *self.declarations.values(), *self.functions, f"attributes #0 = {{ {attributes} }}"]
+        parts += [f"!{number} = {text}" for number, text in enumerate(self.metadata)]
+        return "\n".join(parts) + "\n"
+
+
+class FunctionText:
+    """One function under construction. `op` writes an instruction with a result at the end of the current block."""
+
+    def __init__(self, module: ModuleText) -> None:
+        self.module = module
+        self.allocas: list[str] = []
+        self.lines: list[str] = []
+        self.label = "entry"
+        self.terminated = False
+        self._count = 0
+
+    def name(self, hint: str = "v") -> str:
+        """A fresh name of a value."""
+        self._count += 1
+        return f"%{_PLAIN.sub('_', hint)}.{self._count}"
+
+    def block(self, hint: str) -> str:
+        """A fresh label of a block, to be `start`ed."""
+        self._count += 1
+        return f"{hint}.{self._count}"
+
+    def start(self, label: str) -> None:
+        """Go on in the block `label`, entered from the current one where that has not ended."""
+        if not self.terminated:
+            self.lines.append(f"  br label %{label}")
+        self.lines.append(f"{label}:")
+        self.label = label
+        self.terminated = False
+
+    def op(self, text: str, hint: str = "v") -> str:
+        """An instruction with a result."""
+        self._count += 1
+        name = f"%{hint}.{self._count}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def end(self, text: str) -> None:
+        """The instruction that ends the current block."""
+        self.lines.append(f"  {text}")
+        self.terminated = True
+
+    def branch(self, condition: str, yes: str, no: str, *, unlikely: bool = False) -> None:
+        """Go to `yes` where the condition holds, to `no` otherwise."""
+        weights = f", !prof {self.module.unlikely()}" if unlikely else ""
+        self.end(f"br i1 {condition}, label %{yes}, label %{no}{weights}")
+
+    def jump(self, label: str) -> None:
+        """Go to `label`."""
+        self.end(f"br label %{label}")
+
+    def alloca(self, type_: str, align: int, hint: str = "slot") -> str:
+        """Memory of the function's frame, made once at its entry."""
+        name = self.name(hint)
+        self.allocas.append(f"  {name} = alloca {type_}, align {align}")
+        return name
+
+    def phi(self, type_: str, *incoming: tuple[str, str]) -> str:
+        """The value that comes with the block we came from: (value, label) pairs."""
+        return self.op(f"phi {type_} " + ", ".join(f"[{value}, %{label}]" for value, label in incoming))
+
+    def select(self, condition: str, type_: str, yes: str, no: str, *, vector_condition: int = 1) -> str:
+        """`yes` where the condition holds, else `no`; the condition has `vector_condition` lanes."""
+        return self.op(f"select {vector('i1', vector_condition)} {condition}, {type_} {yes}, {type_} {no}")
+
+    def broadcast(self, scalar: str, value: str, lanes: int) -> str:
+        """A scalar in every lane."""
+        if lanes == 1:
+            return value
+        if not value.startswith("%"):
+            return splat(scalar, value, lanes)
+        kind = vector(scalar, lanes)
+        first = self.op(f"insertelement {kind} poison, {scalar} {value}, i64 0")
+        return self.op(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+
+    def lane(self, scalar: str, value: str, lanes: int, index: int) -> str:
+        """One lane of a value."""
+        return value if lanes == 1 else self.op(f"extractelement {vector(scalar, lanes)} {value}, i64 {index}")
+
+    def gather_lanes(self, scalar: str, values: Sequence[str]) -> str:
+        """A vector of the given lanes."""
+        if len(values) == 1:
+            return values[0]
+        kind = vector(scalar, len(values))
+        whole = "poison"
+        for index, value in enumerate(values):
+            whole = self.op(f"insertelement {kind} {whole}, {scalar} {value}, i64 {index}")
+        return whole
+
+    def call(self, result: str, name: str, args: Sequence[tuple[str, str]], attributes: str = "", flags: str = "") -> str:
+        """Call a declared function on (type, value) pairs."""
+        given = ", ".join(f"{kind} {value}" for kind, value in args)
+        text = f"call {flags}{result} {name}({given}){attributes}"
+        if result == "void":
+            self.do(text)
+            return ""
+        return self.op(text)
+
+    def intrinsic(self, base: str, kinds: Sequence[str], result: str, args: Sequence[tuple[str, str]], flags: str = "") -> str:
+        """Call `llvm.base` overloaded on `kinds`."""
+        name = ".".join([base, *map(mangle, kinds)])
+        return self.call(result, self.module.declare(name, result, [kind for kind, _ in args]), args, flags=flags)
+
+    def text(self, head: str) -> str:
+        """The function under the line `head`."""
+        return "\n".join([f"{head} {{", "entry:", *self.allocas, *self.lines, "}"])
+
+
+_MANGLED = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
+_VECTOR = re.compile(r"<(\d+) x (\w+)>")
+
+
+def mangle(kind: str) -> str:
+    """A type as it stands in the name of an overloaded intrinsic."""
+    match = _VECTOR.fullmatch(kind)
+    if match:
+        return f"v{match[1]}{mangle(match[2])}"
+    return _MANGLED.get(kind, kind)

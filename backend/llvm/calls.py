@@ -1,0 +1,309 @@
+"""Calls: of C functions by symbol, of Python functions, of other functions of the module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from tirscript.backend.runtime.packed import CALLBACK, MODULE_TOKEN, PythonCall
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
+from tirscript.ir.dtype import INT64, DType
+from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction, Expr, StringImm, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.span import Span
+from tirscript.ir.stmt import MatchBuffer
+
+from . import memory
+from .types import call_type, lane_bytes, memory_type, scalar_type, value_type
+
+if TYPE_CHECKING:
+    from .codegen import Codegen
+
+# C functions with `...`, and how many parameters stand before it
+_VARIADIC = {"printf": 1, "fprintf": 2, "dprintf": 2, "sprintf": 2, "snprintf": 3}
+
+
+# C functions
+
+
+def call_extern(g: Codegen, call: Call, *, pure: bool) -> str:
+    """Call a C function; its signature is that of the arguments' dtypes."""
+    name, args = call.args[0], call.args[1:]
+    assert isinstance(name, StringImm)
+    span = call.span or g.span
+    result = "void" if call.dtype.kind == "void" else _c_type(call.dtype, span)
+    given = []
+    for arg in args:
+        value, kind = g.value(arg), _c_type(arg.dtype, span)
+        if name.value in _VARIADIC and kind == "float":
+            value, kind = g.b.op(f"fpext float {value} to double"), "double"
+        given.append((_extended(kind, arg.dtype), value))
+    g.state.externs.setdefault(name.value, span)
+    attributes = "nounwind willreturn memory(none)" if pure else "nounwind"
+    back = _extended(result, call.dtype, result=True)
+    fixed = _VARIADIC.get(name.value)
+    if fixed is None:
+        symbol = g.b.module.declare(name.value, back, [kind for kind, _ in given], attributes)
+        return g.b.call(back, symbol, given)
+    shape = [kind for kind, _ in given[:fixed]]
+    symbol = g.b.module.declare(name.value, back, [*shape, "..."], attributes)
+    return g.b.call(f"{back} ({', '.join([*shape, '...'])})", symbol, given) if result != "void" else _variadic_void(g, shape, symbol, given)
+
+
+def _variadic_void(g: Codegen, shape: list[str], symbol: str, given: list[tuple[str, str]]) -> str:
+    g.b.do(f"call void ({', '.join([*shape, '...'])}) {symbol}({', '.join(f'{kind} {value}' for kind, value in given)})")
+    return ""
+
+
+def _c_type(dtype: DType, span: Span | None) -> str:
+    if dtype.is_vector or dtype.kind in ("bfloat", "float8"):
+        raise DiagnosticError([error("T402", f"C functions called with call_extern take and return no {dtype}", span, hint="pass scalars of other dtypes, or an address")])
+    return value_type(dtype)
+
+
+def _extended(kind: str, dtype: DType, *, result: bool = False) -> str:
+    """Small integers are widened to an int in C's calling convention."""
+    if kind not in ("i1", "i8", "i16"):
+        return kind
+    word = "signext" if dtype.kind == "int" else "zeroext"
+    return f"{word} {kind}" if result else f"{kind} {word}"
+
+
+# Python functions
+
+
+def call_python(g: Codegen, call: Call) -> str:
+    """Call a registered function, or print; every argument is laid into 8-byte slots, the first of which takes the result."""
+    b = g.b
+    slots: list[str] = []
+    described: list[tuple[str, Any]] = []
+    packed = call.op.name == "call_packed"
+    name = call.args[0].value if packed and isinstance(call.args[0], StringImm) else ""
+    for arg in call.args[1:] if packed else call.args:
+        if isinstance(arg, StringImm):
+            described.append(("string", arg.value))
+        elif isinstance(arg, BufferData):
+            at = memory.place(g, arg.buffer)
+            slots.append(g.carried(memory.first_element(g, arg.buffer), arg.dtype))
+            slots += at.dims
+            slots += at.strides
+            described.append(("buffer", arg.buffer))
+        elif arg.dtype.is_handle:
+            slots.append(g.carried(g.value(arg), arg.dtype))
+            described.append(("handle", arg.dtype))
+        else:
+            value, dtype = g.value(arg), arg.dtype
+            slots += [g.carried(b.lane(scalar_type(dtype), value, dtype.lanes, k), dtype.element) for k in range(dtype.lanes)]
+            described.append(("value", dtype))
+    g.state.python_calls.append(PythonCall("packed" if packed else "print", name, tuple(described), call.span or g.span))
+    memory_ = b.alloca(f"[{len(slots) + 1} x i64]", 8, "args")
+    for at, slot in enumerate(slots, 1):
+        b.do(f"store i64 {slot}, ptr {b.op(f'getelementptr inbounds i64, ptr {memory_}, i64 {at}')}, align 8")
+    symbol = b.module.declare(CALLBACK, "i32", ["i64", "i32", "ptr"])
+    token = b.op(f'load i64, ptr @"{MODULE_TOKEN}", align 8')
+    g.passes(b.call("i32", symbol, [("i64", token), ("i32", str(len(g.state.python_calls) - 1)), ("ptr", memory_)]))
+    if call.dtype.kind == "void":
+        return ""
+    return b.op(f"load {memory_type(call.dtype)}, ptr {memory_}, align 8")
+
+
+# functions of the module
+
+
+class _View(Struct, frozen=True, eq=False):
+    """Memory passed to a function: the address of its first element, dims and strides in elements."""
+
+    pointer: str
+    dims: tuple[str, ...]
+    strides: tuple[str, ...]
+    buffer: Buffer | None
+    whole: bool  # row-major without gaps, as its declaration says
+
+
+def call_function(g: Codegen, call: CallFunction) -> str:
+    """Call another function of the module; what a caller from Python would be told of wrong shapes is checked here."""
+    span = call.span or g.span
+    callee = g.state.functions.get(call.function)
+    if callee is None:
+        near = suggest(call.function, g.state.functions)
+        raise DiagnosticError([error("T307", f"the module has no function `{call.function}`", span, hint=f"did you mean `{near}`?" if near else None)])
+    if len(call.args) != len(callee.params):
+        raise DiagnosticError([error("T101", f"`{callee.name}` takes {len(callee.params)} arguments, not {len(call.args)}", span)])
+    return _Binding(g, call, callee, span).call()
+
+
+class _Binding:
+    """One call: what its parameters and symbols are."""
+
+    def __init__(self, g: Codegen, call: CallFunction, callee: PrimFunc, span: Span | None) -> None:
+        self.g, self.call_node, self.callee, self.span = g, call, callee, span
+        self.matched = {stmt.source: stmt.buffer for stmt in callee.body if type(stmt) is MatchBuffer and isinstance(stmt.source, Var)}
+        self.known: dict[Var, str] = {}  # as i64
+        self.passed: list[tuple[str, str]] = []
+
+    def call(self) -> str:
+        g, b, callee = self.g, self.g.b, self.callee
+        views: list[tuple[Buffer, _View]] = []
+        for param, arg in zip(callee.params, self.call_node.args, strict=True):
+            buffer = param if isinstance(param, Buffer) else self.matched.get(param)
+            if isinstance(param, Var) and not param.dtype.is_handle:
+                self.scalar(param, arg)
+            elif isinstance(arg, (Buffer, BufferRegion, BufferData)):
+                view = self.view(arg)
+                if buffer is not None:
+                    self.match(buffer, view)
+                    views.append((buffer, view))
+                self.passed.append(("ptr", view.pointer))
+            elif arg.dtype.is_handle:
+                if isinstance(param, Buffer):
+                    raise self.wrong(f"`{param.name}` of `{callee.name}` is a buffer and cannot be given an address", "T301")
+                self.passed.append(("ptr", g.value(arg)))
+            else:
+                raise self.wrong(f"`{param.name}` of `{callee.name}` takes memory, not {arg.dtype}", "T301")
+        self.check(views)
+        for symbol in callee.symbols:
+            if symbol not in self.known:
+                raise self.wrong(f"`{symbol.name}` of `{callee.name}` cannot be bound by this call", "T206", "pass whole buffers or regions, whose shapes are known")
+            kind = value_type(symbol.dtype)
+            self.passed.append((kind, self.known[symbol] if kind == "i64" else self.narrow(self.known[symbol], kind)))
+        out = ""
+        if callee.returns is not None:
+            out = b.alloca(memory_type(callee.returns), 8, "out")
+            self.passed.append(("ptr", out))
+        g.passes(b.call("i32", f'@"{g.state.symbols[callee.name]}"', [*self.passed, ("ptr", "%error")]))
+        if callee.returns is None:
+            return ""
+        value = b.op(f"load {memory_type(callee.returns)}, ptr {out}, align {lane_bytes(callee.returns)}")
+        return b.op(f"icmp ne i8 {value}, 0") if callee.returns.is_bool else value
+
+    def narrow(self, value: str, kind: str) -> str:
+        return self.g.b.op(f"trunc i64 {value} to {kind}") if value.startswith("%") else value
+
+    def wrong(self, message: str, code: str, hint: str | None = None) -> DiagnosticError:
+        return DiagnosticError([error(code, message, self.span, hint=hint)])
+
+    def scalar(self, param: Var, arg: Any) -> None:
+        g, b = self.g, self.g.b
+        if not isinstance(arg, Expr) or arg.dtype is not param.dtype:
+            got = arg.dtype if isinstance(arg, Expr) else "a buffer"
+            raise self.wrong(f"`{param.name}` of `{self.callee.name}` is {param.dtype}, not {got}", "T204")
+        value = g.value(arg)
+        have, want = value_type(param.dtype), call_type(param.dtype)
+        if have != want:
+            value = b.op(f"{'zext' if param.dtype.is_bool else 'bitcast'} {have} {value} to {want}")
+        self.passed.append((want, value))
+        if param.dtype.is_int:
+            self.known[param] = g.wide(arg)
+
+    def view(self, arg: Buffer | BufferRegion | BufferData) -> _View:
+        """The memory that an argument names."""
+        g = self.g
+        buffer = arg if isinstance(arg, Buffer) else arg.buffer
+        at = memory.place(g, buffer)
+        if not isinstance(arg, BufferRegion):
+            return _View(memory.first_element(g, buffer), at.dims, at.strides, buffer, buffer.strides is None)
+        index, dims = at.offset, []
+        for part, stride in zip(arg.ranges, at.strides, strict=True):
+            start = g.wide(part.start)
+            index = memory.add(g, index, memory.multiply(g, start, stride))
+            dims.append("1" if part.stop is None else self.difference(g.wide(part.stop), start))
+        pointer = memory.pointer_to(g, buffer.dtype, at.data, index)
+        return _View(pointer, tuple(dims), at.strides, buffer, False)
+
+    def difference(self, stop: str, start: str) -> str:
+        if start == "0":
+            return stop
+        if not stop.startswith("%") and not start.startswith("%"):
+            return str(int(stop) - int(start))
+        return self.g.b.op(f"sub nsw i64 {stop}, {start}")
+
+    def match(self, param: Buffer, view: _View) -> None:
+        """Bind what stands alone in the shape, the strides and the offset of a parameter; dtypes and ranks must agree."""
+        assert view.buffer is not None
+        if view.buffer.dtype is not param.dtype:
+            raise self.wrong(f"`{param.name}` of `{self.callee.name}` holds {param.dtype}, but `{view.buffer.name}` holds {view.buffer.dtype}", "T204")
+        dims, strides = self.aligned(param, view)
+        for dim, given in zip(param.shape, dims, strict=True):
+            if isinstance(dim, Var):
+                self.known.setdefault(dim, given)
+        for stride, given in zip(param.strides or (), strides, strict=False):
+            if isinstance(stride, Var):
+                self.known.setdefault(stride, given)
+        if isinstance(param.elem_offset, Var):
+            self.known.setdefault(param.elem_offset, "0")
+
+    def aligned(self, param: Buffer, view: _View) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The dims and strides of a region without the single elements that the parameter has no dimension for."""
+        dims, strides = view.dims, view.strides
+        arg = next((a for a in self.call_node.args if isinstance(a, BufferRegion) and a.buffer is view.buffer), None)
+        if len(dims) > param.ndim and arg is not None and not view.whole:
+            keep = [part.stop is not None for part in arg.ranges]
+            dims = tuple(dim for dim, kept in zip(dims, keep, strict=True) if kept)
+            strides = tuple(stride for stride, kept in zip(strides, keep, strict=True) if kept)
+        if len(dims) != param.ndim:
+            raise self.wrong(f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but what is passed has {len(dims)}", "T207")
+        return dims, strides
+
+    def check(self, views: list[tuple[Buffer, _View]]) -> None:
+        """Compare shapes and strides with what the parameters declare, where that is not plain."""
+        g = self.g
+        mine = {var: (g.values.get(var), g.wides.get(var)) for var in self.known}
+        for var, value in self.known.items():
+            g.wides[var] = value
+            g.values[var] = value if var.dtype.bits == 64 else self.narrow(value, value_type(var.dtype))
+        for at, (param, view) in enumerate(views):
+            dims, strides = self.aligned(param, view)
+            wanted = [self.known[dim] if isinstance(dim, Var) and dim in self.known else g.wide(dim) for dim in param.shape]
+            for axis, (want, given) in enumerate(zip(wanted, dims, strict=True)):
+                self.same(want, given, f"dimension {axis} of `{param.name}` of `{self.callee.name}`")
+            if not (view.whole and param.strides is None):
+                self.check_strides(param, wanted, strides)
+            if param.elem_offset is not None and not isinstance(param.elem_offset, Var):
+                # the callee adds its offset to the pointer
+                back = memory.multiply(g, g.wide(param.elem_offset), "-1")
+                position = next(k for k, p in enumerate(self.callee.params) if p is param or self.matched.get(p) is param)  # type: ignore[arg-type]
+                self.passed[position] = ("ptr", memory.pointer_to(g, param.dtype, view.pointer, back))
+            if param.align > lane_bytes(param.dtype):
+                self.check_align(param, views[at][1].pointer)
+        for var, (value, wide) in mine.items():  # the function may call itself
+            for table, old in ((g.values, value), (g.wides, wide)):
+                if old is None:
+                    table.pop(var, None)
+                else:
+                    table[var] = old
+
+    def check_strides(self, param: Buffer, dims: list[str], strides: tuple[str, ...]) -> None:
+        g = self.g
+        expected = "1"
+        for axis in reversed(range(param.ndim)):
+            if param.strides is not None:
+                stride = param.strides[axis]
+                expected = self.known[stride] if isinstance(stride, Var) and stride in self.known else g.wide(stride)
+            if dims[axis] not in ("0", "1"):
+                self.same(expected, strides[axis], f"stride {axis} of `{param.name}` of `{self.callee.name}`", size=dims[axis])
+            if param.strides is None:
+                expected = memory.multiply(g, expected, dims[axis])
+
+    def same(self, want: str, given: str, what: str, size: str | None = None) -> None:
+        """`want` must be `given`; a stride only where the dimension of `size` has more than one element."""
+        g, b = self.g, self.g.b
+        if want == given:
+            return
+        certain = size is None or not size.startswith("%")
+        if not want.startswith("%") and not given.startswith("%") and certain:
+            raise self.wrong(f"{what} must be {want}, but is {given}", "T207")
+        equal = b.op(f"icmp eq i64 {want}, {given}")
+        if not certain:
+            equal = b.op(f"or i1 {equal}, {b.op(f'icmp sle i64 {size}, 1')}")
+        g.check(equal, "shape", f"{what} does not agree with what is passed", lambda: [("wanted", want, INT64), ("given", given, INT64)])
+
+    def check_align(self, param: Buffer, pointer: str) -> None:
+        b = self.g.b
+        low = b.op(f"and i64 {b.op(f'ptrtoint ptr {pointer} to i64')}, {param.align - 1}")
+        message = f"`{param.name}` of `{self.callee.name}` must be aligned to {param.align} bytes"
+        self.g.check(b.op(f"icmp eq i64 {low}, 0"), "shape", message)
+
+
+

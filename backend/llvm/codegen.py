@@ -1,0 +1,232 @@
+"""The state in which one function becomes LLVM IR: names, buffers, scopes, and the ways out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.dtype import FLOAT64, DType
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.rewrite import walk
+from tirscript.ir.span import Span
+from tirscript.ir.stmt import Stmt
+
+from .builder import FunctionText
+from .convert import convert
+from .expr import EXPRS, WIDE
+from .ops import is_cheap_op
+from .ranges import Ranges
+from .sites import ERROR_TYPE, VALUES, Site
+from .state import FAILED, ModuleState, Place, Targets
+from .stmt import STMTS
+from .types import scalar_type, splat, value_type, vector
+
+class Codegen:
+    """One function under construction. `value` gives the operand that holds an expression."""
+
+    def __init__(self, state: ModuleState, func: PrimFunc) -> None:
+        self.state = state
+        self.func = func
+        self.b = FunctionText(state.text)
+        self.ranges = Ranges()
+        self.values: dict[Var, str] = {}
+        self.wides: dict[Var, str] = {}
+        self.places: dict[Buffer, Place] = {}
+        self.slots: dict[Buffer, str] = {}
+        self.roots: dict[Var, Any] = {}  # what handles point into
+        self.frame = 0
+        self.scopes: list[list[str]] = []
+        self.loops: list[Targets] = []
+        self.params: list[str] = []
+        self.copies = 1  # of the code now written, by unrolled loops around it
+        self.debug = state.debug
+        self.flags = fast_math_flags(func)
+        self.span: Span | None = func.span
+
+    # values
+
+    def value(self, expr: Expr) -> str:
+        """The operand that holds `expr`."""
+        return EXPRS[type(expr)](self, expr)
+
+    def wide(self, expr: Expr) -> str:
+        """A scalar integer as an i64 of the same value, computed in 64 bits where that cannot differ."""
+        kind = type(expr)
+        if kind is Const:
+            return str(int(expr.value))  # type: ignore[attr-defined]
+        if kind is Var and expr in self.wides:
+            return self.wides[expr]  # type: ignore[index]
+        dtype: DType = expr.dtype
+        if dtype.bits == 64:
+            return self.value(expr)
+        if kind is Call:
+            rule = WIDE.get(expr.op.name)  # type: ignore[attr-defined]
+            found = rule(self, expr) if rule is not None else None
+            if found is not None:
+                return found
+        return self.b.op(f"{'sext' if dtype.kind == 'int' else 'zext'} {value_type(dtype)} {self.value(expr)} to i64")
+
+    def wide_lanes(self, expr: Expr) -> str:
+        """A vector of integers as a vector of i64."""
+        dtype: DType = expr.dtype
+        value = self.value(expr)
+        if dtype.bits == 64:
+            return value
+        return self.b.op(f"{'sext' if dtype.element.kind == 'int' else 'zext'} {value_type(dtype)} {value} to {vector('i64', dtype.lanes)}")
+
+    def bits(self, expr: Expr) -> str:
+        """A float as the integer of its bits."""
+        dtype: DType = expr.dtype
+        value, kind, integer = self.value(expr), value_type(dtype), vector(f"i{dtype.bits}", dtype.lanes)
+        return value if kind == integer else self.b.op(f"bitcast {kind} {value} to {integer}")
+
+    def choose(self, condition: str, kind: str, yes: Callable[[], str], no: Callable[[], str]) -> str:
+        """`yes()` or `no()`, of which only one is evaluated."""
+        b = self.b
+        then, other, end = b.block("then"), b.block("else"), b.block("end")
+        b.branch(condition, then, other)
+        b.start(then)
+        first = yes()
+        first_label = b.label
+        b.jump(end)
+        b.start(other)
+        second = no()
+        second_label = b.label
+        b.jump(end)
+        b.start(end)
+        if kind == "void":
+            return ""
+        return b.phi(kind, (first, first_label), (second, second_label))
+
+    def is_cheap(self, expr: Expr, budget: int = 12) -> bool:
+        """Whether evaluating `expr` needlessly costs about as little as a branch, and cannot be noticed."""
+        todo: list[Expr] = [expr]
+        while todo:
+            node = todo.pop()
+            budget -= 1
+            if budget < 0:
+                return False
+            kind = type(node)
+            if kind is Const or kind is Var:
+                continue
+            if kind is Call and is_cheap_op(node.op, node.dtype):  # type: ignore[attr-defined]
+                todo += node.args  # type: ignore[attr-defined]
+            elif kind is not BufferLoad or not node.buffer.is_scalar:  # type: ignore[attr-defined]
+                return False
+        return True
+
+    # scopes and the ways out
+
+    def body(self, stmts: Sequence[Stmt]) -> None:
+        """Statements in a scope of their own, whose allocations end with it."""
+        self.scopes.append([])
+        for stmt in stmts:
+            if self.b.terminated:
+                break
+            self.stmt(stmt)
+        if not self.b.terminated:
+            self.release(len(self.scopes) - 1)
+        self.scopes.pop()
+
+    def stmt(self, stmt: Stmt) -> None:
+        """One statement."""
+        self.span = stmt.span or self.span
+        STMTS[type(stmt)](self, stmt)
+
+    def release(self, depth: int) -> None:
+        """Free what the scopes above `depth` allocated."""
+        for scope in reversed(self.scopes[depth:]):
+            for pointer in reversed(scope):
+                self.b.do(f"call void @free(ptr {pointer})")
+
+    def leave(self, code: str) -> None:
+        """Return `code` to the caller."""
+        self.release(0)
+        self.b.end(f"ret i32 {code}")
+
+    def site(self, site: Site) -> int:
+        """The number of a check."""
+        self.state.sites.append(site)
+        return len(self.state.sites) - 1
+
+    def check(self, condition: str, kind: str, message: str, values: Callable[[], Sequence[tuple[str, str, DType]]] = tuple, hint: str | None = None) -> None:
+        """Go on where the condition holds; else report the (name, i64 value, dtype) triples and return."""
+        b = self.b
+        good, bad = b.block("checked"), b.block("failed")
+        b.branch(b.op(f"xor i1 {condition}, true"), bad, good, unlikely=True)
+        b.start(bad)
+        self.fail(kind, message, values(), hint)
+        b.start(good)
+
+    def fail(self, kind: str, message: str, values: Sequence[tuple[str, str, DType]] = (), hint: str | None = None) -> None:
+        """Report a failed check and return."""
+        b = self.b
+        values = values[:VALUES]
+        names = tuple(name for name, _, _ in values)
+        number = self.site(Site(kind, message, self.func.name, self.span, names, tuple(dtype for _, _, dtype in values), hint))
+        b.do(f"store i32 {number}, ptr %error, align 8")
+        count = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 1")
+        b.do(f"store i32 {len(values)}, ptr {count}, align 4")
+        for at, (_, value, _) in enumerate(values):
+            where = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 2, i64 {at}")
+            b.do(f"store i64 {value}, ptr {where}, align 8")
+        self.leave(str(FAILED))
+
+    def passes(self, status: str) -> None:
+        """Go on where a call returned 0; else return what it returned."""
+        b = self.b
+        good, bad = b.block("passed"), b.block("broken")
+        b.branch(b.op(f"icmp ne i32 {status}, 0"), bad, good, unlikely=True)
+        b.start(bad)
+        self.leave(status)
+        b.start(good)
+
+    def carried(self, value: str, dtype: DType) -> str:
+        """A scalar as the i64 that an error record or a call of Python carries: floats as the bits of a double."""
+        if dtype.is_float:
+            double = convert(self.b, value, dtype, FLOAT64)
+            return self.b.op(f"bitcast double {double} to i64")
+        if dtype.is_handle:
+            return self.b.op(f"ptrtoint ptr {value} to i64")
+        if dtype.bits == 64:
+            return value
+        return self.b.op(f"{'sext' if dtype.kind == 'int' else 'zext'} {value_type(dtype)} {value} to i64")
+
+    def mentioned(self, expr: Expr) -> list[tuple[str, str, DType]]:
+        """The variables that a condition names, with their values, for a report of its failure."""
+        found: dict[Any, tuple[str, str, DType]] = {}
+        for node in walk(expr):
+            if type(node) is Var and node in self.values and not node.dtype.is_vector and not node.dtype.is_handle:
+                found[node] = (node.name, self.carried(self.values[node], node.dtype), node.dtype)
+            elif type(node) is BufferLoad and node.buffer.is_scalar and not node.buffer.dtype.is_vector and not node.buffer.dtype.is_handle:
+                found[node.buffer] = (node.buffer.name, self.carried(self.value(node), node.dtype), node.dtype)
+        return list(found.values())
+
+    def check_divisor(self, call: Call, kind: str, divisor: str) -> None:
+        """In a debug build: report a divisor that is zero."""
+        lanes = call.dtype.lanes
+        scalar = kind if lanes == 1 else scalar_type(call.dtype)
+        nonzero = self.b.op(f"icmp ne {kind} {divisor}, {splat(scalar, '0', lanes)}")
+        if lanes > 1:
+            nonzero = self.b.intrinsic("llvm.vector.reduce.and", [vector("i1", lanes)], "i1", [(vector("i1", lanes), nonzero)])
+        self.check(nonzero, "division", "integer division by zero", lambda: self.mentioned(call))
+
+
+_FLAGS = ("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
+
+
+def fast_math_flags(func: PrimFunc) -> str:
+    """The fast-math flags that the attribute "fastmath" of a function asks for, as they stand before an operand's type."""
+    asked = func.attrs.get("fastmath", False)
+    if asked is True:
+        return "fast "
+    if asked is False or asked is None:
+        return ""
+    names = [asked] if isinstance(asked, str) else list(asked)
+    wrong = [name for name in names if name not in _FLAGS]
+    if wrong:
+        raise DiagnosticError([error("T404", f"{wrong[0]!r} is no fast-math flag", func.span, notes=[f"the flags are {', '.join(_FLAGS)}"])])
+    return "".join(f"{name} " for name in names)

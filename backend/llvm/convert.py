@@ -1,0 +1,178 @@
+"""Conversions between element types, lane by lane.
+
+float16 is LLVM's half; bfloat16 and float8 are carried as their bits and converted here with integer arithmetic, rounding half to even.
+"""
+
+from __future__ import annotations
+
+from tirscript.ir.dtype import FLOAT32, FLOAT64, DType
+
+from .builder import FunctionText
+from .types import float_literal, scalar_type, splat, value_type, vector
+
+
+def compute_dtype(dtype: DType) -> DType:
+    """The float type that arithmetic on `dtype` is done in: itself for float32 and float64, else float32."""
+    return FLOAT64 if dtype.bits == 64 else FLOAT32
+
+
+def widen(b: FunctionText, value: str, dtype: DType) -> str:
+    """A float of any type in the type it is computed in."""
+    rule = _WIDEN.get(dtype.element.name)
+    return value if rule is None else rule(b, value, dtype.lanes)
+
+
+def narrow(b: FunctionText, value: str, dtype: DType) -> str:
+    """A computed float rounded to `dtype`."""
+    rule = _NARROW.get(dtype.element.name)
+    return value if rule is None else rule(b, value, dtype.lanes)
+
+
+def _half_to_float(b: FunctionText, value: str, n: int) -> str:
+    return b.op(f"fpext {vector('half', n)} {value} to {vector('float', n)}")
+
+
+def _bfloat_to_float(b: FunctionText, value: str, n: int) -> str:
+    wide = b.op(f"zext {vector('i16', n)} {value} to {vector('i32', n)}")
+    bits = b.op(f"shl {vector('i32', n)} {wide}, {splat('i32', '16', n)}")
+    return b.op(f"bitcast {vector('i32', n)} {bits} to {vector('float', n)}")
+
+
+def _e5m2_to_float(b: FunctionText, value: str, n: int) -> str:
+    # float8_e5m2 is the upper half of a float16
+    wide = b.op(f"zext {vector('i8', n)} {value} to {vector('i16', n)}")
+    bits = b.op(f"shl {vector('i16', n)} {wide}, {splat('i16', '8', n)}")
+    return _half_to_float(b, b.op(f"bitcast {vector('i16', n)} {bits} to {vector('half', n)}"), n)
+
+
+def _e4m3_to_float(b: FunctionText, value: str, n: int) -> str:
+    # as the bits of a float16 the value is too small by 2 ** 8, the difference of the biases; denormals come out right
+    i16 = vector("i16", n)
+    wide = b.op(f"zext {vector('i8', n)} {value} to {i16}")
+    magnitude = b.op(f"and {i16} {wide}, {splat('i16', '127', n)}")
+    sign = b.op(f"and {i16} {wide}, {splat('i16', '128', n)}")
+    low = b.op(f"shl {i16} {magnitude}, {splat('i16', '7', n)}")
+    high = b.op(f"shl {i16} {sign}, {splat('i16', '8', n)}")
+    bits = b.op(f"or {i16} {low}, {high}")
+    small = _half_to_float(b, b.op(f"bitcast {i16} {bits} to {vector('half', n)}"), n)
+    f32 = vector("float", n)
+    scaled = b.op(f"fmul {f32} {small}, {splat('float', float_literal(256.0, 'float'), n)}")
+    is_nan = b.op(f"icmp eq {i16} {magnitude}, {splat('i16', '127', n)}")
+    return b.select(is_nan, f32, splat("float", float_literal(float("nan"), "float"), n), scaled, vector_condition=n)
+
+
+def _float_to_half(b: FunctionText, value: str, n: int) -> str:
+    return b.op(f"fptrunc {vector('float', n)} {value} to {vector('half', n)}")
+
+
+def _float_to_bfloat(b: FunctionText, value: str, n: int) -> str:
+    i32, f32 = vector("i32", n), vector("float", n)
+    bits = b.op(f"bitcast {f32} {value} to {i32}")
+    upper = b.op(f"lshr {i32} {bits}, {splat('i32', '16', n)}")
+    odd = b.op(f"and {i32} {upper}, {splat('i32', '1', n)}")
+    bias = b.op(f"add {i32} {odd}, {splat('i32', '32767', n)}")
+    rounded = b.op(f"lshr {i32} {b.op(f'add {i32} {bits}, {bias}')}, {splat('i32', '16', n)}")
+    quiet = b.op(f"or {i32} {upper}, {splat('i32', '64', n)}")
+    is_nan = b.op(f"fcmp uno {f32} {value}, {value}")
+    chosen = b.select(is_nan, i32, quiet, rounded, vector_condition=n)
+    return b.op(f"trunc {i32} {chosen} to {vector('i16', n)}")
+
+
+def _float_to_e5m2(b: FunctionText, value: str, n: int) -> str:
+    return _float_to_float8(b, value, n, mantissa=2, bias=15, top=0x7C, nan=0x7E)
+
+
+def _float_to_e4m3(b: FunctionText, value: str, n: int) -> str:
+    return _float_to_float8(b, value, n, mantissa=3, bias=7, top=0x7F, nan=0x7F)
+
+
+def _float_to_float8(b: FunctionText, value: str, n: int, *, mantissa: int, bias: int, top: int, nan: int) -> str:
+    """`top` is what too large values become: infinity, or nan where the type has none."""
+    i32, f32 = vector("i32", n), vector("float", n)
+    bits = b.op(f"bitcast {f32} {value} to {i32}")
+    sign = b.op(f"lshr {i32} {b.op(f'and {i32} {bits}, ' + splat('i32', '-2147483648', n))}, {splat('i32', '24', n)}")
+    magnitude = b.op(f"and {i32} {bits}, {splat('i32', '2147483647', n)}")
+    # normal results: round the mantissa to its upper bits, half to even, and change the bias
+    drop = 23 - mantissa
+    upper = b.op(f"lshr {i32} {magnitude}, {splat('i32', str(drop), n)}")
+    odd = b.op(f"and {i32} {upper}, {splat('i32', '1', n)}")
+    biased = b.op(f"add {i32} {b.op(f'add {i32} {magnitude}, {odd}')}, {splat('i32', str((1 << (drop - 1)) - 1), n)}")
+    shifted = b.op(f"lshr {i32} {biased}, {splat('i32', str(drop), n)}")
+    normal = b.op(f"sub {i32} {shifted}, {splat('i32', str((127 - bias) << mantissa), n)}")
+    # denormal results: adding a number whose last place is the least denormal rounds to it
+    base = 2.0 ** (1 - bias - mantissa + 23)
+    absolute = b.op(f"bitcast {i32} {magnitude} to {f32}")
+    aligned = b.op(f"fadd {f32} {absolute}, {splat('float', float_literal(base, 'float'), n)}")
+    base_bits = b.op(f"bitcast {f32} {splat('float', float_literal(base, 'float'), n)} to {i32}")
+    denormal = b.op(f"sub {i32} {b.op(f'bitcast {f32} {aligned} to {i32}')}, {base_bits}")
+    is_small = b.op(f"icmp ult {i32} {magnitude}, {splat('i32', str((128 - bias) << 23), n)}")
+    found = b.select(is_small, i32, denormal, normal, vector_condition=n)
+    is_large = b.op(f"icmp ugt {i32} {found}, {splat('i32', str(top), n)}")
+    # also what is so large that the exponent left the field: the comparison sees it, as found is not cut yet
+    bounded = b.select(is_large, i32, splat("i32", str(top), n), found, vector_condition=n)
+    is_nan = b.op(f"icmp ugt {i32} {magnitude}, {splat('i32', str(0x7F800000), n)}")
+    chosen = b.select(is_nan, i32, splat("i32", str(nan), n), bounded, vector_condition=n)
+    return b.op(f"trunc {i32} {b.op(f'or {i32} {chosen}, {sign}')} to {vector('i8', n)}")
+
+
+_WIDEN = {"float16": _half_to_float, "bfloat16": _bfloat_to_float, "float8_e5m2": _e5m2_to_float, "float8_e4m3fn": _e4m3_to_float}
+_NARROW = {"float16": _float_to_half, "bfloat16": _float_to_bfloat, "float8_e5m2": _float_to_e5m2, "float8_e4m3fn": _float_to_e4m3}
+
+
+def _round_to_odd(b: FunctionText, value: str, n: int) -> str:
+    """A double as a float whose last bit says that something was cut off, so that rounding it again rounds only once."""
+    i32, f32, f64 = vector("i32", n), vector("float", n), vector("double", n)
+    near = b.op(f"fptrunc {f64} {value} to {f32}")
+    back = b.op(f"fpext {f32} {near} to {f64}")
+    bits = b.op(f"bitcast {f32} {near} to {i32}")
+    inexact = b.op(f"fcmp one {f64} {back}, {value}")
+    size = b.intrinsic("llvm.fabs", [f64], f64, [(f64, value)])
+    went = b.intrinsic("llvm.fabs", [f64], f64, [(f64, back)])
+    above = b.op(f"fcmp ogt {f64} {went}, {size}")
+    down = b.op(f"sub {i32} {bits}, {b.op(f'zext ' + vector('i1', n) + f' {above} to {i32}')}")
+    odd = b.op(f"or {i32} {down}, {b.op(f'zext ' + vector('i1', n) + f' {inexact} to {i32}')}")
+    return b.op(f"bitcast {i32} {odd} to {f32}")
+
+
+def float_to_float(b: FunctionText, value: str, source: DType, target: DType) -> str:
+    """A float as another float type, rounded half to even."""
+    n = source.lanes
+    wide = widen(b, value, source)
+    have, want = source.element.name, target.element.name
+    if have == "float64":
+        if want == "float64":
+            return wide
+        if want == "float32":
+            return b.op(f"fptrunc {vector('double', n)} {wide} to {vector('float', n)}")
+        wide = _round_to_odd(b, wide, n)
+    elif want == "float64":
+        return b.op(f"fpext {vector('float', n)} {wide} to {vector('double', n)}")
+    return narrow(b, wide, target)
+
+
+def convert(b: FunctionText, value: str, source: DType, target: DType) -> str:
+    """A value of `source` as `target`: floats to integers truncate and stop at the limits (nan is 0), integers wrap."""
+    have, want = source.element, target.element
+    if have is want:
+        return value
+    n = source.lanes
+    from_type, to_type = value_type(source), value_type(target)
+    if want.is_bool:
+        if have.is_float:
+            kind = vector(scalar_type(compute_dtype(have)), n)
+            return b.op(f"fcmp une {kind} {widen(b, value, source)}, zeroinitializer" if n > 1 else f"fcmp une {kind} {widen(b, value, source)}, 0.0")
+        return b.op(f"icmp ne {from_type} {value}, {splat(scalar_type(have), '0', n)}")
+    if have.is_float:
+        if want.is_float:
+            return float_to_float(b, value, source, target)
+        kind = vector(scalar_type(compute_dtype(have)), n)
+        base = "llvm.fptosi.sat" if want.kind == "int" else "llvm.fptoui.sat"
+        return b.intrinsic(base, [to_type, kind], to_type, [(kind, widen(b, value, source))])
+    if want.is_float:
+        computed = compute_dtype(want)
+        kind = vector(scalar_type(computed), n)
+        wide = b.op(f"{'sitofp' if have.kind == 'int' else 'uitofp'} {from_type} {value} to {kind}")
+        return narrow(b, wide, target)
+    if have.is_bool or have.bits < want.bits:
+        return b.op(f"{'sext' if have.kind == 'int' else 'zext'} {from_type} {value} to {to_type}")
+    return value if have.bits == want.bits else b.op(f"trunc {from_type} {value} to {to_type}")

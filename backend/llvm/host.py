@@ -1,0 +1,67 @@
+"""This machine as a target of LLVM."""
+
+from __future__ import annotations
+
+import ctypes.util
+import threading
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+
+_lock = threading.Lock()
+
+
+class Host(Struct, frozen=True):
+    """A processor as LLVM names it: triple, cpu, features."""
+
+    triple: str
+    cpu: str
+    features: str
+
+    @property
+    def vector_bits(self) -> int:
+        """The width of the widest vectors that loops should use."""
+        return 512 if "+avx512f" in self.features.split(",") else 0
+
+
+@cache
+def initialize() -> None:
+    """Make LLVM ready for this machine, once."""
+    import llvmlite.binding as llvm
+
+    from tirscript.backend.runtime import packed
+
+    with _lock:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()
+        library = ctypes.util.find_library("m")
+        if library is not None and llvm.address_of_symbol("erff") is None:
+            llvm.load_library_permanently(library)
+        llvm.add_symbol(packed.CALLBACK, packed.address())
+
+
+@cache
+def host() -> Host:
+    """The processor this runs on."""
+    import llvmlite.binding as llvm
+
+    initialize()
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+def target_machine(target: Host, opt_level: int) -> Any:
+    """A new LLVM TargetMachine; the execution engine that gets it owns it."""
+    import llvmlite.binding as llvm
+
+    initialize()
+    return llvm.Target.from_triple(target.triple).create_target_machine(cpu=target.cpu, features=target.features, opt=opt_level, codemodel="jitdefault", jit=True)
+
+
+def symbol_exists(name: str) -> bool:
+    """Whether this process has a C function of that name."""
+    import llvmlite.binding as llvm
+
+    initialize()
+    return llvm.address_of_symbol(name) is not None

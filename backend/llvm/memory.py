@@ -1,0 +1,368 @@
+"""Buffers in memory: addresses, loads and stores of scalars and vectors, allocations, views."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.dtype import INT64, DType
+from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Ramp, Var
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, ScalarDecl
+
+from .builder import mangle
+from .state import FRAME_BUFFER, FRAME_TOTAL, Place, internal
+from .types import lane_bytes, memory_scalar, memory_type, scalar_type, splat, value_type, vector
+
+if TYPE_CHECKING:
+    from .codegen import Codegen
+
+HEAP_ALIGN = 64
+
+
+def place(g: Codegen, buffer: Buffer) -> Place:
+    """Where a buffer is."""
+    found = g.places.get(buffer)
+    if found is None:
+        raise internal(f"buffer `{buffer.name}` is used where it has no memory", g.span)
+    return found
+
+
+def multiply(g: Codegen, a: str, b: str) -> str:
+    """The product of two i64 operands that cannot overflow, folded where it is known."""
+    if a == "1" or b == "0":
+        return b
+    if b == "1" or a == "0":
+        return a
+    if not a.startswith("%") and not b.startswith("%"):
+        return str(int(a) * int(b))
+    return g.b.op(f"mul nsw i64 {a}, {b}")
+
+
+def add(g: Codegen, a: str, b: str) -> str:
+    """The sum of two i64 operands that cannot overflow, folded where it is known."""
+    if a == "0":
+        return b
+    if b == "0":
+        return a
+    if not a.startswith("%") and not b.startswith("%"):
+        return str(int(a) + int(b))
+    return g.b.op(f"add nsw i64 {a}, {b}")
+
+
+def enter_buffer(g: Codegen, buffer: Buffer, data: str, align: int, root: Any) -> None:
+    """`buffer` is at `data` from here on."""
+    dims = tuple(g.wide(dim) for dim in buffer.shape)
+    strides: list[str] = []
+    if buffer.strides is not None:
+        strides = [g.wide(stride) for stride in buffer.strides]
+    else:
+        step = "1"
+        for dim in reversed(dims):
+            strides.insert(0, step)
+            step = multiply(g, step, dim)
+        # the product of all dims is not needed for an address
+    offset = "0" if buffer.elem_offset is None else g.wide(buffer.elem_offset)
+    g.places[buffer] = Place(data, dims, tuple(strides), offset, align, root)
+
+
+def element_align(buffer: Buffer) -> int:
+    """The alignment that every buffer of this dtype has."""
+    return lane_bytes(buffer.dtype)
+
+
+def first_element(g: Codegen, buffer: Buffer) -> str:
+    """The address of `buffer[0, ...]`."""
+    at = place(g, buffer)
+    return pointer_to(g, buffer.dtype, at.data, at.offset)
+
+
+def pointer_to(g: Codegen, dtype: DType, base: str, index: str) -> str:
+    """The address `index` elements after `base`."""
+    index = multiply(g, index, str(dtype.lanes))
+    return base if index == "0" else g.b.op(f"getelementptr inbounds {memory_scalar(dtype)}, ptr {base}, i64 {index}")
+
+
+class _Access:
+    """One access of a buffer: where it is and how many lanes, in elements of the buffer."""
+
+    def __init__(self, g: Codegen, buffer: Buffer, indices: tuple[Expr, ...], predicate: Expr | None) -> None:
+        self.g, self.buffer, self.predicate = g, buffer, predicate
+        self.place = place(g, buffer)
+        if len(indices) != len(self.place.strides):
+            raise internal(f"buffer `{buffer.name}` has {len(self.place.strides)} dimensions and is given {len(indices)} indices", g.span)
+        self.vector = indices[-1] if indices and indices[-1].dtype.is_vector else None
+        self.lanes = 1 if self.vector is None else self.vector.dtype.lanes
+        if g.debug:
+            self._check(indices)
+        index = self.place.offset
+        scalars = indices if self.vector is None else indices[:-1]
+        for expr, stride in zip(scalars, self.place.strides, strict=False):
+            index = add(g, index, multiply(g, g.wide(expr), stride))
+        self.stride: str | None = "0"  # of the lanes; None: they are at the offsets `self.offsets`
+        self.offsets = ""
+        if self.vector is not None:
+            step = self.place.strides[-1]
+            form = lane_form(g, self.vector)
+            if form is not None:
+                index = add(g, index, multiply(g, form[0], step))
+                self.stride = multiply(g, form[1], step)
+            else:
+                self.stride = None
+                self.offsets = g.wide_lanes(self.vector)
+                if step != "1":
+                    kind = vector("i64", self.lanes)
+                    self.offsets = g.b.op(f"mul {kind} {self.offsets}, {g.b.broadcast('i64', step, self.lanes)}")
+        self.pointer = pointer_to(g, buffer.dtype, self.place.data, index)
+        self.dtype = buffer.dtype.with_lanes(buffer.dtype.lanes * self.lanes)
+        self.contiguous = self.vector is None or self.stride == "1"
+        self.align = min(self.place.align, lane_bytes(buffer.dtype))
+
+    def _check(self, indices: tuple[Expr, ...]) -> None:
+        g = self.g
+        for axis, (expr, dim) in enumerate(zip(indices, self.place.dims, strict=True)):
+            if not expr.dtype.is_vector:
+                low, high = g.ranges.of(expr)
+                size = self.buffer.shape[axis]
+                if low >= 0 and type(size) is Const and high < size.value:
+                    continue
+                value = g.wide(expr)
+                inside = g.b.op(f"icmp ult i64 {value}, {dim}")
+                values = ((f"index {axis}", value, INT64), ("size", dim, INT64))
+            else:
+                kind = vector("i64", self.lanes)
+                lanes = g.wide_lanes(expr)
+                within = g.b.op(f"icmp ult {kind} {lanes}, {g.b.broadcast('i64', dim, self.lanes)}")
+                if self.predicate is not None:
+                    off = g.b.op(f"xor {vector('i1', self.lanes)} {g.value(self.predicate)}, {splat('i1', 'true', self.lanes)}")
+                    within = g.b.op(f"or {vector('i1', self.lanes)} {within}, {off}")
+                inside = g.b.intrinsic("llvm.vector.reduce.and", [vector("i1", self.lanes)], "i1", [(vector("i1", self.lanes), within)])
+                values = ((f"index {axis}, lane 0", g.b.lane("i64", lanes, self.lanes, 0), INT64), ("size", dim, INT64))
+            g.check(inside, "bounds", f"index {axis} of `{self.buffer.name}` is out of bounds", lambda values=values: values)  # type: ignore[misc]
+
+    def pointers(self) -> str:
+        """The addresses of all lanes (of scalars: those of a vector element follow each other)."""
+        g, inner = self.g, self.buffer.dtype.lanes
+        kind = vector("i64", self.lanes)
+        if self.stride is not None:
+            counts = f"<{', '.join(f'i64 {k}' for k in range(self.lanes))}>"
+            offsets = g.b.op(f"mul {kind} {g.b.broadcast('i64', self.stride, self.lanes)}, {counts}")
+        else:
+            offsets = self.offsets
+        total = self.lanes * inner
+        if inner > 1:
+            wide = vector("i64", total)
+            repeat = ", ".join(f"i32 {k // inner}" for k in range(total))
+            spread = g.b.op(f"shufflevector {kind} {offsets}, {kind} poison, <{total} x i32> <{repeat}>")
+            scaled = g.b.op(f"mul {wide} {spread}, {splat('i64', str(inner), total)}")
+            offsets = g.b.op(f"add {wide} {scaled}, <{', '.join(f'i64 {k % inner}' for k in range(total))}>")
+        return g.b.op(f"getelementptr inbounds {memory_scalar(self.dtype)}, ptr {self.pointer}, {vector('i64', total)} {offsets}")
+
+    def mask(self) -> str:
+        """The predicate of every scalar."""
+        g, inner, total = self.g, self.buffer.dtype.lanes, self.dtype.lanes
+        if self.predicate is None:
+            return splat("i1", "true", total)
+        value = g.value(self.predicate)
+        if not self.predicate.dtype.is_vector:
+            return g.b.broadcast("i1", value, total)
+        if inner == 1 or self.predicate.dtype.lanes == total:
+            return value
+        repeat = ", ".join(f"i32 {k // inner}" for k in range(total))
+        kind = vector("i1", self.lanes)
+        return g.b.op(f"shufflevector {kind} {value}, {kind} poison, <{total} x i32> <{repeat}>")
+
+
+def lane_form(g: Codegen, index: Expr) -> tuple[str, str] | None:
+    """A vector of indices as (first, stride), or None where it is not that regular."""
+    kind = type(index)
+    if kind is Ramp:
+        # lanes that wrapped around would be out of bounds, except unsigned ones
+        if index.dtype.element.kind == "uint" and not g.ranges.exact(index):  # type: ignore[attr-defined]
+            return None
+        return g.wide(index.base), g.wide(index.stride)  # type: ignore[attr-defined]
+    if kind is Broadcast:
+        return g.wide(index.value), "0"  # type: ignore[attr-defined]
+    if kind is Call and index.op.name in ("add", "sub") and g.ranges.exact(index):  # type: ignore[attr-defined]
+        a, b = index.args  # type: ignore[attr-defined]
+        if type(b) is Broadcast or (type(a) is Broadcast and index.op.name == "add"):  # type: ignore[attr-defined]
+            whole, constant = (a, b) if type(b) is Broadcast else (b, a)
+            form = lane_form(g, whole)
+            if form is None:
+                return None
+            return g.b.op(f"{index.op.name} nsw i64 {form[0]}, {g.wide(constant.value)}"), form[1]  # type: ignore[attr-defined]
+    return None
+
+
+def load(g: Codegen, expr: BufferLoad) -> str:
+    """The value of `buffer[indices]`."""
+    if expr.predicate is not None and not expr.dtype.is_vector:
+        plain = expr.replace(predicate=None)
+        return g.choose(g.value(expr.predicate), value_type(expr.dtype), lambda: load(g, plain), lambda: "zeroinitializer")
+    at = _Access(g, expr.buffer, expr.indices, expr.predicate)
+    kind = memory_type(at.dtype)
+    if at.contiguous:
+        if at.predicate is None:
+            value = g.b.op(f"load {kind}, ptr {at.pointer}, align {at.align}")
+        else:
+            total = at.dtype.lanes
+            args = [("ptr", at.pointer), ("i32", str(at.align)), (vector("i1", total), at.mask()), (kind, "zeroinitializer")]
+            value = g.b.intrinsic("llvm.masked.load", [kind, "ptr"], kind, args)
+    elif at.stride == "0" and at.predicate is None and expr.buffer.dtype.lanes == 1:
+        scalar = memory_scalar(at.dtype)
+        value = g.b.broadcast(scalar, g.b.op(f"load {scalar}, ptr {at.pointer}, align {at.align}"), at.lanes)
+    else:
+        total = at.dtype.lanes
+        pointers = vector("ptr", total)
+        args = [(pointers, at.pointers()), ("i32", str(at.align)), (vector("i1", total), at.mask()), (kind, "zeroinitializer")]
+        value = g.b.call(kind, g.b.module.declare(f"llvm.masked.gather.{mangle(kind)}.v{total}p0", kind, [pointers, "i32 immarg", vector("i1", total), kind]), args)
+    if at.dtype.element.is_bool:
+        return g.b.op(f"icmp ne {kind} {value}, {splat('i8', '0', at.dtype.lanes)}")
+    return value
+
+
+def in_memory(g: Codegen, value: str, dtype: DType) -> str:
+    """A value as it is stored: bools are bytes."""
+    return g.b.op(f"zext {value_type(dtype)} {value} to {memory_type(dtype)}") if dtype.element.is_bool else value
+
+
+def store(g: Codegen, stmt: BufferStore) -> None:
+    """`buffer[indices] = value`. Storing undef is no store."""
+    value = stmt.value
+    if type(value) is Call and value.op.name == "undef":
+        return
+    if stmt.predicate is not None and not (stmt.indices and stmt.indices[-1].dtype.is_vector) and not stmt.predicate.dtype.is_vector:
+        plain = stmt.replace(predicate=None)
+
+        def then() -> str:
+            store(g, plain)
+            return ""
+
+        g.choose(g.value(stmt.predicate), "void", then, lambda: "")
+        return
+    operand = in_memory(g, g.value(value), value.dtype)
+    at = _Access(g, stmt.buffer, stmt.indices, stmt.predicate)
+    kind = memory_type(at.dtype)
+    if at.dtype is not value.dtype and not (at.dtype.is_handle and value.dtype.is_handle):
+        raise internal(f"a value of {value.dtype} is stored where `{stmt.buffer.name}` takes {at.dtype}", stmt.span or g.span)
+    if at.contiguous and at.predicate is None:
+        g.b.do(f"store {kind} {operand}, ptr {at.pointer}, align {at.align}")
+        return
+    total = at.dtype.lanes
+    if at.contiguous:
+        args = [(kind, operand), ("ptr", at.pointer), ("i32", str(at.align)), (vector("i1", total), at.mask())]
+        g.b.intrinsic("llvm.masked.store", [kind, "ptr"], "void", args)
+        return
+    pointers = vector("ptr", total)
+    name = g.b.module.declare(f"llvm.masked.scatter.{mangle(kind)}.v{total}p0", "void", [kind, pointers, "i32 immarg", vector("i1", total)])
+    g.b.call("void", name, [(kind, operand), (pointers, at.pointers()), ("i32", str(at.align)), (vector("i1", total), at.mask())])
+
+
+def address_of(g: Codegen, expr: Expr) -> str:
+    """`T.address_of(buffer[indices])`."""
+    assert isinstance(expr, BufferLoad)
+    return _Access(g, expr.buffer, expr.indices, None).pointer
+
+
+# definitions
+
+
+def scalar(g: Codegen, stmt: ScalarDecl) -> None:
+    """`x: T.float32 = value`: a slot of the frame, which LLVM makes a register."""
+    buffer = stmt.buffer
+    value = None if stmt.value is None else in_memory(g, g.value(stmt.value), stmt.value.dtype)
+    slot = g.slots.get(buffer)
+    kind = memory_type(buffer.dtype)
+    if slot is None:
+        slot = g.slots[buffer] = g.b.alloca(kind, buffer.dtype.itemsize if buffer.dtype.itemsize in (1, 2, 4, 8, 16, 32, 64) else 64, "slot")
+    enter_buffer(g, buffer, slot, lane_bytes(buffer.dtype), buffer)
+    if value is not None and not (type(stmt.value) is Call and stmt.value.op.name == "undef"):
+        g.b.do(f"store {kind} {value}, ptr {slot}, align {lane_bytes(buffer.dtype)}")
+
+
+def allocate(g: Codegen, stmt: AllocBuffer) -> None:
+    """Memory to the end of the body: in the frame where it is small and of known size, else on the heap."""
+    buffer = stmt.buffer
+    align = max(HEAP_ALIGN, buffer.align)
+    slot = g.slots.get(buffer)
+    size = _constant_size(buffer)
+    if slot is None and size is not None and size <= FRAME_BUFFER and g.frame + size <= FRAME_TOTAL:
+        g.frame += size
+        slot = g.slots[buffer] = g.b.alloca(f"[{max(1, size)} x i8]", align, "local")
+    if slot is None:
+        if size is not None:
+            size_text = str(-(-max(1, size) // align) * align)
+        else:
+            elements = _elements(g, buffer)
+            bytes_ = multiply(g, elements, str(buffer.dtype.itemsize))
+            padded = g.b.op(f"add i64 {bytes_}, {2 * align - 1 if buffer.strides is None else 2 * align}")
+            size_text = g.b.op(f"and i64 {padded}, {-align}")
+        g.b.module.declare("aligned_alloc", "noalias ptr", ["i64 allocalign", "i64"], 'nounwind allockind("alloc,uninitialized,aligned") allocsize(1) "alloc-family"="malloc"')
+        g.b.module.declare("free", "void", ["ptr allocptr captures(none)"], 'nounwind allockind("free") "alloc-family"="malloc"')
+        slot = g.b.call("ptr", "@aligned_alloc", [("i64", str(align)), ("i64", size_text)])
+        got = g.b.op(f"icmp ne ptr {slot}, null")
+        g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [("bytes", size_text, INT64)])
+        g.scopes[-1].append(slot)
+    enter_buffer(g, buffer, slot, align, buffer)
+
+
+def _constant_size(buffer: Buffer) -> int | None:
+    dims = buffer.constant_shape()
+    if dims is None or (buffer.elem_offset is not None and type(buffer.elem_offset) is not Const):
+        return None
+    offset = int(buffer.elem_offset.value) if type(buffer.elem_offset) is Const else 0
+    if buffer.strides is None:
+        return (math.prod(dims) + offset) * buffer.dtype.itemsize
+    if not all(type(stride) is Const for stride in buffer.strides):
+        return None
+    last = sum((dim - 1) * int(stride.value) for dim, stride in zip(dims, buffer.strides, strict=True))  # type: ignore[attr-defined]
+    return (max(0, last) + 1 + offset) * buffer.dtype.itemsize
+
+
+def _elements(g: Codegen, buffer: Buffer) -> str:
+    """How many elements a buffer of dynamic size spans."""
+    total = "1" if buffer.strides is None else "0"
+    for at, dim in enumerate(buffer.shape):
+        size = g.wide(dim)
+        if buffer.strides is None:
+            total = multiply(g, total, size)
+        else:
+            total = add(g, total, multiply(g, add(g, size, "-1"), g.wide(buffer.strides[at])))
+    if buffer.strides is not None:
+        total = add(g, total, "1")
+    return total if buffer.elem_offset is None else add(g, total, g.wide(buffer.elem_offset))
+
+
+def declare(g: Codegen, stmt: DeclBuffer) -> None:
+    """A view of memory that exists."""
+    buffer = stmt.buffer
+    align = lane_bytes(buffer.dtype)
+    for node in walk(stmt.data):
+        if type(node) is BufferData or type(node) is BufferLoad:
+            align = min(align, lane_bytes(node.buffer.dtype))
+    enter_buffer(g, buffer, g.value(stmt.data), align, root_of(g, stmt.data))
+
+
+def match(g: Codegen, stmt: MatchBuffer) -> None:
+    """The shape of a handle parameter."""
+    if not isinstance(stmt.source, Var):
+        raise DiagnosticError(
+            [error("T401", f"`{stmt.buffer.name}` matches a region, which must be lowered before code generation", stmt.span, hint="run the pass that lowers match_buffer")]
+        )
+    enter_buffer(g, stmt.buffer, g.value(stmt.source), lane_bytes(stmt.buffer.dtype), g.roots.get(stmt.source))
+
+
+def root_of(g: Codegen, value: Expr) -> Any:
+    """The allocation or parameter that an address lies in; None where that is not known."""
+    found: set[Any] = set()
+    for node in walk(value):
+        if type(node) is BufferData or type(node) is BufferLoad:
+            found.add(place(g, node.buffer).root)
+        elif type(node) is Var and node.dtype.is_handle:
+            found.add(g.roots.get(node))
+    return found.pop() if len(found) == 1 else None
+
+
+__all__ = ["address_of", "allocate", "declare", "first_element", "load", "match", "place", "root_of", "scalar", "scalar_type", "store"]

@@ -1,0 +1,279 @@
+"""From a module of prim_funcs to machine code: writing the IR, optimizing, linking into this process."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.backend.runtime import packed
+from tirscript.backend.runtime.arguments import written_params
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.dtype import DType
+from tirscript.ir.expr import Const, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+from tirscript.ir.node import recursion_room
+from tirscript.ir.stmt import MatchBuffer
+
+from . import memory
+from .aliasing import noalias_functions
+from .builder import ModuleText
+from .codegen import Codegen
+from .host import Host, host, initialize, symbol_exists, target_machine
+from .sites import Site
+from .state import ModuleState, internal
+from .types import call_type, lane_bytes, value_type
+
+
+class ParamInfo(Struct, frozen=True, eq=False):
+    """One parameter of a kernel: kind is "buffer", "handle", "scalar" or "symbol".
+
+    `buffer` is the one passed, for handles the one they are matched to; `llvm` is how the parameter crosses the call; `align` what its
+    address must be a multiple of.
+    """
+
+    kind: str
+    var: Var | Buffer
+    name: str
+    dtype: DType
+    llvm: str
+    buffer: Buffer | None = None
+    align: int = 0
+    written: bool = False
+
+
+class CompiledFunction(Struct, eq=False):
+    """One function: its native symbol and address, and what its caller must know.
+
+    `i32 kernel(params..., symbols..., ptr out where `returns`, ptr error)`: 0 is success; after 1 the error record names a site;
+    after 2 the exception is `runtime.packed.take_exception()`.
+    """
+
+    func: PrimFunc
+    symbol: str
+    params: tuple[ParamInfo, ...]
+    sites: list[Site]
+    noalias: bool
+    address: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.func.name
+
+    @property
+    def returns(self) -> DType | None:
+        return self.func.returns
+
+    @property
+    def written(self) -> frozenset[Var | Buffer]:
+        """The parameters whose memory may be written."""
+        return frozenset(param.var for param in self.params if param.written)
+
+
+class CompiledModule:
+    """Functions in machine code, alive as long as this object."""
+
+    def __init__(self, functions: dict[str, CompiledFunction], text: str, module: Any, engine: Any, target: Host, sites: list[Site]) -> None:
+        self.functions = functions
+        self.text = text  # the IR as it was written, before optimization
+        self.module = module
+        self.engine = engine
+        self.target = target
+        self.sites = sites
+
+    def address(self, symbol: str) -> int:
+        """The address of a function or global of the module."""
+        return int(self.engine.get_function_address(symbol) or self.engine.get_global_value_address(symbol))
+
+    def llvm_ir(self) -> str:
+        """The IR after optimization."""
+        return str(self.module)
+
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        text: str = target_machine(self.target, 3).emit_assembly(self.module)
+        return text
+
+    def failure(self, record: Any) -> Exception:
+        """What to raise after a kernel returned 1: `record` is the address of its error record."""
+        return failure(self.sites, record)
+
+
+def failure(sites: Sequence[Site], record: int) -> Exception:
+    """The exception for the error record at an address."""
+    number = ctypes.c_int32.from_address(record).value
+    count = ctypes.c_int32.from_address(record + 4).value
+    return sites[number].exception(list((ctypes.c_int64 * count).from_address(record + 8)))
+
+
+# more functions for the module, written next to the kernels they call
+Extension = Callable[[ModuleText, "dict[str, CompiledFunction]"], None]
+
+
+def compile_functions(
+    source: Module | PrimFunc, *, target: Host | None = None, opt_level: int = 3, debug: bool = False, extend: Extension | None = None
+) -> CompiledModule:
+    """Machine code for the functions of a module, which must be lowered: without blocks and matched regions.
+
+    `debug` adds checks: of indices, and of divisors. `extend` may write more functions into the module before it is optimized.
+    Raises DiagnosticError for what cannot be compiled.
+    """
+    import llvmlite.binding as llvm
+
+    initialize()
+    chosen = target or host()
+    state, functions = _write(source, debug)
+    for name, span in state.externs.items():
+        if not symbol_exists(name):
+            raise DiagnosticError([error("T307", f"there is no C function `{name}` in this process", span, hint="load its library first: `ctypes.CDLL(path, ctypes.RTLD_GLOBAL)`")])
+    if extend is not None:
+        extend(state.text, functions)
+    text = _finish(state, chosen)
+    module, machine = _optimize(text, chosen, opt_level)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    compiled = CompiledModule(functions, text, module, engine, chosen, state.sites)
+    if state.python_calls:
+        token = packed.register_calls(state.python_calls)
+        ctypes.c_int64.from_address(engine.get_global_value_address(packed.MODULE_TOKEN)).value = token
+        weakref.finalize(compiled, packed.unregister_calls, token)
+    engine.run_static_constructors()
+    for function in functions.values():
+        function.address = compiled.address(function.symbol)
+    return compiled
+
+
+def emit_ir(source: Module | PrimFunc, *, target: Host | None = None, opt_level: int = 3, debug: bool = False, optimized: bool = True) -> str:
+    """The LLVM IR of lowered functions, before or after optimization."""
+    chosen = target or host()
+    text = _finish(_write(source, debug)[0], chosen)
+    return str(_optimize(text, chosen, opt_level)[0]) if optimized else text
+
+
+def emit_assembly(source: Module | PrimFunc, *, target: Host | None = None, opt_level: int = 3, debug: bool = False) -> str:
+    """The assembly text of lowered functions."""
+    chosen = target or host()
+    module, machine = _optimize(_finish(_write(source, debug)[0], chosen), chosen, opt_level)
+    text: str = machine.emit_assembly(module)
+    return text
+
+
+def _write(source: Module | PrimFunc, debug: bool) -> tuple[ModuleState, dict[str, CompiledFunction]]:
+    """The IR of all functions."""
+    module = source if isinstance(source, Module) else Module((source,), name=source.name)
+    symbols = {func.name: f"tirscript_kernel_{func.name}" for func in module.functions}
+    with recursion_room():
+        state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias_functions(module))
+        alone = len(state.functions) == 1
+        compiled = {name: _function(state, func, hidden=func.private and not alone) for name, func in state.functions.items()}
+    if state.python_calls:
+        state.text.globals.append(f'@"{packed.MODULE_TOKEN}" = global i64 0, align 8')
+    return state, compiled
+
+
+def _finish(state: ModuleState, target: Host) -> str:
+    wide = f' "prefer-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
+    return state.text.text(f"nounwind{wide}")
+
+
+def _optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
+    """Parse and optimize; returns the module and the target machine."""
+    import llvmlite.binding as llvm
+
+    try:
+        module = llvm.parse_assembly(text, context=llvm.create_context())
+    except RuntimeError as wrong:
+        raise internal(f"LLVM did not accept the IR: {str(wrong).strip()}") from wrong
+    machine = target_machine(target, opt_level)
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(opt_level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = options.loop_unrolling = opt_level > 1
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module, machine
+
+
+def _function(state: ModuleState, func: PrimFunc, *, hidden: bool) -> CompiledFunction:
+    """One function of the module; a hidden one is seen by the others only."""
+    g = Codegen(state, func)
+    infos = _params(state, func)
+    heads = [_parameter(g, info) for info in infos]
+    if func.returns is not None:
+        heads.append("ptr noalias noundef %out")
+    heads.append("ptr noalias noundef nonnull align 8 %error")
+    for info in infos:  # all scalars have their values before shapes are computed from them
+        if info.kind == "buffer":
+            assert isinstance(info.var, Buffer)
+            memory.enter_buffer(g, info.var, f"%${infos.index(info)}", lane_bytes(info.dtype), info.var)
+    g.body(func.body)
+    if not g.b.terminated:
+        g.b.end("ret i32 0")
+    symbol = state.symbols[func.name]
+    linkage = "internal " if hidden else ""
+    state.text.functions.append(g.b.text(f'define {linkage}i32 @"{symbol}"({", ".join(heads)}) #0'))
+    return CompiledFunction(func, symbol, infos, state.sites, state.noalias[func.name])
+
+
+def _params(state: ModuleState, func: PrimFunc) -> tuple[ParamInfo, ...]:
+    matched = {stmt.source: stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer and isinstance(stmt.source, Var)}
+    written = written_params(func, state.module)
+    infos = []
+    for param in func.params:
+        buffer = param if isinstance(param, Buffer) else matched.get(param)
+        if isinstance(param, Buffer) or param.dtype.is_handle:
+            align = max(buffer.align, lane_bytes(buffer.dtype)) if buffer is not None else 0
+            kind = "buffer" if isinstance(param, Buffer) else "handle"
+            infos.append(ParamInfo(kind, param, param.name, param.dtype, "ptr", buffer, align, param in written))
+        else:
+            infos.append(ParamInfo("scalar", param, param.name, param.dtype, call_type(param.dtype)))
+    return (*infos, *(ParamInfo("symbol", var, var.name, var.dtype, call_type(var.dtype)) for var in func.symbols))
+
+
+def _parameter(g: Codegen, info: ParamInfo) -> str:
+    """The parameter in the head of a kernel; scalars get their values, handles their roots."""
+    number = len(g.params)
+    operand = f"%${number}"
+    g.params.append(operand)
+    if info.llvm == "ptr":
+        if isinstance(info.var, Var):
+            g.values[info.var] = operand
+            g.roots[info.var] = info.var
+        words = ["ptr", *(["noalias"] if g.state.noalias[g.func.name] else []), "noundef"]
+        if info.buffer is not None:
+            words.append(f"align {info.align}")
+            size = _bytes(info.buffer)
+            if size > 0:
+                words.append(f"dereferenceable({size})")
+        return f"{' '.join(words)} {operand}"
+    var = info.var
+    assert isinstance(var, Var)
+    kind = value_type(var.dtype)
+    if kind != info.llvm:
+        operand_value = g.b.op(f"icmp ne i8 {operand}, 0" if var.dtype.is_bool else f"bitcast {info.llvm} {operand} to {kind}")
+    else:
+        operand_value = operand
+    g.values[var] = operand_value
+    extra = ""
+    if var.dtype.is_int and any(var is dim for buffer in g.func.param_buffers for dim in buffer.shape):
+        # a dimension is never negative
+        high = (1 << (var.dtype.bits - 1)) - 1
+        g.ranges.enter(var, (0, high))
+        extra = f" range({kind} 0, {-high - 1})"
+    return f"{info.llvm} noundef{extra} {operand}"
+
+
+def _bytes(buffer: Buffer) -> int:
+    """How many bytes a parameter of constant shape has at least; 0 where that is not known."""
+    dims = buffer.constant_shape()
+    if dims is None or buffer.strides is not None or (buffer.elem_offset is not None and not (type(buffer.elem_offset) is Const and buffer.elem_offset.value == 0)):
+        return 0
+    size = buffer.dtype.itemsize
+    for dim in dims:
+        size *= dim
+    return size

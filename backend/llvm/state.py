@@ -1,0 +1,63 @@
+"""What the code generator keeps: where buffers are, where jumps go, what the functions of a module share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.backend.runtime.packed import PythonCall
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+from tirscript.ir.span import Span
+
+from .builder import ModuleText
+from .sites import Site
+
+# a function's frame holds at most this much; what is larger, or comes on top, is allocated
+FRAME_BUFFER = 16 * 1024
+FRAME_TOTAL = 256 * 1024
+FAILED, RAISED = 1, 2  # what a kernel returns after a failed check, and after a Python exception
+
+
+class Place(Struct, frozen=True, eq=False):
+    """Where a buffer is: its data pointer, dims, strides and offset in elements (i64 values), its alignment in bytes.
+
+    `root` is what it is a part of: an allocation or a parameter; two places with different roots do not overlap.
+    """
+
+    data: str
+    dims: tuple[str, ...]
+    strides: tuple[str, ...]
+    offset: str
+    align: int
+    root: Any
+
+
+class Targets(Struct, frozen=True, eq=False):
+    """Where `break` and `continue` go, and how many scopes stay open there."""
+
+    on_break: str
+    on_continue: str
+    depth: int
+
+
+class ModuleState:
+    """What the functions of one module share while they are compiled."""
+
+    def __init__(self, module: Module, *, debug: bool, symbols: dict[str, str], noalias: dict[str, bool]) -> None:
+        self.module = module
+        self.functions = {func.name: func for func in module.functions if type(func) is PrimFunc}
+        self.text = ModuleText()
+        self.sites: list[Site] = []
+        self.python_calls: list[PythonCall] = []
+        self.externs: dict[str, Span | None] = {}
+        self.debug = debug
+        self.symbols = symbols
+        self.noalias = noalias
+
+
+def internal(message: str, span: Span | None = None) -> DiagnosticError:
+    """A mistake of ours, not of the user."""
+    return DiagnosticError([error("T499", f"code generation: {message}", span, hint="please report this program")])

@@ -1,0 +1,159 @@
+"""Calls from native code back into Python: library functions of `T.call_packed`, and `T.print`.
+
+Native code calls one C function, `i32 tirscript_call_packed(i64 module, i32 call, ptr slots)`: `module` tells which compiled module asks, `call`
+which of its calls this is, `slots` hold the arguments as 8-byte values from slot 1; a result goes into slot 0. It returns 0, or 2 where Python
+raised; the exception is then kept for the thread until the caller of the kernel takes it with `take_exception`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
+from tirscript.ir.dtype import DType
+from tirscript.ir.span import Span
+
+from .library import get_library, library_names
+
+CALLBACK = "tirscript_call_packed"
+MODULE_TOKEN = "tirscript.module"  # the native global that holds the module's token
+RAISED = 2
+
+
+class PythonCall(Struct, frozen=True, eq=False):
+    """One call back into Python: kind is "packed" or "print".
+
+    Each argument is ("string", text), ("value", dtype), ("handle", dtype) or ("buffer", Buffer). A buffer takes slots for its
+    address, dims and strides in elements, a vector one for each lane, a string none.
+    """
+
+    kind: str
+    name: str
+    args: tuple[tuple[str, Any], ...]
+    span: Span | None
+
+
+_modules: dict[int, tuple[PythonCall, ...]] = {}
+_tokens = itertools.count(1)
+_pending = threading.local()
+
+
+def register_calls(calls: Sequence[PythonCall]) -> int:
+    """Make the calls of a compiled module known; returns the token that its native global must hold."""
+    token = next(_tokens)
+    _modules[token] = tuple(calls)
+    return token
+
+
+def unregister_calls(token: int) -> None:
+    """Forget a module's calls, when its native code is gone."""
+    _modules.pop(token, None)
+
+
+def take_exception() -> BaseException | None:
+    """The exception that ended the last kernel of this thread with status 2, once."""
+    found = getattr(_pending, "exception", None)
+    _pending.exception = None
+    return found
+
+
+def address() -> int:
+    """The address of the native side's C function."""
+    return ctypes.cast(_callback, ctypes.c_void_p).value or 0
+
+
+def _call(token: int, number: int, slots: int) -> int:
+    try:
+        call = _modules[token][number]
+        args = _Reader(slots).all(call)
+        if call.kind == "print":
+            print(*args)
+        else:
+            result = _function(call)(*args)
+            ctypes.c_int32.from_address(slots).value = _status(call, result)
+    except BaseException as raised:  # carried through native code to the caller of the kernel
+        _pending.exception = raised
+        return RAISED
+    return 0
+
+
+def _function(call: PythonCall) -> Any:
+    function = get_library(call.name)
+    if function is None:
+        near = suggest(call.name, library_names())
+        hint = f"did you mean `{near}`?" if near else f'register it: `tirscript.register_library("{call.name}", function)`'
+        raise DiagnosticError([error("T307", f"no library function is registered as {call.name!r}", call.span, hint=hint)])
+    return function
+
+
+def _status(call: PythonCall, result: Any) -> int:
+    if result is None:
+        return 0
+    try:
+        return int(result)
+    except (TypeError, ValueError):
+        raise TypeError(f"library function {call.name!r} returned {type(result).__name__}; a function called by call_packed returns an int or None") from None
+
+
+class _Reader:
+    """Reads the slots of one call."""
+
+    def __init__(self, slots: int) -> None:
+        self.at = slots
+
+    def slot(self) -> int:
+        self.at += 8
+        return ctypes.c_uint64.from_address(self.at).value
+
+    def all(self, call: PythonCall) -> list[Any]:
+        return [_READERS[kind](self, what) for kind, what in call.args]
+
+    def string(self, text: str) -> str:
+        return text
+
+    def value(self, dtype: DType) -> Any:
+        lanes = [_number(self.slot(), dtype.element) for _ in range(dtype.lanes)]
+        return lanes[0] if dtype.lanes == 1 else lanes
+
+    def handle(self, dtype: DType) -> int:
+        return self.slot()
+
+    def buffer(self, buffer: Buffer) -> Any:
+        """An array that shares the program's memory; it must not be kept after the call."""
+        import numpy as np
+
+        from .arrays import numpy_dtype
+
+        where = self.slot()
+        dims = [self.slot() for _ in buffer.shape]
+        strides = [ctypes.c_int64(self.slot()).value for _ in buffer.shape]
+        kind = numpy_dtype(buffer.dtype)
+        step = kind.itemsize * buffer.dtype.lanes
+        if buffer.dtype.lanes > 1:
+            dims.append(buffer.dtype.lanes)
+        reach = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=False)) + 1 if all(dims) else 0
+        memory = (ctypes.c_char * max(0, reach * step)).from_address(where)
+        byte_strides = [stride * step for stride in strides] + ([kind.itemsize] if buffer.dtype.lanes > 1 else [])
+        return np.ndarray(dims, kind, memory, strides=byte_strides) if reach > 0 else np.ndarray(dims, kind)
+
+
+_READERS: dict[str, Any] = {"string": _Reader.string, "value": _Reader.value, "handle": _Reader.handle, "buffer": _Reader.buffer}
+
+
+def _number(bits: int, dtype: DType) -> int | float | bool:
+    if dtype.is_float:
+        return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+    if dtype.is_bool:
+        return bool(bits & 1)
+    return bits - (1 << 64) if dtype.kind == "int" and bits >> 63 else bits
+
+
+_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p)(_call)
