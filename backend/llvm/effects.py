@@ -1,0 +1,113 @@
+"""What a call must know of a function: may it let go of the GIL, may its arguments overlap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tirscript.ir import (
+    Attr,
+    Block,
+    BufferLoad,
+    Call,
+    CallFunction,
+    Const,
+    Expr,
+    For,
+    If,
+    Module,
+    Node,
+    PrimFunc,
+    Stmt,
+    While,
+    recursion_room,
+    walk,
+)
+
+# a kernel of fewer operations than this runs a few microseconds at most: releasing the GIL would cost more than it
+# gives
+LONG = 20_000
+_NEEDS_PYTHON = frozenset(("call_packed", "print", "breakpoint"))
+
+
+def needs_gil(func: PrimFunc, module: Module | None = None) -> bool:
+    """Whether `func`, or a function it calls, may call back into Python."""
+    seen: set[str] = set()
+    todo = [func]
+    while todo:
+        for node in walk(todo.pop()):
+            if type(node) is Call and node.op.name in _NEEDS_PYTHON:
+                return True
+            if type(node) is CallFunction and node.function not in seen:
+                seen.add(node.function)
+                if module is not None and node.function in module:
+                    todo.append(module[node.function])
+    return False
+
+
+def estimated_cost(func: PrimFunc, module: Module | None = None) -> float:
+    """About how many operations a call executes; infinite where a loop's extent is not known."""
+    with recursion_room():
+        return _body(func.body, module)
+
+
+def releases_gil(func: PrimFunc, module: Module | None = None) -> bool:
+    """Whether a call of `func` should let other Python threads run."""
+    return not needs_gil(func, module) and estimated_cost(func, module) >= LONG
+
+
+def _body(body: tuple[Stmt, ...], module: Module | None) -> float:
+    return sum(_COST.get(type(stmt), _flat)(stmt, module) for stmt in body)
+
+
+def _flat(stmt: Node, module: Module | None) -> float:
+    cost = 1.0
+    for node in walk(stmt):
+        if type(node) is CallFunction:
+            cost += _callee(node.function, module)
+        elif type(node) is Call:
+            cost += 100.0 if node.op.effect == "opaque" else 10.0 if node.op.llvm is not None else 1.0
+        elif type(node) is BufferLoad:
+            cost += 1.0
+    return cost
+
+
+def _callee(name: str, module: Module | None) -> float:
+    if module is None or name not in module:
+        return math.inf
+    others = tuple(function for function in module.functions if function.name != name)  # a recursive call is unbounded
+    return _body(module[name].body, module.replace(functions=others))
+
+
+def _loop(stmt: For, module: Module | None) -> float:
+    if type(stmt.start) is not Const or type(stmt.stop) is not Const:
+        return math.inf
+    step = stmt.step.value if type(stmt.step) is Const else 1
+    if stmt.step is not None and type(stmt.step) is not Const:
+        return math.inf
+    extent = math.ceil((stmt.stop.value - stmt.start.value) / step)
+    return extent * _body(stmt.body, module) if extent > 0 else 0.0
+
+
+def _branch(stmt: If, module: Module | None) -> float:
+    return _flat(stmt.condition, module) + max(_body(stmt.then, module), _body(stmt.orelse, module))
+
+
+def _block(stmt: Block, module: Module | None) -> float:
+    axes: list[Expr] = [axis.value for axis in stmt.axes]
+    return sum(_flat(axis, module) for axis in axes) + _body(stmt.init or (), module) + _body(stmt.body, module)
+
+
+_COST: dict[type, Callable[[Any, Module | None], float]] = {
+    For: _loop,
+    While: lambda stmt, module: math.inf,
+    If: _branch,
+    Block: _block,
+    Attr: lambda stmt, module: _body(stmt.body, module),
+}
+
+
+def noalias(func: PrimFunc) -> bool:
+    """Whether a buffer argument that is written must overlap no other: unless the attributes say otherwise."""
+    return all(func.attrs.get(name, True) is not False for name in ("noalias", "tir.noalias", "tirx.noalias"))
