@@ -99,11 +99,12 @@ class BlockLowering(CallLowering):
         if len(args) > 1 or kwargs or (args and not isinstance(args[0], str)):
             raise self.fail("T032", "`T.block` takes one name", call, hint='with T.block("name"):')
         outer, self.block = self.block, BlockFrame(node, len(self.scopes) + 1)
+        fixed, self.fixed = self.fixed, dict(self.fixed)  # the axes' names are free again behind the block
         try:
             body = self.nested(inner)
             frame = self.block
         finally:
-            self.block = outer
+            self.block, self.fixed = outer, fixed
         self.emit(
             Block(
                 args[0] if args else "",
