@@ -48,6 +48,8 @@ CODES: dict[str, str] = {
     "T306": "depends on an undefined value",
     "T307": "no such function",
     "T308": "not supported when interpreting",
+    "T309": "step limit reached",
+    "T310": "assertion failed",
     "T401": "cannot lower",
     "T402": "not supported by the target",
     "T403": "cannot be proved",

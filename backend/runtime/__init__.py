@@ -1,0 +1,1 @@
+"""What running a program needs beside its code: arguments, arrays and library functions."""

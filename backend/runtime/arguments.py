@@ -1,0 +1,480 @@
+"""The caller's arguments, checked against a function's parameters: arrays, scalars and symbolic dimensions.
+
+Both the interpreter and the native entry's slow path bind here, so that a mistake is told in the same words.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from tirscript.ir import (
+    Buffer,
+    BufferData,
+    BufferLoad,
+    BufferRegion,
+    BufferStore,
+    Call,
+    CallFunction,
+    DeclBuffer,
+    Diagnostic,
+    DiagnosticError,
+    DType,
+    Expr,
+    MatchBuffer,
+    Module,
+    Node,
+    PrimFunc,
+    Span,
+    Var,
+    error,
+    free_vars,
+    recursion_room,
+    suggest,
+    walk,
+)
+
+from .arrays import ArrayProblem, address_of, as_array
+
+Param = Var | Buffer
+
+
+class BoundArguments(Struct, frozen=True, eq=False):
+    """What a call passes: the array of each buffer and handle parameter (None for a null handle), the values of the scalars, rounded
+    to their dtypes, and the values of the symbolic dimensions."""
+
+    arrays: dict[Param, np.ndarray[Any, Any] | None]
+    scalars: dict[Var, int | float | bool]
+    symbols: dict[Var, int]
+
+
+class Actual(Struct, frozen=True, eq=False):
+    """A buffer as it comes to a parameter: shape and strides in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def bind_arguments(
+    func: PrimFunc, args: Sequence[Any], kwargs: Mapping[str, Any], *, written: Iterable[Param] | None = None
+) -> BoundArguments:
+    """The arguments of a call of `func`, checked: count, names, dtype, dimensions, shape, strides, alignment, writable.
+
+    `written` are the parameters that must be writable (found by `written_params` where None). Raises DiagnosticError with all
+    that is wrong.
+    """
+    given = _assign(func, args, kwargs)
+    needs_write = written_params(func) if written is None else frozenset(written)
+    problems: list[Diagnostic] = []
+    arrays: dict[Param, np.ndarray[Any, Any] | None] = {}
+    scalars: dict[Var, int | float | bool] = {}
+    actuals: dict[Buffer, Actual] = {}
+    for param, value in given.items():
+        buffer = buffer_of(func, param)
+        try:
+            if buffer is not None:
+                array = as_array(value, buffer, param in needs_write)
+                arrays[param] = array
+                actual = _actual(array, buffer)
+                _check_alignment(array, buffer)
+                actuals[buffer] = actual
+            elif param.dtype.is_handle:
+                arrays[param] = _handle(value, param, param in needs_write)  # type: ignore[arg-type]
+            else:
+                scalars[param] = scalar_argument(value, param.dtype)  # type: ignore[index]
+        except ArrayProblem as problem:
+            problems.append(_problem(func, param, problem))
+    if problems:
+        raise DiagnosticError(problems)
+    symbols = match_shapes(func, actuals, scalars)
+    return BoundArguments(arrays, scalars, symbols)
+
+
+def buffer_of(func: PrimFunc, param: Param) -> Buffer | None:
+    """The buffer a parameter stands for: itself, or what a handle is matched to at the head of the body; else None."""
+    if isinstance(param, Buffer):
+        return param
+    for stmt in func.body:
+        if type(stmt) is MatchBuffer and stmt.source is param:
+            return stmt.buffer
+    return None
+
+
+def _assign(func: PrimFunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[Param, Any]:
+    params = func.params
+    names = [_param_name(func, param) for param in params]
+    wanted = (
+        f"{len(params)} argument{'' if len(params) == 1 else 's'} ({', '.join(names)})" if params else "no arguments"
+    )
+    if len(args) > len(params):
+        raise DiagnosticError([error("T301", f"`{func.name}` takes {wanted}, but {len(args)} are given", func.span)])
+    given: dict[Param, Any] = dict(zip(params, args, strict=False))
+    problems = []
+    by_name = dict(zip(names, params, strict=True)) | {param.name: param for param in params}
+    for name, value in kwargs.items():
+        param = by_name.get(name)
+        if param is None:
+            near = suggest(name, by_name)
+            hint = f"did you mean `{near}`?" if near else None
+            problems.append(
+                error("T301", f"`{func.name}` has no parameter `{name}`; it takes {wanted}", func.span, hint=hint)
+            )
+        elif param in given:
+            problems.append(error("T301", f"argument `{name}` of `{func.name}` is given twice", param.span))
+        else:
+            given[param] = value
+    missing = [param for param in params if param not in given]
+    if missing and not problems:
+        words = ", ".join(f"`{_param_name(func, param)}`" for param in missing)
+        verb = "is" if len(missing) == 1 else "are"
+        problems.append(
+            error("T301", f"`{func.name}` takes {wanted}, but {words} {verb} missing", missing[0].span or func.span)
+        )
+    if problems:
+        raise DiagnosticError(problems)
+    return {param: given[param] for param in params}
+
+
+def _param_name(func: PrimFunc, param: Param) -> str:
+    """The user's name for a parameter: that of the buffer where a handle is matched to one."""
+    buffer = buffer_of(func, param)
+    return (buffer or param).name
+
+
+def _problem(func: PrimFunc, param: Param, problem: ArrayProblem) -> Diagnostic:
+    message = f"argument `{_param_name(func, param)}` of `{func.name}`: expected {problem.expected}, got {problem.got}"
+    return error("T301", message, param.span, hint=problem.hint)
+
+
+# -- scalars
+
+
+def scalar_argument(value: Any, to: DType) -> int | float | bool:
+    """A Python or numpy scalar as the value of a parameter of dtype `to`: integers must fit, floats are rounded. Raises ArrayProblem."""
+    if to.is_bool:
+        if isinstance(value, (bool, np.bool_)):
+            return bool(value)
+        raise ArrayProblem("a bool", _describe(value))
+    if to.is_int:
+        try:
+            number = operator.index(value)
+        except TypeError:
+            hint = "convert it: `int(x)`" if isinstance(value, (float, np.floating)) else None
+            raise ArrayProblem(f"an integer ({to})", _describe(value), hint) from None
+        low, high = to.int_range()
+        if not low <= number <= high:
+            raise ArrayProblem(f"an integer of {to}, which holds {low} to {high}", str(number))
+        return number
+    if to.is_float and isinstance(value, (int, float, np.number)) or _is_small_float(value):
+        from ..interpreter.ops import float_converter
+
+        with np.errstate(all="ignore"):
+            return float(float_converter(to)(float(value)))
+    raise ArrayProblem(f"a number ({to})", _describe(value))
+
+
+def _is_small_float(value: Any) -> bool:
+    return isinstance(value, np.generic) and type(value).__module__.partition(".")[0] == "ml_dtypes"
+
+
+def _describe(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype.name} and shape {value.shape}"
+    if isinstance(value, (bool, int, float, str, np.generic)):
+        return f"{value!r}"
+    return f"a {type(value).__name__}"
+
+
+def _handle(value: Any, param: Var, writable: bool) -> np.ndarray[Any, Any] | None:
+    if value is None:
+        return None
+    pointee = param.dtype.pointee
+    if pointee is None or pointee.kind == "void":
+        if not isinstance(value, np.ndarray):
+            from tirscript.ir import dtype
+
+            value = as_array(value, Buffer(param.name, (), dtype("uint8")), writable)
+        array: np.ndarray[Any, Any] = value
+    else:
+        array = as_array(value, Buffer(param.name, (), pointee), writable)
+    if not array.flags.c_contiguous:
+        raise ArrayProblem(
+            "an array without gaps", f"one with strides {array.strides} bytes", "pass `numpy.ascontiguousarray(array)`"
+        )
+    if writable and not array.flags.writeable:
+        raise ArrayProblem("an array that can be written", "a read-only one", "pass a copy: `array.copy()`")
+    return array
+
+
+# -- shapes
+
+
+def _actual(array: np.ndarray[Any, Any], buffer: Buffer) -> Actual:
+    lanes = buffer.dtype.lanes
+    shape, strides = array.shape, array.strides
+    if lanes != 1:
+        if array.ndim != buffer.ndim + 1 or shape[-1] != lanes:
+            raise ArrayProblem(
+                f"{_dims(buffer.ndim + 1)}, the last of {lanes} lanes, for elements of {buffer.dtype}",
+                f"an array of shape {_tuple(array.shape)}",
+            )
+        if strides[-1] != array.itemsize:
+            raise ArrayProblem(
+                "lanes that lie next to each other",
+                f"strides of {strides} bytes",
+                "pass `numpy.ascontiguousarray(array)`",
+            )
+        shape, strides = shape[:-1], strides[:-1]
+    elif array.ndim != buffer.ndim:
+        raise ArrayProblem(
+            f"{_dims(buffer.ndim)}, of shape {shape_words(buffer)}",
+            f"{_dims(array.ndim)}, of shape {_tuple(array.shape)}",
+        )
+    size = array.itemsize * lanes
+    for count, stride in zip(shape, strides, strict=True):
+        if stride % size and count > 1:
+            raise ArrayProblem(
+                f"strides that are whole elements of {size} bytes",
+                f"strides of {array.strides} bytes",
+                "pass `numpy.ascontiguousarray(array)`",
+            )
+    return Actual(tuple(shape), tuple([stride // size for stride in strides]))
+
+
+def _dims(count: int) -> str:
+    return f"{count} dimension{'' if count == 1 else 's'}"
+
+
+def _tuple(values: Sequence[Any]) -> str:
+    inside = ", ".join(map(str, values))
+    return f"({inside},)" if len(values) == 1 else f"({inside})"
+
+
+def shape_words(buffer: Buffer) -> str:
+    """A buffer's shape as the user wrote it: `(n, 4)`."""
+    return _tuple([expr_words(dim) for dim in buffer.shape])
+
+
+def expr_words(expr: Expr) -> str:
+    """A small expression in words for a message."""
+    from tirscript.ir import Const
+
+    if type(expr) is Const:
+        return str(expr.value)
+    if type(expr) is Var:
+        return expr.name
+    if type(expr) is Call and expr.op.symbol is not None and len(expr.args) == 2:
+        return f"{expr_words(expr.args[0])} {expr.op.symbol} {expr_words(expr.args[1])}"
+    if expr.span is not None:
+        return expr.span.text
+    return f"an expression of {', '.join(var.name for var in free_vars(expr))}"
+
+
+def _check_alignment(array: np.ndarray[Any, Any], buffer: Buffer) -> None:
+    if buffer.align > 1 and array.size and address_of(array) % buffer.align:
+        raise ArrayProblem(f"an array aligned to {buffer.align} bytes", f"one at address {address_of(array):#x}")
+
+
+def match_shapes(
+    func: PrimFunc, actuals: Mapping[Buffer, Actual], scalars: Mapping[Var, Any], *, place: Span | None = None
+) -> dict[Var, int]:
+    """The values of the symbolic dimensions of `func`, with every shape, stride and offset checked.
+
+    A dimension is bound by the first buffer that has it alone, then every expression is compared. `place` is the call,
+    where another function makes it. Raises DiagnosticError.
+    """
+    values: dict[Var, Any] = dict(scalars)
+    symbols: dict[Var, int] = {}
+    origin: dict[Var, str] = {}
+    problems: list[Diagnostic] = []
+
+    def report(buffer: Buffer, message: str, hint: str | None = None) -> None:
+        param = _param_of(func, buffer)
+        notes = [] if place is None else _labels(param)
+        problems.append(
+            error(
+                "T301",
+                f"argument `{buffer.name}` of `{func.name}`: {message}",
+                place or param.span,
+                notes=notes,
+                hint=hint,
+            )
+        )
+
+    def bind(buffer: Buffer, expr: Expr, actual: int, what: str) -> None:
+        if type(expr) is not Var or expr in values:
+            return
+        low, high = expr.dtype.int_range()
+        if not low <= actual <= high:
+            report(buffer, f"{what} is {actual}, which does not fit `{expr.name}` of {expr.dtype}")
+        values[expr] = symbols[expr] = actual
+        origin[expr] = f"`{expr.name}` is {actual}, {what} of `{buffer.name}`"
+
+    for buffer, actual in actuals.items():
+        for dim, (expr, size) in enumerate(zip(buffer.shape, actual.shape, strict=True)):
+            bind(buffer, expr, size, f"dimension {dim}")
+    for buffer, actual in actuals.items():
+        for dim, (expr, stride) in enumerate(zip(buffer.strides or (), actual.strides, strict=bool(buffer.strides))):
+            bind(buffer, expr, stride, f"stride {dim}")
+        if buffer.elem_offset is not None:
+            bind(buffer, buffer.elem_offset, 0, "the offset")
+
+    for buffer, actual in actuals.items():
+        try:
+            _check_buffer(buffer, actual, values, origin, report)
+        except ZeroDivisionError:
+            report(buffer, f"its shape {shape_words(buffer)} divides by zero")
+    for symbol in func.symbols:
+        if symbol not in values and not problems:
+            message = f"the symbolic dimension `{symbol.name}` of `{func.name}` cannot be determined: no buffer has it alone in its shape"
+            problems.append(
+                error(
+                    "T206",
+                    message,
+                    place or symbol.span or func.span,
+                    hint=f"add a parameter `{symbol.name}: T.{symbol.dtype}`",
+                )
+            )
+    if problems:
+        raise DiagnosticError(problems)
+    return symbols
+
+
+def _labels(param: Param) -> list[Any]:
+    from tirscript.ir import Label
+
+    return [] if param.span is None else [Label(param.span, "the parameter is declared here")]
+
+
+def _param_of(func: PrimFunc, buffer: Buffer) -> Param:
+    for param in func.params:
+        if buffer_of(func, param) is buffer:
+            return param
+    return buffer
+
+
+def _check_buffer(
+    buffer: Buffer, actual: Actual, values: dict[Var, Any], origin: dict[Var, str], report: Callable[..., None]
+) -> None:
+    want = [_value(dim, values) for dim in buffer.shape]
+    bad = [dim for dim, size in enumerate(actual.shape) if want[dim] is not None and want[dim] != size]
+    if bad:
+        words = shape_words(buffer)
+        known = dict.fromkeys(var for dim in bad for var in free_vars(buffer.shape[dim]))
+        because = [origin.get(var, f"`{var.name}` is {values[var]}") for var in known]
+        plain = _tuple(["?" if size is None else size for size in want])
+        expected = f"shape {words}" if words == plain else f"shape {words} = {plain}"
+        report(
+            buffer, f"expected {expected}, got {_tuple(actual.shape)}" + (f"; {', '.join(because)}" if because else "")
+        )
+        return
+    empty = 0 in actual.shape
+    if buffer.strides is None:
+        step = 1
+        for size, stride in zip(reversed(actual.shape), reversed(actual.strides), strict=True):
+            if size != 1 and stride != step and not empty:
+                report(
+                    buffer,
+                    f"expected an array without gaps in row-major order, got strides {_tuple(actual.strides)} for shape {_tuple(actual.shape)} (in elements)",
+                    "pass `numpy.ascontiguousarray(array)`, or declare the strides: `T.match_buffer(a, shape, strides=(s, 1))`",
+                )
+                return
+            step *= size
+    else:
+        for dim, expr in enumerate(buffer.strides):
+            wanted = _value(expr, values)
+            if wanted is not None and wanted != actual.strides[dim] and actual.shape[dim] > 1 and not empty:
+                report(
+                    buffer,
+                    f"expected stride {expr_words(expr)} = {wanted} in dimension {dim}, got {actual.strides[dim]} (in elements)",
+                )
+                return
+    if buffer.elem_offset is not None and _value(buffer.elem_offset, values) not in (0, None):
+        report(
+            buffer,
+            f"it declares elem_offset {expr_words(buffer.elem_offset)}, but an array begins at its first element",
+        )
+
+
+def _value(expr: Expr, values: dict[Var, Any]) -> Any:
+    from ..interpreter.ops import evaluate
+
+    try:
+        with recursion_room():
+            return evaluate(expr, values)
+    except KeyError:
+        return None
+
+
+# -- which parameters a function may write
+
+
+def written_params(func: PrimFunc, module: Module | None = None) -> frozenset[Param]:
+    """The parameters whose memory `func` may write: by a store, through a view, in a function it calls, or in foreign code."""
+    return _written(func, module, {})
+
+
+def _written(func: PrimFunc, module: Module | None, known: dict[str, frozenset[Param]]) -> frozenset[Param]:
+    if func.name in known:
+        return known[func.name]
+    known[func.name] = frozenset(func.params)  # while a recursive function is being read
+    source: dict[Node, list[Node]] = {}  # a buffer or variable -> what it is a view of
+    written: list[Node] = []
+    for node in walk(func):
+        cls = type(node)
+        if cls is BufferStore:
+            written.append(node.buffer)
+        elif cls is DeclBuffer:
+            source.setdefault(node.buffer, []).extend(_roots(node.data))
+        elif cls is MatchBuffer:
+            origin = node.source
+            source.setdefault(node.buffer, []).append(origin.buffer if type(origin) is BufferRegion else origin)
+        elif cls is CallFunction:
+            written += _passed(node, module, known)
+        elif cls is Call and node.op.name in ("call_extern", "call_packed"):
+            for arg in node.args:
+                written += _roots(arg)
+        elif getattr(cls, "defines", ()) == ("var",) and hasattr(node, "value"):  # Bind, Let: a name for an address
+            source.setdefault(node.var, []).extend(_roots(node.value))
+    found: set[Node] = set()
+    while written:
+        node = written.pop()
+        if node not in found:
+            found.add(node)
+            written += source.get(node, ())
+    result = frozenset(param for param in func.params if param in found or buffer_of(func, param) in found)
+    known[func.name] = result
+    return result
+
+
+def _roots(value: Any) -> list[Node]:
+    """The buffers and handles whose address a value is made of."""
+    if isinstance(value, Buffer):
+        return [value]
+    if type(value) is BufferRegion:
+        return [value.buffer]
+    if not value.dtype.is_handle:
+        return []
+    found: list[Node] = []
+    for node in walk(value):
+        if type(node) is BufferData or type(node) is BufferLoad:
+            found.append(node.buffer)
+        elif type(node) is Var and node.dtype.is_handle:
+            found.append(node)
+    return found
+
+
+def _passed(node: CallFunction, module: Module | None, known: dict[str, frozenset[Param]]) -> list[Node]:
+    callee = module[node.function] if module is not None and node.function in module else None
+    found: list[Node] = []
+    inner = None if callee is None else _written(callee, module, known)
+    for at, arg in enumerate(node.args):
+        if callee is None or inner is None or at >= len(callee.params) or callee.params[at] in inner:
+            found += _roots(arg)
+    return found

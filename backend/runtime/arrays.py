@@ -1,0 +1,202 @@
+"""Arrays as memory: element types in numpy's words, and views of whatever the caller passes, without copies."""
+
+from __future__ import annotations
+
+import math
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tirscript.ir import Buffer, DType
+
+
+class ArrayProblem(Exception):
+    """Why a value cannot stand for a buffer: what was `expected`, what was `got`, and a way out."""
+
+    def __init__(self, expected: str, got: str, hint: str | None = None) -> None:
+        super().__init__(f"expected {expected}, got {got}")
+        self.expected = expected
+        self.got = got
+        self.hint = hint
+
+
+@cache
+def numpy_dtype(kind: DType) -> np.dtype[Any]:
+    """The numpy dtype of one lane of `kind`; bfloat16 and float8 are those of ml_dtypes."""
+    element = kind.element
+    if element.kind in ("bfloat", "float8"):
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, element.name))
+    if element.is_handle:
+        return np.dtype(np.uint64)
+    if element.kind == "void":
+        raise ArrayProblem("a dtype with values", "void")
+    return np.dtype(element.name)
+
+
+def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[Any, Any]:
+    """`value` as an array of the buffer's dtype that shares its memory.
+
+    numpy arrays, objects with DLPack (torch tensors on the CPU too), objects with an array interface, and bytes-like objects,
+    whose bytes are read as elements of the buffer's dtype. Shape and strides are not checked here. Raises ArrayProblem.
+    """
+    want = numpy_dtype(buffer.dtype)
+    array = value if isinstance(value, np.ndarray) else _view(value, buffer, want)
+    if array.dtype != want:
+        raise ArrayProblem(
+            f"an array of {want.name}", f"an array of {_dtype_name(array.dtype)}", _dtype_hint(array.dtype, want)
+        )
+    if not array.flags.aligned:
+        raise ArrayProblem(
+            f"an array aligned to {want.alignment} bytes",
+            f"one at address {address_of(array):#x}",
+            "pass a copy: `array.copy()`",
+        )
+    if writable and not array.flags.writeable:
+        raise ArrayProblem("an array that can be written", "a read-only one", "pass a copy: `array.copy()`")
+    return array
+
+
+def _dtype_name(kind: np.dtype[Any]) -> str:
+    return kind.name if kind.isnative else f"{kind.name} in foreign byte order"
+
+
+def _dtype_hint(have: np.dtype[Any], want: np.dtype[Any]) -> str:
+    if want.kind == "V" or want.name not in np.sctypeDict:
+        view = f"`array.view(ml_dtypes.{want.name})` shares the memory, " if have.itemsize == want.itemsize else ""
+        return f"{view}`array.astype(ml_dtypes.{want.name})` converts the values into a new array"
+    return f'`array.astype("{want.name}")` converts the values into a new array'
+
+
+def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return _from_torch(value, torch, want)
+    if hasattr(value, "__dlpack__"):
+        return _from_dlpack(value)
+    if hasattr(value, "__array_interface__"):
+        return np.asarray(value)
+    try:
+        memory = memoryview(value)
+    except TypeError:
+        words = f"an array for `{buffer.name}`"
+        if value is None:
+            raise ArrayProblem(words, "None") from None
+        hint = None
+        if isinstance(value, (list, tuple, int, float)):
+            hint = f'make an array of it: `numpy.array(..., dtype="{want.name}")`'
+        name = type(value).__name__
+        raise ArrayProblem(words, f"{'an' if name[0] in 'aeiou' else 'a'} {name}", hint) from None
+    return _from_memory(memory, buffer, want)
+
+
+def _from_torch(value: Any, torch: Any, want: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if value.device.type != "cpu":
+        raise ArrayProblem("a tensor on the CPU", f"one on {value.device}", "copy it: `tensor.cpu()`")
+    tensor = value.detach()
+    name = str(tensor.dtype).rpartition(".")[2]
+    same_size = {1: torch.uint8, 2: torch.int16}
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):  # numpy has no such dtype: the bits are shared
+        import ml_dtypes
+
+        array: np.ndarray[Any, Any] = (
+            tensor.view(same_size[tensor.element_size()]).numpy().view(getattr(ml_dtypes, name))
+        )
+        return array
+    return np.asarray(tensor.numpy())
+
+
+def _from_dlpack(value: Any) -> np.ndarray[Any, Any]:
+    try:
+        array = np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArrayProblem("a DLPack object that numpy can view", f"a {type(value).__name__}: {error}") from None
+    if not array.flags.writeable and not _has_readonly_flag(value):
+        # a producer of the first DLPack version has no word for read-only, and its memory is taken to be writable
+        return _Memory(address_of(array), array.shape, array.strides, array.dtype, array).array()
+    return array
+
+
+def _has_readonly_flag(value: Any) -> bool:
+    try:
+        value.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        return False
+    except (BufferError, RuntimeError, ValueError):
+        return True
+    return True
+
+
+class _Memory:
+    """Foreign memory as numpy can view it; keeps its owner alive."""
+
+    def __init__(
+        self,
+        address: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        kind: np.dtype[Any],
+        owner: Any,
+        readonly: bool = False,
+    ) -> None:
+        self.owner = owner
+        self.kind = kind
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, readonly),
+            "shape": (*shape, kind.itemsize),
+            "strides": (*strides, 1),
+            "typestr": "|u1",
+        }
+        self.shape = shape
+
+    def array(self) -> np.ndarray[Any, Any]:
+        raw = np.asarray(self)
+        return raw.view(self.kind)[..., 0] if raw.size else np.empty(self.shape, self.kind)
+
+
+def _from_memory(memory: memoryview, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if memory.format not in ("B", "b", "c") or memory.ndim != 1:
+        return np.asarray(memory)
+    if memory.nbytes % want.itemsize:
+        raise ArrayProblem(
+            f"bytes for whole elements of {want.name} ({want.itemsize} bytes each)", f"{memory.nbytes} bytes"
+        )
+    if not memory.c_contiguous:
+        raise ArrayProblem("bytes without gaps", f"a memoryview with stride {memory.strides}")
+    array = np.frombuffer(memory, dtype=want)
+    shape = buffer.constant_shape()
+    if shape is not None and len(shape) != 1 and buffer.dtype.lanes == 1 and math.prod(shape) == array.size:
+        array = array.reshape(shape)
+    return array
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    """The address of an array's first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def extent_of(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The first byte and the byte after the last that the elements of `array` take, as addresses."""
+    low = high = address_of(array)
+    if array.size == 0:
+        return low, low
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        span = (size - 1) * stride
+        if span < 0:
+            low += span
+        else:
+            high += span
+    return low, high + array.itemsize
+
+
+def bytes_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """All the memory between an array's first and last byte, as one flat array of uint8 that shares it."""
+    low, high = extent_of(array)
+    if high == low:
+        return np.empty(0, np.uint8)
+    return _Memory(low, (high - low,), (1,), np.dtype(np.uint8), array, not array.flags.writeable).array()
