@@ -1,7 +1,7 @@
 """Checks of arguments and fields against their annotations, with errors in the user's words.
 
-A right value passes by an `isinstance` that was worked out once from the annotation, well under a microsecond a call. Only
-where that fails does typeguard, which knows all of Python's annotations, decide; it is loaded then.
+A right value passes by an `isinstance` that was worked out once from the annotation, well under a microsecond a call.
+Only where that fails does typeguard, which knows all of Python's annotations, decide; it is loaded then.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def _items(origin: Any, args: tuple[Any, ...]) -> Test:
     if inner is None or origin is collections.abc.Iterable:
         return (origin,)
     if type(inner) is tuple:
-        return lambda value: isinstance(value, origin) and all([isinstance(item, inner) for item in value])
-    return lambda value: isinstance(value, origin) and all([inner(item) for item in value])  # type: ignore[misc, operator]
+        return lambda value: isinstance(value, origin) and all(isinstance(item, inner) for item in value)
+    return lambda value: isinstance(value, origin) and all(inner(item) for item in value)  # type: ignore[misc, operator]
 
 
 def fits(value: Any, hint: Any) -> str | None:

@@ -1,7 +1,7 @@
 """Whether a program is well formed: scopes, dtypes, shapes, calls, block bindings.
 
-The parser runs it on what it has read. One pass in source order, a rule per class of node (`wellformed/`); a class without a
-rule of its own is walked by its field declarations.
+The parser runs it on what it has read. One pass in source order, a rule per class of node (`wellformed/`); a class
+without a rule of its own is walked by its field declarations.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ def call_problem(op: Op, kinds: Sequence[DType], result: DType) -> Problem | Non
     low, high = op.arity
     if not low <= len(kinds) <= high:
         wanted = str(low) if low == high else f"at least {low}" if high >= 1 << 16 else f"{low} to {high}"
-        return "T101", f"`{op.spelling}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(kinds)}", None
+        plural = "" if wanted.endswith("1") else "s"
+        return "T101", f"`{op.spelling}` takes {wanted} argument{plural}, not {len(kinds)}", None
     special = _SPECIAL.get(op.name)
     if special is not None:
         return special(kinds[0], result)

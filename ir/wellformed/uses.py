@@ -7,7 +7,7 @@ from typing import Any
 
 from ..buffer import Buffer
 from ..diagnostic import suggest
-from ..dtype import BOOL, VOID, DType
+from ..dtype import BOOL, INT32, VOID, DType
 from ..expr import (
     Broadcast,
     BufferData,
@@ -92,7 +92,7 @@ class Uses(Scopes):
         if len(indices) != known.ndim:
             self.rank(node, buffer, len(indices), known.ndim, "indices")
         rules, undefs = self.rules, self.undefs
-        kind: Any = None
+        kind: Any = INT32
         last = len(indices) - 1
         for at, index in enumerate(indices):
             cls = type(index)
@@ -190,6 +190,7 @@ class Uses(Scopes):
             )
         if node.lanes < 1:
             self.report("T210", f"a ramp has {node.lanes} lanes", node)
+            return base  # type: ignore[no-any-return]
         return node.dtype
 
     def broadcast(self, node: Broadcast) -> DType:
@@ -198,6 +199,7 @@ class Uses(Scopes):
             self.report("T204", f"a broadcast takes a scalar, not {value}", node)
         if node.lanes < 1:
             self.report("T210", f"a broadcast has {node.lanes} lanes", node)
+            return value  # type: ignore[no-any-return]
         return node.dtype
 
     def let(self, node: Let) -> DType:
