@@ -10,11 +10,34 @@ from msgspec import Struct
 from tirscript.ir.arith.bounds import Interval, bounds
 from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, Let, Ramp, Range, Var
+from tirscript.ir.expr import (
+    Broadcast,
+    BufferData,
+    BufferLoad,
+    BufferRegion,
+    Call,
+    CallFunction,
+    Const,
+    Expr,
+    Ramp,
+    Range,
+    Var,
+)
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import children, walk
-from tirscript.ir.stmt import Assert, AllocBuffer, Bind, Block, BufferStore, DeclBuffer, For, If, MatchBuffer, ScalarDecl, Stmt, While
+from tirscript.ir.stmt import (
+    AllocBuffer,
+    Bind,
+    Block,
+    BufferStore,
+    DeclBuffer,
+    For,
+    If,
+    MatchBuffer,
+    ScalarDecl,
+    Stmt,
+)
 
 
 class Access(Struct, frozen=True, eq=False):
@@ -75,8 +98,12 @@ class Accesses:
         self.body(stmts)
         self._certain = before
 
-    def add(self, buffer: Buffer, write: bool, indices: Any = None, ranges: Any = None, node: Node | None = None) -> None:
-        self.found.append(Access(buffer, write, indices, ranges, self._loops, self._certain, self._block, self._init, node))
+    def add(
+        self, buffer: Buffer, write: bool, indices: Any = None, ranges: Any = None, node: Node | None = None
+    ) -> None:
+        self.found.append(
+            Access(buffer, write, indices, ranges, self._loops, self._certain, self._block, self._init, node)
+        )
 
     def expr(self, root: Any) -> None:
         """The accesses of an expression."""
@@ -240,12 +267,20 @@ def relax_index(index: Expr, loops: tuple[For, ...], values: Mapping[Var, Expr],
     return _relax(linear(index, values), extra, loops, values, inner)
 
 
-def _relax(form: Linear, extra: list[tuple[Var, int]], loops: tuple[For, ...], values: Mapping[Var, Expr], inner: frozenset[Var]) -> Extent:
+def _relax(
+    form: Linear,
+    extra: list[tuple[Var, int]],
+    loops: tuple[For, ...],
+    values: Mapping[Var, Expr],
+    inner: frozenset[Var],
+) -> Extent:
     ranges = constant_ranges(loops)
     low, high, known = _swing_opaque(form, form, ranges, loops, inner)
     if not known:
         return None
-    reach = 0  # how far apart two indices can be as numbers: a constant width is the truth only where that does not wrap
+    reach = (
+        0  # how far apart two indices can be as numbers: a constant width is the truth only where that does not wrap
+    )
     for var, count in extra:
         low, high = _swing(low, high, var, Linear({}, 0, var.dtype), Linear({}, count - 1, var.dtype))
         reach += abs(form.terms.get(var, 0)) * (count - 1)
@@ -259,14 +294,16 @@ def _relax(form: Linear, extra: list[tuple[Var, int]], loops: tuple[For, ...], v
         if extent is not None:
             reach += max(abs(low.terms.get(loop.var, 0)), abs(high.terms.get(loop.var, 0))) * max(0, extent - 1)
         elif interval is not None:
-            reach += max(abs(low.terms.get(loop.var, 0)), abs(high.terms.get(loop.var, 0))) * (interval[1] - interval[0])
+            reach += max(abs(low.terms.get(loop.var, 0)), abs(high.terms.get(loop.var, 0))) * (
+                interval[1] - interval[0]
+            )
         low, high = _swing(low, high, loop.var, linear(loop.start, values), linear(loop.stop, values).shifted(-1))
     for end in (low, high):
         for atom in end.terms:
             if any(type(node) is BufferLoad or type(node) is CallFunction or node in inner for node in walk(atom)):
                 return None
     width = high - low
-    if width.is_constant and not (0 <= width.constant and reach < 1 << (form.dtype.bits - 1)):
+    if width.is_constant and not (width.constant >= 0 and reach < 1 << (form.dtype.bits - 1)):
         return None
     return low, high
 
@@ -286,7 +323,9 @@ def _swing_opaque(
     moving = {loop.var for loop in loops}
     for end in (low, high):
         for atom in list(end.terms):
-            if type(atom) is Var or not any(type(node) is Var and (node in moving or node in inner) for node in walk(atom)):
+            if type(atom) is Var or not any(
+                type(node) is Var and (node in moving or node in inner) for node in walk(atom)
+            ):
                 continue
             if any(type(node) is Var and node not in ranges for node in walk(atom)):
                 return low, high, False
@@ -381,7 +420,9 @@ def access_regions(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[Buffer
     return tuple(_regions(tables[0])), tuple(_regions(tables[1]))
 
 
-def _uses_match(buffer: Buffer, write: bool, used: set[tuple[Buffer, bool]], sources: Mapping[Buffer, BufferRegion]) -> bool:
+def _uses_match(
+    buffer: Buffer, write: bool, used: set[tuple[Buffer, bool]], sources: Mapping[Buffer, BufferRegion]
+) -> bool:
     if (buffer, write) in used and not any(region.buffer is buffer for region in sources.values()):
         return True
     nested = [b for b, region in sources.items() if region.buffer is buffer]

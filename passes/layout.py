@@ -71,5 +71,7 @@ def offset_dtype(buffer: Buffer) -> DType:
         for dim in buffer.shape:
             size *= int(dim.value)  # type: ignore[attr-defined]
     else:
-        size = 1 + sum(abs((int(d.value) - 1) * int(s.value)) for d, s in zip(buffer.shape, buffer.strides, strict=True))  # type: ignore[attr-defined]
+        size = 1 + sum(
+            abs((int(d.value) - 1) * int(s.value)) for d, s in zip(buffer.shape, buffer.strides, strict=True)
+        )  # type: ignore[attr-defined]
     return INT32 if size < 1 << 31 else INT64

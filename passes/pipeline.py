@@ -88,14 +88,20 @@ class _Decorator(Protocol):
 
 
 def prim_func_pass(
-    *, name: str | None = None, requires: tuple[str, ...] = (), removes: tuple[Callable[[Node], bool], str] | None = None
+    *,
+    name: str | None = None,
+    requires: tuple[str, ...] = (),
+    removes: tuple[Callable[[Node], bool], str] | None = None,
 ) -> _Decorator:
     """Register a function from PrimFunc to PrimFunc as a pass."""
     return _registrar("prim_func", name, requires, removes)
 
 
 def module_pass(
-    *, name: str | None = None, requires: tuple[str, ...] = (), removes: tuple[Callable[[Node], bool], str] | None = None
+    *,
+    name: str | None = None,
+    requires: tuple[str, ...] = (),
+    removes: tuple[Callable[[Node], bool], str] | None = None,
 ) -> _Decorator:
     """Register a function from Module to Module as a pass; a PrimFunc is given to it as a module of its own."""
     return _registrar("module", name, requires, removes)
@@ -143,7 +149,9 @@ def check_option(entry: Pass, name: str, value: Any) -> None:
         raise DiagnosticError([error("T404", f"pass `{entry.name}` has no option `{name}`; {known}", hint=hint)])
     fits = isinstance(value, option.type) and (option.type is bool or not isinstance(value, bool))
     if not fits and not (option.type is float and type(value) is int):
-        message = f"option `{name}` of pass `{entry.name}` is of type {option.type.__name__}, not {type(value).__name__}"
+        message = (
+            f"option `{name}` of pass `{entry.name}` is of type {option.type.__name__}, not {type(value).__name__}"
+        )
         raise DiagnosticError([error("T404", message)])
 
 
@@ -366,7 +374,9 @@ def _on_kind(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
     if entry.kind == "prim_func":
         if isinstance(program, PrimFunc):
             return _guarded(entry, program, options)
-        functions = tuple(_guarded(entry, func, options) if isinstance(func, PrimFunc) else func for func in program.functions)
+        functions = tuple(
+            _guarded(entry, func, options) if isinstance(func, PrimFunc) else func for func in program.functions
+        )
         same = all(a is b for a, b in zip(functions, program.functions, strict=True))
         return program if same else program.replace(functions=functions)
     if isinstance(program, Module):

@@ -204,7 +204,9 @@ class Simplifier:
             return self.nested_division(node)
         whole, rest, divisor = parts
         low, high = linear_bounds(rest, self.ranges)
-        quotient = Linear({atom: c // divisor for atom, c in whole.terms.items()}, whole.constant // divisor, whole.dtype)
+        quotient = Linear(
+            {atom: c // divisor for atom, c in whole.terms.items()}, whole.constant // divisor, whole.dtype
+        )
         if low // divisor == high // divisor:
             return expression(quotient.shifted(low // divisor))
         if whole.terms or whole.constant:
@@ -215,7 +217,9 @@ class Simplifier:
     def nested_division(self, node: Call) -> Expr | None:
         """`(x // a) // b` is `x // (a * b)` for positive constants."""
         inner, divisor = node.args
-        if not (type(inner) is Call and inner.op is node.op and type(divisor) is Const and type(inner.args[1]) is Const):
+        if not (
+            type(inner) is Call and inner.op is node.op and type(divisor) is Const and type(inner.args[1]) is Const
+        ):
             return self.by_one(node)
         a, b = int(inner.args[1].value), int(divisor.value)
         if a <= 0 or b <= 0 or wrap(a * b, node.dtype) != a * b:

@@ -110,7 +110,7 @@ def _floormod(expr: Call, ranges: Ranges) -> Interval:
     (a, b), (c, d) = (bounds(arg, ranges) for arg in expr.args)
     if c <= 0:
         return (c + 1, 0) if d < 0 else whole(expr.dtype)
-    return (a, b) if 0 <= a and b < c else (0, min(d - 1, b) if a >= 0 else d - 1)
+    return (a, b) if a >= 0 and b < c else (0, min(d - 1, b) if a >= 0 else d - 1)
 
 
 def _truncdiv(expr: Call, ranges: Ranges) -> Interval:

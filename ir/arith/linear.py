@@ -32,7 +32,11 @@ class Linear(Struct, frozen=True, eq=False):
         """This form times a number."""
         if factor == 0:
             return Linear({}, 0, self.dtype)
-        return Linear({atom: wrap(c * factor, self.dtype) for atom, c in self.terms.items()}, wrap(self.constant * factor, self.dtype), self.dtype).clean()
+        return Linear(
+            {atom: wrap(c * factor, self.dtype) for atom, c in self.terms.items()},
+            wrap(self.constant * factor, self.dtype),
+            self.dtype,
+        ).clean()
 
     def shifted(self, by: int) -> Linear:
         """This form plus a number."""
@@ -119,9 +123,7 @@ def leaves(expr: Expr) -> int:
     stack = [expr]
     while stack:
         node = stack.pop()
-        if type(node) is Call and node.op in (_ADD, _SUB):
-            stack += node.args
-        elif type(node) is Call and (node.op is _NEG or (node.op is _MUL and Const in map(type, node.args))):
+        if (type(node) is Call and node.op in (_ADD, _SUB)) or (type(node) is Call and (node.op is _NEG or (node.op is _MUL and Const in map(type, node.args)))):
             stack += node.args
         elif type(node) is not Const:
             count += 1

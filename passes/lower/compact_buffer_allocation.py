@@ -47,14 +47,25 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
     if not plans:
         return func
     result: PrimFunc = rewrite(
-        func, {AllocBuffer: lambda s: _swap(s, plans), BufferLoad: lambda e: _move(e, plans), BufferStore: lambda s: _move(s, plans)}
+        func,
+        {
+            AllocBuffer: lambda s: _swap(s, plans),
+            BufferLoad: lambda e: _move(e, plans),
+            BufferStore: lambda s: _move(s, plans),
+        },
     )
     return result
 
 
 def _plan(buffer: Buffer, scope: tuple[Stmt, ...]) -> tuple[Buffer, tuple[Linear | None, ...]] | None:
     """The smaller buffer and what to take from each index; None where nothing is gained or known."""
-    if buffer.strides is not None or buffer.elem_offset is not None or buffer.is_scalar or not buffer.shape or _seen_whole(scope, buffer):
+    if (
+        buffer.strides is not None
+        or buffer.elem_offset is not None
+        or buffer.is_scalar
+        or not buffer.shape
+        or _seen_whole(scope, buffer)
+    ):
         return None
     accesses = Accesses(scope)
     inner = frozenset(node for node in definitions(scope) if type(node) is Var)
@@ -103,7 +114,12 @@ def _seen_whole(scope: tuple[Stmt, ...], buffer: Buffer) -> bool:
     for node in walk(scope):
         plan = shape_of(type(node))
         for (_, many), value in zip(plan.children, plan.get_children(node), strict=True):
-            if many == 2 and value is not None and type(node) is not CallFunction and any(one is buffer for one in nodes_in(value)):
+            if (
+                many == 2
+                and value is not None
+                and type(node) is not CallFunction
+                and any(one is buffer for one in nodes_in(value))
+            ):
                 return True
     return False
 
@@ -118,7 +134,9 @@ def _move(node: Any, plans: dict[Buffer, Any]) -> Any:
     if plan is None:
         return node
     new, lows = plan
-    return node.replace(buffer=new, indices=tuple(_less(index, low) for index, low in zip(node.indices, lows, strict=True)))
+    return node.replace(
+        buffer=new, indices=tuple(_less(index, low) for index, low in zip(node.indices, lows, strict=True))
+    )
 
 
 def _less(index: Expr, low: Linear | None) -> Expr:
@@ -130,4 +148,3 @@ def _less(index: Expr, low: Linear | None) -> Expr:
         if type(index) is Broadcast:
             return index.replace(value=_less(index.value, low))
     return simplified(expression(linear(index) - low))
-

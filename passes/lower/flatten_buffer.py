@@ -45,10 +45,10 @@ class _Flattening:
         self.func = func
         self.flat: dict[Buffer, Buffer] = {}
         self.whole = _passed_whole(func)
-        accessed = {node.buffer for node in walk(func.body) if type(node) in (BufferLoad, BufferStore)}  # type: ignore[attr-defined]
+        self.accessed = {node.buffer for node in walk(func.body) if type(node) in (BufferLoad, BufferStore)}  # type: ignore[attr-defined]
         self.head: list[Stmt] = []
         for buffer in func.param_buffers:
-            if buffer in accessed and not _is_flat(buffer):
+            if buffer in self.accessed and not _is_flat(buffer):
                 self.head.append(self.view(buffer))
 
     def view(self, buffer: Buffer) -> DeclBuffer:
@@ -81,8 +81,10 @@ class _Flattening:
         if _is_flat(buffer):
             return stmt
         if buffer in self.whole:
-            return (stmt, self.view(buffer))
-        flat = self.flat[buffer] = buffer.replace(shape=(flat_size(buffer),), strides=None, elem_offset=None, axis_separators=())
+            return (stmt, self.view(buffer)) if buffer in self.accessed else stmt
+        flat = self.flat[buffer] = buffer.replace(
+            shape=(flat_size(buffer),), strides=None, elem_offset=None, axis_separators=()
+        )
         return stmt.replace(buffer=flat)
 
     def declaration(self, stmt: DeclBuffer) -> Any:
@@ -90,7 +92,7 @@ class _Flattening:
         if _is_flat(buffer):
             return stmt
         if buffer in self.whole:
-            return (stmt, self.view(buffer))
+            return (stmt, self.view(buffer)) if buffer in self.accessed else stmt
         flat = self.flat[buffer] = buffer.replace(shape=(flat_size(buffer),), strides=None, axis_separators=())
         return stmt.replace(buffer=flat)
 
@@ -157,7 +159,9 @@ def _vector_offset(offset: Expr, last: Expr, stride: Expr, dtype: DType) -> Expr
         base = simplified(offset + cast(last.base, dtype) * stride)
         return Ramp(base, simplified(cast(last.stride, dtype) * stride), last.lanes, last.scalable, span=last.span)
     if type(last) is Broadcast:
-        return Broadcast(simplified(offset + cast(last.value, dtype) * stride), last.lanes, last.scalable, span=last.span)
+        return Broadcast(
+            simplified(offset + cast(last.value, dtype) * stride), last.lanes, last.scalable, span=last.span
+        )
     lanes, scalable = last.dtype.lanes, last.dtype.scalable
     wide: DType = dtype.with_lanes(lanes, scalable)
     scaled = cast(last, wide) * Broadcast(stride, lanes, scalable)
@@ -167,4 +171,3 @@ def _vector_offset(offset: Expr, last: Expr, stride: Expr, dtype: DType) -> Expr
 def _never_wraps(ramp: Ramp) -> bool:
     """Whether all lanes of a ramp are what they would be as wider integers: an index in bounds does not wrap."""
     return type(ramp.stride) is Const
-

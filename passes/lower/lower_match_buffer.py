@@ -76,10 +76,18 @@ def _dimensions(stmt: MatchBuffer, region: BufferRegion) -> tuple[int, ...]:
     single = [dim for dim, one in enumerate(region.ranges) if one.stop is None]
     if rank - len(single) == count:
         return tuple(dim for dim in range(rank) if dim not in single)
-    ones = [dim for dim, one in enumerate(region.ranges) if constant_difference(_extent(one), Const(1, one.start.dtype)) == 0]
+    ones = [
+        dim
+        for dim, one in enumerate(region.ranges)
+        if constant_difference(_extent(one), Const(1, one.start.dtype)) == 0
+    ]
     drop = rank - count
     if drop < 0 or len(ones) < drop:
-        raise _refuse(stmt, f"a region of {rank} dimensions, {len(ones)} of them of one element, cannot be a buffer of {count}", region)
+        raise _refuse(
+            stmt,
+            f"a region of {rank} dimensions, {len(ones)} of them of one element, cannot be a buffer of {count}",
+            region,
+        )
     gone = set(ones[:drop])
     return tuple(dim for dim in range(rank) if dim not in gone)
 
@@ -148,8 +156,16 @@ class _Lowering:
             if same == 0:
                 return
             if same is not None:
-                raise _refuse(stmt, f"{what} is {wanted.script(fragment=True)}, that of the region {value.script(fragment=True)}", region)
-            found.append(Assert(equal(wanted, cast(value, wanted.dtype)), f"{what} of {buffer.name} does not match", span=stmt.span))
+                raise _refuse(
+                    stmt,
+                    f"{what} is {wanted.script(fragment=True)}, that of the region {value.script(fragment=True)}",
+                    region,
+                )
+            found.append(
+                Assert(
+                    equal(wanted, cast(value, wanted.dtype)), f"{what} of {buffer.name} does not match", span=stmt.span
+                )
+            )
 
         for dim, (wanted, extent) in enumerate(zip(buffer.shape, match.extents, strict=True)):
             bind(wanted, extent, f"dimension {dim}")
@@ -185,7 +201,9 @@ class _Lowering:
         if not any(type(arg) is Buffer and arg in self.matches for arg in node.args):
             return node
         args = [
-            BufferRegion(self.matches[arg].source, self.matches[arg].ranges) if type(arg) is Buffer and arg in self.matches else arg
+            BufferRegion(self.matches[arg].source, self.matches[arg].ranges)
+            if type(arg) is Buffer and arg in self.matches
+            else arg
             for arg in node.args
         ]
         return node.replace(args=tuple(args))

@@ -138,7 +138,9 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
             crossed = True
         if type(owner) is For:
             threads = _OUTSIDE.get(buffer.scope, ("blockIdx", "threadIdx", "vthread"))
-            if owner.kind == "vectorized" or (owner.kind == "thread_binding" and (owner.thread or "").startswith(threads)):
+            if owner.kind == "vectorized" or (
+                owner.kind == "thread_binding" and (owner.thread or "").startswith(threads)
+            ):
                 break
             crossed = crossed or owner.kind != "thread_binding"
         if not crossed or _fills_first(step.body, buffer):
@@ -163,7 +165,9 @@ def _fills_first(body: tuple[Stmt, ...], buffer: Buffer) -> bool:
             if not access.write:
                 area = box(access, seen.values, inner)
                 if area is None or not (
-                    any(contains(known, area) for known in written) or _initialized(access, mine) or _just_written(access, local, seen.values)
+                    any(contains(known, area) for known in written)
+                    or _initialized(access, mine)
+                    or _just_written(access, local, seen.values)
                 ):
                     return False
             elif access.certain and access.indices is not None:
@@ -196,7 +200,13 @@ def _initialized(read: Access, accesses: list[Access]) -> bool:
     if block is None or block.init is None or read.indices is None or block.predicate is not None:
         return False
     for access in accesses:
-        if access.init and access.block is block and access.certain and access.indices is not None and _runs_init(access):
+        if (
+            access.init
+            and access.block is block
+            and access.certain
+            and access.indices is not None
+            and _runs_init(access)
+        ):
             mine, its = (box(structs.replace(a, loops=()), {}, frozenset()) for a in (read, access))
             if mine is not None and its is not None and contains(its, mine):
                 return True
@@ -234,7 +244,9 @@ def _covers(access: Access, values: Any) -> bool:
                     return False
                 moved.add(loop.var)
                 moving.append((abs(form.terms[loop.var]), loop))
-        if any(type(atom) is not Var and any(loop.var in set(walk(atom)) for loop in access.loops) for atom in form.terms):
+        if any(
+            type(atom) is not Var and any(loop.var in set(walk(atom)) for loop in access.loops) for atom in form.terms
+        ):
             return False
         reach = 1
         for at, (step, loop) in enumerate(sorted(moving, key=lambda pair: pair[0])):

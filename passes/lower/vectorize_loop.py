@@ -65,7 +65,9 @@ class _Refuse(Exception):
     """The loop has no vector form."""
 
 
-def _vectorize(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None], most: int, visit: Callable[[Stmt], Any]) -> Any:
+def _vectorize(
+    loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None], most: int, visit: Callable[[Stmt], Any]
+) -> Any:
     extent = constant_extent(loop)
     width = _width(extent, most)
     if extent == 0:
@@ -81,7 +83,9 @@ def _vectorize(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | 
             base = simplified(loop.start + chunk * width)
             body = _Vectorizer(loop, base, width, around).body(loop.body, None)
             kind = loop.var.dtype
-            return loop.replace(var=chunk, start=Const(0, kind), stop=Const(extent // width, kind), kind="serial", body=body)
+            return loop.replace(
+                var=chunk, start=Const(0, kind), stop=Const(extent // width, kind), kind="serial", body=body
+            )
         except _Refuse:
             pass
     serial = loop.replace(kind="serial")
@@ -111,7 +115,9 @@ def _check_lanes(loop: For, roots: dict[Buffer, Buffer | None]) -> None:
             raise _Refuse
         areas = [box(access, seen.values, inner) for access in mine]
         known = [area for area in areas if area is not None]
-        if len(known) != len(areas) or not any(_apart([area[dim] for area in known], loop) for dim in range(len(known[0]))):
+        if len(known) != len(areas) or not any(
+            _apart([area[dim] for area in known], loop) for dim in range(len(known[0]))
+        ):
             raise _Refuse
 
 
@@ -195,7 +201,9 @@ class _Vectorizer:
     def branch(self, stmt: If, mask: Expr | None) -> tuple[Stmt, ...]:
         condition = self.expr(stmt.condition, mask)
         if not condition.dtype.is_vector:
-            return (stmt.replace(condition=condition, then=self.body(stmt.then, mask), orelse=self.body(stmt.orelse, mask)),)
+            return (
+                stmt.replace(condition=condition, then=self.body(stmt.then, mask), orelse=self.body(stmt.orelse, mask)),
+            )
         # stores in `then` may change what the condition reads, so it is kept where the other side asks for it again
         before: tuple[Stmt, ...] = ()
         if any(type(node) is BufferLoad for node in walk(condition)):
@@ -272,7 +280,12 @@ class _Vectorizer:
         op = node.op
         if op.effect != "pure" or op.name == "call_pure_extern":
             raise _Refuse
-        if op in _DIVISIONS and node.dtype.is_int and mask is not None and (type(node.args[1]) is not Const or is_zero(node.args[1])):
+        if (
+            op in _DIVISIONS
+            and node.dtype.is_int
+            and mask is not None
+            and (type(node.args[1]) is not Const or is_zero(node.args[1]))
+        ):
             raise _Refuse  # a lane that is off must not divide by zero
         rule = _CALLS.get(op.name)
         if rule is not None:

@@ -24,7 +24,9 @@ def unchecked(text: str) -> PrimFunc:
     """As `program`, for functions the verifier would refuse."""
     import textwrap
 
-    found = parse(HEADER.replace("prim_func", "prim_func(check_well_formed=False)") + textwrap.dedent(text).strip() + "\n")
+    found = parse(
+        HEADER.replace("prim_func", "prim_func(check_well_formed=False)") + textwrap.dedent(text).strip() + "\n"
+    )
     assert isinstance(found, PrimFunc)
     return found.replace(check_well_formed=True)
 

@@ -86,11 +86,26 @@ def test_pipelines_print_and_parse() -> None:
     assert Sequential.parse(str(pipeline)) == pipeline
     assert Sequential.parse(" lower-blocks , unroll_loop { limit = 4 } ") == Sequential(pipeline.passes[:2])
     assert Sequential.parse("") == Sequential(())
-    assert Sequential(["lower_blocks,simplify", "simplify"]).passes == Sequential.parse("lower_blocks,simplify,simplify").passes
+    assert (
+        Sequential(["lower_blocks,simplify", "simplify"]).passes
+        == Sequential.parse("lower_blocks,simplify,simplify").passes
+    )
     assert Sequential.parse("unroll_loop{limit=4}") != Sequential.parse("unroll_loop{limit=5}")
 
 
-@pytest.mark.parametrize("text", ["a b", "lower_blocks,,simplify", "unroll_loop{limit}", "unroll_loop{limit=4", "unroll_loop{limit=}", "lower_blocks,", "{", "unroll_loop{}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a b",
+        "lower_blocks,,simplify",
+        "unroll_loop{limit}",
+        "unroll_loop{limit=4",
+        "unroll_loop{limit=}",
+        "lower_blocks,",
+        "{",
+        "unroll_loop{}",
+    ],
+)
 def test_broken_pipeline_text_is_t404(text: str) -> None:
     with pytest.raises(DiagnosticError) as info:
         Sequential.parse(text)
@@ -103,7 +118,13 @@ def test_option_values_of_every_type_survive_the_text(table: object) -> None:
         """Becomes itself."""
         return func
 
-    for options in ({"a": True, "b": "x,{}=\"\\", "c": 1.5, "d": -3}, {"b": "true"}, {"b": "12"}, {"b": "plain"}, {"b": ""}):
+    for options in (
+        {"a": True, "b": 'x,{}="\\', "c": 1.5, "d": -3},
+        {"b": "true"},
+        {"b": "12"},
+        {"b": "plain"},
+        {"b": ""},
+    ):
         one = configured.configure(**options)
         assert Sequential.parse(str(one)).passes == (one,)
         assert dict(Sequential.parse(str(one)).passes[0].given) == options
@@ -152,7 +173,9 @@ def test_a_pass_is_registered_once_with_a_docstring_and_keyword_options(table: o
 
 
 def test_what_is_no_program_is_refused() -> None:
-    with pytest.raises((DiagnosticError, typeguard.TypeCheckError), match="PrimFunc|takes a prim_func or a module, not str"):
+    with pytest.raises(
+        (DiagnosticError, typeguard.TypeCheckError), match="PrimFunc|takes a prim_func or a module, not str"
+    ):
         get_pass("simplify")("x")  # type: ignore[type-var]
 
 
