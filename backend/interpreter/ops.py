@@ -152,14 +152,14 @@ def _native(function: Fn) -> Callable[[DType], Fn]:
     return lambda kind: function
 
 
-def _in_double(function: Callable[[float], float]) -> Maker:
+def _in_double(function: Callable[..., float]) -> Maker:
     """A function of Python floats, rounded to the dtype."""
 
     def make(args: tuple[DType, ...], result: DType) -> Fn:
         to = float_type(result)
         if is_narrow(result):
-            return lambda x: to(np.float32(function(float(x))))
-        return lambda x: to(function(float(x)))
+            return lambda *args: to(np.float32(function(*map(float, args))))
+        return lambda *args: to(function(*map(float, args)))
 
     return make
 
@@ -182,18 +182,16 @@ def _exp10(x: Any) -> Any:
     return np.power(type(x)(10), x)
 
 
-def _pow(args: tuple[DType, ...], result: DType) -> Fn:
-    """In float64, which numpy rounds better than its float32."""
-    to = float_type(result)
-
-    def run(x: Any, y: Any) -> Any:
-        if y == 0.5 and (x == 0 or x == -math.inf):  # numpy takes a square root here, whose sign and nan C's pow does not give
-            return abs(x)
-        return np.power(np.float64(x), np.float64(y))
-
-    if is_narrow(result):
-        return lambda x, y: to(np.float32(run(x, y)))
-    return lambda x, y: to(run(x, y))
+def _pow(x: float, y: float) -> float:
+    """C's pow; numpy's has other last places and, for an exponent of a half, other zeros and infinities."""
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -math.inf if x < 0 and y % 2 == 1 else math.inf
+    except ValueError:
+        if x == 0:
+            return math.copysign(math.inf, x) if y % 2 == 1 else math.inf
+        return math.nan
 
 
 def _ldexp(args: tuple[DType, ...], result: DType) -> Fn:
@@ -213,7 +211,9 @@ def _fma(args: tuple[DType, ...], result: DType) -> Fn:
 
     def run(a: Any, b: Any, c: Any) -> Any:
         x, y, z = float(a), float(b), float(c)
-        if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+        if math.isfinite(x) and math.isfinite(y) and not math.isfinite(z):
+            return to(z)  # whatever the product, which must not overflow here
+        if not (math.isfinite(x) and math.isfinite(y)):
             return to(np.float64(x) * np.float64(y) + np.float64(z))
         exact = Fraction(x) * Fraction(y) + Fraction(z)
         if exact == 0:
@@ -369,7 +369,7 @@ MAKERS: dict[str, Maker] = {
     "if_then_else": lambda args, result: lambda c, a, b: a if c else b,
     "Select": lambda args, result: lambda c, a, b: a if c else b,
     "likely": lambda args, result: lambda c: c,
-    "pow": _pow,
+    "pow": _in_double(_pow),
     "rsqrt": _float(_rsqrt),
     "sigmoid": _float(_sigmoid),
     "exp10": _float(_exp10),
