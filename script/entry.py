@@ -27,10 +27,12 @@ from .source import decode, definition_source, normalize, syntax_tree
 from .trivia import Comments, trivia
 
 Definition = PrimFunc | Module
+# modules whose decorators call `prim_func`: what they decorate stands in the frame above them
+_OURS = (__name__, "tirscript.backend.build")
 
 
 def prim_func(
-    function: Callable[..., Any] | None = None,
+    function: Any = None,
     *,
     private: bool = False,
     check_well_formed: bool = True,
@@ -55,7 +57,7 @@ def prim_func(
 def _in_class(function: FunctionType) -> bool:
     """Whether a function is a method of a class that `I.ir_module` decorates, which is being executed now."""
     frame = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__") == __name__:
+    while frame is not None and frame.f_globals.get("__name__") in _OURS:
         frame = frame.f_back  # type: ignore[assignment]
     return (
         frame is not None
@@ -64,7 +66,7 @@ def _in_class(function: FunctionType) -> bool:
     )
 
 
-def ir_module(cls: type) -> Module:
+def ir_module(cls: Any) -> Module:
     """Read the decorated class as a module; the name then stands for its `Module`."""
     if not isinstance(cls, type):
         raise TypeError(f"I.ir_module decorates a class, not a {type(cls).__name__}")
@@ -84,7 +86,7 @@ def _names_of(function: FunctionType) -> dict[str, Any]:
     """The globals and the closure of a function, and, for a nested one, what its body uses of the caller's locals."""
     names = dict(function.__globals__)
     frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") == __name__:
+    while frame is not None and frame.f_globals.get("__name__") in _OURS:
         frame = frame.f_back  # type: ignore[assignment]
     if frame is not None and frame.f_code.co_name != "<module>" and frame.f_globals is function.__globals__:
         # annotations are evaluated in the enclosing function, so their names are no free variables of this one
@@ -228,7 +230,7 @@ class Reader:
         """An import line of the header."""
         if isinstance(node, ast.Import):
             for item in node.names:
-                if item.name not in ("tirscript", "tvm", "tvm.script"):
+                if item.name not in ("tirscript", "tirscript.script", "tvm", "tvm.script"):
                     self.report(
                         "T003",
                         f"`import {item.name}` does not stand in text that is parsed",

@@ -43,6 +43,8 @@ class FunctionLowering(StmtLowering):
         self.options: dict[str, bool] = {}
         self.module = module
         self.out = []
+        self.orphans = []
+        self.lead = []
         self.domains = {}
         self.attrs_found = {}
         self.definition = node.body if node is not None else []
@@ -226,7 +228,7 @@ class FunctionLowering(StmtLowering):
             above.insert(0, comments.whole[line][1])
             line -= 1
         inside, beside = comments.within(first, max(_signature_end(node), node.lineno))
-        return trivia([*above, *inside], beside)
+        return trivia([*above, *inside, *self.orphans], beside)
 
 
 def _signature_end(node: ast.FunctionDef) -> int:

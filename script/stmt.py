@@ -36,58 +36,69 @@ from .expr import Method
 from .namespace import Form
 from .trivia import Comments, trivia
 
-MAX_UNROLLED = 1 << 17  # statements that loops over Python sequences may make
+MAX_UNROLLED = 1 << 16  # statements that loops over Python sequences may make
 
 
 class StmtLowering(AssignLowering):
     """Lowers statements. `out` is the list that the body being lowered appends to."""
 
     comments: Comments | None = None
+    end = 0  # the last line that may belong to the statement being lowered, comments behind it included
+    lead: list[str]  # comments that stand above the first statement of the next body
+    orphans: list[str]  # comments of a body without statements, for what encloses it
+    taken = 0  # the last line whose comments stand in a body already
 
     # bodies
 
-    def body(self, stmts: list[ast.stmt], opener: int, end: int = 0) -> tuple[Stmt, ...]:
+    def body(self, stmts: list[ast.stmt], opener: int, end: int = 0, elif_: bool = False) -> tuple[Stmt, ...]:
         """The statements of one body in a scope of its own. `opener` is the last line of what opens it, `end` the last
         line before what follows it (0: unknown)."""
         outer, self.out = self.out, []
         self.scopes.append({})
         try:
-            self.statements(stmts, opener, end)
+            self.statements(stmts, opener, end, elif_)
             return tuple(self.out)
         finally:
             self.scopes.pop()
             self.out = outer
 
-    def statements(self, stmts: list[ast.stmt], opener: int, end: int = 0) -> None:
+    def statements(self, stmts: list[ast.stmt], opener: int, end: int = 0, elif_: bool = False) -> None:
         """Lower statements into the current body, with the comments between them."""
         comments = self.comments
         if comments is None:
             for stmt in stmts:
                 self.statement(stmt)
             return
-        pending: list[str] = []
+        pending, self.lead = self.lead, []
         last = opener
         made = len(self.out)
-        for stmt in stmts:
+        for place, stmt in enumerate(stmts):
             at = len(self.out)
             first = _first_line(stmt)
+            self.end = _first_line(stmts[place + 1]) - 1 if place + 1 < len(stmts) else end
             before = comments.lines(last + 1, first - 1)
             header = _header_end(stmt)
             above, beside = comments.within(first, header)
             self.statement(stmt)
-            last = stmt.end_lineno or first
-            lines = [*pending, *before, *above]
+            last = max(stmt.end_lineno or first, self.taken)
+            lines = [*pending, *before, *above, *self.orphans]
+            self.orphans = []
             if len(self.out) > at:
                 if lines or beside:
                     self.attach(at, trivia(lines, beside))
                 pending = []
             else:
                 pending = [*lines, *([beside] if beside else [])]
-        if end > last:
+        # an `elif` stands where its `if` does: what follows it at that level belongs to the body around both
+        if end > last and not elif_:
             stop = comments.split_after(last + 1, end, stmts[0].col_offset)
             pending += comments.lines(last + 1, stop - 1)
-        if any(pending) and len(self.out) > made:
-            self.attach(len(self.out) - 1, trivia([], "", pending))
+            self.taken = max(self.taken, stop - 1)
+        if any(pending):
+            if len(self.out) > made:
+                self.attach(len(self.out) - 1, trivia([], "", pending))
+            else:
+                self.orphans += filter(None, pending)
 
     def attach(self, at: int, found: Any) -> None:
         """Give trivia to the statement at a place of the current body, beside what it has."""
@@ -215,7 +226,7 @@ class StmtLowering(AssignLowering):
         self.fixed.update(dict.fromkeys(added, "a loop variable"))
         self.loops += 1
         try:
-            return self.body(node.body, _header_end(node), node.end_lineno or 0)
+            return self.body(node.body, _header_end(node), self.end)
         finally:
             self.loops -= 1
             self.scopes.pop()
@@ -300,9 +311,19 @@ class StmtLowering(AssignLowering):
         for name in hoisted:
             self.define(name, Pending())
         place = len(self.out)
-        end = _first_line(node.orelse[0]) - 1 if node.orelse else node.end_lineno or 0
+        last = self.end
+        end = self._else_line(node) - 1 if node.orelse else last
         then = self.body(node.body, _header_end(node), end)
-        orelse = self.body(node.orelse, node.body[-1].end_lineno or 0, node.end_lineno or 0) if node.orelse else ()
+        opener = max(node.body[-1].end_lineno or 0, self.taken)
+        if (
+            self.comments is not None
+            and end + 1 in self.comments.beside
+            and node.orelse
+            and node.orelse[0].lineno > end + 1
+        ):
+            self.lead = [self.comments.beside[end + 1]]  # behind `else:`
+        elif_ = bool(node.orelse) and node.orelse[0].col_offset == node.col_offset
+        orelse = self.body(node.orelse, opener, last, elif_) if node.orelse else ()
         for name in hoisted:
             buffer = self.scopes[-1].get(name)
             if isinstance(buffer, Buffer):
@@ -311,6 +332,14 @@ class StmtLowering(AssignLowering):
             else:
                 self.define(name, Poison())
         self.emit(If(test, then, orelse, span=self.span(node)))
+
+    def _else_line(self, node: ast.If) -> int:
+        """The line of an `else:` or `elif`: the first behind the branch that is neither blank nor a comment."""
+        line = (node.body[-1].end_lineno or 0) + 1
+        if self.comments is not None:
+            while line in self.comments.whole or line in self.comments.blank:
+                line += 1
+        return line
 
     # the rest
 
@@ -424,7 +453,7 @@ class StmtLowering(AssignLowering):
             if at + 1 < len(node.items):
                 self.open_context(node, at + 1)
             else:
-                self.statements(node.body, _header_end(node), node.end_lineno or 0)
+                self.statements(node.body, _header_end(node), self.end)
 
         rule(self, call, item.optional_vars, inner, node)
 

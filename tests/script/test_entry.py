@@ -1,0 +1,235 @@
+"""The ways in: files, closures, modules, the interpreter's prompt, linecache."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.script import HEADER, body_text
+
+import tirscript.ir as ir
+from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.script import ir as I
+from tirscript.script import ir_module, parse, parse_file, prim_func
+from tirscript.script import tir as T
+
+SIZE = 4
+
+
+@T.prim_func
+def at_module_level(A: T.Buffer((SIZE,), "float32")):
+    A[SIZE - 1] = 1.0
+
+
+@prim_func(private=True, check_well_formed=True)
+def with_options(A: T.Buffer((4,), "float32")):
+    A[0] = 1.0
+
+
+def test_functions_of_a_file() -> None:
+    assert isinstance(at_module_level, PrimFunc) and at_module_level.body[0].indices[0].value == 3
+    assert with_options.private
+    span = at_module_level.body[0].span
+    assert span.filename == __file__ and span.text == "A[SIZE - 1] = 1.0"
+    assert Path(__file__).read_text().splitlines()[span.line - 1].strip() == span.text
+
+
+def test_indented_functions_keep_their_lines_and_columns() -> None:
+    if True:
+
+        @T.prim_func
+        def f(A: T.Buffer((4,), "float32")):
+            """Doc
+            less indented"""
+            A[0] = 1.0
+
+    assert f.docstring == "Doc\n        less indented"
+    assert Path(__file__).read_text().splitlines()[f.body[0].span.line - 1][f.body[0].span.column :] == "A[0] = 1.0"
+
+
+def test_a_module_is_a_class() -> None:
+    @I.ir_module
+    class M:
+        """A module."""
+
+        I.module_attrs({"k": 2})
+
+        @T.prim_func
+        def main(A: T.Buffer((SIZE,), "float32")):
+            M.helper(A)
+
+        @T.prim_func(private=True)
+        def helper(A: T.Buffer((SIZE,), "float32")):
+            A[0] = 1.0
+
+    assert isinstance(M, Module) and [f.name for f in M] == ["main", "helper"] and M.docstring == "A module."
+    assert M["main"].body[0].value.function == "helper" and dict(M.attrs) == {"k": 2}
+
+
+def test_factories_give_functions_of_their_closure() -> None:
+    def make(n: int, kind: str) -> PrimFunc:
+        @T.prim_func
+        def f(A: T.Buffer((n,), kind)):
+            for i in range(n):
+                A[i] = n
+
+        return f
+
+    assert make(3, "int8").params[0].dtype.name == "int8" and make(5, "float32").body[0].stop.value == 5
+
+
+def test_locals_that_shadow_builtins_are_the_users() -> None:
+    max = 7  # noqa: A001
+
+    @T.prim_func
+    def f(A: T.Buffer((16,), "float32")):
+        A[max] = 1.0
+
+    assert f.body[0].indices[0].value == 7
+
+
+def test_mistakes_point_into_the_file() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+
+        @T.prim_func
+        def f(A: T.Buffer((4,), "float32")):
+            A[0] = missing_name
+
+    (found,) = caught.value.diagnostics
+    line = Path(__file__).read_text().splitlines()[found.span.line - 1]
+    assert line[found.span.column : found.span.end] == "missing_name"
+
+
+def test_source_registered_in_linecache() -> None:
+    text = HEADER + '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = 1.0\n'
+    linecache.cache["<made>"] = (len(text), None, text.splitlines(True), "<made>")
+    scope: dict[str, object] = {"__name__": "made"}
+    exec(compile(text, "<made>", "exec"), scope)
+    assert isinstance(scope["f"], PrimFunc) and scope["f"].body[0].span.filename == "<made>"
+
+
+def test_source_that_cannot_be_read_is_a_diagnostic() -> None:
+    text = HEADER + '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = 1.0\n'
+    with pytest.raises(DiagnosticError) as caught:
+        exec(compile(text, "<nowhere>", "exec"), {"__name__": "made"})
+    assert caught.value.diagnostics[0].code == "T002" and "linecache" in caught.value.diagnostics[0].hint
+
+
+def _environment() -> dict[str, str]:
+    root = Path(ir.__file__).parent
+    source = (
+        next(parent / "src" for parent in root.parents if (parent / "src").is_dir())
+        if "src" not in root.parts
+        else root.parents[1]
+    )
+    return {**os.environ, "PYTHONPATH": str(source), "TERM": "dumb", "TIRSCRIPT_CHECK": ""}
+
+
+def test_functions_typed_at_the_prompt() -> None:
+    pytest.importorskip("readline")
+    typed = (
+        "from tirscript.script import tir as T\n"
+        "@T.prim_func\n"
+        'def f(A: T.Buffer((4,), "float32")):\n'
+        "    A[1] = 5.0\n"
+        "\n"
+        "print('made', f.name, f.body[0].value.value)\n"
+        "exit()\n"
+    )
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-q", "-i"],
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        env={**_environment(), "PYTHON_BASIC_REPL": "1"},
+        close_fds=True,
+    )
+    os.close(child)
+    os.write(parent, typed.encode())
+    shown = b""
+    try:
+        while chunk := os.read(parent, 4096):
+            shown += chunk
+    except OSError:
+        pass  # the other side is closed
+    process.wait(timeout=60)
+    os.close(parent)
+    assert b"made f 5.0" in shown, shown.decode(errors="replace")
+
+
+def test_functions_defined_in_a_script_run_with_i(tmp_path: Path) -> None:
+    script = tmp_path / "kernel.py"
+    script.write_text(HEADER + '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[1] = 5.0\n')
+    done = subprocess.run(
+        [sys.executable, "-q", "-i", str(script)],
+        input="print('made', f.name)\n",
+        capture_output=True,
+        text=True,
+        env=_environment(),
+        timeout=60,
+    )
+    assert "made f" in done.stdout, done.stderr
+
+
+def test_parse_file_returns_definitions_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        '"""Kernels."""\n'
+        + HEADER
+        + 'N = 2 * 4\nm = T.int32()\n@T.prim_func\ndef f(A: T.Buffer((N, m), "float32")):\n    A[0, 0] = 1.0\n'
+        '@I.ir_module\nclass M:\n    @T.prim_func\n    def g(A: T.Buffer((N,), "float32")):\n        A[0] = 1.0\n'
+    )
+    found = parse_file(path)
+    assert list(found) == ["f", "M"] and found["f"].params[0].shape[0].value == 8
+    assert found["f"].symbols[0].name == "m" and found["f"].symbols[0].dtype.name == "int32"
+    assert found["M"]["g"].span.filename == str(path)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_bytes(b"x = '\xff\xfe'\n")
+    with pytest.raises(DiagnosticError, match="not UTF-8"):
+        parse_file(path)
+    path.write_bytes(b"\xef\xbb\xbf" + body_text("pass").encode())
+    assert list(parse_file(path)) == ["f"]
+
+
+def test_the_header_has_many_spellings() -> None:
+    body = '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = 1.0\n'
+    for header in (
+        "from tirscript.script import tir as T",
+        "from tvm.script import tirx as T",
+        "from tvm.script import ir as I\nfrom tvm.script import tir as T",
+        "import tirscript\nT = tirscript.script.tir",
+        "import tirscript.script as S\nT = S.tir",
+        "from __future__ import annotations\nfrom tirscript.script import tir as T",
+        "# from tvm.script import tirx as T",
+        "",
+    ):
+        assert isinstance(parse(f"{header}\n\n{body}"), PrimFunc), header
+    bare = body.replace("@T.prim_func", "@prim_func")
+    assert isinstance(
+        parse(f"from tirscript import prim_func\nfrom tirscript.script import tir as T\n{bare}"), PrimFunc
+    )
+
+
+def test_decorators_refuse_what_they_do_not_fit() -> None:
+    with pytest.raises(TypeError, match="a function"):
+        prim_func(3)
+    with pytest.raises(TypeError, match="a class"):
+        ir_module(len)
+    with pytest.raises(TypeError, match="the text of a program"):
+        parse(b"x")  # type: ignore[arg-type]
+
+
+def test_constructs_outside_of_a_kernel_say_so() -> None:
+    with pytest.raises(TypeError, match=r"`T.grid` stands inside a function decorated with @T.prim_func"):
+        T.grid(4, 4)
+    with pytest.raises(AttributeError, match="did you mean `T.exp`"):
+        T.exq  # noqa: B018

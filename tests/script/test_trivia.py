@@ -1,0 +1,117 @@
+"""Comments, docstrings and blank lines: where they go, and that they come back."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from helpers.script import HEADER
+
+from tirscript.ir import PrimFunc
+from tirscript.script import parse
+
+KERNEL = (
+    HEADER
+    + textwrap.dedent(
+        '''
+    # above the function
+    @T.prim_func
+    def f(A: T.Buffer((16,), "float32"), n: T.int32):  # beside the head
+        """What it does.
+
+        # not a comment
+        """
+        # first
+        x = A[0]  # beside x: "a # in a string"
+
+        # before the loop
+        # on two lines
+        for i in range(n):  # beside the loop
+            # in the loop
+            if i > 1:
+                A[i] = x
+                # end of then
+            # before elif
+            elif i > 0:  # beside elif
+                A[i] = 0.0
+            else:  # beside else
+                # in else
+                A[i] = 1.0
+            # end of the loop
+
+        with T.block("b"):
+            # axes
+            v = T.axis.spatial(16, n)
+            # store
+            A[v] = T.max(
+                A[v],  # inside
+                1.0,
+            )
+        T.evaluate(T.call_extern("int32", "puts", "# no comment"))
+        # end of the function
+    '''
+    ).lstrip()
+)
+
+
+def kernel(text: str = KERNEL) -> PrimFunc:
+    found = parse(text)
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def test_comments_stand_at_their_statements() -> None:
+    made = kernel()
+    bind, loop, block, call = made.body
+    assert made.trivia.before == ("# above the function",) and made.trivia.beside == "# beside the head"
+    assert made.docstring == "What it does.\n\n    # not a comment\n    "
+    assert bind.trivia.before == ("# first",) and bind.trivia.beside == '# beside x: "a # in a string"'
+    assert (
+        loop.trivia.before == ("", "# before the loop", "# on two lines") and loop.trivia.beside == "# beside the loop"
+    )
+    (branch,) = loop.body
+    assert branch.trivia.before == ("# in the loop",) and branch.trivia.after == ("# end of the loop",)
+    assert branch.then[0].trivia.after == ("# end of then",)
+    (inner,) = branch.orelse
+    assert inner.trivia.before == ("# before elif",) and inner.trivia.beside == "# beside elif"
+    assert inner.orelse[0].trivia.before == ("# beside else", "# in else")
+    assert block.trivia.before == ("",)
+    assert block.body[0].trivia.before == ("# axes", "# store") and block.body[0].trivia.beside == "# inside"
+    assert call.trivia.before == () and call.trivia.after == ("# end of the function",)
+
+
+def test_every_comment_is_printed_back() -> None:
+    printed = kernel().script()
+    for line in KERNEL.splitlines():
+        if "#" in line and "not a comment" not in line:
+            comment = line[line.index("# beside x") :] if "# beside x" in line else line[line.rindex("#") :]
+            assert comment.rstrip() in printed, comment
+
+
+def test_printing_is_a_fixed_point_with_comments() -> None:
+    printed = kernel().script()
+    assert kernel(printed).script() == printed
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_newlines_of_other_systems(newline: str) -> None:
+    assert kernel(KERNEL.replace("\n", newline)).script() == kernel().script()
+
+
+def test_a_text_without_comments_has_no_trivia() -> None:
+    made = kernel(HEADER + '@T.prim_func\ndef f(A: T.Buffer((1,), "int8")):\n    A[0] = 1\n    A[0] = 2\n')
+    assert made.trivia is None and all(stmt.trivia is None for stmt in made.body)
+
+
+def test_blank_lines_are_kept_one_at_a_time() -> None:
+    made = kernel(HEADER + '@T.prim_func\ndef f(A: T.Buffer((1,), "int8")):\n    A[0] = 1\n\n\n\n    A[0] = 2\n')
+    assert made.body[1].trivia.before == ("",)
+
+
+def test_comments_survive_a_body_with_nothing_else() -> None:
+    made = kernel(HEADER + '@T.prim_func\ndef f(A: T.Buffer((1,), "int8")):\n    # only this\n    pass\n')
+    assert made.body == () and made.trivia.before == ("# only this",)
+    made = kernel(
+        HEADER + "@T.prim_func\ndef f(n: T.int32):\n    for i in range(n):\n        # only this\n        pass\n"
+    )
+    assert made.body[0].trivia.before == ("# only this",)
