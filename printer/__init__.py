@@ -1,0 +1,82 @@
+"""IR back to source text, LANGUAGE.md §5."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+from tirscript.ir.node import Node, recursion_room
+
+from .core import Dialect, Printer, tirscript_dialect
+from .diff import diff
+from .func import file_text
+from .func import fragment as _fragment
+from .layout import fit
+
+CONSTANTS = ("elide", "inline", "file")
+
+
+@functools.cache
+def dialect_of(name: str) -> Dialect:
+    """The dialect of that name; ValueError where there is none."""
+    if name == "tirscript":
+        return tirscript_dialect()
+    if name == "tvm":
+        from .tvm import tvm_dialect
+
+        return tvm_dialect()
+    raise ValueError(f"{name!r} is not a dialect; the dialects are 'tirscript' and 'tvm'")
+
+
+def script(
+    node: Any,
+    *,
+    dialect: str = "tirscript",
+    constants: str = "elide",
+    fragment: bool = False,
+    width: int = 100,
+    header: bool = True,
+) -> str:
+    """`node` as source text.
+
+    A function or module is a whole Python file: imports (without them where `header` is False), then the definition, as
+    `ruff format --line-length {width}` would lay it out. Anything else, or anything with `fragment`, is the piece of a program
+    that it is; a tuple of statements is a body. `dialect="tvm"` prints what apache-tvm 0.27 reads. `constants` says how large
+    constant data is written: "elide" (by its digest), "inline" or "file".
+    """
+    if constants not in CONSTANTS:
+        raise ValueError(f"constants is {constants!r}; it is one of {', '.join(map(repr, CONSTANTS))}")
+    if not isinstance(node, (Node, tuple)):
+        raise TypeError(f"script takes a node of a program, not a {type(node).__name__}")
+    printer = Printer(dialect_of(dialect), node, width)
+    whole = not fragment and type(node) in (PrimFunc, Module)
+    with recursion_room():
+        if whole:
+            file_text(printer, node, header)
+        else:
+            _fragment(printer, node)
+        lines = printer.out
+        if max(map(len, lines), default=0) > width or not all(map(str.isascii, lines)):
+            lines = [line if len(line) <= width and line.isascii() else fit(line, width) for line in lines]
+    text = "\n".join(lines)
+    return f"{text}\n" if whole else text
+
+
+def show(node: Any, **options: Any) -> None:
+    """Print the source text of `node`, highlighted where the output is a terminal; `options` are those of `script`."""
+    import os
+    import sys
+
+    text = script(node, **options)
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        print(text)
+        return
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    Console().print(Syntax(text, "python", background_color="default"))
+
+
+__all__ = ["CONSTANTS", "diff", "dialect_of", "script", "show"]

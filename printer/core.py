@@ -1,0 +1,113 @@
+"""The printer's state, and the dialect that says which rules it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.span import Span
+
+from .expr import EXPR_RULES, INDEX_RULES, OP_RULES, first_const, second_const
+from .names import Names
+
+NOTHING: Mapping[int, str] = {}
+
+
+class Dialect(Struct, frozen=True, eq=False, kw_only=True):
+    """How one surface of the language is spelled: rules by class or operator, and the words in which surfaces differ."""
+
+    name: str
+    imports: Callable[[bool, bool], list[str]]  # (module, functions) -> lines
+    exprs: dict[type, Any]
+    indices: dict[type, Any]
+    ops: dict[Any, Any]
+    stmts: dict[type, Any]
+    first: Callable[[Const], str]
+    second: Callable[[Const, Expr], str]
+    decorator: Callable[[Any], str]
+    words: dict[str, str]
+
+
+class Printer:
+    """Collects logical lines in `out`; `get` finds the name of a binder by its id."""
+
+    __slots__ = (
+        "called",
+        "declared",
+        "dialect",
+        "exprs",
+        "first",
+        "get",
+        "indices",
+        "loops",
+        "module",
+        "names",
+        "ops",
+        "out",
+        "second",
+        "stmts",
+        "width",
+        "words",
+    )
+
+    def __init__(self, dialect: Dialect, root: object, width: int = 100) -> None:
+        self.width = width
+        self.dialect = dialect
+        self.exprs = dialect.exprs
+        self.indices = dialect.indices
+        self.ops = dialect.ops
+        self.stmts = dialect.stmts
+        self.first = dialect.first
+        self.second = dialect.second
+        self.words = dialect.words
+        self.module: str | None = None  # the class that functions are called through
+        self.out: list[str] = []
+        self.start(root)
+
+    def start(self, root: object, reserved: Iterable[str] = (), declared: Mapping[int, str] = NOTHING) -> None:
+        """Forget all names: a function or fragment begins. `declared` are symbols that are named outside of it."""
+        self.names = Names(root, reserved)
+        self.names.known.update(declared)
+        self.get = self.names.known.get
+        self.declared = declared
+        self.loops: dict[int, Any] = {}  # by the id of the loop variable: the loop
+        self.called: set[str] = set()  # functions called by a bare name, which no variable may have
+
+
+def refuse(what: str, span: Span | None, hint: str | None = None) -> DiagnosticError:
+    """What this surface cannot say."""
+    return DiagnosticError([error("T402", what, span, hint=hint)])
+
+
+def imports(module: bool, functions: bool) -> list[str]:
+    """The import lines of a file: only the names it uses."""
+    names = [*(["ir as I"] if module else []), *(["tir as T"] if functions else [])]
+    return [f"from tirscript.script import {', '.join(names)}"] if names else []
+
+
+def decorator(options: dict[str, Any]) -> str:
+    """`@T.prim_func`, with the options that differ from the defaults."""
+    given = ", ".join(f"{name}={value}" for name, value in options.items())
+    return f"@T.prim_func({given})" if given else "@T.prim_func"
+
+
+def tirscript_dialect() -> Dialect:
+    """The language of LANGUAGE.md."""
+    from .stmt import STMT_RULES
+
+    return Dialect(
+        name="tirscript",
+        imports=imports,
+        exprs=EXPR_RULES,
+        indices=INDEX_RULES,
+        ops=OP_RULES,
+        stmts=STMT_RULES,
+        first=first_const,
+        second=second_const,
+        decorator=decorator,
+        words={"block": "T.block", "block_attr": "T.block_attr", "alloc_buffer": "T.alloc_buffer"},
+    )

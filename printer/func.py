@@ -1,0 +1,265 @@
+"""Functions and modules as text, and the files they make."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT64, DType
+from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+from tirscript.ir.node import Node
+from tirscript.ir.rewrite import free_buffers, free_vars, walk
+from tirscript.ir.span import Trivia
+from tirscript.ir.stmt import MatchBuffer, Stmt
+
+from .core import Printer, refuse
+from .expr import top
+from .layout import fit, text_width
+from .literals import dtype_annotation, quote
+from .names import Names, spelled
+from .stmt import TAB, body, buffer_arguments, comment_line, comments, value
+
+
+def file_text(p: Printer, node: PrimFunc | Module, header: bool) -> None:
+    """A whole file: imports, then the definition."""
+    if type(node) is Module:
+        if header:
+            p.out += [*p.dialect.imports(True, bool(node.functions)), "", ""]
+        module(p, node)
+    else:
+        assert type(node) is PrimFunc
+        if header:
+            p.out += p.dialect.imports(False, True)
+        whole_function(p, node)
+
+
+def whole_function(p: Printer, func: PrimFunc) -> None:
+    """A function outside of a module, below the declarations of its symbols."""
+    out = p.out
+    names = Names(func, (spelled(func.name),))
+    symbols = declared_symbols(func)
+    if symbols:
+        if out:
+            out.append("")
+        out += [f"{names.define(var, var.name)} = {dtype_annotation(var.dtype)}()" for var in symbols]
+    if out:
+        out += ["", ""]
+    function(p, func, "", names)
+
+
+def _trivia_before(out: list[str], trivia: Trivia | None, indent: str) -> None:
+    if trivia is not None:
+        comments(out, trivia.before, indent, blank=False, keep_last=False)
+
+
+def _trivia_after(out: list[str], trivia: Trivia | None, indent: str) -> None:
+    if trivia is not None and any(trivia.after):
+        out += [""] if indent else ["", ""]
+        comments(out, trivia.after, indent, blank=False, keep_last=False)
+
+
+# --- functions ------------------------------------------------------------------------------------------------------------
+
+
+def function(p: Printer, func: PrimFunc, indent: str, outer: Names) -> None:
+    """One function definition; `outer` names the symbols that are declared before it."""
+    if not func.name.isidentifier():
+        raise refuse(f"the function name {func.name!r} is no identifier", func.span, "rename the function")
+    begun = len(p.out)
+    p.start(func, outer.taken, outer.known)
+    _function(p, func, indent)
+    if p.called and not (p.called - outer.taken).isdisjoint(p.names.known.values()):
+        # a variable has the name of a function that is called: leave such names to the functions
+        reserved = outer.taken | p.called
+        del p.out[begun:]
+        p.start(func, reserved, outer.known)
+        _function(p, func, indent)
+
+
+def _function(p: Printer, func: PrimFunc, indent: str) -> None:
+    out, names = p.out, p.names
+    _trivia_before(out, func.trivia, indent)
+    options: dict[str, Any] = {}
+    if func.private:
+        options["private"] = True
+    if not func.check_well_formed:
+        options["check_well_formed"] = False
+    start = len(out)
+    out.append(indent + p.dialect.decorator(options))
+    for param in func.params:
+        names.define(param, param.name)
+    params = [f"{names.known[id(param)]}: {annotation(p, func, param)}" for param in func.params]
+    result = "" if func.returns is None else f" -> {dtype_annotation(func.returns)}"
+    lines = signature(f"{indent}def {func.name}(", params, f"){result}:", indent, p.width)
+    out += lines
+    if func.trivia is not None and func.trivia.beside:
+        comment = comment_line(func.trivia.beside)
+        if len(lines) > 1 or text_width(lines[0]) + 2 + text_width(comment) > p.width:
+            out.insert(start, indent + comment)
+        else:
+            out[-1] += f"  {comment}"
+    inner = indent + TAB
+    headed = docstring(out, func.docstring, inner)
+    if func.attrs:
+        out.append(f"{inner}T.func_attr({value(p, func.attrs)})")
+        headed = True
+    if func.body or not headed:
+        body(p, func.body, inner, headed)
+    _trivia_after(out, func.trivia, indent)
+
+
+def signature(head: str, params: list[str], tail: str, indent: str, width: int) -> list[str]:
+    """The lines of a definition's head: one, or the parameters on lines of their own."""
+    together = ", ".join(params)
+    line = f"{head}{together}{tail}"
+    if len(line) <= width and (line.isascii() or text_width(line) <= width):
+        return [line]
+    if len(params) > 1 and line.isascii() and len(head) <= width and len(indent) + len(tail) <= width:
+        inner = indent + TAB
+        if len(inner) + len(together) <= width:
+            return [head, inner + together, indent + tail]
+        lines = [f"{inner}{param}," for param in params]
+        if max(map(len, lines)) <= width:
+            return [head, *lines, indent + tail]
+    return fit(line, width).split("\n")
+
+
+def declared_symbols(func: PrimFunc) -> list[Var]:
+    """The symbols of the parameters' annotations that a string cannot stand for: those that are not int64."""
+    found: dict[int, Var] = {}
+    given = {id(param) for param in func.params}
+    for param in func.params:
+        if type(param) is Buffer and not _constant(param):
+            for node in walk(param):
+                if type(node) is Var and node.dtype is not INT64 and id(node) not in given:
+                    found.setdefault(id(node), node)
+    return list(found.values())
+
+
+def _constant(buffer: Buffer) -> bool:
+    return buffer.strides is None and buffer.elem_offset is None and all([type(dim) is Const for dim in buffer.shape])
+
+
+def annotation(p: Printer, func: PrimFunc, param: Var | Buffer) -> str:
+    """The type of a parameter: `T.Buffer((n,), "float32")`, `T.int64`, `T.handle`."""
+    if type(param) is Var:
+        return dtype_annotation(param.dtype)
+    assert type(param) is Buffer
+    return f"T.Buffer({buffer_arguments(p, param, _dimension)})"
+
+
+def _dimension(p: Printer, dim: Expr) -> str:
+    """A dimension of a parameter. One over symbols or other parameters is a string, since these names are not defined there,
+    except symbols that are declared before the function."""
+    if type(dim) is Const:
+        return top(p, dim)
+    known = p.names.known
+    quoted = False
+    for node in walk(dim):
+        if type(node) is Var and id(node) not in p.declared:
+            quoted = True
+            if id(node) not in known:
+                p.names.fix(node, node.name)
+    text = top(p, dim)
+    return quote(text) if quoted else text
+
+
+def docstring(out: list[str], text: str | None, indent: str) -> bool:
+    """A docstring as ruff formats one; whether there was one."""
+    if text is None:
+        return False
+    lines = [line.rstrip() for line in inspect.cleandoc(text).split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        return False
+    escaped = [_docstring_line(line) for line in lines]
+    made = f"\n{indent}".join(escaped)
+    made = "\n".join(line.rstrip() for line in made.split("\n"))
+    if len(lines) > 1:
+        made += f"\n{indent}"
+    elif made.endswith('"'):
+        made += " "
+    out.append(f'{indent}"""{made}"""')
+    return True
+
+
+def _docstring_line(line: str) -> str:
+    line = line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
+
+
+# --- modules --------------------------------------------------------------------------------------------------------------
+
+
+def module(p: Printer, node: Module) -> None:
+    """`@I.ir_module class Name:`"""
+    out = p.out
+    _trivia_before(out, node.trivia, "")
+    name = spelled(node.name)
+    out += ["@I.ir_module", f"class {name}:"]
+    if node.trivia is not None and node.trivia.beside:
+        out[-1] += f"  {comment_line(node.trivia.beside)}"
+    p.module = name
+    begun = len(out)
+    docstring(out, node.docstring, TAB)
+    names = Names(node, (name,))
+    symbols = [var for func in node.functions for var in declared_symbols(func)]
+    lines = [f"{TAB}{names.define(var, var.name)} = {dtype_annotation(var.dtype)}()" for var in symbols]
+    if node.attrs:
+        p.start(node, names.taken, names.known)
+        lines.append(f"{TAB}I.module_attrs({value(p, node.attrs)})")
+    if lines:
+        out += ["", *lines] if len(out) > begun else lines
+    for func in node.functions:
+        if len(out) > begun:
+            out.append("")
+        function(p, func, TAB, names)
+    if len(out) == begun:
+        out.append(f"{TAB}pass")
+    _trivia_after(out, node.trivia, "")
+
+
+# --- fragments ------------------------------------------------------------------------------------------------------------
+
+
+def fragment(p: Printer, node: Any) -> None:
+    """Any node or body by itself; what it uses and does not define has its own name."""
+    if isinstance(node, (Node, tuple)) and not isinstance(node, (Var, Buffer)):
+        for free in (*free_buffers(node), *free_vars(node)):
+            if id(free) not in p.names.known:
+                p.names.fix(free, free.name)
+    if isinstance(node, tuple):
+        body(p, node, "")
+    elif isinstance(node, Stmt):
+        body(p, (node,), "")
+    elif type(node) is PrimFunc:
+        whole_function(p, node)
+    elif type(node) is Module:
+        module(p, node)
+    else:
+        rule = FRAGMENTS.get(type(node))
+        p.out.append(top(p, node) if rule is None else rule(p, node))
+
+
+def _buffer_fragment(p: Printer, node: Buffer) -> str:
+    for part in walk(node):
+        if type(part) is Var and id(part) not in p.names.known:
+            p.names.fix(part, part.name)
+    if node.is_scalar:
+        return f"{p.names.fix(node, node.name)}: {dtype_annotation(node.dtype)}"
+    return f"{p.names.fix(node, node.name)}: T.Buffer({buffer_arguments(p, node, top)})"
+
+
+def _axis_fragment(p: Printer, node: Any) -> str:
+    from .stmt import axis_line
+
+    return axis_line(p, node, "")
+
+
+FRAGMENTS: dict[type, Any] = {Buffer: _buffer_fragment}
+
+__all__ = ["BufferData", "BufferLoad", "DType", "MatchBuffer", "file_text", "fragment", "function", "module"]

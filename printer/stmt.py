@@ -1,0 +1,524 @@
+"""Statements as text. A rule appends logical lines to the printer's output; lines that are too long are laid out at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT32, DType
+from tirscript.ir.expr import BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var
+from tirscript.ir.node import Node
+from tirscript.ir.rewrite import walk
+from tirscript.ir.span import Trivia
+from tirscript.ir.stmt import (
+    AXIS_KINDS,
+    AllocBuffer,
+    Assert,
+    Assume,
+    Attr,
+    Axis,
+    Bind,
+    Block,
+    Break,
+    BufferStore,
+    Continue,
+    DeclBuffer,
+    Evaluate,
+    For,
+    If,
+    MatchBuffer,
+    Return,
+    ScalarDecl,
+    StaticAssert,
+    Stmt,
+    While,
+)
+
+from .expr import binder, condition, group, index_list, place, region, top
+from .layout import text_width
+from .literals import bare, dtype_annotation, dtype_name, explicit, plain, quote
+
+if TYPE_CHECKING:
+    from .core import Printer
+
+StmtRule = Callable[["Printer", Any, str], None]
+TAB = "    "
+_DEFINITIONS = (AllocBuffer, DeclBuffer, MatchBuffer, Bind, ScalarDecl)
+
+
+# --- bodies and trivia ----------------------------------------------------------------------------------------------------
+
+
+def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False) -> None:
+    """The statements of a body. Blank lines do not stand first in one, unless it is `headed` by other lines."""
+    if not stmts:
+        p.out.append(f"{indent}pass")
+        return
+    rules = p.stmts
+    first = not headed
+    for stmt in stmts:
+        if stmt.trivia is not None:
+            _with_trivia(p, stmt, stmt.trivia, indent, first)
+        else:
+            rules[type(stmt)](p, stmt, indent)
+        first = False
+
+
+def scope(p: Printer, stmts: tuple[Stmt, ...], indent: str) -> None:
+    """A body whose names end with it."""
+    mark = len(p.names.stack)
+    body(p, stmts, indent)
+    p.names.release(mark)
+
+
+def _with_trivia(p: Printer, stmt: Stmt, trivia: Trivia, indent: str, first: bool) -> None:
+    out = p.out
+    comments(out, trivia.before, indent, blank=not first, keep_last=True)
+    start = len(out)
+    p.stmts[type(stmt)](p, stmt, indent)
+    if trivia.beside:
+        beside(p, start, trivia.beside, indent)
+    if trivia.after:
+        comments(out, trivia.after, indent, blank=True, keep_last=False)
+
+
+def beside(p: Printer, start: int, text: str, indent: str) -> None:
+    """The comment behind the line that was put at `start`; above it where both together are too long."""
+    out = p.out
+    comment = comment_line(text)
+    line = f"{out[start]}  {comment}"
+    if text_width(line) > p.width:
+        out.insert(start, indent + comment)
+    else:
+        out[start] = line
+
+
+def comments(out: list[str], lines: Iterable[str], indent: str, blank: bool, keep_last: bool) -> None:
+    """Comment and blank lines, at most one blank line in a row; `blank` says whether one may come first."""
+    made: list[str] = []
+    for text in lines:
+        for line in text.split("\n"):
+            if line.strip():
+                made.append(indent + comment_line(line))
+            elif made[-1] if made else blank:
+                made.append("")
+    if not keep_last and made and not made[-1]:
+        made.pop()
+    out += made
+
+
+def comment_line(text: str) -> str:
+    """A comment as ruff writes it: with a blank behind the #."""
+    text = " ".join(text.split("\n")).strip()
+    content = text.removeprefix("#")
+    return f"#{content}" if content[:1] in ("", " ", "!", ":", "#", "'") else f"# {content}"
+
+
+# --- loops and branches ---------------------------------------------------------------------------------------------------
+
+
+def _plain_loop(node: For) -> bool:
+    """A serial loop from 0, such as T.grid makes."""
+    start = node.start
+    return (
+        node.kind == "serial"
+        and node.step is None
+        and type(start) is Const
+        and start.value == 0
+        and start.dtype is node.var.dtype
+        and start.dtype is node.stop.dtype
+        and not node.annotations
+        and node.thread is None
+    )
+
+
+def for_loop(p: Printer, node: For, indent: str) -> None:
+    """`for i in range(n):`, `for i, j in T.grid(n, m):`, `for i in T.parallel(n):`."""
+    names = p.names
+    mark = len(names.stack)
+    inner: tuple[Stmt, ...] = node.body
+    if _plain_loop(node):
+        nest = [node]
+        while len(inner) == 1:
+            below = inner[0]
+            if type(below) is not For or below.trivia is not None or not _plain_loop(below):
+                break
+            if below.var.dtype is not node.var.dtype or not _independent(below.stop, nest):
+                break
+            nest.append(below)
+            inner = below.body
+        get, exprs = p.get, p.exprs
+        stops = ", ".join([get(id(one.stop)) or exprs[type(one.stop)](p, one.stop, 0) for one in nest])
+        variables = []
+        for one in nest:
+            var = one.var
+            variables.append(names.define(var, var.name))
+            p.loops[id(var)] = one
+        word = "range" if len(nest) == 1 else "T.grid"
+        p.out.append(f"{indent}for {', '.join(variables)} in {word}({stops}):")
+    else:
+        call = loop_call(p, node)
+        name = names.define(node.var, node.var.name)
+        p.loops[id(node.var)] = node
+        p.out.append(f"{indent}for {name} in {call}:")
+    body(p, inner, indent + TAB)
+    names.release(mark)
+
+
+def _independent(stop: Expr, nest: list[For]) -> bool:
+    if type(stop) is Const:
+        return True
+    outer = {id(one.var) for one in nest}
+    return not any(id(node) in outer for node in walk(stop))
+
+
+def loop_call(p: Printer, node: For) -> str:
+    """What a loop that is not plain runs over."""
+    start, stop, step = node.start, node.stop, node.step
+    from_zero = type(start) is Const and start.value == 0 and start.dtype is stop.dtype
+    bounds = [top(p, stop)] if from_zero and step is None else joint(p, start, stop, *(() if step is None else (step,)))
+    if node.kind == "serial" and not node.annotations:
+        return f"range({', '.join(bounds)})"
+    if step is not None:
+        bounds[-1] = f"step={bounds[-1]}"
+    if node.thread is not None:
+        bounds.append(f"thread={quote(node.thread)}")
+    if node.annotations:
+        bounds.append(f"annotations={value(p, node.annotations)}")
+    return f"T.{node.kind}({', '.join(bounds)})"
+
+
+def joint(p: Printer, *args: Expr) -> list[str]:
+    """Values that the reader brings to one dtype; int32 constants alone need not say it."""
+    if all(type(arg) is Const and arg.dtype is INT32 for arg in args):
+        return [top(p, arg) for arg in args]
+    return group(p, args)
+
+
+def _while(p: Printer, node: While, indent: str) -> None:
+    test = node.condition
+    text = "True" if type(test) is Const and test.value is True else condition(p, test)
+    p.out.append(f"{indent}while {text}:")
+    scope(p, node.body, indent + TAB)
+
+
+def branch(p: Printer, node: If, indent: str) -> None:
+    """`if`, `elif`, `else`. A name defined in a branch is not used again in what follows the `if`."""
+    names, out = p.names, p.out
+    mark = len(names.stack)
+    inner = indent + TAB
+    word = "if"
+    used: list[str] = []
+    while True:
+        out.append(f"{indent}{word} {condition(p, node.condition)}:")
+        body(p, node.then, inner)
+        used += names.stack[mark:]
+        names.release(mark)
+        orelse = node.orelse
+        if len(orelse) == 1 and type(orelse[0]) is If and orelse[0].trivia is None:
+            node, word = orelse[0], "elif"
+            continue
+        if orelse:
+            out.append(f"{indent}else:")
+            body(p, orelse, inner)
+            used += names.stack[mark:]
+            names.release(mark)
+        break
+    if used and (orelse or word == "elif"):
+        # the reader hoists a name that all branches assign and a later line mentions
+        fresh = dict.fromkeys(used)
+        names.taken.update(fresh)
+        names.stack += fresh
+
+
+def _break(p: Printer, node: Break, indent: str) -> None:
+    p.out.append(f"{indent}break")
+
+
+def _continue(p: Printer, node: Continue, indent: str) -> None:
+    p.out.append(f"{indent}continue")
+
+
+def _return(p: Printer, node: Return, indent: str) -> None:
+    p.out.append(f"{indent}return" if node.value is None else f"{indent}return {top(p, node.value)}")
+
+
+# --- stores and definitions -----------------------------------------------------------------------------------------------
+
+
+def store(p: Printer, node: BufferStore, indent: str) -> None:
+    """`A[i] = value`; a constant of the buffer's dtype is bare."""
+    get = p.get
+    buffer = node.buffer
+    name = get(id(buffer)) or p.names.fix(buffer, buffer.name)
+    v = node.value
+    if type(v) is Const:
+        text = literal(p, v, buffer.dtype)
+    else:
+        text = get(id(v)) or p.exprs[type(v)](p, v, 0)
+    if node.predicate is not None:
+        p.out.append(
+            f"{indent}{name}.vstore({index_list(p, node.indices)}, {text}, predicate={top(p, node.predicate)})"
+        )
+        return
+    indices = node.indices
+    if len(indices) == 2:
+        i, j = indices
+        rules = p.indices
+        p.out.append(
+            f"{indent}{name}[{get(id(i)) or rules[type(i)](p, i, 0)}, {get(id(j)) or rules[type(j)](p, j, 0)}] = {text}"
+        )
+    else:
+        p.out.append(f"{indent}{place(p, name, buffer, indices)} = {text}")
+
+
+def literal(p: Printer, node: Const, kind: DType) -> str:
+    """A constant stored into a place of dtype `kind`."""
+    text = bare(node) if node.dtype is kind else None
+    return explicit(node) if text is None else text
+
+
+def bind(p: Printer, node: Bind, indent: str) -> None:
+    """`x = value`; with its annotation where the value alone would be read as parse-time Python."""
+    v = node.value
+    if type(v) is Const:
+        text = literal(p, v, node.var.dtype)
+    else:
+        text = top(p, v)
+    name = p.names.define(node.var, node.var.name)
+    if type(v) is Const or type(v) is StringImm:
+        name = f"{name}: T.let[{dtype_annotation(node.var.dtype)}]"
+    p.out.append(f"{indent}{name} = {text}")
+
+
+def scalar(p: Printer, node: ScalarDecl, indent: str) -> None:
+    """`x: T.float32 = value`."""
+    v = node.value
+    if v is None:
+        text = ""
+    elif type(v) is Const:
+        text = f" = {literal(p, v, node.buffer.dtype)}"
+    else:
+        text = f" = {top(p, v)}"
+    name = p.names.define(node.buffer, node.buffer.name)
+    p.out.append(f"{indent}{name}: {dtype_annotation(node.buffer.dtype)}{text}")
+
+
+def buffer_arguments(p: Printer, buffer: Buffer, dim: Callable[[Printer, Expr], str], before_scope: str = "") -> str:
+    """Shape, dtype and what differs from the defaults of a buffer."""
+    parts = [_tuple([dim(p, one) for one in buffer.shape]), dtype_name(buffer.dtype)]
+    if before_scope:
+        parts.append(before_scope)
+    if buffer.strides is not None:
+        parts.append(f"strides={_tuple([dim(p, one) for one in buffer.strides])}")
+    if buffer.elem_offset is not None:
+        parts.append(f"elem_offset={dim(p, buffer.elem_offset)}")
+    if buffer.scope != "global":
+        parts.append(f"scope={quote(buffer.scope)}")
+    if buffer.align:
+        parts.append(f"align={buffer.align}")
+    if buffer.offset_factor:
+        parts.append(f"offset_factor={buffer.offset_factor}")
+    if buffer.axis_separators:
+        parts.append(f"axis_separators=[{', '.join(map(str, buffer.axis_separators))}]")
+    return ", ".join(parts)
+
+
+def _tuple(parts: list[str]) -> str:
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def alloc_buffer(p: Printer, node: AllocBuffer, indent: str) -> None:
+    """`A = T.alloc_buffer(shape, dtype, scope=)`."""
+    text = buffer_arguments(p, node.buffer, top)
+    if node.annotations:
+        text += f", annotations={value(p, node.annotations)}"
+    p.out.append(f"{indent}{p.names.define(node.buffer, node.buffer.name)} = {p.words['alloc_buffer']}({text})")
+
+
+def decl_buffer(p: Printer, node: DeclBuffer, indent: str) -> None:
+    """`B = T.decl_buffer(shape, dtype, data=A.data)`."""
+    text = buffer_arguments(p, node.buffer, top, before_scope=f"data={top(p, node.data)}")
+    p.out.append(f"{indent}{p.names.define(node.buffer, node.buffer.name)} = T.decl_buffer({text})")
+
+
+def match_buffer(p: Printer, node: MatchBuffer, indent: str) -> None:
+    """`A = T.match_buffer(a, shape, dtype)`; symbols that occur first in it are declared before."""
+    source, buffer = node.source, node.buffer
+    text = region(p, source) if type(source) is BufferRegion else binder(p, source, 0)
+    for part in walk(buffer):
+        if type(part) is Var and id(part) not in p.names.known:
+            p.out.append(f"{indent}{p.names.define(part, part.name)} = {dtype_annotation(part.dtype)}()")
+    text = f"{text}, {buffer_arguments(p, buffer, top)}"
+    p.out.append(f"{indent}{p.names.define(buffer, buffer.name)} = T.match_buffer({text})")
+
+
+# --- for effect -----------------------------------------------------------------------------------------------------------
+
+
+def evaluate(p: Printer, node: Evaluate, indent: str) -> None:
+    """`T.evaluate(value)`; prints, breakpoints and calls of functions stand for themselves."""
+    v = node.value
+    text = top(p, v)
+    if type(v) is Call and v.op.name == "breakpoint":
+        text = "breakpoint()"
+    elif not (type(v) is CallFunction or (type(v) is Call and v.op.name == "print")):
+        text = f"T.evaluate({text})"
+    p.out.append(indent + text)
+
+
+def _assert(p: Printer, node: Assert, indent: str) -> None:
+    message = f", {quote(node.message)}" if node.message else ""
+    p.out.append(f"{indent}assert {condition(p, node.condition)}{message}")
+
+
+def _static_assert(p: Printer, node: StaticAssert, indent: str) -> None:
+    message = f", {quote(node.message)}" if node.message else ""
+    p.out.append(f"{indent}T.static_assert({condition(p, node.condition)}{message})")
+
+
+def _assume(p: Printer, node: Assume, indent: str) -> None:
+    p.out.append(f"{indent}T.assume({condition(p, node.condition)})")
+
+
+def _attr(p: Printer, node: Attr, indent: str) -> None:
+    p.out.append(f"{indent}with T.attr({value(p, node.target)}, {quote(node.key)}, {value(p, node.value)}):")
+    scope(p, node.body, indent + TAB)
+
+
+def value(p: Printer, item: Any) -> str:
+    """An attribute value: plain Python, or an expression whose constants say their dtype."""
+    if isinstance(item, Node):
+        if type(item) is Const:
+            return explicit(item)
+        return top(p, item)
+    text = plain(item)
+    if text is not None:
+        return text
+    if isinstance(item, dict):
+        return f"{{{', '.join([f'{value(p, key)}: {value(p, one)}' for key, one in item.items()])}}}"
+    if isinstance(item, list):
+        return f"[{', '.join([value(p, one) for one in item])}]"
+    if isinstance(item, tuple):
+        return _tuple([value(p, one) for one in item])
+    if isinstance(item, DType):
+        return dtype_annotation(item)
+    from .core import refuse
+
+    raise refuse(
+        f"an attribute holds a Python {type(item).__name__}, which has no source text",
+        None,
+        "attributes hold numbers, strings, tuples, lists, dicts and expressions",
+    )
+
+
+# --- blocks ---------------------------------------------------------------------------------------------------------------
+
+
+def block(p: Printer, node: Block, indent: str) -> None:
+    """`with T.block(name):`, axes, predicate, regions, attributes, init, body."""
+    out, names = p.out, p.names
+    mark = len(names.stack)
+    words = p.words
+    out.append(f"{indent}with {words['block']}({quote(node.name)}):")
+    inner = indent + TAB
+    begun = len(out)
+    axes = node.axes
+    if axes:
+        if len(axes) > 1 and _remappable(p, axes):
+            letters = "".join([AXIS_KINDS[axis.kind] for axis in axes])
+            values = ", ".join([binder(p, axis.value, 0) for axis in axes])
+            variables = ", ".join([names.define(axis.var, axis.var.name) for axis in axes])
+            out.append(f'{inner}{variables} = T.axis.remap("{letters}", [{values}])')
+        else:
+            for axis in axes:
+                out.append(axis_line(p, axis, inner))
+    if node.predicate is not None:
+        out.append(f"{inner}T.where({condition(p, node.predicate)})")
+    if node.reads is not None:
+        out.append(f"{inner}T.reads({', '.join([region(p, one) for one in node.reads])})")
+    if node.writes is not None:
+        out.append(f"{inner}T.writes({', '.join([region(p, one) for one in node.writes])})")
+    if node.annotations:
+        out.append(f"{inner}{words['block_attr']}({value(p, node.annotations)})")
+    stmts = node.body
+    if node.init is not None:
+        stmts = _init(p, node.init, stmts, inner)
+    if stmts or len(out) == begun:
+        body(p, stmts, inner, headed=len(out) > begun)
+    names.release(mark)
+
+
+def _init(p: Printer, init: tuple[Stmt, ...], stmts: tuple[Stmt, ...], indent: str) -> tuple[Stmt, ...]:
+    """Print the init, after those definitions at the head of the body that it uses; returns the rest of the body."""
+    after = 0
+    if stmts and type(stmts[0]) in _DEFINITIONS:
+        used = {id(node) for node in walk(init)}
+        for at, stmt in enumerate(stmts):
+            if type(stmt) not in _DEFINITIONS:
+                break
+            defined = getattr(stmt, type(stmt).defines[0])
+            if id(defined) in used:
+                after = at + 1
+    if after:
+        body(p, stmts[:after], indent)
+    p.out.append(f"{indent}with T.init():")
+    scope(p, init, indent + TAB)
+    return stmts[after:]
+
+
+def _remappable(p: Printer, axes: tuple[Axis, ...]) -> bool:
+    """Whether every axis is bound to a loop variable and runs over that loop's very range."""
+    loops = p.loops
+    for axis in axes:
+        loop = loops.get(id(axis.value))
+        if loop is None or loop.step is not None or axis.var.dtype is not loop.var.dtype:
+            return False
+        if not (_same(axis.start, loop.start) and _same(axis.stop, loop.stop)):
+            return False
+    return True
+
+
+def _same(a: Expr, b: Expr) -> bool:
+    if a is b:
+        return True
+    if type(a) is Const and type(b) is Const:
+        return a.value == b.value and a.dtype is b.dtype
+    return type(a) is type(b) and a == b
+
+
+def axis_line(p: Printer, axis: Axis, indent: str) -> str:
+    """`vi = T.axis.spatial(128, i)`."""
+    start, stop = axis.start, axis.stop
+    if type(start) is Const and start.value == 0 and start.dtype is stop.dtype:
+        domain = top(p, stop)
+    else:
+        domain = _tuple(joint(p, start, stop))
+    bound = axis.value
+    text = explicit(bound) if type(bound) is Const and bound.dtype is not INT32 else top(p, bound)
+    return f"{indent}{p.names.define(axis.var, axis.var.name)} = T.axis.{axis.kind}({domain}, {text})"
+
+
+STMT_RULES: dict[type, StmtRule] = {
+    For: for_loop,
+    While: _while,
+    If: branch,
+    Break: _break,
+    Continue: _continue,
+    Return: _return,
+    BufferStore: store,
+    Bind: bind,
+    ScalarDecl: scalar,
+    AllocBuffer: alloc_buffer,
+    DeclBuffer: decl_buffer,
+    MatchBuffer: match_buffer,
+    Evaluate: evaluate,
+    Assert: _assert,
+    StaticAssert: _static_assert,
+    Assume: _assume,
+    Attr: _attr,
+    Block: block,
+}
+
+__all__ = ["STMT_RULES", "StmtRule", "body", "BufferLoad", "scope", "value"]
