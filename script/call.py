@@ -8,7 +8,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, suggest
-from tirscript.ir.dtype import DType, dtype, scalar_names
+from tirscript.ir.dtype import INT64, DType, dtype, scalar_names
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -29,6 +29,7 @@ from .context import FunctionRef
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
 from .namespace import BufferForm, Form, TypeName, special_float
 from .python import BUILTINS
+from .tvm import DialectFunction
 
 
 class CallLowering(ExprLowering):
@@ -48,6 +49,14 @@ class CallLowering(ExprLowering):
                     "T022", f"`T.{function.name}` does not stand in an expression", node, hint=function.__doc__
                 )
             return rule(self, node)
+        if cls is DialectFunction:
+            args, _ = self.arguments(node)
+            try:
+                return self.placed(function(*args), node)
+            except DiagnosticError as problem:
+                raise self.located(problem, node) from None
+            except TypeError as problem:
+                raise self.fail("T032", f"wrong arguments for `T.{function.name}`: {problem}", node) from None
         if cls is BufferForm:
             args, kwargs = self.arguments(node)
             return self.plain(lambda: function(*args, **kwargs), node, ())
@@ -248,8 +257,10 @@ class CallLowering(ExprLowering):
             raise self.fail("T109", str(problem), node) from None
 
     def _var(self, node: ast.Call) -> Var:
+        if isinstance(node.func, ast.Name):  # `n = TypeVar("n")`
+            return Var("", INT64)
         (kind,) = self.form_arguments(node, "var", ("dtype",))
-        return TypeName(self.dtype_of(kind, node))()
+        return Var("", self.dtype_of(kind, node))
 
     def dtype_of(self, value: Any, node: ast.AST) -> DType:
         """A dtype given as a string, a name of T or a numpy dtype."""

@@ -166,7 +166,7 @@ class Reader:
                 **{name: value for name, value in names.items() if value is not vars(builtins).get(name, _NOTHING)},
             }
         else:
-            self.names = {**BUILTINS, "breakpoint": T.breakpoint, "T": T, "I": I, **names}
+            self.names = {**BUILTINS, "breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, **names}
         self.definitions: dict[str, Definition] = {}
 
     def lowering(self, node: ast.FunctionDef | None, module: ModuleRef | None = None) -> FunctionLowering:

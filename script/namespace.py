@@ -12,6 +12,8 @@ from tirscript.ir.dtype import DType, dtype, pointer, scalar_names
 from tirscript.ir.expr import Var
 from tirscript.ir.op import ALIASES, OPS
 
+from .tvm import tvm_names
+
 # constructs that are no operators: name -> what it is for; `lower*.py` have a rule for each
 _LOOPS = {
     "serial": "an ordinary loop: `for i in T.serial(n)`",
@@ -216,8 +218,5 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
         for name in scalar_names():
             if name not in ("handle", "void"):
                 names[f"{name}x{lanes}"] = TypeName(dtype(f"{name}x{lanes}"))
-    # the spellings of TVM's dialect
-    for theirs, ours in (("sblock", "block"), ("sblock_attr", "block_attr"), ("sblock_alloc_buffer", "alloc_buffer")):
-        names[theirs] = names[ours]
-    names["Ramp"], names["Broadcast"] = names["ramp"], names["broadcast"]
+    names.update(tvm_names(names))
     return names

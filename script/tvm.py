@@ -1,0 +1,72 @@
+"""The spellings of TVM's dialect that differ from ours, as one table of names that T has beside its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.expr import Expr
+from tirscript.ir.op import OPS, as_expr
+
+# their name -> our construct of the same meaning
+FORMS = {
+    "sblock": "block",
+    "sblock_attr": "block_attr",
+    "sblock_alloc_buffer": "alloc_buffer",
+    "Ramp": "ramp",
+    "Broadcast": "broadcast",
+}
+# their name -> our operator of the same meaning
+OPERATORS = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "FloorDiv": "floordiv",
+    "FloorMod": "floormod",
+    "Min": "min",
+    "Max": "max",
+}
+
+
+def _cast(to: Any, value: Any) -> Expr:
+    """`T.Cast("int64", x)`: the dtype stands first."""
+    return OPS["cast"](value, to)
+
+
+def _div(a: Any, b: Any) -> Expr:
+    """`T.Div(a, b)`: their node divides integers rounding toward zero."""
+    integers = as_expr(a).dtype.is_int and as_expr(b).dtype.is_int
+    return OPS["truncdiv" if integers else "div"](a, b)
+
+
+def _mod(a: Any, b: Any) -> Expr:
+    """`T.Mod(a, b)`: the remainder of their division."""
+    integers = as_expr(a).dtype.is_int and as_expr(b).dtype.is_int
+    return OPS["truncmod" if integers else "fmod"](a, b)
+
+
+FUNCTIONS = {"Cast": _cast, "Div": _div, "Mod": _mod}
+
+
+def tvm_names(names: dict[str, Any]) -> dict[str, Any]:
+    """What T has of TVM's dialect, over the table of its own names."""
+    return {
+        **{theirs: names[ours] for theirs, ours in FORMS.items()},
+        **{theirs: OPS[ours] for theirs, ours in OPERATORS.items()},
+        **{theirs: DialectFunction(theirs, function) for theirs, function in FUNCTIONS.items()},
+    }
+
+
+class DialectFunction:
+    """A function of the dialect that builds expressions of ours."""
+
+    def __init__(self, name: str, function: Any) -> None:
+        self.name = name
+        self.__doc__ = function.__doc__
+        self.function = function
+
+    def __call__(self, *args: Any) -> Expr:
+        made: Expr = self.function(*args)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<T.{self.name}>"
