@@ -6,7 +6,6 @@ Only where that fails does typeguard, which knows all of Python's annotations, d
 
 from __future__ import annotations
 
-import builtins
 import collections.abc
 import functools
 import inspect
@@ -84,7 +83,8 @@ def _plan(function: Callable[..., Any]) -> tuple[list[Test], dict[str, Test], di
         hint = hints.get(name, Any)
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        test = named[name] = test_of(hint)
+        test: Test = test_of(hint)
+        named[name] = test
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             positional.append(test)
     return positional, named, hints
@@ -250,18 +250,18 @@ def _advice(hint: Any, value: Any) -> str | None:
 
 def check_fields(node: Any) -> None:
     """Raise TypeError where a field of `node` is not of its declared type."""
-    for name, test, hint in _field_tests(type(node)):
+    cls: Any = type(node)
+    for name, test, hint in _field_tests(cls):
         value = getattr(node, name)
         if test is None or (isinstance(value, test) if type(test) is tuple else test(value)):
             continue
         if (why := fits(value, hint)) is not None:
-            cls = builtins.type(node).__name__
-            raise TypeError(f"{cls}.{name} takes {in_words(hint)}, not {describe(value)} ({why})")
+            raise TypeError(f"{cls.__name__}.{name} takes {in_words(hint)}, not {describe(value)} ({why})")
 
 
 @functools.cache
-def _field_tests(cls: type) -> list[tuple[str, Test, Any]]:
+def _field_tests(cls: Any) -> list[tuple[str, Test, Any]]:
     from .node import field_hints
 
     hints = field_hints(cls)
-    return [(name, test_of(hints[name]), hints[name]) for name in cls.__struct_fields__]  # type: ignore[attr-defined]
+    return [(name, test_of(hints[name]), hints[name]) for name in cls.__struct_fields__]

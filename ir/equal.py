@@ -94,10 +94,8 @@ def _binder(fields: Comparison) -> Comparison:
             return known is y
         if id(y) in names.backward:
             return False
-        if x is y:
-            return True
         if not names.free:
-            return False
+            return x is y
         forward[id(x)] = y
         names.backward.add(id(y))
         return fields(x, y, forward, names)
@@ -122,7 +120,7 @@ def _defining(cls: type[Node], fields: Comparison) -> Comparison:
         else:
             forward[id(p)] = q
             names.backward.add(id(q))
-            kind = type(p)
+            kind: Any = type(p)
             if kind is not type(q) or not _own_fields(kind)(p, q, forward, names):
                 return False
         return fields(x, y, forward, names)
@@ -141,7 +139,7 @@ def _define(left: Any, right: Any, forward: dict[int, Any], names: _Names) -> bo
         forward[id(p)] = q
         names.backward.add(id(q))
     for p, q in zip(left, right):
-        kind = type(p)
+        kind: Any = type(p)
         if kind is not type(q) or not _own_fields(kind)(p, q, forward, names):
             return False
     return True
@@ -158,7 +156,7 @@ def _defined(node: Any) -> tuple[Any, ...]:
 
 
 @cache
-def _own_fields(cls: type[Node]) -> Comparison:
+def _own_fields(cls: Any) -> Comparison:
     """The comparison of a binder's own fields."""
     return _fields(cls, shape_of(cls))
 
@@ -302,9 +300,9 @@ class _Explainer:
                 if known is not b:
                     self.report(path, a, b, f"{_pair(a, b)}: elsewhere the counterpart is `{other.name}`")
                 return
-            if a is b:
-                return
             if not self.free:
+                if a is b:
+                    return
                 self.report(path, a, b, f"{_pair(a, b)}: different free names")
                 return
             self.meet(a, b)
@@ -387,45 +385,62 @@ def structural_hash(node: Any) -> int:
 
 
 def _tokens(root: Any, *, alpha: bool) -> list[Any]:
+    """What counts in a program, flat: two programs have the same tokens where they are equal."""
     out: list[Any] = []
     stack: list[Any] = [root]
-    numbers: dict[int, int] = {}
-    defined: set[int] = set()
+    numbers: dict[int, int | None] = {}  # of what is defined, in the order of first meeting
+    count = 0
     while stack:
         node = stack.pop()
-        cls = type(node)
-        if cls is tuple or cls is list:
-            out.append(len(node))
-            stack.extend(reversed(node))
-            continue
-        if isinstance(node, dict):
-            out += sorted(node)
-            stack += [node[key] for key in sorted(node)]
-            continue
+        cls: Any = type(node)
         if not isinstance(node, Node):
-            out.append(node if _is_hashable(node) else repr(node))
+            if isinstance(node, (tuple, list)):
+                out.append(len(node))
+                stack.extend(reversed(node))
+            elif isinstance(node, dict):
+                names = sorted(node, key=str)
+                out += names
+                stack += [node[name] for name in names]
+            else:
+                out.append(_plain_token(node))
             continue
-        shape = shape_of(cls)
+        binder, scalars, get, defines = _hash_plan(cls)
         out.append(cls)
-        if shape.binder:
-            if not alpha or id(node) not in defined:
+        if binder:
+            number = numbers.get(id(node), 0)
+            if number == 0 or not alpha:  # free: only itself
                 out.append(node)
                 continue
-            number = numbers.get(id(node))
             if number is not None:
                 out.append(number)
                 continue
-            numbers[id(node)] = len(numbers)
-        elif alpha and cls.defines:
-            defined.update(map(id, _defined(node)))
-        if shape.scalars:
-            out.append((getattr(cls, "scalar_key", None) or shape.get_scalars)(node))
-        stack.extend(reversed(shape.get_children(node)))
+            count += 1
+            numbers[id(node)] = count
+        elif alpha and defines:
+            for defined in _defined(node):
+                numbers.setdefault(id(defined), None)
+        if scalars is not None:
+            out.append(scalars(node))
+        if get is not None:
+            stack.extend(reversed(get(node)))
     return out
 
 
-def _is_hashable(value: Any) -> bool:
-    return type(value) in (str, int, float, bool, bytes, type(None))
+@cache
+def _hash_plan(cls: Any) -> tuple[bool, Any, Any, bool]:
+    shape = shape_of(cls)
+    scalars = getattr(cls, "scalar_key", None) or shape.get_scalars
+    return shape.binder, scalars if shape.scalars else None, shape.get_children if shape.children else None, bool(cls.defines)
+
+
+def _plain_token(value: Any) -> Any:
+    if value != value:
+        return "nan"
+    try:
+        hash(value)
+    except TypeError:
+        return type(value)
+    return value
 
 
 __all__ = ["Attrs", "Difference", "differences", "exact_hash", "exactly_equal", "structural_equal", "structural_hash"]

@@ -6,8 +6,6 @@ import math
 import struct
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from msgspec import Struct
-
 from .dtype import HANDLE, INT32, DType, dtype, pointer
 from .node import Binder, Node
 

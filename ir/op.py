@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from .diagnostic import Diagnostic, DiagnosticError
 from .dtype import BOOL, FLOAT32, INT32, DType, dtype
-from .expr import Broadcast, Call, Const, Expr, const
+from .expr import Broadcast, Call, Expr, const
 
 Operand = Any  # an Expr or a Python number
 
@@ -185,12 +185,10 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
         common, mixed = FLOAT32.with_lanes(common.lanes, common.scalable), True
     if not accepts(common.element):
         kinds = _WORDS[entry.operands]
-        hint = f"cast it: `x.astype(\"float32\")`, or `T.float32(...)` for a literal" if entry.operands == FLOATS else None
+        hint = "cast it: `x.astype(\"float32\")`, or `T.float32(...)` for a literal" if entry.operands == FLOATS else None
         if entry.operands == BOOLS:
             hint = "compare it: `x != 0`"
-        elif entry.operands == INTS and common.is_float:
-            hint = "cast it: `x.astype(\"int32\")`"
-        elif entry.operands == NUMS and common.is_bool:
+        elif (entry.operands == INTS and common.is_float) or (entry.operands == NUMS and common.is_bool):
             hint = "cast it: `x.astype(\"int32\")`"
         if entry.name == "div" and common.is_int:
             hint = "use `//` (floor), `T.truncdiv`, or cast an operand to a float"

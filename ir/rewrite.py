@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from msgspec import structs
@@ -10,7 +12,7 @@ from msgspec import structs
 from .buffer import Buffer
 from .expr import Expr, Var
 from .func import PrimFunc
-from .node import Attrs, Binder, Node, nodes_in, recursion_room, shape_of
+from .node import NO_ATTRS, Attrs, Node, nodes_in, recursion_room, shape_of
 
 N = TypeVar("N", bound=Node)
 # a rule gets a node whose children are rewritten already and returns what stands in its place:
@@ -33,31 +35,39 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def walk(root: Node | tuple[Node, ...]) -> Iterator[Node]:
-    """Every node below and with `root`, parents before children, in source order. Shapes of used buffers are not entered:
-    a buffer's own children are walked once, where it is met first."""
+    """Every node below and with `root`, parents before children, in source order.
+
+    A buffer's own fields are entered once, where it is met first.
+    """
     stack: list[Node] = list(reversed(root)) if isinstance(root, tuple) else [root]
     seen: set[int] = set()
     while stack:
         node = stack.pop()
-        plan = shape_of(type(node))
-        if plan.binder:
+        binder, plan = _plan(type(node))
+        yield node
+        if not plan:
+            continue
+        if binder:
             if id(node) in seen:
-                yield node
                 continue
             seen.add(id(node))
-        yield node
-        below: list[Node] = []
-        for (_, many), value in zip(plan.children, plan.get_children(node), strict=True):
+        for _, get, many in reversed(plan):
+            value = get(node)
             if value is None:
                 continue
-            if many == 1:
-                below += value
-            elif many == 2:
-                below += nodes_in(value)
+            if many == 0:
+                stack.append(value)
+            elif many == 1:
+                stack += value[::-1]
             else:
-                below.append(value)
-        below.reverse()
-        stack += below
+                stack += reversed(list(nodes_in(value)))
+
+
+@cache
+def _plan(cls: Any) -> tuple[bool, tuple[tuple[str, Callable[[Any], Any], int], ...]]:
+    """Whether a class is a binder, and its fields that hold nodes: name, getter, how many."""
+    shape = shape_of(cls)
+    return shape.binder, tuple((name, attrgetter(name), many) for name, many in shape.children)
 
 
 def map_children(node: N, function: Callable[[Any], Any]) -> N:
@@ -65,17 +75,17 @@ def map_children(node: N, function: Callable[[Any], Any]) -> N:
 
     A result that is a tuple is spliced into a tuple field.
     """
-    plan = shape_of(type(node))
     changed: dict[str, Any] = {}
-    for (name, many), value in zip(plan.children, plan.get_children(node), strict=True):
+    for name, get, many in _plan(type(node))[1]:
+        value = get(node)
         if value is None:
             continue
-        if many == 1:
-            new = map_tuple(value, function)
-        elif many == 2:
-            new = map_value(value, function)
-        else:
+        if many == 0:
             new = function(value)
+        elif many == 1:
+            new = map_tuple(value, function)
+        else:
+            new = map_value(value, function)
         if new is not value:
             changed[name] = new
     return structs.replace(node, **changed) if changed else node
@@ -113,28 +123,52 @@ def map_value(value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def rewrite(root: Any, rules: Mapping[type, Rule]) -> Any:
-    """`root` (a node or a body) with the rules applied bottom up, by exact class; nodes without a change stay the same objects.
+    """`root` (a node or a body) with the rules applied bottom up, by exact class; what is unchanged stays itself.
 
-    A rule for Var or Buffer sees every occurrence. A buffer whose shape changes is rebuilt once and replaced everywhere.
+    A rule for Var or Buffer sees every variable or buffer once, and what it returns stands at every occurrence. A buffer
+    whose shape changes is rebuilt once and replaced everywhere.
     """
-    binders: dict[int, Any] = {}
+    return _rewrite(root, rules, {})
+
+
+def _rewrite(root: Any, rules: Mapping[type, Rule], binders: dict[int, Any]) -> Any:
+    """`binders` maps the ids of variables and buffers to what stands for them."""
     keep: list[Any] = []  # the ids in `binders` stay taken
 
     def visit(node: Any) -> Any:
-        cls = type(node)
-        if issubclass(cls, Binder):
+        cls: Any = type(node)
+        binder, plan = _plan(cls)
+        if binder:
             found = binders.get(id(node))
-            if found is None:
-                found = map_children(node, visit)
-                rule = rules.get(cls)
-                if rule is not None:
-                    found = rule(found)
-                binders[id(node)] = found
-                keep.append(node)
-            return found
-        new = map_children(node, visit)
+            if found is not None:
+                return found
+        changed = None
+        for name, get, many in plan:
+            value = get(node)
+            if value is None:
+                continue
+            if many == 1:
+                new = map_tuple(value, visit)
+            elif many == 0:
+                new = visit(value)
+            elif value is NO_ATTRS:
+                continue
+            else:
+                new = map_value(value, visit)
+            if new is not value:
+                if changed is None:
+                    changed = {}
+                changed[name] = new
+        new = node if changed is None else structs.replace(node, **changed)
         rule = rules.get(cls)
-        return new if rule is None else rule(new)
+        if rule is not None:
+            new = rule(new)
+            if new is None:
+                raise TypeError(f"the rule for {cls.__name__} returned None, not what stands in the node's place")
+        if binder:
+            binders[id(node)] = new
+            keep.append(node)
+        return new
 
     with recursion_room():
         return map_tuple(root, visit) if isinstance(root, tuple) else visit(root)
@@ -144,8 +178,7 @@ def substitute(root: Any, mapping: Mapping[Any, Any]) -> Any:
     """`root` with variables and buffers replaced: {Var: Expr, Buffer: Buffer}."""
     if not mapping:
         return root
-    swap: Rule = lambda node: mapping.get(node, node)
-    return rewrite(root, {Var: swap, Buffer: swap})
+    return _rewrite(root, {}, {id(binder): value for binder, value in mapping.items()})
 
 
 def definitions(root: Node | tuple[Node, ...]) -> list[Var | Buffer]:

@@ -131,6 +131,13 @@ class MatchBuffer(Stmt, frozen=True, eq=False):
     buffer: Buffer
     source: Var | BufferRegion
 
+    def defined_symbols(self) -> tuple[Var, ...]:
+        """The strides and the offset of a matched region that are named there, as its buffer is."""
+        if type(self.source) is Var:
+            return ()
+        parts = (*(self.buffer.strides or ()), self.buffer.elem_offset)
+        return tuple(dict.fromkeys(part for part in parts if type(part) is Var))
+
 
 class Evaluate(Stmt, frozen=True, eq=False):
     """`T.evaluate(value)`: for effect."""

@@ -27,10 +27,13 @@ def check_well_formed(x: PrimFunc | Module) -> None:
 
 
 def _verify(x: PrimFunc | Module, whole: bool) -> list[Diagnostic]:
-    with recursion_room():
-        if isinstance(x, Module):
-            return _verify_module(x, whole)
-        return Verifier(x, None).run() if whole or x.check_well_formed else []
+    try:
+        with recursion_room():
+            if isinstance(x, Module):
+                return _verify_module(x, whole)
+            return Verifier(x, None).run() if whole or x.check_well_formed else []
+    except RecursionError:
+        return [error("T004", f"`{x.name}` is nested too deeply", x.span)]
 
 
 def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:

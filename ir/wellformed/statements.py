@@ -46,7 +46,7 @@ from ..stmt import (
     While,
 )
 from .bindings import axis_problems
-from .places import binding_parts, extent_of, in_order, named, pointing, spot, unrepresentable
+from .places import extent_of, in_order, named, pointing, spot, unrepresentable
 from .scopes import Known, Unresolved
 from .uses import Uses
 
@@ -125,8 +125,8 @@ class Verifier(Uses):
         if type(source) is BufferRegion:
             self.region(source)
             self.written.add(id(source.buffer))
-            for var in binding_parts(node.buffer):  # strides and offset of a matched region may be named there
-                if type(var) is Var and id(var) not in self.defined:
+            for var in node.defined_symbols():
+                if id(var) not in self.vars:
                     self.define(var, node)
         else:
             self.match_parameter(node)
