@@ -11,10 +11,10 @@ from .compare import copies, largest_error, tolerance
 from .examples import Example, examples, try_example
 
 if TYPE_CHECKING:
-    from .inputs import inputs_for
-    from .programs import programs
+    from .random_inputs import inputs_for
+    from .random_programs import programs
 
-_LAZY = {"programs": "programs", "inputs_for": "inputs"}
+_LAZY = {"programs": "random_programs", "inputs_for": "random_inputs"}
 
 
 def __getattr__(name: str) -> Any:

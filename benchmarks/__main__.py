@@ -1,0 +1,107 @@
+"""`python benchmarks`: all measurements in one run, as tables with ratios, and as JSON in benchmarks/results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import calls
+import kernels
+import startup
+import text
+import tvm_process
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under a title, in columns."""
+    print(f"\n{title}")
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        cells = (
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        print("  " + "  ".join(cells).rstrip())
+
+
+def show_text(found: dict[str, dict[str, float]], version: str) -> None:
+    """Parse, print and equality beside apache-tvm."""
+    units = {"parse": "lines/s", "print": "lines/s", "equal": "us/program"}
+    rows = [
+        (
+            f"{what}, {units[what]}",
+            f"{values['tirscript']:,.0f}",
+            f"{values['tvm']:,.0f}" if "tvm" in values else "-",
+            f"{values['times faster']:.2f}" if "tvm" in values else "-",
+        )
+        for what, values in found.items()
+    ]
+    table(f"{text.LINES:,} lines of kernels", ("", "tirscript", version, "times faster"), rows)
+
+
+def show_growth(found: dict[str, dict[str, float]]) -> None:
+    """Microseconds a line by the size of the file."""
+    rows = [(f"{what}, us/line", *(f"{value:.1f}" for value in values.values())) for what, values in found.items()]
+    table("Growth with the number of lines", ("", *(f"{int(n):,}" for n in found["parse"])), rows)
+
+
+def show_kernels(found: dict[str, dict[str, float]]) -> None:
+    """Times of the examples."""
+    rows = []
+    for name, times in found.items():
+        ours, numpy, numba = times["tirscript"], times["numpy"], times.get("numba")
+        row = [name, f"{ours * 1e6:,.1f}", f"{numpy * 1e6:,.1f}", f"{numpy / ours:.2f}"]
+        row += [f"{numba * 1e6:,.1f}", f"{numba / ours:.2f}"] if numba is not None else ["-", "-"]
+        rows.append(row)
+    table("Kernels, us a call", ("", "tirscript", "numpy", "numpy/tirscript", "numba", "numba/tirscript"), rows)
+
+
+def main() -> None:
+    """Measure, print, and write the results."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="how often each thing is measured (the median counts)")
+    rounds = parser.parse_args().rounds
+    results: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine(), "rounds": rounds}
+
+    tvm = tvm_process.start()
+    version = f"apache-tvm {tvm.version}" if tvm is not None else "apache-tvm (not there)"
+    results["text"] = text.against_tvm(tvm, rounds)
+    if tvm is not None:
+        tvm.close()
+    show_text(results["text"], version)
+
+    results["growth"] = text.growth(rounds)
+    show_growth(results["growth"])
+
+    results["round_trips"] = text.round_trips()
+    print(f"\n1,000 programs parsed, printed, parsed again and compared: {results['round_trips']:.1f} s")
+
+    taken, loaded = startup.import_time(rounds)
+    results["import"] = {"seconds": taken, "loaded": loaded}
+    print(f"\nimport tirscript: {taken * 1e3:.0f} ms, without {'LLVM and numpy' if not loaded else 'LLVM'}")
+
+    results["kernels"] = kernels.run_times(max(rounds, 7))
+    show_kernels(results["kernels"])
+
+    results["calls"] = calls.overheads(max(rounds, 5))
+    table(
+        "A call with two arrays of 16 floats, ns",
+        ("", "ns"),
+        [(n, f"{t * 1e9:,.0f}") for n, t in results["calls"].items()],
+    )
+
+    RESULTS.mkdir(exist_ok=True)
+    file = RESULTS / time.strftime("%Y-%m-%d-%H%M%S.json")
+    file.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"\nwritten to {file.relative_to(RESULTS.parent.parent)}")
+
+
+if __name__ == "__main__":
+    main()
