@@ -1,2 +1,101 @@
-def diff(a, b):
-    return ""
+"""Two programs' difference as a unified source diff, with their names aligned first."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from tirscript.ir.node import Binder, Node, recursion_room, shape_of
+from tirscript.ir.rewrite import definitions
+
+
+def diff(a: Any, b: Any, *, context: int = 3, **options: Any) -> str:
+    """The unified diff from the source text of `a` to that of `b`; empty where the texts agree.
+
+    What both define at the same place has the name it has in `a`, so that a renamed variable is no difference. `options` are
+    those of `script`.
+    """
+    from . import script
+
+    with recursion_room():
+        aligned = rename(b, counterparts(a, b))
+    left, right = script(a, **options), script(aligned, **options)
+    if left == right:
+        return ""
+    names = [getattr(node, "name", "") or type(node).__name__ for node in (a, b)]
+    files = [f"a/{names[0]}", f"b/{names[1]}"]
+    lines = difflib.unified_diff(left.splitlines(), right.splitlines(), *files, lineterm="", n=context)
+    return "\n".join(lines) + "\n"
+
+
+def counterparts(a: Any, b: Any) -> dict[int, str]:
+    """For what `b` defines, by id: the name of what stands in its place in `a`."""
+    defined = {id(binder) for binder in definitions(b)}
+    matched: dict[int, str] = {}
+    seen: set[int] = set()  # binders of `a` that have a counterpart
+    _match(a, b, defined, matched, seen)
+    return matched
+
+
+def _match(a: Any, b: Any, defined: set[int], matched: dict[int, str], seen: set[int]) -> None:
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        for x, y in _pairs(a, b):
+            _match(x, y, defined, matched, seen)
+        return
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in a:
+            if key in b:
+                _match(a[key], b[key], defined, matched, seen)
+        return
+    if not isinstance(a, Node) or type(a) is not type(b):
+        return
+    if isinstance(a, Binder):
+        if id(b) in matched or id(a) in seen:
+            return
+        if id(b) in defined:
+            matched[id(b)] = a.name  # type: ignore[attr-defined]
+            seen.add(id(a))
+    shape = shape_of(type(a))
+    for x, y in zip(shape.get_children(a), shape.get_children(b), strict=True):
+        _match(x, y, defined, matched, seen)
+
+
+def _pairs(a: Any, b: Any) -> list[tuple[Any, Any]]:
+    """Items that correspond: in order where the sequences are as long, else aligned by what they are and define."""
+    if len(a) == len(b) and all(type(x) is type(y) for x, y in zip(a, b, strict=True)):
+        return list(zip(a, b, strict=True))
+    left, right = [_outline(one) for one in a], [_outline(one) for one in b]
+    found = []
+    for block in difflib.SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
+        found += [(a[block.a + k], b[block.b + k]) for k in range(block.size)]
+    return found
+
+
+def _outline(item: Any) -> tuple[Any, ...]:
+    """What tells an item from its neighbours, names aside: the classes of the nodes in it, a few levels deep."""
+    if not isinstance(item, Node):
+        return (type(item), item if isinstance(item, (str, int, float)) else None)
+    shape = shape_of(type(item))
+    if shape.binder:
+        return (type(item),)
+    scalars = tuple(value for value in shape.get_scalars(item) if isinstance(value, (str, int, float)))
+    below = [_outline_below(child) for child in shape.get_children(item)]
+    return (type(item), scalars, *below)
+
+
+def _outline_below(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return tuple(type(one) for one in value[:4])
+    return type(value)
+
+
+def rename(node: Any, names: dict[int, str]) -> Any:
+    """`node` with other name hints for what it defines, given by id."""
+    from tirscript.ir.rewrite import substitute
+
+    changed = {binder: binder.replace(name=names[id(binder)]) for binder in definitions(node) if _renamed(binder, names)}
+    return substitute(node, changed)
+
+
+def _renamed(binder: Any, names: dict[int, str]) -> bool:
+    return id(binder) in names and names[id(binder)] != binder.name

@@ -40,18 +40,22 @@ def float_text(value: float, kind: DType) -> str | None:
         return text
     if value != value or value in (math.inf, -math.inf):
         return None
-    text = repr(value)
+    text = _decimal(value)
     if value and kind.bits != 64:
         for digits in range(1, 17):
             short = float(f"{value:.{digits}g}")
             if round_float(short, kind) == value:
-                text = repr(short)
+                text = _decimal(short)
                 break
     if len(known) > 1 << 14:
         known.clear()
     if value:
         known[value] = text
     return text
+
+
+def _decimal(value: float) -> str:
+    return repr(value).replace("e+", "e")  # as ruff writes it
 
 
 def bare(node: Const) -> str | None:
@@ -105,5 +109,5 @@ def plain(value: Any) -> str | None:
     if value is None or isinstance(value, (bool, int)):
         return repr(value)
     if isinstance(value, float):
-        return f'float("{value!r}")' if value - value != 0 else repr(value)
+        return f'float("{value!r}")' if value - value != 0 else _decimal(value)
     return None

@@ -305,7 +305,7 @@ def scalar(p: Printer, node: ScalarDecl, indent: str) -> None:
     p.out.append(f"{indent}{name}: {dtype_annotation(node.buffer.dtype)}{text}")
 
 
-def buffer_arguments(p: Printer, buffer: Buffer, dim: Callable[[Printer, Expr], str], before_scope: str = "") -> str:
+def buffer_arguments(p: Printer, buffer: Buffer, dim: Callable[..., str], before_scope: str = "") -> str:
     """Shape, dtype and what differs from the defaults of a buffer."""
     parts = [_tuple([dim(p, one) for one in buffer.shape]), dtype_name(buffer.dtype)]
     if before_scope:
