@@ -10,4 +10,15 @@ if os.environ.setdefault("TIRSCRIPT_CHECK", "1") != "0":
 
     # names imported for type checkers only cannot be looked up at run time
     typeguard.config.forward_ref_policy = typeguard.ForwardRefPolicy.IGNORE
-    typeguard.install_import_hook(["tirscript"])
+
+    class Finder(typeguard.TypeguardFinder):
+        """Leaves out the closures that the interpreter runs for every element: a check would take ten times their time."""
+
+        closures = frozenset(
+            f"tirscript.backend.interpreter.{name}" for name in ("access", "expressions", "memory", "ops", "statements")
+        )
+
+        def should_instrument(self, module_name: str) -> bool:
+            return module_name not in self.closures and super().should_instrument(module_name)
+
+    typeguard.install_import_hook(["tirscript"], cls=Finder)

@@ -1,6 +1,7 @@
 """The meaning of the language: programs executed statement by statement on numpy arrays, at any stage of lowering.
 
-A program is made once into Python closures over a frame. Every access is checked: indices against shapes, reads against what was
+A program is made once into Python closures over a frame. Every access is checked: indices against shapes, reads
+against what was
 written, undefined values against where they matter. What each operator computes is told in `ops.py`.
 """
 
@@ -16,11 +17,14 @@ __all__ = ["interpret"]
 def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | None = None, **kwargs: Any) -> Any:
     """Execute a prim_func, or a function of a module, on the caller's arrays, which are written in place.
 
-    `x` is a PrimFunc, a Module (its `main`, its only public function, or `entry`), or what was built from one. Arguments are
-    given in order or by name: numpy arrays or anything that shares its memory (DLPack, the buffer protocol) for buffers and handles,
+    `x` is a PrimFunc, a Module (its `main`, its only public function, or `entry`), or what was built from one.
+    Arguments are
+    given in order or by name: numpy arrays or anything that shares its memory (DLPack, the buffer protocol) for
+    buffers and handles,
     Python or numpy scalars for scalars. Returns the value of `return` as a Python scalar, or None.
 
-    A mistake of the program or of the call raises DiagnosticError with the source line; a failed `assert` raises AssertionError.
+    A mistake of the program or of the call raises DiagnosticError with the source line; a failed `assert` raises
+    AssertionError.
     `max_steps` bounds the number of statements executed.
     """
     from .program import entry_of, program_of, run_program

@@ -9,7 +9,7 @@ from tirscript.ir import Buffer, BufferLoad, BufferStore, Call, Expr, Node, Var
 
 from .context import Closure, Context
 from .errors import UNSET, malformed, never_written, null_pointer, out_of_bounds
-from .memory import ANY_VALUE, DERIVED, EMPTY, WRITTEN, Pointer, View, Guarded
+from .memory import ANY_VALUE, DERIVED, EMPTY, WRITTEN, Guarded, Pointer, View
 from .undef import UNDEF
 
 __all__ = ["compile_address", "compile_load", "compile_store"]
@@ -29,8 +29,7 @@ def _is_vector(node: BufferLoad | BufferStore) -> bool:
     return (
         node.buffer.dtype.is_vector
         or node.predicate is not None
-        or bool(node.indices)
-        and node.indices[-1].dtype.is_vector
+        or (bool(node.indices) and node.indices[-1].dtype.is_vector)
     )
 
 
@@ -209,7 +208,7 @@ def _lanes(
     def run(f: list[Any], view: View, mask: Any) -> list[Any]:
         values = [index(f) for index in outer]
         base = view.offset
-        ends = () if last is None else last(f) if wide else (last(f),)
+        ends: tuple[Any, ...] = () if last is None else last(f) if wide else (last(f),)
         active = mask is None or True in mask
         for i, size, stride in zip(values, view.shape, view.strides, strict=False):
             if not 0 <= i < size and active:

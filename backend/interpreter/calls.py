@@ -1,4 +1,5 @@
-"""Calls out of the function: other functions of the module, C symbols, registered Python functions, printing and the debugger."""
+"""Calls out of the function: other functions of the module, C symbols, registered Python functions, printing and the
+debugger."""
 
 from __future__ import annotations
 
@@ -140,7 +141,7 @@ def _call_extern(ctx: Context, node: Call) -> Closure:
 
     def run(f: list[Any]) -> Any:
         values = [arg(f) for arg in args]
-        ready = []
+        ready: list[Any] = []
         for value in values:
             if has_undef(value):
                 raise undefined_used(node, f"an argument of `{name}`")
@@ -262,7 +263,8 @@ def _place(node: Call, f: list[Any], loops: Loops) -> str:
 
 
 def stop(kernel: dict[str, Any], place: str) -> None:
-    """Where `breakpoint()` in a kernel stops: `kernel` holds its variables and buffers by name, `place` says where it is."""
+    """Where `breakpoint()` in a kernel stops: `kernel` holds its variables and buffers by name, `place` says where
+    it is."""
     builtins.breakpoint()
 
 

@@ -33,7 +33,8 @@ FIRST_SLOT = 2
 
 
 class Context:
-    """The making of one function. Expressions and statements become closures over a frame through the tables of their classes."""
+    """The making of one function. Expressions and statements become closures over a frame through the tables of
+    their classes."""
 
     def __init__(self, func: PrimFunc, program: Program) -> None:
         self.func = func

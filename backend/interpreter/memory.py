@@ -1,4 +1,5 @@
-"""Memory as the interpreter sees it: storages that know what was written, pointers into them, and views with a shape."""
+"""Memory as the interpreter sees it: storages that know what was written, pointers into them, and views with a
+shape."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from tirscript.ir import DType, Span
 
 from ..runtime.arrays import address_of, bytes_of, extent_of, numpy_dtype
 
-# what is known of a granule: never written; a value; any value because T.undef itself was stored; because a value computed from one was
+# what is known of a granule: never written; a value; any value because T.undef itself was stored; because a value
+# computed from one was
 EMPTY, WRITTEN, ANY_VALUE, DERIVED = 0, 1, 2, 3
 
 _FORMATS = {
@@ -29,7 +31,8 @@ _FORMATS = {
 
 
 class Storage:
-    """A stretch of bytes. `state` has one entry for each `granule` bytes, or is None where all is known to be written."""
+    """A stretch of bytes. `state` has one entry for each `granule` bytes, or is None where all is known to be
+    written."""
 
     __slots__ = ("blame", "data", "granule", "name", "span", "state", "typed")
 
@@ -67,7 +70,7 @@ class Storage:
         form = _FORMATS.get(kind.name)
         if form is None:
             return raw.view(numpy_dtype(kind))
-        return memoryview(raw).cast(form) if count else memoryview(b"").cast("B")  # type: ignore[call-overload]
+        return memoryview(raw).cast(form) if count else memoryview(b"").cast("B")  # type: ignore[arg-type, call-overload]
 
     def states(self, size: int, phase: int) -> Any:
         """The states of the elements of `size` bytes that begin at `phase`."""
@@ -260,7 +263,8 @@ def allocate(kind: DType, count: int, name: str, span: Span | None) -> Storage:
 def of_array(
     array: np.ndarray[Any, Any], kind: DType, name: str, span: Span | None, *, tracked: bool
 ) -> tuple[Storage, int]:
-    """A storage over a caller's array and the byte at which its first element lies; `tracked` where undef may be stored."""
+    """A storage over a caller's array and the byte at which its first element lies; `tracked` where undef may be
+    stored."""
     data = bytes_of(array)
     size = kind.element.itemsize or 1
     state = bytearray([WRITTEN]) * -(-data.size // size) if tracked else None

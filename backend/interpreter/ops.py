@@ -1,14 +1,19 @@
 """What every operator of the table computes, on one lane.
 
-Values: integers and bools are Python's int and bool within their dtype's range, floats are numpy (ml_dtypes) scalars of exactly their dtype,
+Values: integers and bools are Python's int and bool within their dtype's range, floats are numpy (ml_dtypes) scalars
+of exactly their dtype,
 a handle is a Pointer or None. `scalar_rule` gives the function of an operator for the dtypes of a call.
 
 The choices that a backend must share:
-- An elementary function of float16, bfloat16 or float8 is that of float32, rounded to the dtype; `fma` is rounded once in every dtype.
-- A float becomes an integer by truncation, saturated at the limits, nan becomes 0. A nonzero float or integer, nan too, is True as a bool.
-- float64 becomes bfloat16 or float8 with one rounding; an integer becomes a float narrower than 32 bits through float32.
+- An elementary function of float16, bfloat16 or float8 is that of float32, rounded to the dtype; `fma` is rounded
+  once in every dtype.
+- A float becomes an integer by truncation, saturated at the limits, nan becomes 0. A nonzero float or integer, nan
+  too, is True as a bool.
+- float64 becomes bfloat16 or float8 with one rounding; an integer becomes a float narrower than 32 bits through
+  float32.
 - A shift by the width or more, or by a negative count, gives 0, or -1 where a negative number is shifted right.
-- `x // y` and `x % y` of floats are numpy's: the quotient is floor((x - x % y) / y), the remainder has the divisor's sign.
+- `x // y` and `x % y` of floats are numpy's: the quotient is floor((x - x % y) / y), the remainder has the divisor's
+  sign.
 """
 
 from __future__ import annotations
@@ -393,7 +398,8 @@ def constant(node: Const) -> Any:
 
 
 def evaluate(expr: Expr, values: dict[Var, Any]) -> Any:
-    """The value of a scalar expression of constants, variables and operators; KeyError(var) where a variable has none."""
+    """The value of a scalar expression of constants, variables and operators; KeyError(var) where a variable has
+    none."""
     cls = type(expr)
     if cls is Const:
         return constant(expr)  # type: ignore[arg-type]

@@ -52,9 +52,6 @@ def compile_alloc(ctx: Context, node: AllocBuffer) -> Closure:
     """New memory each time the statement is executed; nothing in it is written."""
     buffer = node.buffer
     _check_kind(buffer, node)
-    for key in node.annotations:
-        if key in ("data", "constant"):
-            raise unsupported(node, "the interpreter does not execute constants")
     shape_of, strides_of = _ints(ctx, buffer.shape), _strides(ctx, buffer)
     offset_of = (
         _offset(ctx, buffer) if buffer.elem_offset is not None and _is_known(ctx, buffer.elem_offset) else (lambda f: 0)
@@ -140,7 +137,8 @@ def compile_region(ctx: Context, region: BufferRegion, count: int, node: Node) -
         sizes = [1 if stop is None else stop(f) - start for start, stop in zip(first, stops, strict=True)]
         for dim, (start, size, whole) in enumerate(zip(first, sizes, view.shape, strict=True)):
             if size < 0 or start < 0 or start + size > whole:
-                what = f"the region of `{source.name}` is out of bounds: {start}:{start + size} is not within 0:{whole}, in dimension {dim}"
+                part = f"{start}:{start + size} is not within 0:{whole}, in dimension {dim}"
+                what = f"the region of `{source.name}` is out of bounds: {part}"
                 raise DiagnosticError([error("T302", what, region.span or node.span, notes=loop_values(f, loops))])
         kept = several
         if len(several) != count:
@@ -156,7 +154,8 @@ def compile_region(ctx: Context, region: BufferRegion, count: int, node: Node) -
 
 
 def compile_match(ctx: Context, node: MatchBuffer) -> Closure:
-    """At the head of a function: the handle's array, or memory at its address. In a block: a region under another name."""
+    """At the head of a function: the handle's array, or memory at its address. In a block: a region under another
+    name."""
     _check_kind(node.buffer, node)
     if isinstance(node.source, BufferRegion):
         return _match_region(ctx, node, node.source)
@@ -215,7 +214,8 @@ def _match_region(ctx: Context, node: MatchBuffer, region: BufferRegion) -> Clos
             if want != have:
                 skip = what.startswith("stride") and view.shape[int(what[7:])] <= 1
                 if not skip:
-                    message = f"`{buffer.name}` does not match: {what} is {want}, but the region of `{region.buffer.name}` has {have}"
+                    other = f"the region of `{region.buffer.name}` has {have}"
+                    message = f"`{buffer.name}` does not match: {what} is {want}, but {other}"
                     raise DiagnosticError([error("T207", message, node.span, notes=loop_values(f, loops))])
         if own_pointer:  # `.data` is then the address of the region's first element
             size = buffer.dtype.element.itemsize

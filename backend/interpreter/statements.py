@@ -10,11 +10,13 @@ from tirscript.ir import (
     Assert,
     Assume,
     Attr,
+    Axis,
     Bind,
     Block,
     Break,
     BufferLoad,
     BufferStore,
+    Const,
     Continue,
     DeclBuffer,
     DiagnosticError,
@@ -377,33 +379,49 @@ def _block(ctx: Context, node: Block) -> Compiled:
         init = None if node.init is None else ctx.body(node.init)[0]
         body, leaves = ctx.body(node.body)
         loops = ctx.loops
-    axes = [(slot, *closures) for slot, closures in zip(slots, values, strict=True)]
-    reduced = [number for number, axis in enumerate(node.axes) if axis.kind == "reduce"]
-    if not axes and predicate is None and init is None:
+    if not node.axes and predicate is None and init is None:
         return body, leaves
+    bindings = tuple(zip(slots, [value for value, _, _ in values], strict=True))
+    every = [(slot, start, stop, axis) for slot, axis, (_, start, stop) in zip(slots, node.axes, values)]
+    reduced = [(slot, start) for slot, start, _, axis in every if axis.kind == "reduce"]
+    fixed = [(slot, *_constant_domain(axis)) for slot, _, _, axis in every if _constant_domain(axis)]
+    open_ended = [(slot, start, stop) for slot, start, stop, axis in every if not _constant_domain(axis)]
+
+    def outside(f: list[Any]) -> Exception:
+        for slot, axis, (_, start, stop) in zip(slots, node.axes, values, strict=True):
+            low, high = start(f), stop(f)
+            if not low <= f[slot] < high:
+                domain = f"{low} to {high - 1}"
+                what = f"axis `{axis.var.name}` of block `{node.name}` is {show(f[slot])}, which is not within {domain}"
+                return DiagnosticError([error("T302", what, axis.span or node.span, notes=loop_values(f, loops))])
+        raise AssertionError("the axes are within their domains")
 
     def run(f: list[Any]) -> Any:
-        bounds = []
-        for _, value, start, stop in axes:
-            bounds.append((value(f), start(f), stop(f)))
-        for slot, (value, _, _) in zip(slots, bounds, strict=True):
-            f[slot] = value
+        for slot, value in bindings:
+            f[slot] = value(f)
         if predicate is not None and not predicate(f):
             return None
-        for axis, (value, start, stop) in zip(node.axes, bounds, strict=True):
-            if not start <= value < stop:
-                what = f"axis `{axis.var.name}` of block `{node.name}` is {show(value)}, which is not within {start} to {stop - 1}"
-                raise DiagnosticError([error("T302", what, axis.span or node.span, notes=loop_values(f, loops))])
+        for slot, low, high in fixed:
+            if not low <= f[slot] < high:
+                raise outside(f)
+        for slot, start, stop in open_ended:
+            if not start(f) <= f[slot] < stop(f):
+                raise outside(f)
         if init is not None:
-            for number in reduced:
-                value, start, _ = bounds[number]
-                if value != start:
+            for slot, start in reduced:
+                if f[slot] != start(f):
                     break
             else:
                 init(f)
         return body(f)
 
     return run, leaves
+
+
+def _constant_domain(axis: Axis) -> tuple[int, int] | tuple[()]:
+    if type(axis.start) is Const and type(axis.stop) is Const:
+        return int(axis.start.value), int(axis.stop.value)
+    return ()
 
 
 STATEMENTS: dict[type[Stmt], Rule] = {

@@ -30,7 +30,7 @@ UNDEF: Final = Undef()
 
 def has_undef(value: Any) -> bool:
     """Whether a value, or a lane of it, is the mark."""
-    return value is UNDEF or (type(value) is tuple and any([lane is UNDEF for lane in value]))
+    return value is UNDEF or (type(value) is tuple and any(lane is UNDEF for lane in value))
 
 
 def _zero(a: Any, b: Any) -> Any:

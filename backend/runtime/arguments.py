@@ -44,7 +44,8 @@ Param = Var | Buffer
 
 
 class BoundArguments(Struct, frozen=True, eq=False):
-    """What a call passes: the array of each buffer and handle parameter (None for a null handle), the values of the scalars, rounded
+    """What a call passes: the array of each buffer and handle parameter (None for a null handle), the values of the
+    scalars, rounded
     to their dtypes, and the values of the symbolic dimensions."""
 
     arrays: dict[Param, np.ndarray[Any, Any] | None]
@@ -64,7 +65,8 @@ def bind_arguments(
 ) -> BoundArguments:
     """The arguments of a call of `func`, checked: count, names, dtype, dimensions, shape, strides, alignment, writable.
 
-    `written` are the parameters that must be writable (found by `written_params` where None). Raises DiagnosticError with all
+    `written` are the parameters that must be writable (found by `written_params` where None). Raises DiagnosticError
+    with all
     that is wrong.
     """
     given = _assign(func, args, kwargs)
@@ -154,7 +156,8 @@ def _problem(func: PrimFunc, param: Param, problem: ArrayProblem) -> Diagnostic:
 
 
 def scalar_argument(value: Any, to: DType) -> int | float | bool:
-    """A Python or numpy scalar as the value of a parameter of dtype `to`: integers must fit, floats are rounded. Raises ArrayProblem."""
+    """A Python or numpy scalar as the value of a parameter of dtype `to`: integers must fit, floats are rounded.
+    Raises ArrayProblem."""
     if to.is_bool:
         if isinstance(value, (bool, np.bool_)):
             return bool(value)
@@ -169,7 +172,7 @@ def scalar_argument(value: Any, to: DType) -> int | float | bool:
         if not low <= number <= high:
             raise ArrayProblem(f"an integer of {to}, which holds {low} to {high}", str(number))
         return number
-    if to.is_float and isinstance(value, (int, float, np.number)) or _is_small_float(value):
+    if (to.is_float and isinstance(value, (int, float, np.number))) or _is_small_float(value):
         from ..interpreter.ops import float_converter
 
         with np.errstate(all="ignore"):
@@ -332,7 +335,10 @@ def match_shapes(
             report(buffer, f"its shape {shape_words(buffer)} divides by zero")
     for symbol in func.symbols:
         if symbol not in values and not problems:
-            message = f"the symbolic dimension `{symbol.name}` of `{func.name}` cannot be determined: no buffer has it alone in its shape"
+            message = (
+                f"the symbolic dimension `{symbol.name}` of `{func.name}` cannot be determined: "
+                "no buffer has it alone in its shape"
+            )
             problems.append(
                 error(
                     "T206",
@@ -381,8 +387,10 @@ def _check_buffer(
             if size != 1 and stride != step and not empty:
                 report(
                     buffer,
-                    f"expected an array without gaps in row-major order, got strides {_tuple(actual.strides)} for shape {_tuple(actual.shape)} (in elements)",
-                    "pass `numpy.ascontiguousarray(array)`, or declare the strides: `T.match_buffer(a, shape, strides=(s, 1))`",
+                    "expected an array without gaps in row-major order, "
+                    f"got strides {_tuple(actual.strides)} for shape {_tuple(actual.shape)} (in elements)",
+                    "pass `numpy.ascontiguousarray(array)`, "
+                    "or declare the strides: `T.match_buffer(a, shape, strides=(s, 1))`",
                 )
                 return
             step *= size
@@ -392,7 +400,8 @@ def _check_buffer(
             if wanted is not None and wanted != actual.strides[dim] and actual.shape[dim] > 1 and not empty:
                 report(
                     buffer,
-                    f"expected stride {expr_words(expr)} = {wanted} in dimension {dim}, got {actual.strides[dim]} (in elements)",
+                    f"expected stride {expr_words(expr)} = {wanted} in dimension {dim}, "
+                    f"got {actual.strides[dim]} (in elements)",
                 )
                 return
     if buffer.elem_offset is not None and _value(buffer.elem_offset, values) not in (0, None):
@@ -416,7 +425,8 @@ def _value(expr: Expr, values: dict[Var, Any]) -> Any:
 
 
 def written_params(func: PrimFunc, module: Module | None = None) -> frozenset[Param]:
-    """The parameters whose memory `func` may write: by a store, through a view, in a function it calls, or in foreign code."""
+    """The parameters whose memory `func` may write: by a store, through a view, in a function it calls, or in
+    foreign code."""
     return _written(func, module, {})
 
 
@@ -426,7 +436,8 @@ def _written(func: PrimFunc, module: Module | None, known: dict[str, frozenset[P
     known[func.name] = frozenset(func.params)  # while a recursive function is being read
     source: dict[Node, list[Node]] = {}  # a buffer or variable -> what it is a view of
     written: list[Node] = []
-    for node in walk(func):
+    for found in walk(func):
+        node: Any = found
         cls = type(node)
         if cls is BufferStore:
             written.append(node.buffer)
@@ -442,13 +453,13 @@ def _written(func: PrimFunc, module: Module | None, known: dict[str, frozenset[P
                 written += _roots(arg)
         elif getattr(cls, "defines", ()) == ("var",) and hasattr(node, "value"):  # Bind, Let: a name for an address
             source.setdefault(node.var, []).extend(_roots(node.value))
-    found: set[Node] = set()
+    marked: set[Node] = set()
     while written:
         node = written.pop()
-        if node not in found:
-            found.add(node)
+        if node not in marked:
+            marked.add(node)
             written += source.get(node, ())
-    result = frozenset(param for param in func.params if param in found or buffer_of(func, param) in found)
+    result = frozenset(param for param in func.params if param in marked or buffer_of(func, param) in marked)
     known[func.name] = result
     return result
 

@@ -40,7 +40,8 @@ def numpy_dtype(kind: DType) -> np.dtype[Any]:
 def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[Any, Any]:
     """`value` as an array of the buffer's dtype that shares its memory.
 
-    numpy arrays, objects with DLPack (torch tensors on the CPU too), objects with an array interface, and bytes-like objects,
+    numpy arrays, objects with DLPack (torch tensors on the CPU too), objects with an array interface, and bytes-like
+    objects,
     whose bytes are read as elements of the buffer's dtype. Shape and strides are not checked here. Raises ArrayProblem.
     """
     want = numpy_dtype(buffer.dtype)

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.runtime.library import get_library, register_library, unregister_library
 from tirscript.ir import DiagnosticError
@@ -187,7 +188,13 @@ def f(A: T.Buffer((4,), "float32"), x: T.float32):
 
 
 def test_returned_values_are_pythons() -> None:
-    for kind, value in (("int8", -3), ("uint64", 2**64 - 1), ("float16", 0.5), ("float32", float(np.float32(0.1))), ("bool", True)):
+    for kind, value in (
+        ("int8", -3),
+        ("uint64", 2**64 - 1),
+        ("float16", 0.5),
+        ("float32", float(np.float32(0.1))),
+        ("bool", True),
+    ):
         f = program(f"""
 @T.prim_func
 def f(x: T.{kind}) -> T.{kind}:
@@ -571,7 +578,9 @@ def f(A: T.Buffer((4,), "int32"), n: T.int32):
     with pytest.raises(AssertionError) as caught:
         interpret(f, np.arange(4, dtype=np.int32), 2)
     text = str(caught.value)
-    assert text.startswith("too large\n") and "A[2] = 2" in text and "n = 2" in text and "i = 2" in text and ":7:" in text
+    assert (
+        text.startswith("too large\n") and "A[2] = 2" in text and "n = 2" in text and "i = 2" in text and ":7:" in text
+    )
     assert "A[i] < n" in text
 
 

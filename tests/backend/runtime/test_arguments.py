@@ -1,0 +1,307 @@
+"""What a call accepts, what it binds, and what it tells about the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tirscript.backend.interpreter import interpret
+from tirscript.backend.runtime.arguments import bind_arguments, written_params
+from tirscript.backend.runtime.arrays import ArrayProblem, as_array, numpy_dtype
+from tirscript.ir import Buffer, DiagnosticError, const, dtype
+from tirscript.script import parse
+
+HEADER = "from tirscript.script import ir as I, tir as T\n\n\n"
+
+
+def program(text: str) -> Any:
+    return parse(HEADER + text.lstrip("\n"))
+
+
+def refusals(func: Any, *args: Any, **kwargs: Any) -> list[str]:
+    """What is told about a call that is wrong."""
+    with pytest.raises(DiagnosticError) as caught:
+        bind_arguments(func, args, kwargs)
+    assert all(found.code in ("T301", "T206") for found in caught.value.diagnostics)
+    return [found.message for found in caught.value.diagnostics]
+
+
+def refusal(func: Any, *args: Any, **kwargs: Any) -> str:
+    (message,) = refusals(func, *args, **kwargs)
+    return message
+
+
+ADD = program("""
+@T.prim_func
+def add(A: T.Buffer(("n", 4), "float32"), B: T.Buffer(("n", 4), "float32"), alpha: T.float32, k: T.int8, flag: T.bool):
+    for i, j in T.grid(n, 4):
+        B[i, j] = A[i, j] * alpha
+""")
+GOOD = (np.zeros((3, 4), np.float32), np.zeros((3, 4), np.float32), 0.5, 3, True)
+
+
+def zeros(*shape: int, kind: Any = np.float32) -> np.ndarray[Any, Any]:
+    return np.zeros(shape, kind)
+
+
+def test_a_good_call_is_bound() -> None:
+    bound = bind_arguments(ADD, GOOD, {})
+    assert [array is given for array, given in zip(bound.arrays.values(), GOOD, strict=False)] == [True, True]
+    assert {var.name: value for var, value in bound.symbols.items()} == {"n": 3}
+    assert {var.name: value for var, value in bound.scalars.items()} == {"alpha": 0.5, "k": 3, "flag": True}
+    by_name = bind_arguments(ADD, GOOD[:2], {"flag": False, "k": np.int64(-4), "alpha": np.float64(0.1)})
+    assert {var.name: value for var, value in by_name.scalars.items()} == {
+        "alpha": float(np.float32(0.1)),
+        "k": -4,
+        "flag": False,
+    }
+
+
+def test_counts_and_names() -> None:
+    assert refusal(ADD, *GOOD[:3]) == "`add` takes 5 arguments (A, B, alpha, k, flag), but `k`, `flag` are missing"
+    assert refusal(ADD, *GOOD[:4]).endswith("but `flag` is missing")
+    assert refusal(ADD, *GOOD, 1) == "`add` takes 5 arguments (A, B, alpha, k, flag), but 6 are given"
+    assert refusal(ADD, *GOOD, A=1) == "argument `A` of `add` is given twice"
+    with pytest.raises(DiagnosticError) as caught:
+        bind_arguments(ADD, GOOD[:2], {"alpa": 1})
+    assert caught.value.diagnostics[0].hint == "did you mean `alpha`?"
+
+
+def test_dtypes() -> None:
+    good = GOOD[1:]
+    assert (
+        refusal(ADD, zeros(3, 4, kind=np.float64), *good)
+        == "argument `A` of `add`: expected an array of float32, got an array of float64"
+    )
+    swapped = zeros(3, 4).astype(">f4")
+    assert refusal(ADD, swapped, *good).endswith("got an array of float32 in foreign byte order")
+    with pytest.raises(DiagnosticError) as caught:
+        bind_arguments(ADD, (zeros(3, 4, kind=np.int32), *good), {})
+    (found,) = caught.value.diagnostics
+    assert found.hint is not None and 'array.astype("float32")' in found.hint
+    assert found.span is not None and found.span.line == 5 and found.span.text.startswith("A: T.Buffer")
+
+
+def test_dimensions_and_shapes() -> None:
+    good = GOOD[1:]
+    assert (
+        refusal(ADD, zeros(12), *good)
+        == "argument `A` of `add`: expected 2 dimensions, of shape (n, 4), got 1 dimension, of shape (12,)"
+    )
+    assert refusal(ADD, zeros(3, 5), *good) == "argument `A` of `add`: expected shape (n, 4) = (3, 4), got (3, 5)"
+    assert (
+        refusal(ADD, zeros(2, 4), *good)
+        == "argument `B` of `add`: expected shape (n, 4) = (2, 4), got (3, 4); `n` is 2, dimension 0 of `A`"
+    )
+    assert len(refusals(ADD, zeros(2, 5), zeros(4, 6), *GOOD[2:])) == 2
+
+
+def test_shape_expressions() -> None:
+    f = program("""
+@T.prim_func
+def f(A: T.Buffer(("n * 2", "m"), "int32"), B: T.Buffer(("n", "m + 1"), "int32"), m: T.int64):
+    for i in range(n):
+        B[i, 0] = A[i, 0]
+""")
+    bound = bind_arguments(f, (zeros(6, 5, kind=np.int32), zeros(3, 6, kind=np.int32), 5), {})
+    assert {var.name: value for var, value in bound.symbols.items()} == {"n": 3}
+    message = refusal(f, zeros(7, 5, kind=np.int32), zeros(3, 6, kind=np.int32), 5)
+    assert (
+        message == "argument `A` of `f`: expected shape (n * 2, m) = (6, 5), got (7, 5); `n` is 3, dimension 0 of `B`"
+    )
+    assert "`m` is 4" in refusal(f, zeros(6, 4, kind=np.int32), zeros(3, 6, kind=np.int32), 4)
+
+
+def test_scalars() -> None:
+    a, b = GOOD[:2]
+    assert (
+        refusal(ADD, a, b, 0.5, 300, True)
+        == "argument `k` of `add`: expected an integer of int8, which holds -128 to 127, got 300"
+    )
+    assert refusal(ADD, a, b, 0.5, 1.5, True) == "argument `k` of `add`: expected an integer (int8), got 1.5"
+    assert refusal(ADD, a, b, "x", 1, True) == "argument `alpha` of `add`: expected a number (float32), got 'x'"
+    assert refusal(ADD, a, b, 1.0, 1, 1) == "argument `flag` of `add`: expected a bool, got 1"
+    assert (
+        refusal(ADD, a, b, a, 1, True)
+        == "argument `alpha` of `add`: expected a number (float32), got an array of float32 and shape (3, 4)"
+    )
+    assert refusal(ADD, None, b, 1.0, 1, True) == "argument `A` of `add`: expected an array for `A`, got None"
+    assert refusal(ADD, [1.0], b, 1.0, 1, True) == "argument `A` of `add`: expected an array for `A`, got a list"
+    assert len(refusals(ADD, None, b, "x", 1.5, 1)) == 4
+
+
+def test_float_scalars_are_rounded_to_their_dtype() -> None:
+    f = program("""
+@T.prim_func
+def f(x: T.bfloat16, y: T.float64, z: T.float16):
+    pass
+""")
+    bound = bind_arguments(f, (1.00390625000001, 1 / 3, 1e9), {})
+    assert list(bound.scalars.values()) == [1.0078125, 1 / 3, float("inf")]
+    assert list(bind_arguments(f, (ml_dtypes.bfloat16(2), 1, np.float16(0.5)), {}).scalars.values()) == [2.0, 1.0, 0.5]
+
+
+def test_strides() -> None:
+    good = GOOD[1:]
+    message = refusal(ADD, zeros(4, 3).T, *good)
+    assert message.startswith(
+        "argument `A` of `add`: expected an array without gaps in row-major order, got strides (1, 3)"
+    )
+    assert "strides" in refusal(ADD, zeros(3, 8)[:, ::2], *good)
+    bind_arguments(ADD, (zeros(2, 4)[:1], zeros(1, 8)[:, :4], *GOOD[2:]), {})  # strides of single rows do not matter
+    declared = program("""
+@T.prim_func
+def f(a: T.handle, b: T.handle):
+    s = T.int64()
+    A = T.match_buffer(a, (4, 4), "float32", strides=(s, 1))
+    B = T.match_buffer(b, (4, 4), "float32", strides=(s * 2, 1))
+    B[0, 0] = A[0, 0]
+""")
+    bound = bind_arguments(declared, (zeros(4, 6)[:, :4], zeros(4, 12)[:, :4]), {})
+    assert list(bound.symbols.values()) == [6]
+    message = refusal(declared, zeros(4, 6)[:, :4], zeros(4, 4))
+    assert message == "argument `B` of `f`: expected stride s * 2 = 12 in dimension 0, got 4 (in elements)"
+    raw = np.zeros(100, np.uint8)[: 6 * 4 * 4].view(np.dtype([("x", "<f4"), ("pad", "u1", 2)]))["x"][:16].reshape(4, 4)
+    message = refusal(declared, raw, zeros(4, 12)[:, :4])
+    assert "aligned" in message or "whole elements" in message
+
+
+def test_readonly_arrays() -> None:
+    frozen = zeros(3, 4)
+    frozen.flags.writeable = False
+    bind_arguments(ADD, (frozen, *GOOD[1:]), {})
+    assert (
+        refusal(ADD, GOOD[0], frozen, *GOOD[2:])
+        == "argument `B` of `add`: expected an array that can be written, got a read-only one"
+    )
+
+
+def test_unaligned_arrays() -> None:
+    raw = np.zeros(3 * 4 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(3, 4)
+    assert "aligned to 4 bytes" in refusal(ADD, raw, *GOOD[1:])
+
+
+def test_symbol_that_no_buffer_determines() -> None:
+    f = program("""
+@T.prim_func(check_well_formed=False)
+def f(A: T.Buffer(("n + m", "n"), "int32")):
+    A[0, 0] = 1
+""")
+    with pytest.raises(DiagnosticError) as caught:
+        bind_arguments(f, (zeros(4, 2, kind=np.int32),), {})
+    assert caught.value.diagnostics[0].code == "T206" and "`m`" in caught.value.diagnostics[0].message
+
+
+def names(func: Any, module: Any = None) -> set[str]:
+    return {param.name for param in written_params(func, module)}
+
+
+def test_which_parameters_are_written() -> None:
+    f = program("""
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32"), d: T.handle, E: T.Buffer((4,), "int32"), X: T.Buffer((4,), "int32")):
+    D = T.match_buffer(d, (4,), "int32")
+    V = T.decl_buffer((2, 2), "int32", data=B.data)
+    R = T.decl_buffer((2, 2), "int32", data=A.data)
+    W = T.match_buffer(C[1:3], (2,), "int32")
+    V[0, 0] = R[0, 0]
+    W[0] = 1
+    D[0] = 1
+    T.evaluate(T.call_extern("int32", "touch", T.address_of(E[0]), X[0]))
+""")
+    assert names(f) == {"B", "C", "d", "E"}
+    m = program("""
+@I.ir_module
+class M:
+    @T.prim_func
+    def g(P: T.Buffer((4,), "int32"), Q: T.Buffer((4,), "int32")):
+        Q[0] = P[0]
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        M.g(A, B)
+""")
+    assert names(m["main"], m) == {"B"}
+    assert names(m["main"]) == {"A", "B"}
+
+
+class Exporter:
+    """What a DLPack producer looks like; without `versioned` it is one of the first version."""
+
+    def __init__(self, array: np.ndarray[Any, Any], versioned: bool) -> None:
+        self.array = array
+        if versioned:
+            self.__class__ = VersionedExporter
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream: Any = None) -> Any:
+        return self.array.__dlpack__()
+
+
+class VersionedExporter(Exporter):
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
+        return self.array.__dlpack__(max_version=max_version)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_dlpack_shares_memory(versioned: bool) -> None:
+    data = np.arange(12, dtype=np.float32).reshape(3, 4)
+    out = zeros(3, 4)
+    interpret(ADD, Exporter(data, versioned), Exporter(out, versioned), 2.0, 1, True)
+    assert np.array_equal(out, data * 2)
+    view = as_array(Exporter(out[:, 1:], versioned), Buffer("B", (const(3), const(3))), writable=True)
+    view[...] = 5
+    assert out[0].tolist() == [0, 5, 5, 5] and view.strides == (16, 4)
+
+
+def test_bytes_and_memoryviews() -> None:
+    f = program("""
+@T.prim_func
+def f(A: T.Buffer(("n",), "int32"), B: T.Buffer((2, 2), "int32")):
+    for i in range(n):
+        B[i // 2, i % 2] = A[i] + 1
+""")
+    out = bytearray(16)
+    interpret(f, np.arange(4, dtype=np.int32).tobytes(), out)
+    assert np.frombuffer(out, np.int32).tolist() == [1, 2, 3, 4]
+    assert "read-only" in refusal(f, bytes(16), bytes(16))
+    assert "whole elements of int32" in refusal(f, bytes(15), out)
+    import array
+
+    interpret(f, memoryview(np.zeros(2, np.int32)), np.zeros((2, 2), np.int32))
+    assert "float32" in refusal(f, array.array("f", [1.0]), out)
+    assert as_array(array.array("i", [1, 2]), Buffer("A", (const(2),), dtype("int32"))).tolist() == [1, 2]
+
+
+def test_small_floats_only_as_themselves() -> None:
+    buffer = Buffer("H", (const(2),), dtype("bfloat16"))
+    half = np.zeros(2, ml_dtypes.bfloat16)
+    assert as_array(half, buffer) is half
+    with pytest.raises(ArrayProblem) as caught:
+        as_array(np.zeros(2, np.uint16), buffer)
+    assert "array.view(ml_dtypes.bfloat16)" in (caught.value.hint or "")
+    assert numpy_dtype(dtype("float8_e4m3fnx4")) == ml_dtypes.float8_e4m3fn
+
+
+def test_handles() -> None:
+    f = program("""
+@T.prim_func
+def f(p: T.handle("float32"), n: T.int32):
+    P = T.decl_buffer((n,), "float32", data=p)
+    for i in range(n):
+        P[i] = 1.0
+""")
+    a = zeros(2, 3)
+    interpret(f, a, 6)
+    assert a.sum() == 6
+    assert "an array of float32" in refusal(f, zeros(3, kind=np.int32), 3)
+    assert "without gaps" in refusal(f, zeros(3, 4)[:, :2], 3)
+    with pytest.raises(DiagnosticError, match="is null"):
+        interpret(f, None, 3)
