@@ -291,9 +291,10 @@ class Reader:
         last = following[0].lineno - 1 if following else self.lines
         if following and getattr(following[0], "decorator_list", None):
             last = following[0].decorator_list[0].lineno - 1  # type: ignore[attr-defined]
-        if isinstance(node, ast.FunctionDef) and decorator == "prim_func":
+        if isinstance(node, ast.FunctionDef) and decorator in ("prim_func", "other"):
             lowering = self.lowering(node)
-            read_options(node.decorator_list[0], lowering)
+            if decorator == "prim_func":
+                read_options(node.decorator_list[0], lowering)
             lowering.signature()
             made = lowering.lower(last)
             self.diagnostics += lowering.diagnostics
@@ -327,7 +328,7 @@ class Reader:
             if found is value:
                 return name
         if self.trusted and isinstance(node, ast.FunctionDef):
-            return "prim_func"  # a decorator of the user's own, such as `tirscript.jit`, that asked for the function
+            return "other"  # a decorator of the user's own, such as `tirscript.jit`, that asked for the function
         self.report("T003", "this is not a decorator of the language", expr, hint="`@T.prim_func` or `@I.ir_module`")
         return None
 
@@ -343,12 +344,14 @@ class Reader:
         before = len(self.diagnostics)
         for item in node.body:
             if isinstance(item, ast.FunctionDef):
-                if self.decorator(item) != "prim_func":
+                decorator = self.decorator(item)
+                if decorator not in ("prim_func", "other"):
                     continue
                 if item.name in refs:
                     self.report("T202", f"`{item.name}` is defined twice", item)
                 lowering = self.lowering(item, module=module)
-                read_options(item.decorator_list[0], lowering)
+                if decorator == "prim_func":
+                    read_options(item.decorator_list[0], lowering)
                 refs[item.name] = FunctionRef(item.name)
                 pending.append((item, lowering))
             elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):

@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
+from .packed import take_exception
+
 
 class FailureRecord(ctypes.Structure):
     """What a kernel fills in before it returns 1."""
@@ -21,7 +23,8 @@ class FailedCheck(Protocol):
 
 
 class Failure:
-    """Raises the exception of a failed check; the entry calls it with the address of its record."""
+    """Raises what ended a kernel: the entry calls it with the address of the record of a failed check, or with 0 where
+    Python code that the kernel called has raised."""
 
     __slots__ = ("sites",)
 
@@ -29,5 +32,7 @@ class Failure:
         self.sites = sites
 
     def __call__(self, address: int) -> NoReturn:
+        if not address:
+            raise take_exception() or SystemError("a kernel says that Python raised, but nothing was raised")
         record = FailureRecord.from_address(address)
         raise self.sites[record.site].exception(tuple(record.values[: record.count]))

@@ -1,3 +1,55 @@
 """tirscript: tensor programs as Python source you can read, transform and run."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .backend.build import build, jit
+    from .backend.interpreter import interpret
+    from .backend.runtime.library import register_library
+    from .ir.diagnostic import Diagnostic, DiagnosticError
+    from .script import ir_module, parse, parse_file, prim_func
+
 __version__ = "0.1.0"
+
+# public names and where they are; loaded when asked for, so that importing this is quick
+_NAMES = {
+    "Diagnostic": "ir.diagnostic",
+    "DiagnosticError": "ir.diagnostic",
+    "build": "backend.build",
+    "interpret": "backend.interpreter",
+    "ir_module": "script",
+    "jit": "backend.build",
+    "parse": "script",
+    "parse_file": "script",
+    "prim_func": "script",
+    "register_library": "backend.runtime.library",
+}
+
+__all__ = [
+    "Diagnostic",
+    "DiagnosticError",
+    "build",
+    "interpret",
+    "ir_module",
+    "jit",
+    "parse",
+    "parse_file",
+    "prim_func",
+    "register_library",
+]
+
+
+def __getattr__(name: str) -> Any:
+    where = _NAMES.get(name)
+    if where is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f".{where}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES})

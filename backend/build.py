@@ -1,0 +1,298 @@
+"""`build` and `jit`: from programs to functions that Python calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tirscript.ir import Buffer, DiagnosticError, MatchBuffer, Module, PrimFunc, Var, error, suggest
+from tirscript.ir.verify import check_well_formed as check
+
+from .runtime import layout
+from .runtime.failure import Failure
+from .runtime.function import Function, FunctionBase, LazyFunction, PortableFunction, make_function
+
+if TYPE_CHECKING:
+    from .llvm import CompiledFunction, CompiledModule
+    from .llvm.builder import ModuleText
+    from .runtime.arguments import Param
+
+
+def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: int = 3, debug: bool = False) -> Any:
+    """Native code for a program: a function for a PrimFunc, a BuiltModule for a Module.
+
+    pipeline:  "default", passes (a Sequential, a list of them or their text), or None for a lowered program
+    opt_level: how hard LLVM tries, 0 to 3
+    debug:     add checks of indices and divisors to the code
+    target:    None or "llvm", this machine
+
+    Raises DiagnosticError with what is wrong with the program or cannot be compiled.
+    """
+    if isinstance(x, FunctionBase):
+        x = x.func
+    if not isinstance(x, (PrimFunc, Module)):
+        raise TypeError(f"build takes a PrimFunc or a Module, not {_kind(x)}{_hint(x)}")
+    _check_options(target, opt_level)
+    check(x)
+    lowered = _lower(x, pipeline)
+    built = _load(x, lowered, opt_level, bool(debug))
+    if isinstance(x, PrimFunc):
+        return built[x.name]
+    return BuiltModule(x, built)
+
+
+def jit(
+    function: Any = None, *, target: Any = None, pipeline: Any = "default", opt_level: int = 3, debug: bool = False
+) -> Any:
+    """Make a decorated Python function, or a PrimFunc, a native function that is built at its first call.
+
+    The options are those of `build`. The program is read at once, so its mistakes are told where it is defined.
+    """
+    options = {"target": target, "pipeline": pipeline, "opt_level": opt_level, "debug": debug}
+    if function is None:
+        return lambda given: jit(given, **options)
+    _check_options(target, opt_level)
+    if isinstance(function, FunctionBase):
+        function = function.func
+    if isinstance(function, FunctionType):
+        from tirscript.script import prim_func
+
+        function = prim_func(function)
+        if isinstance(function, FunctionType):
+            return function  # in the class of a module, which reads it
+    if not isinstance(function, PrimFunc):
+        raise TypeError(f"jit decorates a function or takes a PrimFunc, not {_kind(function)}{_hint(function)}")
+    return make_function(LazyFunction, _LazyCore(function, options))
+
+
+def _kind(x: object) -> str:
+    name = x.__name__ if isinstance(x, type) else type(x).__name__
+    return f"the class {name}" if isinstance(x, type) else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _hint(x: object) -> str:
+    if isinstance(x, FunctionType):
+        return "; decorate it with `@T.prim_func`"
+    if isinstance(x, type):
+        return "; decorate it with `@I.ir_module`"
+    if isinstance(x, str):
+        return "; read a text with `tirscript.parse`"
+    return "; build it with `tirscript.build`" if isinstance(x, Module) else ""
+
+
+def _check_options(target: Any, opt_level: Any) -> None:
+    if target not in (None, "llvm"):
+        hint = 'leave it away, or write "llvm": both are the processor this runs on'
+        raise DiagnosticError([error("T402", f"target {target!r} is not supported", hint=hint)])
+    if type(opt_level) is not int or not 0 <= opt_level <= 3:
+        raise DiagnosticError([error("T404", f"opt_level is an int from 0 to 3, not {opt_level!r}")])
+
+
+def _lower(x: Any, pipeline: Any) -> Any:
+    if pipeline is None:
+        return x
+    from tirscript.passes import DEFAULT_LOWERING, Pass, Sequential
+
+    if isinstance(pipeline, str):
+        return (DEFAULT_LOWERING if pipeline == "default" else Sequential.parse(pipeline))(x)
+    if isinstance(pipeline, (Pass, Sequential)):
+        return pipeline(x)
+    if not isinstance(pipeline, Iterable):
+        message = f'pipeline is "default", passes, their text, or None, not {_kind(pipeline)}'
+        raise DiagnosticError([error("T404", message)])
+    return Sequential(tuple(pipeline))(x)
+
+
+# -- functions
+
+
+class _Core:
+    """What a function object keeps: its program and its code."""
+
+    def __init__(self, func: PrimFunc, lowered: PrimFunc, compiled: CompiledModule) -> None:
+        self.func = func
+        self.lowered = lowered
+        self.compiled = compiled
+
+    def signature(self) -> inspect.Signature:
+        return signature(self.func)
+
+    def llvm_ir(self) -> str:
+        return self.compiled.llvm_ir()
+
+    def assembly(self) -> str:
+        return self.compiled.assembly()
+
+
+class _LazyCore:
+    """What a function of `jit` keeps before it is built."""
+
+    def __init__(self, func: PrimFunc, options: dict[str, Any]) -> None:
+        self.func = func
+        self.options = options
+
+    def signature(self) -> inspect.Signature:
+        return signature(self.func)
+
+    def build(self) -> FunctionBase:
+        made: FunctionBase = build(self.func, **self.options)
+        return made
+
+
+def signature(func: PrimFunc) -> inspect.Signature:
+    """The parameters by the names that a call may give them, annotated with the program's types."""
+    matched = {stmt.source: stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer}
+    parameters = []
+    for param in func.params:
+        buffer = param if isinstance(param, Buffer) else matched.get(param)
+        words = _buffer_words(buffer) if buffer is not None else f"T.{param.dtype}"
+        parameters.append(inspect.Parameter(_identifier((buffer or param).name), _POSITION, annotation=_Words(words)))
+    returns = None if func.returns is None else _Words(f"T.{func.returns}")
+    return inspect.Signature(parameters, return_annotation=returns)
+
+
+_POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+class _Words(str):
+    """An annotation that shows as it was written."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _identifier(name: str) -> str:
+    return name if name.isidentifier() else "_"
+
+
+def _buffer_words(buffer: Buffer) -> str:
+    from .runtime.arguments import shape_words
+
+    return f'T.Buffer({shape_words(buffer)}, "{buffer.dtype}")'
+
+
+def _load(x: PrimFunc | Module, lowered: PrimFunc | Module, opt_level: int, debug: bool) -> dict[str, Any]:
+    """Compile a lowered program; the function objects of its public functions by name."""
+    from .llvm import compile_functions
+    from .llvm.effects import noalias, releases_gil
+    from .llvm.entry import TABLE, EntryPlan, Table, add_entry, add_portable_entry
+    from .runtime.arguments import written_params
+
+    module = x if isinstance(x, Module) else Module((x,), name=x.name)
+    after = {func.name: func for func in (lowered if isinstance(lowered, Module) else (lowered,))}
+    public = [func for func in module.functions if isinstance(x, PrimFunc) or not func.private]
+    native = layout.direct_calls()
+    plans: dict[str, EntryPlan] = {}
+    entries: dict[str, str] = {}
+    table = Table()
+
+    def extend(text: ModuleText, kernels: dict[str, CompiledFunction]) -> None:
+        for func in public:
+            kernel = kernels[func.name]
+            symbols = tuple(info.var for info in kernel.params if info.kind == "symbol" and isinstance(info.var, Var))
+            written: frozenset[Param] = written_params(func, module)
+            release = releases_gil(after[func.name], lowered if isinstance(lowered, Module) else None)
+            plan = EntryPlan(func, kernel.symbol, symbols, written, noalias(func), release)
+            plans[func.name] = plan
+            entries[func.name] = add_entry(text, table, plan) if native else add_portable_entry(text, plan)
+        if native:
+            table.finish(text)
+
+    compiled = compile_functions(lowered, opt_level=opt_level, debug=debug, extend=extend)
+    if native:
+        layout.fill_table(compiled.address(TABLE), table.slots)
+    fail = Failure(compiled.sites)
+    found = {}
+    for func in public:
+        core = _Core(func, after[func.name], compiled)
+        found[func.name] = _function(core, plans[func.name], compiled.address(entries[func.name]), fail, native)
+    return found
+
+
+def _function(core: _Core, plan: Any, address: int, fail: Failure, native: bool) -> FunctionBase:
+    """The function object for an entry."""
+    from .runtime.slow import PortablePath, SlowPath
+
+    func, written, noalias = core.func, plan.written, plan.noalias
+    made: FunctionBase
+    if native:
+        # the slow path must not hold the function that holds it: it calls twins of the same entry
+        slow = SlowPath(func, written, noalias, lambda slow: make_function(Function, core, address, slow, fail))
+        made = make_function(Function, core, address, slow, fail)
+    else:
+        path = PortablePath(func, written, noalias, address, plan.symbols, fail, plan.release)
+        made = make_function(PortableFunction, core, slow=path, fail=fail)
+    return made
+
+
+# -- modules
+
+
+class BuiltModule:
+    """The public functions of a module: by `m["name"]` or `m.name`. Calling it runs `main`, or its only function."""
+
+    __slots__ = ("__call__", "_functions", "module")
+
+    __call__: Callable[..., Any]
+
+    def __init__(self, module: Module, functions: dict[str, Any]) -> None:
+        self.module = module
+        self._functions = functions
+        only = next(iter(functions.values())) if len(functions) == 1 else self._unclear
+        self.__call__ = functions.get("main", only)
+
+    def _unclear(self, *args: object, **kwargs: object) -> NoReturn:
+        names = ", ".join(f"`{name}`" for name in self._functions) or "none"
+        message = f"module `{self.module.name}` has no function `main` to call; its functions: {names}"
+        hint = (
+            'pick one: `module["name"](...)`' if self._functions else "functions with `private=True` are not callable"
+        )
+        raise DiagnosticError([error("T307", message, self.module.span, hint=hint)])
+
+    def __getitem__(self, name: str) -> Any:
+        function = self._functions.get(name)
+        if function is None:
+            raise KeyError(self._missing(name))
+        return function
+
+    def __getattr__(self, name: str) -> Any:
+        functions = object.__getattribute__(self, "_functions")
+        if name not in functions:
+            raise AttributeError(self._missing(name))
+        return functions[name]
+
+    def _missing(self, name: object) -> str:
+        near = suggest(str(name), self._functions)
+        names = ", ".join(self._functions) or "none"
+        more = f"; did you mean {near!r}?" if near else f"; its functions: {names}"
+        return f"module {self.module.name} has no public function {name!r}{more}"
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._functions.values())
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *self._functions]
+
+    def script(self, **options: Any) -> str:
+        """The module it was built from as source text; the options are those of `tirscript.printer.script`."""
+        text: str = self.module.script(**options)
+        return text
+
+    def __repr__(self) -> str:
+        return f"<tirscript module {self.module.name}: {', '.join(self._functions)}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"the built module {self.module.name!r} is machine code of this process and cannot be pickled; "
+            "pickle the program (its `.module`) and build it again where it is loaded"
+        )
