@@ -861,3 +861,16 @@ def f(A: T.Buffer(("n",), "int32")):
         a = np.zeros(size, np.int32)
         interpret(f, a)
         assert a.tolist() == [size] * size
+
+
+def test_scalar_whose_address_is_taken() -> None:
+    f = program("""
+@T.prim_func
+def f(A: T.Buffer((2,), "float64"), v: T.float64):
+    x: T.float64 = 1.5
+    A[0] = T.call_extern("float64", "modf", v, T.address_of(x))
+    A[1] = x
+""")
+    a = np.zeros(2)
+    interpret(f, a, 2.75)
+    assert a.tolist() == [0.75, 2.0]
