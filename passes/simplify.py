@@ -19,17 +19,17 @@ from typing import Any
 from tirscript.ir.arith.bounds import Interval, bounds, exact, linear_bounds
 from tirscript.ir.arith.linear import Linear, expression, leaves, linear, wrap
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import BOOL
-from tirscript.ir.expr import Broadcast, Call, Const, Expr, Let, Ramp, Var, is_const
+from tirscript.ir.dtype import BOOL, INT32
+from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const, Expr, Let, Ramp, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import substitute
-from tirscript.ir.stmt import Assert, Assume, Bind, Block, Break, Continue, For, If, StaticAssert, Stmt, While
+from tirscript.ir.stmt import Assert, Assume, Bind, Block, Break, BufferStore, Continue, For, If, StaticAssert, Stmt, While
 
 from .access import constant_extent, loop_range
 from .folding import COMPARISONS, compare, fold
 from .pipeline import prim_func_pass
-from .statements import keep_comments, map_except_buffers, reads_memory
+from .statements import has_effect, keep_comments, map_except_buffers, out_of_bounds, reads_memory
 
 
 @prim_func_pass()
@@ -85,14 +85,20 @@ class Simplifier:
         if extent == 0:
             return ()
         if extent == 1 and loop.kind != "thread_binding" and not leaves_loop(loop.body):
-            if reads_memory(start):
-                first: tuple[Stmt, ...] = (Bind(loop.var, start, span=loop.span),)
-                return keep_comments(loop, (*first, *self.body(loop.body)))
-            return keep_comments(loop, self.body(substitute(loop.body, {loop.var: start})))
+            return keep_comments(loop, self.once(loop, start))
         if interval is not None:
             self.ranges[loop.var] = interval
         body = self.body(loop.body)
         return loop if body is loop.body else loop.replace(body=body)
+
+    def once(self, loop: For, start: Expr) -> tuple[Stmt, ...]:
+        """The body of a loop that runs once."""
+        if not reads_memory(start):
+            body = substitute(loop.body, {loop.var: start})
+            if not out_of_bounds(body):
+                return self.body(body)
+        self.ranges[loop.var] = bounds(start, self.ranges)
+        return (Bind(loop.var, start, span=loop.span), *self.body(loop.body))
 
     def branch(self, stmt: If) -> Any:
         condition = self.visit(stmt.condition)
@@ -133,6 +139,13 @@ class Simplifier:
         return stmt if condition is stmt.condition else stmt.replace(condition=condition)
 
     # expressions
+
+    def access(self, node: Any) -> Any:
+        """A load or store; an index in dead code stays as it is written where its value is outside of the buffer."""
+        new = map_except_buffers(node, self.visit)
+        if new is not node and new.indices is not node.indices and out_of_bounds(new.replace(**_NO_VALUE[type(new)])):
+            return new.replace(indices=node.indices)
+        return new
 
     def let(self, node: Let) -> Any:
         value = self.visit(node.value)
@@ -304,6 +317,8 @@ class Simplifier:
             return b
         if is_const(a, False):
             return a
+        if is_const(b, False) and not has_effect(a):
+            return b
         return a if is_const(b, True) else None
 
     def either(self, node: Call) -> Expr | None:
@@ -314,6 +329,8 @@ class Simplifier:
             return b
         if is_const(a, True):
             return a
+        if is_const(b, True) and not has_effect(a):
+            return b
         return a if is_const(b, False) else None
 
     def choice(self, node: Call) -> Expr | None:
@@ -398,6 +415,8 @@ def leaves_loop(body: tuple[Stmt, ...]) -> bool:
     return False
 
 
+# what is left out when the place of an access alone is looked at
+_NO_VALUE: dict[type, dict[str, Any]] = {BufferLoad: {}, BufferStore: {"value": Const(0, INT32)}}
 _RULES: dict[type, Callable[[Simplifier, Any], Any]] = {
     For: Simplifier.loop,
     If: Simplifier.branch,
@@ -409,6 +428,8 @@ _RULES: dict[type, Callable[[Simplifier, Any], Any]] = {
     Assume: Simplifier.check,
     Let: Simplifier.let,
     Call: Simplifier.call,
+    BufferLoad: Simplifier.access,
+    BufferStore: Simplifier.access,
     Ramp: Simplifier.ramp,
     Var: lambda self, node: node,
     Const: lambda self, node: node,

@@ -8,12 +8,12 @@ from typing import Any
 from msgspec import structs
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr
+from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, Ramp
 from tirscript.ir.node import Node, shape_of
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import map_value, walk
 from tirscript.ir.span import Trivia
-from tirscript.ir.stmt import Stmt
+from tirscript.ir.stmt import BufferStore, Stmt
 
 
 def conjunction(conditions: Iterable[Expr]) -> Expr | None:
@@ -56,6 +56,35 @@ def keep_comments(gone: Stmt, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         last = out[-1].trivia or Trivia()
         out[-1] = out[-1].replace(trivia=Trivia(last.before, last.beside, (*last.after, *trivia.after)))
     return tuple(out)
+
+
+def has_effect(expr: Node) -> bool:
+    """Whether evaluating an expression does more than read."""
+    return any(
+        type(node) is CallFunction or (type(node) is Call and node.op.effect in ("write", "opaque"))  # type: ignore[attr-defined]
+        for node in walk(expr)
+    )
+
+
+def out_of_bounds(root: Node | tuple[Node, ...]) -> bool:
+    """Whether a constant index lies outside of its buffer, which is legal nowhere, not even where it is never reached."""
+    for node in walk(root):
+        if type(node) in (BufferLoad, BufferStore):
+            for index, dim in zip(node.indices, node.buffer.shape, strict=True):  # type: ignore[attr-defined]
+                if _misses(index, dim):
+                    return True
+    return False
+
+
+def _misses(index: Expr, dim: Expr) -> bool:
+    if type(index) is Const:
+        low = high = int(index.value)
+    elif type(index) is Ramp and type(index.base) is Const and type(index.stride) is Const and not index.scalable:
+        last = int(index.base.value) + int(index.stride.value) * (index.lanes - 1)
+        low, high = sorted((int(index.base.value), last))
+    else:
+        return False
+    return low < 0 or (type(dim) is Const and high >= int(dim.value))
 
 
 def is_zero(expr: Expr) -> bool:

@@ -15,12 +15,12 @@ from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import cast
 from tirscript.ir.rewrite import refresh, rewrite, substitute
-from tirscript.ir.stmt import For, Stmt
+from tirscript.ir.stmt import Bind, For, Stmt
 
 from ..access import constant_extent
 from ..pipeline import prim_func_pass
-from ..simplify import leaves_loop
-from ..statements import keep_comments, reads_memory
+from ..simplify import Simplifier, leaves_loop
+from ..statements import keep_comments, out_of_bounds, reads_memory
 
 
 @prim_func_pass()
@@ -37,5 +37,9 @@ def _unroll(loop: For, limit: int) -> Any:
     for at in range(extent):
         value = Const(loop.start.value + at, loop.start.dtype) if type(loop.start) is Const else loop.start + at
         body = refresh(loop.body) if at else loop.body
-        out += substitute(body, {loop.var: cast(value, loop.var.dtype)})
+        ready = Simplifier().body(substitute(body, {loop.var: cast(value, loop.var.dtype)}))
+        if out_of_bounds(ready):  # under a condition that is false then, but only known when it runs
+            index = loop.var.replace()
+            ready = (Bind(index, cast(value, loop.var.dtype), span=loop.span), *substitute(body, {loop.var: index}))
+        out += ready
     return keep_comments(loop, tuple(out))

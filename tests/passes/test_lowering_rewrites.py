@@ -664,14 +664,14 @@ class TestUnroll:
             """
             def f(A: T.Buffer((8,), "int32"), n: T.int32):
                 B = T.alloc_buffer((1,), "int32")
-                t: T.let[T.int32] = A[0] + 0
+                t: T.let[T.int32] = A[0]
                 B[0] = t
                 A[0] = B[0]
                 B_1 = T.alloc_buffer((1,), "int32")
                 t_1: T.let[T.int32] = A[1] + 1
                 B_1[0] = t_1
                 A[1] = B_1[0]
-                A[n + 0] = 0
+                A[n] = 0
                 A[n + 1] = 0
             """,
         )
