@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from .outline import quick_fit
 from .syntax import Syntax, parse_line
 
 # documents: a str, or a tuple of one of these tags and its parts
@@ -49,7 +50,13 @@ def text_width(text: str) -> int:
 
 def fit(line: str, width: int) -> str:
     """A logical line, over several lines where it is wider than `width`."""
-    if text_width(line) <= width:
+    if line.isascii():
+        if len(line) <= width:
+            return line
+        quick = quick_fit(line, width)
+        if quick is not None:
+            return quick
+    elif text_width(line) <= width:
         return line
     code = line.lstrip(" ")
     if code.startswith(("#", '"""')):
