@@ -10,12 +10,13 @@ from tirscript.backend.runtime.packed import CALLBACK, MODULE_TOKEN, PythonCall
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import INT64, DType
-from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction, Expr, StringImm, Var
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Expr, StringImm, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import MatchBuffer
 
 from . import memory
+from .sites import Report
 from .types import call_type, lane_bytes, memory_type, scalar_type, value_type
 
 if TYPE_CHECKING:
@@ -90,6 +91,10 @@ def call_python(g: Codegen, call: Call) -> str:
             slots += at.dims
             slots += at.strides
             described.append(("buffer", arg.buffer))
+        elif isinstance(arg, Call) and arg.op.name == "address_of" and isinstance(arg.args[0], BufferLoad):
+            pointer = g.value(arg)
+            slots += [g.carried(pointer, arg.dtype), memory.elements_after(g, arg.args[0].buffer, pointer)]
+            described.append(("pointer", arg.args[0].buffer.dtype))
         elif arg.dtype.is_handle:
             slots.append(g.carried(g.value(arg), arg.dtype))
             described.append(("handle", arg.dtype))
@@ -297,7 +302,7 @@ class _Binding:
         equal = b.op(f"icmp eq i64 {want}, {given}")
         if not certain:
             equal = b.op(f"or i1 {equal}, {b.op(f'icmp sle i64 {size}, 1')}")
-        g.check(equal, "shape", f"{what} does not agree with what is passed", lambda: [("wanted", want, INT64), ("given", given, INT64)])
+        g.check(equal, "shape", f"{what} does not agree with what is passed", lambda: [Report("wanted", want, INT64), Report("given", given, INT64)])
 
     def check_align(self, param: Buffer, pointer: str) -> None:
         b = self.g.b

@@ -7,10 +7,10 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.dtype import FLOAT64, DType
+from tirscript.ir.dtype import FLOAT64, INT64, DType
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import children
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import Stmt
 
@@ -19,10 +19,13 @@ from .convert import convert
 from .expr import EXPRS, WIDE
 from .ops import is_cheap_op
 from .ranges import Ranges
-from .sites import ERROR_TYPE, VALUES, Site
+from .sites import ERROR_TYPE, VALUES, Report, Site
 from .state import FAILED, ModuleState, Place, Targets
 from .stmt import STMTS
 from .types import scalar_type, splat, value_type, vector
+LOOPS = 3  # loops around a failed check whose variables are reported
+LAZY = frozenset(("logical_and", "logical_or", "if_then_else"))
+
 
 class Codegen:
     """One function under construction. `value` gives the operand that holds an expression."""
@@ -40,6 +43,7 @@ class Codegen:
         self.frame = 0
         self.scopes: list[list[str]] = []
         self.loops: list[Targets] = []
+        self.loop_vars: list[Var] = []
         self.params: list[str] = []
         self.copies = 1  # of the code now written, by unrolled loops around it
         self.debug = state.debug
@@ -147,32 +151,37 @@ class Codegen:
         self.release(0)
         self.b.end(f"ret i32 {code}")
 
-    def site(self, site: Site) -> int:
-        """The number of a check."""
-        self.state.sites.append(site)
-        return len(self.state.sites) - 1
-
-    def check(self, condition: str, kind: str, message: str, values: Callable[[], Sequence[tuple[str, str, DType]]] = tuple, hint: str | None = None) -> None:
-        """Go on where the condition holds; else report the (name, i64 value, dtype) triples and return."""
+    def check(
+        self,
+        condition: str,
+        kind: str,
+        message: str,
+        values: Callable[[], Sequence[Report]] = tuple,
+        *,
+        hint: str | None = None,
+        buffer: Buffer | None = None,
+    ) -> None:
+        """Go on where the condition holds; else report the values and return."""
         b = self.b
         good, bad = b.block("checked"), b.block("failed")
         b.branch(b.op(f"xor i1 {condition}, true"), bad, good, unlikely=True)
         b.start(bad)
-        self.fail(kind, message, values(), hint)
+        self.fail(kind, message, values(), hint, buffer)
         b.start(good)
 
-    def fail(self, kind: str, message: str, values: Sequence[tuple[str, str, DType]] = (), hint: str | None = None) -> None:
-        """Report a failed check and return."""
+    def fail(self, kind: str, message: str, values: Sequence[Report], hint: str | None, buffer: Buffer | None) -> None:
+        """Report a failed check with these values and those of the loops around, and return."""
         b = self.b
-        values = values[:VALUES]
-        names = tuple(name for name, _, _ in values)
-        number = self.site(Site(kind, message, self.func.name, self.span, names, tuple(dtype for _, _, dtype in values), hint))
-        b.do(f"store i32 {number}, ptr %error, align 8")
+        around = [Report(var.name, self.wides[var], INT64) for var in self.loop_vars][-LOOPS:]
+        shown = [*values[: VALUES - len(around)], *around]
+        names, dtypes = tuple(value.name for value in shown), tuple(value.dtype for value in shown)
+        self.state.sites.append(Site(kind, message, self.func.name, self.span, names, dtypes, len(around), hint, buffer))
+        b.do(f"store i32 {len(self.state.sites) - 1}, ptr %error, align 8")
         count = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 1")
-        b.do(f"store i32 {len(values)}, ptr {count}, align 4")
-        for at, (_, value, _) in enumerate(values):
+        b.do(f"store i32 {len(shown)}, ptr {count}, align 4")
+        for at, report in enumerate(shown):
             where = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 2, i64 {at}")
-            b.do(f"store i64 {value}, ptr {where}, align 8")
+            b.do(f"store i64 {report.value}, ptr {where}, align 8")
         self.leave(str(FAILED))
 
     def passes(self, status: str) -> None:
@@ -195,15 +204,38 @@ class Codegen:
             return value
         return self.b.op(f"{'sext' if dtype.kind == 'int' else 'zext'} {value_type(dtype)} {value} to i64")
 
-    def mentioned(self, expr: Expr) -> list[tuple[str, str, DType]]:
-        """The variables that a condition names, with their values, for a report of its failure."""
-        found: dict[Any, tuple[str, str, DType]] = {}
-        for node in walk(expr):
-            if type(node) is Var and node in self.values and not node.dtype.is_vector and not node.dtype.is_handle:
-                found[node] = (node.name, self.carried(self.values[node], node.dtype), node.dtype)
-            elif type(node) is BufferLoad and node.buffer.is_scalar and not node.buffer.dtype.is_vector and not node.buffer.dtype.is_handle:
-                found[node.buffer] = (node.buffer.name, self.carried(self.value(node), node.dtype), node.dtype)
-        return list(found.values())
+    def mentioned(self, expr: Expr) -> list[Report]:
+        """The variables and elements that a condition is made of, with their values, for a report of its failure."""
+        found: list[Report] = []
+        seen: set[Any] = set()
+        todo: list[Expr] = [expr]
+        while todo:
+            node = todo.pop()
+            kind = type(node)
+            if kind is Var:
+                if node in self.values and not node.dtype.is_vector and not node.dtype.is_handle and node not in seen:
+                    seen.add(node)
+                    found.append(Report(node.name, self.carried(self.values[node], node.dtype), node.dtype))  # type: ignore[index]
+            elif kind is BufferLoad:
+                if not node.dtype.is_vector and not node.dtype.is_handle and node.buffer not in seen:  # type: ignore[attr-defined]
+                    found += self._element(node, len(found))  # type: ignore[arg-type]
+                    if node.buffer.is_scalar:  # type: ignore[attr-defined]
+                        seen.add(node.buffer)  # type: ignore[attr-defined]
+            else:
+                below = [child for child in children(node) if isinstance(child, Expr)]
+                if kind is Call and node.op.name in LAZY:  # type: ignore[attr-defined]
+                    below = below[:1]  # the other sides may not be evaluable
+                todo += reversed(below)
+        return found
+
+    def _element(self, node: BufferLoad, at: int) -> list[Report]:
+        """The value of an element, called by its indices."""
+        value = Report(node.buffer.name, self.carried(self.value(node), node.dtype), node.dtype)
+        if not node.indices:
+            return [value]
+        indices = [Report("", self.wide(index), INT64) for index in node.indices]
+        inside = ", ".join(f"{{{at + k}}}" for k in range(len(indices)))
+        return [*indices, Report(f"{node.buffer.name}[{inside}]", value.value, node.dtype)]
 
     def check_divisor(self, call: Call, kind: str, divisor: str) -> None:
         """In a debug build: report a divisor that is zero."""

@@ -13,6 +13,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, ScalarDecl
 
 from .builder import mangle
+from .sites import Report
 from .state import FRAME_BUFFER, FRAME_TOTAL, Place, internal
 from .types import lane_bytes, memory_scalar, memory_type, scalar_type, splat, value_type, vector
 
@@ -88,7 +89,7 @@ def pointer_to(g: Codegen, dtype: DType, base: str, index: str) -> str:
 class _Access:
     """One access of a buffer: where it is and how many lanes, in elements of the buffer."""
 
-    def __init__(self, g: Codegen, buffer: Buffer, indices: tuple[Expr, ...], predicate: Expr | None) -> None:
+    def __init__(self, g: Codegen, buffer: Buffer, indices: tuple[Expr, ...], predicate: Expr | None, verb: str) -> None:
         self.g, self.buffer, self.predicate = g, buffer, predicate
         self.place = place(g, buffer)
         if len(indices) != len(self.place.strides):
@@ -96,7 +97,7 @@ class _Access:
         self.vector = indices[-1] if indices and indices[-1].dtype.is_vector else None
         self.lanes = 1 if self.vector is None else self.vector.dtype.lanes
         if g.debug:
-            self._check(indices)
+            self._check(indices, verb)
         index = self.place.offset
         scalars = indices if self.vector is None else indices[:-1]
         for expr, stride in zip(scalars, self.place.strides, strict=False):
@@ -120,27 +121,48 @@ class _Access:
         self.contiguous = self.vector is None or self.stride == "1"
         self.align = min(self.place.align, lane_bytes(buffer.dtype))
 
-    def _check(self, indices: tuple[Expr, ...]) -> None:
+    def _check(self, indices: tuple[Expr, ...], verb: str) -> None:
+        """In a debug build: report an index outside of its dimension."""
         g = self.g
+        shown = ", ".join(f"{{{k}}}" for k in range(len(indices)))
         for axis, (expr, dim) in enumerate(zip(indices, self.place.dims, strict=True)):
+            low, high = g.ranges.of(expr)
+            size = self.buffer.shape[axis]
+            if low >= 0 and type(size) is Const and high < size.value:
+                continue
+            where = f", in dimension {axis}" if len(indices) > 1 else ""
+            message = f"{verb} of `{self.buffer.name}[{shown}]` is out of bounds: index {{{axis}}} is not within {{limit}}{where}"
+            outside = self._outside(expr, dim)
+            inside = g.b.op(f"xor i1 {outside}, true")
+            g.check(inside, "bounds", message, lambda dim=dim: self._shown(indices, dim), buffer=self.buffer)  # type: ignore[misc]
+
+    def _outside(self, expr: Expr, dim: str) -> str:
+        g = self.g
+        if not expr.dtype.is_vector:
+            return g.b.op(f"icmp uge i64 {g.wide(expr)}, {dim}")
+        mask = self._lanes_outside(expr, dim)
+        return g.b.intrinsic("llvm.vector.reduce.or", [vector("i1", self.lanes)], "i1", [(vector("i1", self.lanes), mask)])
+
+    def _lanes_outside(self, expr: Expr, dim: str) -> str:
+        g = self.g
+        bits = vector("i1", self.lanes)
+        mask = g.b.op(f"icmp uge {vector('i64', self.lanes)} {g.wide_lanes(expr)}, {g.b.broadcast('i64', dim, self.lanes)}")
+        return mask if self.predicate is None else g.b.op(f"and {bits} {mask}, {g.value(self.predicate)}")
+
+    def _shown(self, indices: tuple[Expr, ...], dim: str) -> list[Report]:
+        """The indices, of a vector the first lane that is outside, and the size that they exceed."""
+        g = self.g
+        reports = []
+        for expr in indices:
             if not expr.dtype.is_vector:
-                low, high = g.ranges.of(expr)
-                size = self.buffer.shape[axis]
-                if low >= 0 and type(size) is Const and high < size.value:
-                    continue
-                value = g.wide(expr)
-                inside = g.b.op(f"icmp ult i64 {value}, {dim}")
-                values = ((f"index {axis}", value, INT64), ("size", dim, INT64))
-            else:
-                kind = vector("i64", self.lanes)
-                lanes = g.wide_lanes(expr)
-                within = g.b.op(f"icmp ult {kind} {lanes}, {g.b.broadcast('i64', dim, self.lanes)}")
-                if self.predicate is not None:
-                    off = g.b.op(f"xor {vector('i1', self.lanes)} {g.value(self.predicate)}, {splat('i1', 'true', self.lanes)}")
-                    within = g.b.op(f"or {vector('i1', self.lanes)} {within}, {off}")
-                inside = g.b.intrinsic("llvm.vector.reduce.and", [vector("i1", self.lanes)], "i1", [(vector("i1", self.lanes), within)])
-                values = ((f"index {axis}, lane 0", g.b.lane("i64", lanes, self.lanes, 0), INT64), ("size", dim, INT64))
-            g.check(inside, "bounds", f"index {axis} of `{self.buffer.name}` is out of bounds", lambda values=values: values)  # type: ignore[misc]
+                reports.append(Report("", g.wide(expr), INT64))
+                continue
+            integer = f"i{self.lanes}"
+            bits = g.b.op(f"bitcast {vector('i1', self.lanes)} {self._lanes_outside(expr, dim)} to {integer}")
+            lane = g.b.intrinsic("llvm.cttz", [integer], integer, [(integer, bits), ("i1", "false")])
+            lane = g.b.op(f"urem {integer} {lane}, {self.lanes}") if self.lanes & (self.lanes - 1) else g.b.op(f"and {integer} {lane}, {self.lanes - 1}")
+            reports.append(Report("", g.b.op(f"extractelement {vector('i64', self.lanes)} {g.wide_lanes(expr)}, {integer} {lane}"), INT64))
+        return [*reports, Report("size", dim, INT64)]
 
     def pointers(self) -> str:
         """The addresses of all lanes (of scalars: those of a vector element follow each other)."""
@@ -201,7 +223,7 @@ def load(g: Codegen, expr: BufferLoad) -> str:
     if expr.predicate is not None and not expr.dtype.is_vector:
         plain = expr.replace(predicate=None)
         return g.choose(g.value(expr.predicate), value_type(expr.dtype), lambda: load(g, plain), lambda: "zeroinitializer")
-    at = _Access(g, expr.buffer, expr.indices, expr.predicate)
+    at = _Access(g, expr.buffer, expr.indices, expr.predicate, "read")
     kind = memory_type(at.dtype)
     if at.contiguous:
         if at.predicate is None:
@@ -243,7 +265,7 @@ def store(g: Codegen, stmt: BufferStore) -> None:
         g.choose(g.value(stmt.predicate), "void", then, lambda: "")
         return
     operand = in_memory(g, g.value(value), value.dtype)
-    at = _Access(g, stmt.buffer, stmt.indices, stmt.predicate)
+    at = _Access(g, stmt.buffer, stmt.indices, stmt.predicate, "write")
     kind = memory_type(at.dtype)
     if at.dtype is not value.dtype and not (at.dtype.is_handle and value.dtype.is_handle):
         raise internal(f"a value of {value.dtype} is stored where `{stmt.buffer.name}` takes {at.dtype}", stmt.span or g.span)
@@ -263,7 +285,20 @@ def store(g: Codegen, stmt: BufferStore) -> None:
 def address_of(g: Codegen, expr: Expr) -> str:
     """`T.address_of(buffer[indices])`."""
     assert isinstance(expr, BufferLoad)
-    return _Access(g, expr.buffer, expr.indices, None).pointer
+    return _Access(g, expr.buffer, expr.indices, None, "address").pointer
+
+
+def elements_after(g: Codegen, buffer: Buffer, pointer: str) -> str:
+    """How many elements of a buffer there are from an address in it to its end."""
+    b = g.b
+    last = place(g, buffer)
+    reach = "0"
+    for dim, stride in zip(last.dims, last.strides, strict=True):
+        reach = add(g, reach, multiply(g, add(g, dim, "-1"), stride))
+    begin = b.op(f"ptrtoint ptr {first_element(g, buffer)} to i64")
+    distance = b.op(f"sub i64 {b.op(f'ptrtoint ptr {pointer} to i64')}, {begin}")
+    done = b.op(f"sdiv i64 {distance}, {buffer.dtype.itemsize}")
+    return b.op(f"sub i64 {add(g, reach, '1')}, {done}")
 
 
 # definitions
@@ -303,7 +338,7 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
         g.b.module.declare("free", "void", ["ptr allocptr captures(none)"], 'nounwind allockind("free") "alloc-family"="malloc"')
         slot = g.b.call("ptr", "@aligned_alloc", [("i64", str(align)), ("i64", size_text)])
         got = g.b.op(f"icmp ne ptr {slot}, null")
-        g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [("bytes", size_text, INT64)])
+        g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [Report("bytes", size_text, INT64)])
         g.scopes[-1].append(slot)
     enter_buffer(g, buffer, slot, align, buffer)
 

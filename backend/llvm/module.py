@@ -186,7 +186,8 @@ def _optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
     import llvmlite.binding as llvm
 
     try:
-        module = llvm.parse_assembly(text, context=llvm.create_context())
+        # in LLVM's global context: a context of its own would have to outlive the engine, which the garbage collector does not promise
+        module = llvm.parse_assembly(text)
     except RuntimeError as wrong:
         raise internal(f"LLVM did not accept the IR: {str(wrong).strip()}") from wrong
     machine = target_machine(target, opt_level)

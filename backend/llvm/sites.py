@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
-from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, Label, error, render
 from tirscript.ir.dtype import DType
 from tirscript.ir.span import Span
 
@@ -16,13 +18,24 @@ VALUES = 8
 ERROR_SIZE = 8 + 8 * VALUES
 ERROR_TYPE = f"{{ i32, i32, [{VALUES} x i64] }}"
 
-_CODES = {"bounds": "T302", "division": "T304", "shape": "T301", "step": "T301", "memory": "T301"}
+_CODES = {"bounds": "T302", "division": "T304", "step": "T304", "shape": "T301", "memory": "T301"}
+
+
+class Report(Struct, frozen=True, eq=False):
+    """A value to report: what to call it, the i64 operand that carries it, and its dtype.
+
+    The name may refer to other values of the record, as in `A[{0}]`; an empty one is not shown.
+    """
+
+    name: str
+    value: str
+    dtype: DType
 
 
 class Site(Struct, frozen=True, eq=False):
     """One check: its kind ("assert" or a key of _CODES), what to say, where it stands, and what the reported values are.
 
-    Values come as the bits of an i64; `dtypes` tells how to read them.
+    `message` may refer to the values by their numbers, except that of an assert. The last `loops` values are those of the loops around.
     """
 
     kind: str
@@ -31,32 +44,38 @@ class Site(Struct, frozen=True, eq=False):
     span: Span | None = None
     names: tuple[str, ...] = ()
     dtypes: tuple[DType, ...] = ()
+    loops: int = 0
     hint: str | None = None
-
-    def decode(self, values: Sequence[int]) -> dict[str, int | float | bool]:
-        """The reported values by name."""
-        return {name: decode(value, kind) for name, kind, value in zip(self.names, self.dtypes, values, strict=False)}
+    buffer: Buffer | None = None
 
     def exception(self, values: Sequence[int]) -> Exception:
         """What to raise where this check failed with these values: AssertionError for an assert, else a DiagnosticError."""
-        known = [f"{name} = {value}" for name, value in self.decode(values).items()]
+        known = [decode(value, kind) for value, kind in zip(values, self.dtypes, strict=False)]
+        words = [f"{name.format(*known)} = {value!s}" if name else "" for name, value in zip(self.names, known, strict=False)]
+        split = len(words) - self.loops
+        lines = [", ".join(word for word in part if word) for part in (words[:split], words[split:])]
+        notes: list[str | Label] = list(dict.fromkeys(line for line in lines if line))
         if self.kind == "assert":
-            lines = [self.message or "assertion failed"]
-            if self.span is not None:
-                lines.append(f" --> {self.span}")
-                text = self.span.source.line(self.span.line).strip()
-                if text:
-                    lines.append(f"  | {text}")
-            lines += [f"  = note: {word}" for word in known]
-            return AssertionError("\n".join(lines))
-        return DiagnosticError([error(_CODES[self.kind], self.message, self.span, notes=[*known, f"in function `{self.function}`"], hint=self.hint)])
+            return AssertionError(render(error("T310", self.message, self.span, notes=notes)).partition(": ")[2])
+        if self.buffer is not None and self.buffer.span is not None:
+            notes.append(Label(self.buffer.span, f"`{self.buffer.name}` is declared here"))
+        if self.span is None:
+            notes.append(f"in function `{self.function}`")
+        message = self.message.format(*known, limit=_limit(known[split - 1])) if self.kind == "bounds" else self.message.format(*known)
+        return DiagnosticError([error(_CODES[self.kind], message, self.span, notes=notes, hint=self.hint)])
 
 
-def decode(bits: int, kind: DType) -> int | float | bool:
-    """A value of `kind` from the i64 that carries it: floats come as the bits of a double."""
+def _limit(size: Any) -> str:
+    return "an empty dimension" if size <= 0 else f"0 to {size - 1}"
+
+
+def decode(bits: int, kind: DType) -> Any:
+    """A value of `kind` from the i64 that carries it: floats come as the bits of a double and are shown as their dtype shows them."""
     bits &= (1 << 64) - 1
     if kind.is_float:
-        return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+        from tirscript.backend.runtime.arrays import numpy_dtype
+
+        return numpy_dtype(kind).type(struct.unpack("<d", struct.pack("<Q", bits))[0])
     if kind.is_bool:
         return bool(bits & 1)
     if kind.kind == "int" and bits >> 63:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tirscript.backend.runtime.arguments import expr_words
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.expr import Const, Var
+from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import (
     AllocBuffer,
@@ -60,7 +61,7 @@ def _for(g: Codegen, stmt: For) -> None:
         )
     step = 1 if stmt.step is None else int(stmt.step.value) if type(stmt.step) is Const else None
     if step == 0:
-        raise DiagnosticError([error("T404", "the step of a range is zero", stmt.span)])
+        raise DiagnosticError([error("T304", "the step of the loop is zero", stmt.span)])
     values = _constant_values(stmt, step)
     if values is not None and not values:
         return
@@ -100,9 +101,7 @@ def _unrolled(g: Codegen, stmt: For, values: range) -> None:
         g.ranges.forget()
         g.ranges.enter(stmt.var, (value, value))
         g.values[stmt.var] = g.wides[stmt.var] = str(value)
-        g.loops.append(Targets(end, after, len(g.scopes)))
-        g.body(stmt.body)
-        g.loops.pop()
+        _loop_body(g, stmt, end, after)
         b.start(after)
     g.ranges.forget()
     g.copies //= len(values)
@@ -164,7 +163,7 @@ def _general(g: Codegen, stmt: For) -> None:
     letter = "s" if signed else "u"
     if stmt.step is not None and type(stmt.step) is not Const:
         nonzero = b.op(f"icmp ne i64 {step}, 0")
-        g.check(nonzero, "step", "the step of a range is zero", hint="a step counts up or down")
+        g.check(nonzero, "step", "the step of the loop is zero")
     up = b.op(f"icmp sgt i64 {step}, 0") if signed else "true"
     upward, downward = b.op(f"icmp {letter}lt i64 {start}, {stop}"), b.op(f"icmp {letter}gt i64 {start}, {stop}")
     some = b.select(up, "i1", upward, downward)
@@ -190,7 +189,10 @@ def _general(g: Codegen, stmt: For) -> None:
 
 def _loop_body(g: Codegen, stmt: For | While, end: str, after: str) -> None:
     g.loops.append(Targets(end, after, len(g.scopes)))
+    variables = [stmt.var] if isinstance(stmt, For) else []
+    g.loop_vars += variables
     g.body(stmt.body)
+    del g.loop_vars[len(g.loop_vars) - len(variables) :]
     g.loops.pop()
 
 
@@ -266,7 +268,12 @@ def _return(g: Codegen, stmt: Return) -> None:
 def _assert(g: Codegen, stmt: Assert) -> None:
     if g.ranges.proves(stmt.condition):
         return
-    g.check(g.value(stmt.condition), "assert", stmt.message, lambda: g.mentioned(stmt.condition))
+    message = stmt.message or f"the condition does not hold: {_words(stmt.condition)}"
+    g.check(g.value(stmt.condition), "assert", message, lambda: g.mentioned(stmt.condition))
+
+
+def _words(condition: Expr) -> str:
+    return condition.span.text if condition.span is not None else expr_words(condition)
 
 
 def _static_assert(g: Codegen, stmt: StaticAssert) -> None:

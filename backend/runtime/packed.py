@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -31,8 +32,9 @@ RAISED = 2
 class PythonCall(Struct, frozen=True, eq=False):
     """One call back into Python: kind is "packed" or "print".
 
-    Each argument is ("string", text), ("value", dtype), ("handle", dtype) or ("buffer", Buffer). A buffer takes slots for its
-    address, dims and strides in elements, a vector one for each lane, a string none.
+    Each argument is ("string", text), ("value", dtype), ("handle", dtype), ("pointer", dtype) or ("buffer", Buffer). A buffer takes
+    slots for its address, dims and strides in elements, a pointer for its address and the number of elements from there, a vector
+    one for each lane, a string none.
     """
 
     kind: str
@@ -75,7 +77,7 @@ def _call(token: int, number: int, slots: int) -> int:
         call = _modules[token][number]
         args = _Reader(slots).all(call)
         if call.kind == "print":
-            print(*args)
+            sys.stdout.write(" ".join(_shown(arg, kind, what) for arg, (kind, what) in zip(args, call.args, strict=True)) + "\n")
         else:
             result = _function(call)(*args)
             ctypes.c_int32.from_address(slots).value = _status(call, result)
@@ -85,12 +87,25 @@ def _call(token: int, number: int, slots: int) -> int:
     return 0
 
 
+def _shown(value: Any, kind: str, what: Any) -> str:
+    """A value as the interpreter prints it: floats with the digits of their dtype."""
+    if kind != "value":
+        return str(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(_shown(lane, kind, what.element) for lane in value)}]"
+    if isinstance(value, float):
+        from .arrays import numpy_dtype
+
+        return str(numpy_dtype(what).type(value))
+    return str(value)
+
+
 def _function(call: PythonCall) -> Any:
     function = get_library(call.name)
     if function is None:
         near = suggest(call.name, library_names())
-        hint = f"did you mean `{near}`?" if near else f'register it: `tirscript.register_library("{call.name}", function)`'
-        raise DiagnosticError([error("T307", f"no library function is registered as {call.name!r}", call.span, hint=hint)])
+        hint = f"did you mean `{near}`?" if near else "name it with `tirscript.register_library(name, function)`"
+        raise DiagnosticError([error("T307", f"no library function is registered as `{call.name}`", call.span, hint=hint)])
     return function
 
 
@@ -100,7 +115,7 @@ def _status(call: PythonCall, result: Any) -> int:
     try:
         return int(result)
     except (TypeError, ValueError):
-        raise TypeError(f"library function {call.name!r} returned {type(result).__name__}; a function called by call_packed returns an int or None") from None
+        raise DiagnosticError([error("T301", f"`{call.name}` returned {result!r} where int32 is expected", call.span)]) from None
 
 
 class _Reader:
@@ -121,10 +136,21 @@ class _Reader:
 
     def value(self, dtype: DType) -> Any:
         lanes = [_number(self.slot(), dtype.element) for _ in range(dtype.lanes)]
-        return lanes[0] if dtype.lanes == 1 else lanes
+        return lanes[0] if dtype.lanes == 1 else tuple(lanes)
 
     def handle(self, dtype: DType) -> int:
         return self.slot()
+
+    def pointer(self, dtype: DType) -> Any:
+        """The memory from an address to the end of its buffer, as a flat array."""
+        import numpy as np
+
+        from .arrays import numpy_dtype
+
+        where, count = self.slot(), self.slot()
+        kind = numpy_dtype(dtype)
+        memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(where)
+        return np.frombuffer(memory, kind)
 
     def buffer(self, buffer: Buffer) -> Any:
         """An array that shares the program's memory; it must not be kept after the call."""
@@ -145,7 +171,7 @@ class _Reader:
         return np.ndarray(dims, kind, memory, strides=byte_strides) if reach > 0 else np.ndarray(dims, kind)
 
 
-_READERS: dict[str, Any] = {"string": _Reader.string, "value": _Reader.value, "handle": _Reader.handle, "buffer": _Reader.buffer}
+_READERS: dict[str, Any] = {"string": _Reader.string, "value": _Reader.value, "handle": _Reader.handle, "pointer": _Reader.pointer, "buffer": _Reader.buffer}
 
 
 def _number(bits: int, dtype: DType) -> int | float | bool:
