@@ -147,12 +147,12 @@ def _duration(seconds: float) -> str:
 
 def transform(kernel: PrimFunc) -> bool:
     """Print a kernel, lower it, show the difference, print the result; whether that survives a round trip too."""
-    from tirscript import passes
+    from tirscript.passes import DEFAULT_LOWERING
     from tirscript.printer import diff
 
     print(f"\n{kernel.name} as it was written:\n")
     kernel.show()
-    lowered = passes.lower(kernel)
+    lowered = DEFAULT_LOWERING(kernel)
     print("\nWhat lowering changes:\n")
     print(diff(kernel, lowered))
     print("\nThe lowered program is a program like any other:\n")
@@ -179,4 +179,5 @@ def command(quick: bool, names: tuple[str, ...]) -> None:
     failed = [report.name for report in reports if not report.passed]
     if failed or not good:
         raise click.ClickException(f"failed: {', '.join(failed) or 'the round trip of the lowered kernel'}")
-    print(f"\n{len(reports)} kernels: parsed, round trip exact, verified, interpreter = native = numpy.")
+    count = f"{len(reports)} kernel{'s' if len(reports) != 1 else ''}"
+    print(f"\n{count}: parsed, round trip exact, verified, interpreter = native = numpy.")

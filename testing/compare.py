@@ -43,4 +43,4 @@ def _error(a: np.ndarray, b: np.ndarray) -> float:
         return 0.0
     if not (np.isfinite(wide_a) & np.isfinite(wide_b))[~same].all():
         return float("inf")
-    return float(np.max(np.abs(wide_a - wide_b)[~same]) / max(1.0, np.max(np.abs(wide_b[np.isfinite(wide_b)]))))
+    return float(np.max(np.abs(wide_a[~same] - wide_b[~same])) / max(1.0, np.max(np.abs(wide_b[np.isfinite(wide_b)]))))

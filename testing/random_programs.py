@@ -99,7 +99,7 @@ class Programs(Statements):
                 dims[0] = symbol
                 if len(dims) > 1 and self.chance(2):
                     dims[1] = self.pick((symbol, symbol + 1, symbol * 2))
-        return Buffer(self.name(), tuple(dims), self.pick(DTYPES), align=self.pick((0, 0, 64)) if not dims else 0)
+        return Buffer(self.name(), tuple(dims), self.pick(DTYPES))
 
     def body(self, scope: Scope, depth: int) -> tuple[Stmt, ...]:
         """A body of one to four statements."""
@@ -227,7 +227,8 @@ def _while(self: Programs, scope: Scope, depth: int) -> list[Stmt]:
 
 def _alloc(self: Programs, scope: Scope, depth: int) -> list[Stmt]:
     dims = tuple(const(self.pick((2, 3, 4, 1))) for _ in range(self.pick((1, 2))))
-    buffer = Buffer(self.name(), dims, self.pick(DTYPES), scope=self.pick(("global", "local")))
+    kind, scope_of, align = self.pick(DTYPES), self.pick(("global", "local")), self.pick((0, 0, 64))
+    buffer = Buffer(self.name(), dims, kind, scope=scope_of, align=align)
     fill = self.nest(buffer, lambda indices: [BufferStore(buffer, indices, self.expr(buffer.dtype, scope, 1))])
     made: list[Stmt] = [AllocBuffer(buffer), fill]
     scope.buffers.append(buffer)

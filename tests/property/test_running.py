@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_interpreter_is_native(call: tuple[PrimFunc, list[Any]]) -> None:
     program, arguments = call
     note(program.script())
     function = tirscript.build(program)
-    interpreted = run(lambda *args: tirscript.interpret(program, *args), arguments)
+    interpreted = run(partial(tirscript.interpret, program), arguments)
     check_same(program, interpreted, run(function, arguments))
 
 
@@ -66,9 +67,9 @@ def test_interpreter_is_native(call: tuple[PrimFunc, list[Any]]) -> None:
 def test_lowering_keeps_the_results(call: tuple[PrimFunc, list[Any]]) -> None:
     program, arguments = call
     note(program.script())
-    expected = run(lambda *args: tirscript.interpret(program, *args), arguments)
+    expected = run(partial(tirscript.interpret, program), arguments)
     stage = program
     for step in DEFAULT_LOWERING.passes:
         stage = step(stage)
         note(f"after {step.name}:\n{stage.script()}")
-        check_same(program, expected, run(lambda *args: tirscript.interpret(stage, *args), arguments))
+        check_same(program, expected, run(partial(tirscript.interpret, stage), arguments))
