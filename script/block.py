@@ -88,6 +88,7 @@ class BlockLowering(CallLowering):
     builtins_range: Any
     statement_forms: ClassVar[dict[str, Callable[..., None]]] = {}
     context_forms: ClassVar[dict[str, Callable[..., None]]] = {}
+    definition_forms: ClassVar[dict[str, Callable[..., None]]] = {}
 
     # blocks
 
@@ -313,15 +314,16 @@ class BlockLowering(CallLowering):
         if function.name not in _BUFFER_ARGUMENTS:
             return False
         self.check_assignable(target.id, target)
-        given = self._buffer_arguments(function.name, call)
-        getattr(self, f"_{function.name}")(target, given, call, node)
+        given = self.buffer_arguments(function.name, call)
+        self.definition_forms[function.name](self, target, given, call, node)
         return True
 
     def check_assignable(self, name: str, target: ast.expr) -> None:
         """Refuse names that stay what they are."""
         raise AssertionError("given by StmtLowering")
 
-    def _buffer_arguments(self, name: str, call: ast.Call) -> dict[str, Any]:
+    def buffer_arguments(self, name: str, call: ast.Call) -> dict[str, Any]:
+        """The syntax nodes of a definition's arguments, by name."""
         fields = _BUFFER_ARGUMENTS[name]
         if len(call.args) > len(fields):
             raise self.fail("T032", f"`T.{name}` takes at most {len(fields)} arguments", call)
@@ -469,7 +471,8 @@ class BlockLowering(CallLowering):
 
     namespace: Any
 
-    def _alloc_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
+    def alloc_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
+        """`A = T.alloc_buffer(...)`."""
         for field in ("data",):
             if field in given and self.value(given[field]) is not None:
                 raise self.fail(
@@ -490,10 +493,11 @@ class BlockLowering(CallLowering):
         self.define(target.id, buffer)
         self.emit(AllocBuffer(buffer, span=self.span(node)))
 
-    def _decl_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
+    def decl_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
+        """`B = T.decl_buffer(..., data=)`; new memory where there is no data."""
         data = self.value(given["data"]) if "data" in given else None
         if data is None:
-            self._alloc_buffer(
+            self.alloc_buffer(
                 target, {key: value for key, value in given.items() if key not in ("data", "byte_offset")}, call, node
             )
             return
@@ -539,3 +543,8 @@ BlockLowering.statement_forms = {
     "func_attr": BlockLowering._func_attr,
 }
 BlockLowering.context_forms = {"block": BlockLowering._block, "init": BlockLowering._init}
+BlockLowering.definition_forms = {
+    "alloc_buffer": BlockLowering.alloc_buffer,
+    "decl_buffer": BlockLowering.decl_buffer,
+    "match_buffer": BlockLowering._match_buffer,
+}

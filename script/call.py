@@ -129,8 +129,8 @@ class CallLowering(ExprLowering):
             raise self.fail("T032", "`astype` takes one dtype", node) from None
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
-        if method.name == "vstore":
-            raise self.fail("T022", "`vstore` is a statement, not a value", node)
+        if method.name in ("vstore", "view"):
+            raise self.fail("T022", f"`{method.name}` is a statement, not a value", node)
         indices, predicate = self.vector_access(method.owner, args, kwargs, node, 1)
         return BufferLoad(method.owner, indices, predicate, span=self.span(node))
 

@@ -60,6 +60,7 @@ _BUFFER_ATTRIBUTES = (
     "name",
     "vload",
     "vstore",
+    "view",
     "align",
     "offset_factor",
 )
@@ -265,7 +266,7 @@ class ExprLowering(PlainLowering):
             )
         if name == "data":
             return BufferData(buffer, span=self.span(node))
-        if name in ("vload", "vstore"):
+        if name in ("vload", "vstore", "view"):
             return Method(buffer, name)
         if name == "shape":
             return tuple(dim.value if type(dim) is Const else dim for dim in buffer.shape)

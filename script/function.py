@@ -13,16 +13,16 @@ from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.span import Source
 
 from .context import Abort, ModuleRef, Poison
+from .dialect import DialectLowering
 from .namespace import BufferForm, BufferType, Namespace, TypeName
 from .python import BUILTINS
 from .scope import Names
-from .stmt import StmtLowering
 from .trivia import Comments, trivia
 
 _OPTIONS = ("private", "check_well_formed", "s_tir")
 
 
-class FunctionLowering(StmtLowering):
+class FunctionLowering(DialectLowering):
     """Lowers one function definition."""
 
     def __init__(
@@ -45,6 +45,7 @@ class FunctionLowering(StmtLowering):
         self.out = []
         self.orphans = []
         self.lead = []
+        self.opened = []
         self.domains = {}
         self.attrs_found = {}
         self.definition = node.body if node is not None else []

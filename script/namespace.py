@@ -12,7 +12,7 @@ from tirscript.ir.dtype import DType, dtype, pointer, scalar_names
 from tirscript.ir.expr import Var
 from tirscript.ir.op import ALIASES, OPS
 
-from .tvm import tvm_names
+from .tvm import CONSTRUCTS, tvm_names
 
 # constructs that are no operators: name -> what it is for; `lower*.py` have a rule for each
 _LOOPS = {
@@ -206,7 +206,7 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
         names[alias] = OPS[name]
     for name in scalar_names():
         names[name] = TypeName(dtype(name))
-    for table in (_LOOPS, _STATEMENTS, _DEFINITIONS, _CONTEXTS, _VALUES):
+    for table in (_LOOPS, _STATEMENTS, _DEFINITIONS, _CONTEXTS, _VALUES, CONSTRUCTS):
         for name, doc in table.items():
             names[name] = Form(name, doc)
     names["let"] = LetForm("let", _VALUES["let"])

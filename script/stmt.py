@@ -412,6 +412,12 @@ class StmtLowering(AssignLowering):
     def _evaluate(self, call: ast.Call, node: ast.stmt) -> None:
         if len(call.args) != 1 or call.keywords:
             raise self.fail("T032", "`T.evaluate` takes one value", call)
+        inner = call.args[0]
+        if isinstance(inner, ast.Call):
+            function = self.value(inner.func)
+            if isinstance(function, Form) and function.name in self.statement_forms:
+                self.statement_forms[function.name](self, inner, node)
+                return
         self.emit(Evaluate(self.expr(call.args[0]), span=self.span(node)))
 
     def _return(self, node: ast.Return) -> None:
@@ -472,7 +478,7 @@ class StmtLowering(AssignLowering):
         target, key, value = self.form_arguments(call, "attr", ("node", "key", "value"))
         if not isinstance(key, str):
             raise self.fail("T032", "the key of `T.attr` is a string", call)
-        self.emit(Attr(_attr_value(target), key, _attr_value(value), self.nested(inner), span=self.span(node)))
+        self.emit(Attr(attr_value(target), key, attr_value(value), self.nested(inner), span=self.span(node)))
 
     def assigned_later(self, use: ast.Name) -> Span | None:
         for stmt in self.definition:
@@ -487,7 +493,8 @@ class StmtLowering(AssignLowering):
         return None
 
 
-def _attr_value(value: Any) -> Any:
+def attr_value(value: Any) -> Any:
+    """An operand of `T.attr`: bare numbers become constants."""
     return as_expr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 

@@ -14,6 +14,16 @@ FORMS = {
     "sblock_alloc_buffer": "alloc_buffer",
     "Ramp": "ramp",
     "Broadcast": "broadcast",
+    "LetStmt": "let",
+}
+# their constructs that we read as something else (dialect.py), with what that is
+CONSTRUCTS = {
+    "allocate": "memory; `T.alloc_buffer` of ours",
+    "alloc_local": 'memory of scope "local"; `T.alloc_buffer(..., scope="local")` of ours',
+    "alloc_shared": 'memory of scope "shared"; `T.alloc_buffer(..., scope="shared")` of ours',
+    "break_loop": "`break`",
+    "continue_loop": "`continue`",
+    "ret": "`return value`",
 }
 # their name -> our operator of the same meaning
 OPERATORS = {

@@ -1,0 +1,62 @@
+"""Other spellings read as ours: each text is structurally equal to the one in our words."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.script import PARAMS, function, one_mistake
+
+from tirscript.ir import dtype, structural_equal
+
+SAME = [
+    ('C = T.allocate([16], "float32", "global")\nC[0] = 1.0', 'C = T.alloc_buffer((16,), "float32")\nC[0] = 1.0'),
+    ('with T.allocate([16], "int8", "shared") as C:\n    C[0] = 1', 'C = T.alloc_buffer((16,), "int8", scope="shared")\nC[0] = 1'),
+    ('C = T.alloc_local((4,), "float16")\nC[0] = 1.0', 'C = T.alloc_buffer((4,), "float16", scope="local")\nC[0] = 1.0'),
+    ('C = T.alloc_shared((4,), "float16")\nC[0] = 1.0', 'C = T.alloc_buffer((4,), "float16", scope="shared")\nC[0] = 1.0'),
+    ('C = T.Buffer((8,), "float32", data=A.data)\nC[0] = 1.0', 'C = T.decl_buffer((8,), "float32", data=A.data)\nC[0] = 1.0'),
+    ("C = A.view(4, 4)\nC[0, 0] = 1.0", 'C = T.decl_buffer((4, 4), "float32", data=A.data)\nC[0, 0] = 1.0'),
+    ("C = B.view((16,))\nC[0] = 1.0", 'C = T.decl_buffer((16,), "float32", data=B.data)\nC[0] = 1.0'),
+    ("with T.LetStmt(n + 1) as x:\n    X[0] = x", "x = n + 1\nX[0] = x"),
+    ('x = T.var("int32")\nwith T.let(x, n + 1):\n    X[0] = x', "x = n + 1\nX[0] = x"),
+    ('T.attr(A.data, "key", 1)\nX[0] = 1\nX[1] = 2', 'with T.attr(A.data, "key", 1):\n    X[0] = 1\n    X[1] = 2'),
+    ('if n > 0:\n    T.attr(n, "key", 1)\n    X[0] = 1\nX[1] = 2', 'if n > 0:\n    with T.attr(n, "key", 1):\n        X[0] = 1\nX[1] = 2'),
+    ("while n > 0:\n    T.evaluate(T.continue_loop())", "while n > 0:\n    continue"),
+    ("while n > 0:\n    T.break_loop()", "while n > 0:\n    break"),
+    ('A[0] = T.Cast("float32", n)', 'A[0] = T.cast(n, "float32")'),
+    ("X[0] = T.Div(n, 2)", "X[0] = T.truncdiv(n, 2)"),
+    ("A[0] = T.Div(A[1], A[2])", "A[0] = A[1] / A[2]"),
+    ("X[0] = T.Mod(n, 2)", "X[0] = T.truncmod(n, 2)"),
+    ("A[0] = T.Mod(A[1], A[2])", "A[0] = T.fmod(A[1], A[2])"),
+    ("X[0] = T.Add(n, T.FloorDiv(n, 2))", "X[0] = n + n // 2"),
+    ("A[T.Ramp(0, 1, 4)] = T.Broadcast(1.0, 4)", "A[0:4] = T.broadcast(1.0, 4)"),
+    ('with T.sblock("b"):\n    T.sblock_attr({"k": 1})\n    C = T.sblock_alloc_buffer((4,))\n    C[0] = 1.0',
+     'with T.block("b"):\n    T.block_attr({"k": 1})\n    C = T.alloc_buffer((4,))\n    C[0] = 1.0'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("theirs", "ours"), SAME, ids=[theirs[:40] for theirs, _ in SAME])
+def test_other_spellings(theirs: str, ours: str) -> None:
+    assert structural_equal(function(theirs), function(ours))
+
+
+def test_a_returned_value_gives_the_function_its_dtype() -> None:
+    made = function("T.ret(m)", PARAMS + ", m: T.int64")
+    assert made.returns is dtype("int64") and structural_equal(
+        made, function("return m", PARAMS + ", m: T.int64", " -> T.int64")
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('with T.allocate([16], "float32"):\n    pass', "the memory needs a name"),
+        ("with T.LetStmt(1, 2) as x:\n    pass", "a name and a value"),
+        ("C = A.view()", "the new shape"),
+        ("x = A.view(4, 4)[0, 0]", "is a statement"),
+        ("T.attr(n, 1, 2)", "the key of `T.attr` is a string"),
+        ("T.ret()", "takes one value"),
+        ("X[0] = T.Div(n)", "wrong arguments for `T.Div`"),
+        ("A[0] = T.Div(n, A[0] > 0.0)", "`/` of int32 and bool"),
+    ],
+)
+def test_mistakes(body: str, message: str) -> None:
+    assert message in one_mistake(body).message
