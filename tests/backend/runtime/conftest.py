@@ -91,3 +91,9 @@ def probe(text: str, echo: str | int | None = None, **options: Any) -> Any:
 def probing(request: pytest.FixtureRequest) -> Any:
     """`probe`, through the native entry and through ctypes."""
     return lambda text, echo=None, **options: probe(text, echo, portable=request.param, **options)
+
+
+@pytest.fixture(scope="module")
+def make_probe() -> Any:
+    """`probe`, for tests that make functions once."""
+    return probe
