@@ -252,8 +252,11 @@ def _article(name: str) -> str:
 
 
 def round_float(value: float, to: DType) -> float:
-    """`value` rounded to the float type `to` (half to even), as a Python float. Overflow gives infinity."""
-    if to.bits == 64 or value != value or value in (math.inf, -math.inf):
+    """`value` rounded to the float type `to` (half to even), as a Python float.
+
+    Overflow gives infinity, and nan in a type without one.
+    """
+    if to.bits == 64 or value != value:
         return value
     if to.name in _PACK:
         try:

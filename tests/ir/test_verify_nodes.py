@@ -626,3 +626,9 @@ def test_linear() -> None:
         return best
 
     assert seconds(2_000) < seconds(200) * 25
+
+
+def test_too_deep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tirscript.ir.node.DEPTH", 500)
+    (each,) = verify(func(store(deep(20_000))))
+    assert (each.code, each.message) == ("T004", "`f` is nested too deeply")
