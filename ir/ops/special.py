@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import VOID, DType, dtype, pointer
+from ..diagnostic import suggest
+from ..dtype import VOID, DType, dtype, pointer, scalar_names
 from ..expr import BufferLoad, Call, Expr, StringImm, const
 from ..op import ANY, OPS, Operand, as_expr, fail, op
 from ..op import cast as cast_to
@@ -14,7 +15,10 @@ def _dtype(value: Any) -> DType:
     try:
         return dtype(value)
     except ValueError as error:
-        raise fail("T109", str(error)) from None
+        near = suggest(value, scalar_names()) if isinstance(value, str) else None
+        if near is None:
+            raise fail("T109", str(error)) from None
+        raise fail("T109", str(error).partition(";")[0], f"did you mean `{near}`?") from None
 
 
 def _cast(value: Operand, to: Any) -> Expr:
