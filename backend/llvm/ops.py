@@ -13,7 +13,7 @@ from tirscript.ir.dtype import FLOAT64, DType
 from tirscript.ir.expr import Call
 from tirscript.ir.op import OPS, Op
 
-from . import calls, integers
+from . import calls, integers, vector_math
 from .convert import compute_dtype, convert, float_to_float, narrow, widen
 from .memory import address_of
 from .types import float_literal, scalar_type, splat, value_type, vector
@@ -86,6 +86,9 @@ class _Floats:
 
 def _library(g: Codegen, call: Call) -> str:
     f = _Floats(g, call)
+    inline = vector_math.FLOAT32.get(call.op.name)
+    if inline is not None and f.scalar == "float":
+        return f.narrow(inline(g.b, f.args[0], f.n))
     name = call.op.llvm or ""
     return f.narrow(f.libm(name[5:], *f.args) if name.startswith("libm:") else f.intrinsic(name, *f.args))
 
@@ -219,7 +222,8 @@ def _rsqrt(g: Codegen, call: Call) -> str:
 def _sigmoid(g: Codegen, call: Call) -> str:
     f = _Floats(g, call)
     negated = g.b.op(f"fneg {f.kind} {f.args[0]}")
-    return f.narrow(f.op("fdiv", f.const(1.0), f.op("fadd", f.const(1.0), f.intrinsic("llvm.exp", negated))))
+    power = vector_math.exp(g.b, negated, f.n) if f.scalar == "float" else f.intrinsic("llvm.exp", negated)
+    return f.narrow(f.op("fdiv", f.const(1.0), f.op("fadd", f.const(1.0), power)))
 
 
 @_rule("copysign")
