@@ -192,10 +192,10 @@ def _pow(x: float, y: float) -> float:
     try:
         return math.pow(x, y)
     except OverflowError:
-        return -math.inf if x < 0 and y % 2 == 1 else math.inf
+        return -math.inf if x < 0 and abs(math.fmod(y, 2)) == 1 else math.inf
     except ValueError:
         if x == 0:
-            return math.copysign(math.inf, x) if y % 2 == 1 else math.inf
+            return math.copysign(math.inf, x) if abs(math.fmod(y, 2)) == 1 else math.inf  # `y % 2` would round to 1
         return math.nan
 
 
