@@ -148,7 +148,7 @@ def _make(value: object) -> DType:
 
 def _name_of(value: object) -> str:
     if isinstance(value, str):
-        return value
+        return re.sub(r"^u?int1(?=x|$)", "bool", value)  # TVM's older names of bool
     if value is bool:
         return "bool"
     if value is int:

@@ -84,6 +84,8 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
 
 OPS: dict[str, Op] = {}
 ALIASES: dict[str, str] = {}
+# intrinsics that programs may hold and that are not run here (ops/foreign.py)
+FOREIGN: dict[str, Op] = {}
 
 
 def op(name: str, arity: int | tuple[int, int], operands: str, *, aliases: tuple[str, ...] = (), **fields: Any) -> Op:
@@ -101,7 +103,8 @@ def op(name: str, arity: int | tuple[int, int], operands: str, *, aliases: tuple
 
 def get_op(name: str) -> Op:
     """The entry of that name or alias; KeyError where there is none."""
-    return OPS[ALIASES.get(name, name)]
+    found = OPS.get(ALIASES.get(name, name))
+    return FOREIGN[name] if found is None else found
 
 
 def _install(entry: Op, method: str) -> None:

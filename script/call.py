@@ -14,6 +14,7 @@ from tirscript.ir.expr import (
     BufferData,
     BufferLoad,
     BufferRegion,
+    Call,
     CallFunction,
     Const,
     Expr,
@@ -207,17 +208,22 @@ class CallLowering(ExprLowering):
             raise self.located(problem, node) from None
         if step.dtype is not first.dtype:
             first, step = same_dtype(first, step)
-        return Ramp(first, step, self._lanes(lanes, node), span=self.span(node))
+        return Ramp(first, step, *self._lanes(lanes, node), span=self.span(node))
 
     def _broadcast(self, node: ast.Call) -> Expr:
         value, lanes = self.form_arguments(node, "broadcast", ("value", "lanes"))
-        return Broadcast(as_expr(value), self._lanes(lanes, node), span=self.span(node))
+        return Broadcast(as_expr(value), *self._lanes(lanes, node), span=self.span(node))
 
-    def _lanes(self, lanes: Any, node: ast.Call) -> int:
+    def _lanes(self, lanes: Any, node: ast.Call) -> tuple[int, bool]:
+        """The number of lanes, and whether it is times vscale."""
         count = lanes.value if isinstance(lanes, Const) else lanes
+        if type(count) is Call and count.op is OPS["mul"]:  # `T.vscale() * 4`
+            for factor, vscale in (count.args, count.args[::-1]):
+                if type(vscale) is Call and vscale.op.name == "vscale" and type(factor) is Const:
+                    return int(factor.value), True
         if type(count) is not int or not 1 < count <= MAX_LANES:
             raise self.fail("T032", f"the number of lanes must be an int of 2 to {MAX_LANES}", node)
-        return count
+        return count, False
 
     def form_arguments(self, node: ast.Call, name: str, names: tuple[str, ...]) -> list[Any]:
         """The values of a construct's arguments, by place or keyword, all of them required."""

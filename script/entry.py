@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from tirscript.ir.check import public
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
 from tirscript.ir.dtype import VOID
 from tirscript.ir.expr import Expr
@@ -99,6 +100,7 @@ def _names_of(function: FunctionType) -> dict[str, Any]:
     return names
 
 
+@public
 def parse(text: str, *, names: dict[str, Any] | None = None, filename: str = "<text>") -> Definition:
     """The one function or module that a text defines. Never runs any Python of the text.
 
@@ -122,15 +124,15 @@ def parse(text: str, *, names: dict[str, Any] | None = None, filename: str = "<t
     raise DiagnosticError([error("T022", message, hint="`parse_all` and `parse_file` return all of them by name")])
 
 
+@public
 def parse_all(text: str, *, names: dict[str, Any] | None = None, filename: str = "<text>") -> dict[str, Definition]:
     """Every function and module that a text defines, by name; as safe as `parse`."""
-    if not isinstance(text, str):
-        raise TypeError(f"parse takes the text of a program, not a {type(text).__name__}")
     source = Source(filename, normalize(text.removeprefix("\ufeff")))
     tree = syntax_tree(source)
     return Reader(source, tree, dict(names or {}), trusted=False).all()
 
 
+@public
 def parse_file(path: str | os.PathLike[str], *, names: dict[str, Any] | None = None) -> dict[str, Definition]:
     """Every function and module of a file, by name; as safe as `parse`."""
     return parse_all(decode(Path(path).read_bytes(), str(path)), names=names, filename=str(path))

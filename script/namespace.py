@@ -10,7 +10,7 @@ from typing import Any
 
 from tirscript.ir.dtype import DType, dtype, pointer, scalar_names
 from tirscript.ir.expr import Var
-from tirscript.ir.op import ALIASES, OPS
+from tirscript.ir.op import ALIASES, FOREIGN, OPS
 
 from .tvm import CONSTRUCTS, tvm_names
 
@@ -202,6 +202,7 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
     names: dict[str, Any] = dict(decorators)
     for name, entry in OPS.items():
         names[name] = entry
+    names.update(FOREIGN)
     for alias, name in ALIASES.items():
         names[alias] = OPS[name]
     for name in scalar_names():

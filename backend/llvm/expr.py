@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, CallFunction, Const, Expr, Let, Ramp, StringImm, Var
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.expr import (
+    Broadcast,
+    BufferData,
+    BufferLoad,
+    Call,
+    CallFunction,
+    Const,
+    Expr,
+    Let,
+    Ramp,
+    StringImm,
+    Var,
+)
+from tirscript.ir.op import FOREIGN
 
 from . import calls, integers, memory, ops
 from .state import internal
@@ -32,6 +46,9 @@ def _string(g: Codegen, expr: StringImm) -> str:
 
 def _call(g: Codegen, expr: Call) -> str:
     rule = ops.rule_of(expr.op)
+    if rule is None and expr.op.name in FOREIGN:
+        message = f"`{expr.op.spelling}` is not supported by the target, which is this machine's CPU"
+        raise DiagnosticError([error("T402", message, expr.span or g.span)])
     if rule is None:
         raise internal(f"there is no rule for `{expr.op.spelling}`", expr.span or g.span)
     return rule(g, expr)
@@ -116,7 +133,7 @@ def _wide_negative(g: Codegen, call: Call) -> str | None:
 
 def _wide_division(g: Codegen, call: Call) -> str | None:
     a, b = call.args
-    if type(b) is not Const or b.value <= 0 or b.value & (int(b.value) - 1):
+    if type(b) is not Const or b.value <= 0 or int(b.value) & (int(b.value) - 1):
         return None  # other divisors are multiplied by their inverse, which is cheaper in 32 bits
     return integers.divide(g, call, "i64", g.wide(a), g.wide(b))
 

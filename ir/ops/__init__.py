@@ -1,3 +1,3 @@
 """The entries of the operator table, by family."""
 
-from . import arithmetic, bits, compare, math, special  # noqa: F401  (each fills the table)
+from . import arithmetic, bits, compare, foreign, math, special  # noqa: F401  (each fills the table)

@@ -20,7 +20,9 @@ tan = op("tan", 1, FLOATS, numpy="tan", llvm="libm:tan", doc="Tangent of radians
 asin = op("asin", 1, FLOATS, numpy="arcsin", llvm="libm:asin", doc="Inverse sine.")
 acos = op("acos", 1, FLOATS, numpy="arccos", llvm="libm:acos", doc="Inverse cosine.")
 atan = op("atan", 1, FLOATS, numpy="arctan", llvm="libm:atan", doc="Inverse tangent.")
-atan2 = op("atan2", 2, FLOATS, numpy="arctan2", llvm="libm:atan2", doc="The angle of the point (x, y); arguments (y, x).")
+atan2 = op(
+    "atan2", 2, FLOATS, numpy="arctan2", llvm="libm:atan2", doc="The angle of the point (x, y); arguments (y, x)."
+)
 sinh = op("sinh", 1, FLOATS, numpy="sinh", llvm="libm:sinh", doc="Hyperbolic sine.")
 cosh = op("cosh", 1, FLOATS, numpy="cosh", llvm="libm:cosh", doc="Hyperbolic cosine.")
 tanh = op("tanh", 1, FLOATS, numpy="tanh", llvm="libm:tanh", doc="Hyperbolic tangent.")
@@ -31,7 +33,14 @@ floor = op("floor", 1, FLOATS, numpy="floor", llvm="llvm.floor", doc="Rounded do
 ceil = op("ceil", 1, FLOATS, numpy="ceil", llvm="llvm.ceil", doc="Rounded up.")
 round_ = op("round", 1, FLOATS, llvm="llvm.round", doc="Rounded to the nearest whole number, halves away from zero.")
 trunc = op("trunc", 1, FLOATS, numpy="trunc", llvm="llvm.trunc", doc="Rounded toward zero.")
-nearbyint = op("nearbyint", 1, FLOATS, numpy="rint", llvm="llvm.nearbyint", doc="Rounded to the nearest whole number, halves to even.")
+nearbyint = op(
+    "nearbyint",
+    1,
+    FLOATS,
+    numpy="rint",
+    llvm="llvm.nearbyint",
+    doc="Rounded to the nearest whole number, halves to even.",
+)
 copysign = op("copysign", 2, FLOATS, numpy="copysign", llvm="llvm.copysign", doc="x with the sign of y.")
 hypot = op("hypot", 2, FLOATS, numpy="hypot", llvm="libm:hypot", doc="sqrt(x*x + y*y) without overflow between.")
 nextafter = op("nextafter", 2, FLOATS, numpy="nextafter", llvm="libm:nextafter", doc="The next value after x toward y.")

@@ -77,17 +77,41 @@ def _breakpoint() -> Expr:
     return Call(OPS["breakpoint"], (), VOID)
 
 
-cast = op("cast", 1, ANY, dtype_arg="last", make=_cast, doc="x converted to a dtype; floats to integers truncate toward zero.")
-reinterpret = op("reinterpret", 1, ANY, dtype_arg="first", make=_reinterpret, doc="The bits of x as another dtype of the same size.")
+cast = op(
+    "cast", 1, ANY, dtype_arg="last", make=_cast, doc="x converted to a dtype; floats to integers truncate toward zero."
+)
+reinterpret = op(
+    "reinterpret", 1, ANY, dtype_arg="first", make=_reinterpret, doc="The bits of x as another dtype of the same size."
+)
 undef = op("undef", 0, ANY, dtype_arg="first", make=_undef, doc="Any value.")
 call_extern = op(
-    "call_extern", (1, 1 << 16), ANY, dtype_arg="first", make=_named("call_extern"), effect="opaque", doc="A C function by symbol: dtype, name, arguments."
+    "call_extern",
+    (1, 1 << 16),
+    ANY,
+    dtype_arg="first",
+    make=_named("call_extern"),
+    effect="opaque",
+    doc="A C function by symbol: dtype, name, arguments.",
 )
 call_pure_extern = op(
-    "call_pure_extern", (1, 1 << 16), ANY, dtype_arg="first", make=_named("call_pure_extern"), doc="A C function without side effects."
+    "call_pure_extern",
+    (1, 1 << 16),
+    ANY,
+    dtype_arg="first",
+    make=_named("call_pure_extern"),
+    doc="A C function without side effects.",
 )
-call_packed = op("call_packed", (1, 1 << 16), ANY, make=_call_packed, effect="opaque", doc="A registered Python function by name: name, arguments.")
+call_packed = op(
+    "call_packed",
+    (1, 1 << 16),
+    ANY,
+    make=_call_packed,
+    effect="opaque",
+    doc="A registered Python function by name: name, arguments.",
+)
 address_of = op("address_of", 1, ANY, make=_address_of, effect="read", doc="The address of an element.")
 isnullptr = op("isnullptr", 1, ANY, make=_isnullptr, doc="Whether a handle is null.")
 print_ = op("print", (0, 1 << 16), ANY, make=_print, effect="opaque", doc="Print the values, strings as they are.")
-breakpoint_ = op("breakpoint", 0, ANY, make=_breakpoint, effect="opaque", doc="Stop in the debugger; the interpreter only.")
+breakpoint_ = op(
+    "breakpoint", 0, ANY, make=_breakpoint, effect="opaque", doc="Stop in the debugger; the interpreter only."
+)

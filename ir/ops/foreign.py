@@ -1,0 +1,98 @@
+"""Intrinsics of other machines and of TVM's runtime: read, verified, kept and printed, so that programs that hold them lose
+nothing; this project's interpreter and backends refuse to run them by name.
+
+An entry says where the result's dtype comes from: "first" is an argument that spells it, a name is that dtype, and an
+int is the place of the argument that has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtype import DType, dtype
+from ..expr import Call, Expr
+from ..op import ANY, FOREIGN, Op, as_expr, fail
+
+_MANY = 1 << 16
+
+
+def _foreign(name: str, arity: tuple[int, int], result: str | int, doc: str, effect: str = "opaque") -> None:
+    def make(*args: Any, **kwargs: Any) -> Expr:
+        values = [*args, *kwargs.values()]
+        low, high = arity
+        count = len(values) - (result == "first")  # the dtype is spelt before the arguments
+        if not low <= count <= high:
+            wanted = low if low == high else f"{low} or more"
+            raise fail("T101", f"`T.{name}` takes {wanted} arguments, not {max(count, 0)}")
+        return _call(entry, result, values)
+
+    entry = FOREIGN[name] = Op(
+        name, arity, ANY, doc, dtype_arg="first" if result == "first" else None, make=make, effect=effect
+    )
+
+
+def _call(entry: Op, result: str | int, values: list[Any]) -> Expr:
+    if result == "first":
+        spelt, values = values[0], values[1:]
+        try:
+            kind: DType = dtype(spelt)
+        except ValueError as problem:
+            raise fail("T109", str(problem)) from None
+        return Call(entry, tuple(map(as_expr, values)), kind)
+    exprs = tuple(map(as_expr, values))
+    return Call(entry, exprs, exprs[result].dtype if isinstance(result, int) else dtype(result))
+
+
+for _name, _arity, _result, _doc in (
+    ("call_llvm_intrin", (1, _MANY), "first", "An LLVM intrinsic by name."),
+    ("call_llvm_pure_intrin", (1, _MANY), "first", "An LLVM intrinsic by name, without side effects."),
+    ("type_annotation", (0, 0), "first", "A dtype as an argument."),
+    ("vectorlow", (1, 1), "first", "The lower half of a vector."),
+    ("vectorhigh", (1, 1), "first", "The upper half of a vector."),
+    ("vectorcombine", (2, 2), "first", "Two vectors behind each other."),
+    ("get_active_lane_mask", (2, 2), "first", "The lanes whose index is below a limit."),
+    ("vscale", (0, 0), "int32", "The factor of scalable vectors."),
+    ("tvm_storage_sync", (1, 3), "int32", "A barrier of the threads that share a storage."),
+    ("tvm_access_ptr", (5, 5), "handle", "An address into a buffer, with what may be accessed there."),
+    ("tvm_stack_alloca", (2, 2), "handle", "Memory on the caller's stack."),
+    ("tvm_stack_make_shape", (0, _MANY), "handle", "A shape on the stack."),
+    ("tvm_stack_make_array", (6, 6), "handle", "An array descriptor on the stack."),
+    ("tvm_struct_get", (4, 4), "handle", "A field of a descriptor."),
+    ("tvm_struct_set", (4, 4), "int32", "A field of a descriptor is set."),
+    ("tvm_thread_allreduce", (1, _MANY), "handle", "A reduction over the threads of a block."),
+    ("tvm_thread_invariant", (1, 1), 0, "A value that all threads agree on."),
+    ("tvm_warp_shuffle", (5, 5), 1, "A value of another lane of the warp."),
+    ("tvm_warp_shuffle_up", (5, 5), 1, "A value of a lower lane of the warp."),
+    ("tvm_warp_shuffle_down", (5, 5), 1, "A value of a higher lane of the warp."),
+    ("tvm_warp_shuffle_xor", (5, 5), 1, "A value of the lane at the index xor."),
+    ("tvm_warp_activemask", (0, 0), "uint32", "The active lanes of the warp."),
+    ("tvm_fill_fragment", (6, 6), "handle", "Fill a matrix fragment."),
+    ("tvm_load_matrix_sync", (8, 8), "handle", "Load a matrix fragment."),
+    ("tvm_store_matrix_sync", (8, 8), "handle", "Store a matrix fragment."),
+    ("tvm_mma_sync", (8, 8), "handle", "Multiply and add matrix fragments."),
+    ("tvm_bmma_sync", (8, 8), "handle", "Multiply and add binary matrix fragments."),
+    ("tvm_static_handle", (0, 0), "handle", "A handle kept between calls."),
+    ("tvm_context_id", (0, 0), "handle", "The context of the call."),
+    ("tvm_call_packed_lowered", (4, _MANY), "int32", "A packed call with its stack laid out."),
+    ("call_cpacked", (1, _MANY), "int32", "A packed function by C symbol."),
+    ("call_packed_lowered", (1, _MANY), "int32", "A packed call with its stack laid out."),
+    ("call_cpacked_lowered", (1, _MANY), "int32", "A C packed call with its stack laid out."),
+    ("q_multiply_shift", (4, 4), 0, "A fixed-point multiplication with a rounding shift."),
+    ("q_multiply_shift_per_axis", (7, 7), 0, "A fixed-point multiplication with shifts per axis."),
+    ("start_profile_intrinsic", (1, 1), "handle", "The start of a profiled stretch."),
+    ("end_profile_intrinsic", (1, 1), "handle", "The end of a profiled stretch."),
+    ("anylist_getitem", (2, 2), "handle", "An item of the virtual machine's list."),
+    ("anylist_resetitem", (2, 2), "int32", "An item of the virtual machine's list is dropped."),
+    ("anylist_setitem_call_packed", (3, _MANY), "int32", "A packed call whose result goes into the list."),
+    ("anylist_setitem_call_cpacked", (3, _MANY), "int32", "A C packed call whose result goes into the list."),
+    ("handle_add_byte_offset", (2, 2), "handle", "An address some bytes further."),
+    ("ptr_byte_offset", (3, 3), "handle", "An address some bytes further, of another dtype."),
+    ("thread_return", (0, 0), "void", "The thread ends."),
+    ("prefetch", (1, _MANY), "void", "A region is wanted soon."),
+    ("ignore_loop_partition", (1, 1), 0, "A condition that does not split loops."),
+    ("dma_copy", (5, 5), "int32", "A copy by the machine's engine."),
+    ("dma_wait", (2, 2), "int32", "Wait for copies of a queue."),
+    ("dma_start_group", (1, 1), "int32", "A group of copies starts."),
+    ("dma_end_group", (0, 0), "int32", "A group of copies ends."),
+):
+    _foreign(_name, _arity, _result, _doc)
