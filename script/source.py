@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import sys
 import warnings
 from types import FunctionType
@@ -91,15 +92,17 @@ def definition_source(target: FunctionType | type) -> Source:
     Works for files, the interactive interpreter and IPython, and for text that was registered in linecache. An indented
     definition comes under a line `if True:` of our own, which keeps every line of it as it is.
     """
+    filename: str | None
     try:
         lines, first = inspect.getsourcelines(target)
+        filename = inspect.getsourcefile(target)
     except (OSError, TypeError, IndentationError, SyntaxError):
-        typed = _typed_lines(target)
-        if typed is None:
+        found = _class_lines(target) or _typed_lines(target)
+        if found is None:
             raise DiagnosticError([_no_source(target)]) from None
-        lines, first = typed, 1
+        lines, first, filename = found
     text = normalize("".join(lines))
-    filename = inspect.getsourcefile(target) or "<stdin>"
+    filename = filename or "<stdin>"
     if text[:1] in (" ", "\t"):
         return Source(filename, f"if True:\n{text}", max(first, 1) - 1)
     return Source(filename, text, max(first, 1))
@@ -115,7 +118,25 @@ def _no_source(target: Any) -> Any:
     )
 
 
-def _typed_lines(target: Any) -> list[str] | None:
+def _class_lines(target: Any) -> tuple[list[str], int, str] | None:
+    """The lines of a class whose module has no file, as in a notebook: its functions know where they were compiled."""
+    for item in vars(target).values() if isinstance(target, type) else ():
+        code = getattr(item, "__code__", None)
+        lines = linecache.getlines(code.co_filename) if code is not None else []
+        try:
+            tree = ast.parse("".join(lines))
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and node.name == target.__name__:
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                last = node.end_lineno or first
+                if first <= code.co_firstlineno <= last:
+                    return lines[first - 1 : last], first, code.co_filename
+    return None
+
+
+def _typed_lines(target: Any) -> tuple[list[str], int, str] | None:
     """The lines of a definition typed at the plain interpreter's prompt, which keeps them in readline only."""
     readline = sys.modules.get("readline")
     if readline is None or getattr(target, "__module__", None) != "__main__":
@@ -130,5 +151,6 @@ def _typed_lines(target: Any) -> list[str] | None:
             found = ast.parse(text).body
         except SyntaxError:
             return None
-        return lines if len(found) == 1 and getattr(found[0], "name", None) == target.__name__ else None
+        whole = len(found) == 1 and getattr(found[0], "name", None) == target.__name__
+        return (lines, 1, "<stdin>") if whole else None
     return None
