@@ -278,6 +278,16 @@ def test_functions_go_when_they_are_dropped() -> None:
         gc.enable()
 
 
+def test_pass_managers_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    freed: list[int] = []
+    dispose = NewPassManager._dispose
+    monkeypatch.setattr(NewPassManager, "_dispose", lambda self: (freed.append(1), dispose(self)))
+    tirscript.build(grow)
+    assert freed == [1]
+
+
 def test_pickling_is_refused() -> None:
     f = tirscript.build(grow)
     with pytest.raises(TypeError, match="pickle the program"):
@@ -493,3 +503,10 @@ def test_a_call_is_quick() -> None:
     a, b = np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
     best = min(timeit.repeat(lambda: f(a, b), number=2000, repeat=5)) / 2000
     assert best < 2e-6  # 50 ns on an idle machine; the slow path takes more than this
+
+
+def test_torch_tensors_share_their_memory() -> None:
+    torch = pytest.importorskip("torch")
+    a, b = torch.arange(8, dtype=torch.float32).reshape(4, 2), torch.zeros(4, 2)
+    tirscript.build(grow)(a, b, 1.0)
+    assert torch.equal(b, a + 1)
