@@ -26,7 +26,7 @@ from tirscript.ir.expr import (
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, Op, as_expr
 
-from .context import FunctionRef
+from .context import FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
 from .namespace import BufferForm, Form, TypeName, special_float
 from .python import BUILTINS
@@ -65,6 +65,8 @@ class CallLowering(ExprLowering):
             return self._call_method(function, node)
         if cls is FunctionRef:
             return self._call_function(function, node)
+        if cls is Macro:
+            raise self.fail("T022", f"the macro `{function.name}` is a statement, not a value", node)
         if cls is PrimFunc:
             raise self.fail(
                 "T022",

@@ -48,6 +48,25 @@ class ModuleRef:
         self.functions = functions
 
 
+class Macro:
+    """A macro. `names` are those of the place that defines it; a hygienic one sees them and its parameters only,
+    another one also what is in scope at the call."""
+
+    def __init__(self, node: ast.FunctionDef, source: Source, names: dict[str, Any], *, hygienic: bool) -> None:
+        self.node = node
+        self.source = source
+        self.names = names
+        self.hygienic = hygienic
+        self.name = node.name
+        self.__name__ = node.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"the macro `{self.name}` is called inside of a function decorated with @T.prim_func")
+
+    def __repr__(self) -> str:
+        return f"<macro {self.name}>"
+
+
 class Context:
     """What all parts of the lowering share."""
 

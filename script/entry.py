@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.span import Source, Span
 from tirscript.ir.verify import check_well_formed
 
-from .context import Abort, FunctionRef, ModuleRef
+from .context import Abort, FunctionRef, Macro, ModuleRef
 from .function import FunctionLowering, read_options
 from .namespace import Form, ModuleForm, Namespace, tir_names
 from .python import BUILTINS
@@ -145,6 +146,28 @@ _IGNORED_IMPORTS = ("__future__", "typing")
 _DECORATORS = ("prim_func", "ir_module")
 
 
+def macro(function: Any = None, *, hygienic: bool = True) -> Any:
+    """Read the decorated function as a macro: its statements are written out where a kernel calls it.
+
+    A hygienic macro sees its parameters and the names where it is defined; another one also the names at the call.
+    """
+    if function is None:
+        return lambda given: macro(given, hygienic=hygienic)
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"T.macro decorates a function, not a {type(function).__name__}")
+    source = definition_source(function)
+    node: Any = syntax_tree(source).body[0]
+    definition: Any = node.body[0] if isinstance(node, ast.If) else node
+    return Macro(definition, source, python_names(_names_of(function)), hygienic=hygienic)
+
+
+def python_names(names: dict[str, Any]) -> dict[str, Any]:
+    """The names of live Python as the parser sees them: builtins within bounds, unless the user has others."""
+    plain = {**vars(builtins), **BUILTINS, "breakpoint": T.breakpoint}
+    own = {name: value for name, value in names.items() if value is not vars(builtins).get(name, _NOTHING)}
+    return {**plain, **own}
+
+
 _NOTHING = object()
 
 
@@ -160,13 +183,7 @@ class Reader:
         self.comments = found if found.any else None
         self.lines = source.text.count("\n") + 1
         if trusted:
-            import builtins
-
-            plain = {**vars(builtins), **BUILTINS, "breakpoint": T.breakpoint}
-            self.names = {
-                **plain,
-                **{name: value for name, value in names.items() if value is not vars(builtins).get(name, _NOTHING)},
-            }
+            self.names = python_names(names)
         else:
             self.names = {**BUILTINS, "breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, **names}
         self.definitions: dict[str, Definition] = {}
@@ -301,12 +318,27 @@ class Reader:
             made = lowering.lower(last)
             self.diagnostics += lowering.diagnostics
             return made
+        if isinstance(node, ast.FunctionDef) and decorator == "macro":
+            self.names[node.name] = Macro(node, self.source, self.names, hygienic=self.hygienic(node))
+            return None
         if isinstance(node, ast.ClassDef) and decorator == "ir_module":
             return self.module(node, last)
         self.report(
             "T022", f"this decorator does not fit a {'class' if isinstance(node, ast.ClassDef) else 'function'}", node
         )
         return None
+
+    def hygienic(self, node: ast.FunctionDef) -> bool:
+        """The option of `@T.macro(hygienic=...)`."""
+        call = node.decorator_list[0]
+        if not isinstance(call, ast.Call):
+            return True
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        value = given.pop("hygienic", ast.Constant(True))
+        if given or call.args or not isinstance(value, ast.Constant) or not isinstance(value.value, bool):
+            self.report("T032", "`T.macro` has one option, `hygienic=True` or `False`", call)
+            return True
+        return value.value
 
     def decorator(self, node: Any) -> str | None:
         """What the one decorator of a definition is."""
@@ -413,9 +445,11 @@ def _package(name: str) -> Namespace:
     return Namespace(name, {"script": script, **_DECORATOR_OBJECTS}, "The package.")
 
 
-_DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {"prim_func": prim_func, "ir_module": ir_module}
+_DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {"prim_func": prim_func, "ir_module": ir_module, "macro": macro}
 T = Namespace(
-    "T", tir_names({"prim_func": prim_func}), "The tensor language: operators, dtypes, loops, blocks and buffers."
+    "T",
+    tir_names({"prim_func": prim_func, "macro": macro, "inline": macro}),
+    "The tensor language: operators, dtypes, loops, blocks and buffers.",
 )
 I = Namespace(
     "I",

@@ -13,7 +13,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.span import Source
 
 from .context import Abort, ModuleRef, Poison
-from .dialect import DialectLowering
+from .macro import MacroLowering
 from .namespace import BufferForm, BufferType, Namespace, TypeName
 from .python import BUILTINS
 from .scope import Names
@@ -22,7 +22,7 @@ from .trivia import Comments, trivia
 _OPTIONS = ("private", "check_well_formed", "s_tir")
 
 
-class FunctionLowering(DialectLowering):
+class FunctionLowering(MacroLowering):
     """Lowers one function definition."""
 
     def __init__(

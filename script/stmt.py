@@ -31,7 +31,7 @@ from tirscript.ir.stmt import (
 )
 
 from .assign import AssignLowering
-from .context import Abort, Pending, Poison
+from .context import Abort, Macro, Pending, Poison
 from .expr import Method
 from .namespace import Form
 from .trivia import Comments, trivia
@@ -366,6 +366,9 @@ class StmtLowering(AssignLowering):
                     hint=f"A = T.{function.name}(...)",
                 )
             raise self.fail("T022", f"`T.{function.name}` is not a statement", node, hint=function.__doc__)
+        if type(function) is Macro:
+            self.call_macro(function, call)
+            return
         if type(function) is Method and function.name == "vstore":
             self._vstore(function, call, node)
             return
@@ -376,6 +379,10 @@ class StmtLowering(AssignLowering):
             if not isinstance(value, (Call, CallFunction)):
                 raise self.fail("T020", "this value is not used", node)
             self.emit(Evaluate(value, span=self.span(node)))
+
+    def call_macro(self, macro: Macro, call: ast.Call) -> None:
+        """Write out a macro's statements."""
+        raise AssertionError("given by MacroLowering")
 
     def _assert(self, node: ast.Assert) -> None:
         test = self.condition(node.test)

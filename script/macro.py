@@ -1,0 +1,79 @@
+"""Macros: `@T.macro` functions whose statements are written out at each call, with names of their own."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.diagnostic import Diagnostic, Label
+
+from .context import Macro
+from .dialect import DialectLowering
+from .scope import Names
+
+MAX_DEPTH = 100  # macros that call macros
+# what says where the lowering is; a macro's statements are lowered in another place
+_PLACE = ("source", "outer", "comments", "definition", "scopes", "fixed", "names")
+
+
+class MacroLowering(DialectLowering):
+    """Lowers calls of macros."""
+
+    depth = 0
+
+    def call_macro(self, macro: Macro, call: ast.Call) -> None:
+        """Write out the macro's statements, with its parameters standing for the arguments."""
+        if self.depth >= MAX_DEPTH:
+            raise self.fail("T004", f"the macro `{macro.name}` calls itself without end", call)
+        args, kwargs = self.arguments(call)
+        scope = self.bind_macro(macro, args, kwargs, call)
+        definition = macro.node.body
+        place = {name: getattr(self, name) for name in _PLACE}
+        reported = len(self.diagnostics)
+        top = self.block is not None and self.block.depth == len(self.scopes)
+        at = self.span(call)
+        self.depth += 1
+        self.source, self.outer, self.comments, self.definition = macro.source, macro.names, None, definition
+        self.scopes = [scope] if macro.hygienic else [*self.scopes, scope]
+        self.fixed = {} if macro.hygienic else dict(self.fixed)
+        self.names = Names(definition)
+        if self.block is not None:
+            self.block.depth = len(self.scopes) if top else -1
+        try:
+            self.statements(definition, macro.node.lineno)
+        finally:
+            for name, value in place.items():
+                setattr(self, name, value)
+            self.depth -= 1
+            if self.block is not None:
+                self.block.depth = len(self.scopes) if top else -1
+        called = Label(at, f"the macro `{macro.name}` is called here")
+        self.diagnostics[reported:] = [
+            Diagnostic(found.code, found.message, (*found.labels, called), found.notes, found.hint)
+            for found in self.diagnostics[reported:]
+        ]
+
+    def bind_macro(self, macro: Macro, args: list[Any], kwargs: dict[str, Any], call: ast.Call) -> dict[str, Any]:
+        """The macro's parameters with what the call gives them."""
+        params = macro.node.args
+        names = [param.arg for param in [*params.posonlyargs, *params.args]]
+        scope: dict[str, Any] = dict(zip(names, args, strict=False))
+        extra = args[len(names) :]
+        if params.vararg is not None:
+            scope[params.vararg.arg] = tuple(extra)
+        elif extra:
+            raise self.fail("T032", f"the macro `{macro.name}` takes {len(names)} arguments, not {len(args)}", call)
+        accepted = {*names, *(param.arg for param in params.kwonlyargs)}
+        for name, value in kwargs.items():
+            if name in scope or name not in accepted:
+                raise self.fail("T032", f"the macro `{macro.name}` takes no further argument `{name}`", call)
+            scope[name] = value
+        defaults = dict(zip(names[len(names) - len(params.defaults) :], params.defaults, strict=True))
+        defaults.update({p.arg: d for p, d in zip(params.kwonlyargs, params.kw_defaults, strict=True) if d is not None})
+        for name in [*names, *(param.arg for param in params.kwonlyargs)]:
+            if name in scope:
+                continue
+            if name not in defaults:
+                raise self.fail("T032", f"the macro `{macro.name}` needs the argument `{name}`", call)
+            scope[name] = self.value(defaults[name])
+        return scope

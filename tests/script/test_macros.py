@@ -1,0 +1,114 @@
+"""Macros: statements written out at the call."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.script import HEADER
+
+from tirscript.ir import Bind, BufferStore, DiagnosticError, ScalarDecl, structural_equal
+from tirscript.script import parse
+from tirscript.script import tir as T
+
+MACROS = """
+@T.macro
+def put(X, i, value=2.0, *rest):
+    x = X[i] + value
+    X[i] = x * len(rest)
+
+@T.macro(hygienic=False)
+def bump(i):
+    total += A[i]
+
+@T.macro
+def twice(X):
+    put(X, 0)
+    put(X, 1, value=3.0)
+
+@T.macro
+def forever(X):
+    forever(X)
+
+@T.inline
+def wrong(X):
+    X[0] = missing
+
+"""
+
+
+def with_macros(body: str) -> str:
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    return f'{HEADER}{MACROS}@T.prim_func\ndef f(A: T.Buffer((16,), "float32"), n: T.int32):\n{lines}\n'
+
+
+def test_a_macro_is_written_out_with_names_of_its_own() -> None:
+    made = parse(with_macros("x = n + 1\nput(A, x)\nput(A, x, 1.0, 5, 6)"))
+    outer, bind, store, again, last = made.body
+    assert isinstance(bind, Bind) and bind.var is not outer.var and isinstance(store, BufferStore)
+    assert store.indices[0] is outer.var and again.var is not bind.var
+    assert last.value.args[1].value == 2.0
+    assert structural_equal(made, parse(made.script()))
+
+
+def test_macros_call_macros() -> None:
+    assert len(parse(with_macros("twice(A)")).body) == 4
+
+
+def test_a_macro_that_is_not_hygienic_sees_the_names_at_the_call() -> None:
+    made = parse(with_macros("total = 0.0\ntotal = 1.0\nfor i in range(4):\n    bump(i)"))
+    assert isinstance(made.body[0], ScalarDecl)
+    assert made.body[2].body[0].buffer is made.body[0].buffer
+
+
+def test_a_hygienic_macro_does_not() -> None:
+    with pytest.raises(DiagnosticError, match="`total` is not defined"):
+        parse(with_macros("total = 0.0\ntotal = 1.0\nfor i in range(4):\n    bump(i)").replace("(hygienic=False)", ""))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("forever(A)", "calls itself without end"),
+        ("put()", "needs the argument `X`"),
+        ("bump(1, 2)", "takes 1 arguments, not 2"),
+        ("put(A, 0, valu=1.0)", "no further argument `valu`"),
+        ("put(A, 0, X=A)", "no further argument `X`"),
+        ("wrong(A)", "`missing` is not defined"),
+        ("x = put(A, 0)", "the macro `put` is a statement"),
+    ],
+)
+def test_mistakes(body: str, message: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(with_macros(body))
+    assert message in caught.value.diagnostics[0].message, str(caught.value)
+
+
+def test_a_mistake_inside_points_at_the_macro_and_the_call() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(with_macros("wrong(A)"))
+    (found,) = caught.value.diagnostics
+    assert found.span.text == "missing" and found.labels[1].message == "the macro `wrong` is called here"
+    assert found.labels[1].span.text == "wrong(A)"
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(DiagnosticError, match="one option"):
+        parse(HEADER + "@T.macro(fast=True)\ndef m():\n    pass\n")
+
+
+def test_macros_of_live_python() -> None:
+    factor = 3.0
+
+    @T.macro
+    def scale(X, i):
+        X[i] = X[i] * factor
+
+    @T.prim_func
+    def f(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            scale(A, i)
+
+    assert f.body[0].body[0].value.args[1].value == 3.0
+    with pytest.raises(TypeError, match="the macro `scale` is called inside"):
+        scale(1, 2)
+    with pytest.raises(TypeError, match="decorates a function"):
+        T.macro(3)
