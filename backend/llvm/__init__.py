@@ -1,7 +1,7 @@
 """Native code through LLVM.
 
-`compile_functions` makes machine code of lowered prim_funcs; `emit_ir` and `emit_assembly` show it. The rules stand in `expr.py`, `ops.py` and
-`stmt.py`; importing this package does not load llvmlite, compiling does.
+`compile_functions` makes machine code of lowered prim_funcs; `emit_ir` and `emit_assembly` show it. The rules stand
+in `expr.py`, `ops.py` and `stmt.py`; importing this package does not load llvmlite, compiling does.
 """
 
 from .host import Host, host

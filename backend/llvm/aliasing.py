@@ -44,7 +44,11 @@ def noalias_functions(module: Module) -> dict[str, bool]:
 
 def _may_overlap(callee: PrimFunc, call: CallFunction, module: Module, roots: dict[Any, Any], disjoint: bool) -> bool:
     written = written_params(callee, module)
-    passed = [(param in written, _root(arg, roots)) for param, arg in zip(callee.params, call.args, strict=True) if isinstance(param, Buffer) or param.dtype.is_handle]
+    passed = [
+        (param in written, _root(arg, roots))
+        for param, arg in zip(callee.params, call.args, strict=True)
+        if isinstance(param, Buffer) or param.dtype.is_handle
+    ]
     for (writes, one), (also, other) in combinations(passed, 2):
         if not writes and not also:
             continue

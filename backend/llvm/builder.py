@@ -1,6 +1,7 @@
 """Writing LLVM IR as text: the functions of a module, their blocks and instructions.
 
-Text is parsed by LLVM in less time than llvmlite.ir needs to build its objects, and it reaches every instruction and attribute.
+Text is parsed by LLVM in less time than llvmlite.ir needs to build its objects, and it reaches every instruction and
+attribute.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class ModuleText:
     def declare(self, name: str, result: str, params: Sequence[str], attributes: str = "") -> str:
         """Declare a function once and return how it is called: its quoted name."""
         if name not in self.declarations:
-            self.declarations[name] = f'declare {result} @"{name}"({", ".join(params)}){" " + attributes if attributes else ""}'
+            self.declarations[name] = (
+                f'declare {result} @"{name}"({", ".join(params)}){" " + attributes if attributes else ""}'
+            )
         return f'@"{name}"'
 
     def string(self, text: str) -> str:
@@ -35,7 +38,9 @@ class ModuleText:
         data = text.encode() + b"\0"
         if data not in self.strings:
             name = f"@.str.{len(self.strings)}"
-            escaped = "".join(chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in data)
+            escaped = "".join(
+                chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in data
+            )
             self.globals.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}"')
             self.strings[data] = name
         return self.strings[data]
@@ -150,7 +155,9 @@ class FunctionText:
             whole = self.op(f"insertelement {kind} {whole}, {scalar} {value}, i64 {index}")
         return whole
 
-    def call(self, result: str, name: str, args: Sequence[tuple[str, str]], attributes: str = "", flags: str = "") -> str:
+    def call(
+        self, result: str, name: str, args: Sequence[tuple[str, str]], attributes: str = "", flags: str = ""
+    ) -> str:
         """Call a declared function on (type, value) pairs."""
         given = ", ".join(f"{kind} {value}" for kind, value in args)
         text = f"call {flags}{result} {name}({given}){attributes}"
@@ -159,7 +166,9 @@ class FunctionText:
             return ""
         return self.op(text)
 
-    def intrinsic(self, base: str, kinds: Sequence[str], result: str, args: Sequence[tuple[str, str]], flags: str = "") -> str:
+    def intrinsic(
+        self, base: str, kinds: Sequence[str], result: str, args: Sequence[tuple[str, str]], flags: str = ""
+    ) -> str:
         """Call `llvm.base` overloaded on `kinds`."""
         name = ".".join([base, *map(mangle, kinds)])
         return self.call(result, self.module.declare(name, result, [kind for kind, _ in args]), args, flags=flags)

@@ -50,17 +50,32 @@ def call_extern(g: Codegen, call: Call, *, pure: bool) -> str:
         return g.b.call(back, symbol, given)
     shape = [kind for kind, _ in given[:fixed]]
     symbol = g.b.module.declare(name.value, back, [*shape, "..."], attributes)
-    return g.b.call(f"{back} ({', '.join([*shape, '...'])})", symbol, given) if result != "void" else _variadic_void(g, shape, symbol, given)
+    return (
+        g.b.call(f"{back} ({', '.join([*shape, '...'])})", symbol, given)
+        if result != "void"
+        else _variadic_void(g, shape, symbol, given)
+    )
 
 
 def _variadic_void(g: Codegen, shape: list[str], symbol: str, given: list[tuple[str, str]]) -> str:
-    g.b.do(f"call void ({', '.join([*shape, '...'])}) {symbol}({', '.join(f'{kind} {value}' for kind, value in given)})")
+    g.b.do(
+        f"call void ({', '.join([*shape, '...'])}) {symbol}({', '.join(f'{kind} {value}' for kind, value in given)})"
+    )
     return ""
 
 
 def _c_type(dtype: DType, span: Span | None) -> str:
     if dtype.is_vector or dtype.kind in ("bfloat", "float8"):
-        raise DiagnosticError([error("T402", f"C functions called with call_extern take and return no {dtype}", span, hint="pass scalars of other dtypes, or an address")])
+        raise DiagnosticError(
+            [
+                error(
+                    "T402",
+                    f"C functions called with call_extern take and return no {dtype}",
+                    span,
+                    hint="pass scalars of other dtypes, or an address",
+                )
+            ]
+        )
     return value_type(dtype)
 
 
@@ -76,7 +91,8 @@ def _extended(kind: str, dtype: DType, *, result: bool = False) -> str:
 
 
 def call_python(g: Codegen, call: Call) -> str:
-    """Call a registered function, or print; every argument is laid into 8-byte slots, the first of which takes the result."""
+    """Call a registered function, or print; every argument is laid into 8-byte slots, the first of which takes the
+    result."""
     b = g.b
     slots: list[str] = []
     described: list[tuple[str, Any]] = []
@@ -86,10 +102,10 @@ def call_python(g: Codegen, call: Call) -> str:
         if isinstance(arg, StringImm):
             described.append(("string", arg.value))
         elif isinstance(arg, BufferData):
-            at = memory.place(g, arg.buffer)
+            place = memory.place(g, arg.buffer)
             slots.append(g.carried(memory.first_element(g, arg.buffer), arg.dtype))
-            slots += at.dims
-            slots += at.strides
+            slots += place.dims
+            slots += place.strides
             described.append(("buffer", arg.buffer))
         elif isinstance(arg, Call) and arg.op.name == "address_of" and isinstance(arg.args[0], BufferLoad):
             pointer = g.value(arg)
@@ -100,9 +116,13 @@ def call_python(g: Codegen, call: Call) -> str:
             described.append(("handle", arg.dtype))
         else:
             value, dtype = g.value(arg), arg.dtype
-            slots += [g.carried(b.lane(scalar_type(dtype), value, dtype.lanes, k), dtype.element) for k in range(dtype.lanes)]
+            slots += [
+                g.carried(b.lane(scalar_type(dtype), value, dtype.lanes, k), dtype.element) for k in range(dtype.lanes)
+            ]
             described.append(("value", dtype))
-    g.state.python_calls.append(PythonCall("packed" if packed else "print", name, tuple(described), call.span or g.span))
+    g.state.python_calls.append(
+        PythonCall("packed" if packed else "print", name, tuple(described), call.span or g.span)
+    )
     memory_ = b.alloca(f"[{len(slots) + 1} x i64]", 8, "args")
     for at, slot in enumerate(slots, 1):
         b.do(f"store i64 {slot}, ptr {b.op(f'getelementptr inbounds i64, ptr {memory_}, i64 {at}')}, align 8")
@@ -133,9 +153,20 @@ def call_function(g: Codegen, call: CallFunction) -> str:
     callee = g.state.functions.get(call.function)
     if callee is None:
         near = suggest(call.function, g.state.functions)
-        raise DiagnosticError([error("T307", f"the module has no function `{call.function}`", span, hint=f"did you mean `{near}`?" if near else None)])
+        raise DiagnosticError(
+            [
+                error(
+                    "T307",
+                    f"the module has no function `{call.function}`",
+                    span,
+                    hint=f"did you mean `{near}`?" if near else None,
+                )
+            ]
+        )
     if len(call.args) != len(callee.params):
-        raise DiagnosticError([error("T101", f"`{callee.name}` takes {len(callee.params)} arguments, not {len(call.args)}", span)])
+        raise DiagnosticError(
+            [error("T101", f"`{callee.name}` takes {len(callee.params)} arguments, not {len(call.args)}", span)]
+        )
     return _Binding(g, call, callee, span).call()
 
 
@@ -144,13 +175,17 @@ class _Binding:
 
     def __init__(self, g: Codegen, call: CallFunction, callee: PrimFunc, span: Span | None) -> None:
         self.g, self.call_node, self.callee, self.span = g, call, callee, span
-        self.matched = {stmt.source: stmt.buffer for stmt in callee.body if type(stmt) is MatchBuffer and isinstance(stmt.source, Var)}
+        self.matched = {
+            stmt.source: stmt.buffer
+            for stmt in callee.body
+            if type(stmt) is MatchBuffer and isinstance(stmt.source, Var)
+        }
         self.known: dict[Var, str] = {}  # as i64
         self.passed: list[tuple[str, str]] = []
 
     def call(self) -> str:
         g, b, callee = self.g, self.g.b, self.callee
-        views: list[tuple[Buffer, _View]] = []
+        views: list[tuple[int, Buffer, _View]] = []
         for param, arg in zip(callee.params, self.call_node.args, strict=True):
             buffer = param if isinstance(param, Buffer) else self.matched.get(param)
             if isinstance(param, Var) and not param.dtype.is_handle:
@@ -159,18 +194,24 @@ class _Binding:
                 view = self.view(arg)
                 if buffer is not None:
                     self.match(buffer, view)
-                    views.append((buffer, view))
+                    views.append((len(self.passed), buffer, view))
                 self.passed.append(("ptr", view.pointer))
             elif arg.dtype.is_handle:
                 if isinstance(param, Buffer):
-                    raise self.wrong(f"`{param.name}` of `{callee.name}` is a buffer and cannot be given an address", "T301")
+                    raise self.wrong(
+                        f"`{param.name}` of `{callee.name}` is a buffer and cannot be given an address", "T301"
+                    )
                 self.passed.append(("ptr", g.value(arg)))
             else:
                 raise self.wrong(f"`{param.name}` of `{callee.name}` takes memory, not {arg.dtype}", "T301")
         self.check(views)
         for symbol in callee.symbols:
             if symbol not in self.known:
-                raise self.wrong(f"`{symbol.name}` of `{callee.name}` cannot be bound by this call", "T206", "pass whole buffers or regions, whose shapes are known")
+                raise self.wrong(
+                    f"`{symbol.name}` of `{callee.name}` cannot be bound by this call",
+                    "T206",
+                    "pass whole buffers or regions, whose shapes are known",
+                )
             kind = value_type(symbol.dtype)
             self.passed.append((kind, self.known[symbol] if kind == "i64" else self.narrow(self.known[symbol], kind)))
         out = ""
@@ -225,10 +266,12 @@ class _Binding:
         return self.g.b.op(f"sub nsw i64 {stop}, {start}")
 
     def match(self, param: Buffer, view: _View) -> None:
-        """Bind what stands alone in the shape, the strides and the offset of a parameter; dtypes and ranks must agree."""
+        """Bind what stands alone in the shape, the strides and the offset of a parameter; dtypes and ranks must
+        agree."""
         assert view.buffer is not None
         if view.buffer.dtype is not param.dtype:
-            raise self.wrong(f"`{param.name}` of `{self.callee.name}` holds {param.dtype}, but `{view.buffer.name}` holds {view.buffer.dtype}", "T204")
+            given = f"`{view.buffer.name}` holds {view.buffer.dtype}"
+            raise self.wrong(f"`{param.name}` of `{self.callee.name}` holds {param.dtype}, but {given}", "T204")
         dims, strides = self.aligned(param, view)
         for dim, given in zip(param.shape, dims, strict=True):
             if isinstance(dim, Var):
@@ -248,19 +291,22 @@ class _Binding:
             dims = tuple(dim for dim, kept in zip(dims, keep, strict=True) if kept)
             strides = tuple(stride for stride, kept in zip(strides, keep, strict=True) if kept)
         if len(dims) != param.ndim:
-            raise self.wrong(f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but what is passed has {len(dims)}", "T207")
+            given = f"what is passed has {len(dims)}"
+            raise self.wrong(f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but {given}", "T207")
         return dims, strides
 
-    def check(self, views: list[tuple[Buffer, _View]]) -> None:
+    def check(self, views: list[tuple[int, Buffer, _View]]) -> None:
         """Compare shapes and strides with what the parameters declare, where that is not plain."""
         g = self.g
-        mine = {var: (g.values.get(var), g.wides.get(var)) for var in self.known}
+        mine = dict(g.values), dict(g.wides)
         for var, value in self.known.items():
             g.wides[var] = value
             g.values[var] = value if var.dtype.bits == 64 else self.narrow(value, value_type(var.dtype))
-        for at, (param, view) in enumerate(views):
+        for position, param, view in views:
             dims, strides = self.aligned(param, view)
-            wanted = [self.known[dim] if isinstance(dim, Var) and dim in self.known else g.wide(dim) for dim in param.shape]
+            wanted = [
+                self.known[dim] if isinstance(dim, Var) and dim in self.known else g.wide(dim) for dim in param.shape
+            ]
             for axis, (want, given) in enumerate(zip(wanted, dims, strict=True)):
                 self.same(want, given, f"dimension {axis} of `{param.name}` of `{self.callee.name}`")
             if not (view.whole and param.strides is None):
@@ -268,16 +314,15 @@ class _Binding:
             if param.elem_offset is not None and not isinstance(param.elem_offset, Var):
                 # the callee adds its offset to the pointer
                 back = memory.multiply(g, g.wide(param.elem_offset), "-1")
-                position = next(k for k, p in enumerate(self.callee.params) if p is param or self.matched.get(p) is param)  # type: ignore[arg-type]
                 self.passed[position] = ("ptr", memory.pointer_to(g, param.dtype, view.pointer, back))
             if param.align > lane_bytes(param.dtype):
-                self.check_align(param, views[at][1].pointer)
-        for var, (value, wide) in mine.items():  # the function may call itself
-            for table, old in ((g.values, value), (g.wides, wide)):
-                if old is None:
-                    table.pop(var, None)
+                self.check_align(param, view.pointer)
+        for table, before in ((g.values, mine[0]), (g.wides, mine[1])):  # the function may call itself
+            for var in self.known:
+                if var in before:
+                    table[var] = before[var]
                 else:
-                    table[var] = old
+                    table.pop(var, None)
 
     def check_strides(self, param: Buffer, dims: list[str], strides: tuple[str, ...]) -> None:
         g = self.g
@@ -287,7 +332,9 @@ class _Binding:
                 stride = param.strides[axis]
                 expected = self.known[stride] if isinstance(stride, Var) and stride in self.known else g.wide(stride)
             if dims[axis] not in ("0", "1"):
-                self.same(expected, strides[axis], f"stride {axis} of `{param.name}` of `{self.callee.name}`", size=dims[axis])
+                self.same(
+                    expected, strides[axis], f"stride {axis} of `{param.name}` of `{self.callee.name}`", size=dims[axis]
+                )
             if param.strides is None:
                 expected = memory.multiply(g, expected, dims[axis])
 
@@ -296,19 +343,21 @@ class _Binding:
         g, b = self.g, self.g.b
         if want == given:
             return
-        certain = size is None or not size.startswith("%")
-        if not want.startswith("%") and not given.startswith("%") and certain:
+        dynamic = size if size is not None and size.startswith("%") else None
+        if not want.startswith("%") and not given.startswith("%") and dynamic is None:
             raise self.wrong(f"{what} must be {want}, but is {given}", "T207")
         equal = b.op(f"icmp eq i64 {want}, {given}")
-        if not certain:
-            equal = b.op(f"or i1 {equal}, {b.op(f'icmp sle i64 {size}, 1')}")
-        g.check(equal, "shape", f"{what} does not agree with what is passed", lambda: [Report("wanted", want, INT64), Report("given", given, INT64)])
+        if dynamic is not None:
+            equal = b.op(f"or i1 {equal}, {b.op(f'icmp sle i64 {dynamic}, 1')}")
+        g.check(
+            equal,
+            "shape",
+            f"{what} does not agree with what is passed",
+            lambda: [Report("wanted", want, INT64), Report("given", given, INT64)],
+        )
 
     def check_align(self, param: Buffer, pointer: str) -> None:
         b = self.g.b
         low = b.op(f"and i64 {b.op(f'ptrtoint ptr {pointer} to i64')}, {param.align - 1}")
         message = f"`{param.name}` of `{self.callee.name}` must be aligned to {param.align} bytes"
         self.g.check(b.op(f"icmp eq i64 {low}, 0"), "shape", message)
-
-
-

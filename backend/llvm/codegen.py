@@ -23,6 +23,7 @@ from .sites import ERROR_TYPE, VALUES, Report, Site
 from .state import FAILED, ModuleState, Place, Targets
 from .stmt import STMTS
 from .types import scalar_type, splat, value_type, vector
+
 LOOPS = 3  # loops around a failed check whose variables are reported
 LAZY = frozenset(("logical_and", "logical_or", "if_then_else"))
 
@@ -68,7 +69,7 @@ class Codegen:
             return self.value(expr)
         if kind is Call:
             rule = WIDE.get(expr.op.name)  # type: ignore[attr-defined]
-            found = rule(self, expr) if rule is not None else None
+            found = rule(self, expr) if rule is not None else None  # type: ignore[arg-type]
             if found is not None:
                 return found
         return self.b.op(f"{'sext' if dtype.kind == 'int' else 'zext'} {value_type(dtype)} {self.value(expr)} to i64")
@@ -79,7 +80,8 @@ class Codegen:
         value = self.value(expr)
         if dtype.bits == 64:
             return value
-        return self.b.op(f"{'sext' if dtype.element.kind == 'int' else 'zext'} {value_type(dtype)} {value} to {vector('i64', dtype.lanes)}")
+        extend = "sext" if dtype.element.kind == "int" else "zext"
+        return self.b.op(f"{extend} {value_type(dtype)} {value} to {vector('i64', dtype.lanes)}")
 
     def bits(self, expr: Expr) -> str:
         """A float as the integer of its bits."""
@@ -175,7 +177,9 @@ class Codegen:
         around = [Report(var.name, self.wides[var], INT64) for var in self.loop_vars][-LOOPS:]
         shown = [*values[: VALUES - len(around)], *around]
         names, dtypes = tuple(value.name for value in shown), tuple(value.dtype for value in shown)
-        self.state.sites.append(Site(kind, message, self.func.name, self.span, names, dtypes, len(around), hint, buffer))
+        self.state.sites.append(
+            Site(kind, message, self.func.name, self.span, names, dtypes, len(around), hint, buffer)
+        )
         b.do(f"store i32 {len(self.state.sites) - 1}, ptr %error, align 8")
         count = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 1")
         b.do(f"store i32 {len(shown)}, ptr {count}, align 4")
@@ -211,19 +215,18 @@ class Codegen:
         todo: list[Expr] = [expr]
         while todo:
             node = todo.pop()
-            kind = type(node)
-            if kind is Var:
+            if isinstance(node, Var):
                 if node in self.values and not node.dtype.is_vector and not node.dtype.is_handle and node not in seen:
                     seen.add(node)
-                    found.append(Report(node.name, self.carried(self.values[node], node.dtype), node.dtype))  # type: ignore[index]
-            elif kind is BufferLoad:
-                if not node.dtype.is_vector and not node.dtype.is_handle and node.buffer not in seen:  # type: ignore[attr-defined]
-                    found += self._element(node, len(found))  # type: ignore[arg-type]
-                    if node.buffer.is_scalar:  # type: ignore[attr-defined]
-                        seen.add(node.buffer)  # type: ignore[attr-defined]
+                    found.append(Report(node.name, self.carried(self.values[node], node.dtype), node.dtype))
+            elif isinstance(node, BufferLoad):
+                if not node.dtype.is_vector and not node.dtype.is_handle and node.buffer not in seen:
+                    found += self._element(node, len(found))
+                    if node.buffer.is_scalar:
+                        seen.add(node.buffer)
             else:
                 below = [child for child in children(node) if isinstance(child, Expr)]
-                if kind is Call and node.op.name in LAZY:  # type: ignore[attr-defined]
+                if isinstance(node, Call) and node.op.name in LAZY:
                     below = below[:1]  # the other sides may not be evaluable
                 todo += reversed(below)
         return found
@@ -243,7 +246,9 @@ class Codegen:
         scalar = kind if lanes == 1 else scalar_type(call.dtype)
         nonzero = self.b.op(f"icmp ne {kind} {divisor}, {splat(scalar, '0', lanes)}")
         if lanes > 1:
-            nonzero = self.b.intrinsic("llvm.vector.reduce.and", [vector("i1", lanes)], "i1", [(vector("i1", lanes), nonzero)])
+            nonzero = self.b.intrinsic(
+                "llvm.vector.reduce.and", [vector("i1", lanes)], "i1", [(vector("i1", lanes), nonzero)]
+            )
         self.check(nonzero, "division", "integer division by zero", lambda: self.mentioned(call))
 
 
@@ -251,7 +256,8 @@ _FLAGS = ("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 
 
 def fast_math_flags(func: PrimFunc) -> str:
-    """The fast-math flags that the attribute "fastmath" of a function asks for, as they stand before an operand's type."""
+    """The fast-math flags that the attribute "fastmath" of a function asks for, as they stand before an operand's
+    type."""
     asked = func.attrs.get("fastmath", False)
     if asked is True:
         return "fast "
@@ -260,5 +266,14 @@ def fast_math_flags(func: PrimFunc) -> str:
     names = [asked] if isinstance(asked, str) else list(asked)
     wrong = [name for name in names if name not in _FLAGS]
     if wrong:
-        raise DiagnosticError([error("T404", f"{wrong[0]!r} is no fast-math flag", func.span, notes=[f"the flags are {', '.join(_FLAGS)}"])])
+        raise DiagnosticError(
+            [
+                error(
+                    "T404",
+                    f"{wrong[0]!r} is no fast-math flag",
+                    func.span,
+                    notes=[f"the flags are {', '.join(_FLAGS)}"],
+                )
+            ]
+        )
     return "".join(f"{name} " for name in names)

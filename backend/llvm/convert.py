@@ -1,6 +1,7 @@
 """Conversions between element types, lane by lane.
 
-float16 is LLVM's half; bfloat16 and float8 are carried as their bits and converted here with integer arithmetic, rounding half to even.
+float16 is LLVM's half; bfloat16 and float8 are carried as their bits and converted here with integer arithmetic,
+rounding half to even.
 """
 
 from __future__ import annotations
@@ -115,12 +116,23 @@ def _float_to_float8(b: FunctionText, value: str, n: int, *, mantissa: int, bias
     return b.op(f"trunc {i32} {b.op(f'or {i32} {chosen}, {sign}')} to {vector('i8', n)}")
 
 
-_WIDEN = {"float16": _half_to_float, "bfloat16": _bfloat_to_float, "float8_e5m2": _e5m2_to_float, "float8_e4m3fn": _e4m3_to_float}
-_NARROW = {"float16": _float_to_half, "bfloat16": _float_to_bfloat, "float8_e5m2": _float_to_e5m2, "float8_e4m3fn": _float_to_e4m3}
+_WIDEN = {
+    "float16": _half_to_float,
+    "bfloat16": _bfloat_to_float,
+    "float8_e5m2": _e5m2_to_float,
+    "float8_e4m3fn": _e4m3_to_float,
+}
+_NARROW = {
+    "float16": _float_to_half,
+    "bfloat16": _float_to_bfloat,
+    "float8_e5m2": _float_to_e5m2,
+    "float8_e4m3fn": _float_to_e4m3,
+}
 
 
 def _round_to_odd(b: FunctionText, value: str, n: int) -> str:
-    """A double as a float whose last bit says that something was cut off, so that rounding it again rounds only once."""
+    """A double as a float whose last bit says that something was cut off, so that rounding it again rounds only
+    once."""
     i32, f32, f64 = vector("i32", n), vector("float", n), vector("double", n)
     near = b.op(f"fptrunc {f64} {value} to {f32}")
     back = b.op(f"fpext {f32} {near} to {f64}")
@@ -129,8 +141,8 @@ def _round_to_odd(b: FunctionText, value: str, n: int) -> str:
     size = b.intrinsic("llvm.fabs", [f64], f64, [(f64, value)])
     went = b.intrinsic("llvm.fabs", [f64], f64, [(f64, back)])
     above = b.op(f"fcmp ogt {f64} {went}, {size}")
-    down = b.op(f"sub {i32} {bits}, {b.op(f'zext ' + vector('i1', n) + f' {above} to {i32}')}")
-    odd = b.op(f"or {i32} {down}, {b.op(f'zext ' + vector('i1', n) + f' {inexact} to {i32}')}")
+    down = b.op(f"sub {i32} {bits}, {b.op('zext ' + vector('i1', n) + f' {above} to {i32}')}")
+    odd = b.op(f"or {i32} {down}, {b.op('zext ' + vector('i1', n) + f' {inexact} to {i32}')}")
     return b.op(f"bitcast {i32} {odd} to {f32}")
 
 
@@ -160,7 +172,11 @@ def convert(b: FunctionText, value: str, source: DType, target: DType) -> str:
     if want.is_bool:
         if have.is_float:
             kind = vector(scalar_type(compute_dtype(have)), n)
-            return b.op(f"fcmp une {kind} {widen(b, value, source)}, zeroinitializer" if n > 1 else f"fcmp une {kind} {widen(b, value, source)}, 0.0")
+            return b.op(
+                f"fcmp une {kind} {widen(b, value, source)}, zeroinitializer"
+                if n > 1
+                else f"fcmp une {kind} {widen(b, value, source)}, 0.0"
+            )
         return b.op(f"icmp ne {from_type} {value}, {splat(scalar_type(have), '0', n)}")
     if have.is_float:
         if want.is_float:

@@ -56,7 +56,9 @@ def target_machine(target: Host, opt_level: int) -> Any:
     import llvmlite.binding as llvm
 
     initialize()
-    return llvm.Target.from_triple(target.triple).create_target_machine(cpu=target.cpu, features=target.features, opt=opt_level, codemodel="jitdefault", jit=True)
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=opt_level, codemodel="jitdefault", jit=True
+    )
 
 
 def symbol_exists(name: str) -> bool:

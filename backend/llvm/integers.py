@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def divide(g: Codegen, call: Call, kind: str, x: str, y: str) -> str:
     """The division `call` of operands that stand in `x` and `y` as values of the LLVM type `kind`.
 
-    The quotient by zero is 0, as in numpy, and so is the remainder; the least integer by -1 wraps. Debug builds report a zero divisor.
+    The quotient by zero is 0, as in numpy, and so is the remainder; the least integer by -1 wraps. Debug builds
+    report a zero divisor.
     """
     name, dtype = call.op.name, call.dtype
     n = dtype.lanes
@@ -32,7 +33,9 @@ def divide(g: Codegen, call: Call, kind: str, x: str, y: str) -> str:
         if name == "floordiv":
             return g.b.op(f"{'lshr' if natural else 'ashr'} {kind} {x}, {splat(scalar, str(power), n)}")
         return g.b.op(f"and {kind} {x}, {splat(scalar, str((1 << power) - 1), n)}")
-    return _General(g, kind, n, x, y, signed and not natural, zero_possible, signed and _overflows(over, under, dtype.bits)).result(name, positive)
+    return _General(
+        g, kind, n, x, y, signed and not natural, zero_possible, signed and _overflows(over, under, dtype.bits)
+    ).result(name, positive)
 
 
 def _overflows(over: tuple[int, int], under: tuple[int, int], bits: int) -> bool:
@@ -113,7 +116,7 @@ def shift(g: Codegen, call: Call) -> str:
     kind, scalar, n = value_type(dtype), scalar_type(dtype), dtype.lanes
     x, count = g.value(call.args[0]), g.value(call.args[1])
     low, high = g.ranges.of(call.args[1])
-    inside = 0 <= low and high < dtype.bits
+    inside = low >= 0 and high < dtype.bits
     arithmetic = call.op.name == "shift_right" and dtype.element.kind == "int"
     name = "shl" if call.op.name == "shift_left" else "ashr" if arithmetic else "lshr"
     if inside:

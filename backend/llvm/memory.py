@@ -89,11 +89,16 @@ def pointer_to(g: Codegen, dtype: DType, base: str, index: str) -> str:
 class _Access:
     """One access of a buffer: where it is and how many lanes, in elements of the buffer."""
 
-    def __init__(self, g: Codegen, buffer: Buffer, indices: tuple[Expr, ...], predicate: Expr | None, verb: str) -> None:
+    def __init__(
+        self, g: Codegen, buffer: Buffer, indices: tuple[Expr, ...], predicate: Expr | None, verb: str
+    ) -> None:
         self.g, self.buffer, self.predicate = g, buffer, predicate
         self.place = place(g, buffer)
         if len(indices) != len(self.place.strides):
-            raise internal(f"buffer `{buffer.name}` has {len(self.place.strides)} dimensions and is given {len(indices)} indices", g.span)
+            raise internal(
+                f"buffer `{buffer.name}` has {len(self.place.strides)} dimensions and is given {len(indices)} indices",
+                g.span,
+            )
         self.vector = indices[-1] if indices and indices[-1].dtype.is_vector else None
         self.lanes = 1 if self.vector is None else self.vector.dtype.lanes
         if g.debug:
@@ -131,7 +136,8 @@ class _Access:
             if low >= 0 and type(size) is Const and high < size.value:
                 continue
             where = f", in dimension {axis}" if len(indices) > 1 else ""
-            message = f"{verb} of `{self.buffer.name}[{shown}]` is out of bounds: index {{{axis}}} is not within {{limit}}{where}"
+            reason = f"index {{{axis}}} is not within {{limit}}{where}"
+            message = f"{verb} of `{self.buffer.name}[{shown}]` is out of bounds: {reason}"
             outside = self._outside(expr, dim)
             inside = g.b.op(f"xor i1 {outside}, true")
             g.check(inside, "bounds", message, lambda dim=dim: self._shown(indices, dim), buffer=self.buffer)  # type: ignore[misc]
@@ -141,12 +147,16 @@ class _Access:
         if not expr.dtype.is_vector:
             return g.b.op(f"icmp uge i64 {g.wide(expr)}, {dim}")
         mask = self._lanes_outside(expr, dim)
-        return g.b.intrinsic("llvm.vector.reduce.or", [vector("i1", self.lanes)], "i1", [(vector("i1", self.lanes), mask)])
+        return g.b.intrinsic(
+            "llvm.vector.reduce.or", [vector("i1", self.lanes)], "i1", [(vector("i1", self.lanes), mask)]
+        )
 
     def _lanes_outside(self, expr: Expr, dim: str) -> str:
         g = self.g
         bits = vector("i1", self.lanes)
-        mask = g.b.op(f"icmp uge {vector('i64', self.lanes)} {g.wide_lanes(expr)}, {g.b.broadcast('i64', dim, self.lanes)}")
+        mask = g.b.op(
+            f"icmp uge {vector('i64', self.lanes)} {g.wide_lanes(expr)}, {g.b.broadcast('i64', dim, self.lanes)}"
+        )
         return mask if self.predicate is None else g.b.op(f"and {bits} {mask}, {g.value(self.predicate)}")
 
     def _shown(self, indices: tuple[Expr, ...], dim: str) -> list[Report]:
@@ -160,8 +170,18 @@ class _Access:
             integer = f"i{self.lanes}"
             bits = g.b.op(f"bitcast {vector('i1', self.lanes)} {self._lanes_outside(expr, dim)} to {integer}")
             lane = g.b.intrinsic("llvm.cttz", [integer], integer, [(integer, bits), ("i1", "false")])
-            lane = g.b.op(f"urem {integer} {lane}, {self.lanes}") if self.lanes & (self.lanes - 1) else g.b.op(f"and {integer} {lane}, {self.lanes - 1}")
-            reports.append(Report("", g.b.op(f"extractelement {vector('i64', self.lanes)} {g.wide_lanes(expr)}, {integer} {lane}"), INT64))
+            lane = (
+                g.b.op(f"urem {integer} {lane}, {self.lanes}")
+                if self.lanes & (self.lanes - 1)
+                else g.b.op(f"and {integer} {lane}, {self.lanes - 1}")
+            )
+            reports.append(
+                Report(
+                    "",
+                    g.b.op(f"extractelement {vector('i64', self.lanes)} {g.wide_lanes(expr)}, {integer} {lane}"),
+                    INT64,
+                )
+            )
         return [*reports, Report("size", dim, INT64)]
 
     def pointers(self) -> str:
@@ -180,7 +200,9 @@ class _Access:
             spread = g.b.op(f"shufflevector {kind} {offsets}, {kind} poison, <{total} x i32> <{repeat}>")
             scaled = g.b.op(f"mul {wide} {spread}, {splat('i64', str(inner), total)}")
             offsets = g.b.op(f"add {wide} {scaled}, <{', '.join(f'i64 {k % inner}' for k in range(total))}>")
-        return g.b.op(f"getelementptr inbounds {memory_scalar(self.dtype)}, ptr {self.pointer}, {vector('i64', total)} {offsets}")
+        return g.b.op(
+            f"getelementptr inbounds {memory_scalar(self.dtype)}, ptr {self.pointer}, {vector('i64', total)} {offsets}"
+        )
 
     def mask(self) -> str:
         """The predicate of every scalar."""
@@ -222,7 +244,9 @@ def load(g: Codegen, expr: BufferLoad) -> str:
     """The value of `buffer[indices]`."""
     if expr.predicate is not None and not expr.dtype.is_vector:
         plain = expr.replace(predicate=None)
-        return g.choose(g.value(expr.predicate), value_type(expr.dtype), lambda: load(g, plain), lambda: "zeroinitializer")
+        return g.choose(
+            g.value(expr.predicate), value_type(expr.dtype), lambda: load(g, plain), lambda: "zeroinitializer"
+        )
     at = _Access(g, expr.buffer, expr.indices, expr.predicate, "read")
     kind = memory_type(at.dtype)
     if at.contiguous:
@@ -230,7 +254,12 @@ def load(g: Codegen, expr: BufferLoad) -> str:
             value = g.b.op(f"load {kind}, ptr {at.pointer}, align {at.align}")
         else:
             total = at.dtype.lanes
-            args = [("ptr", at.pointer), ("i32", str(at.align)), (vector("i1", total), at.mask()), (kind, "zeroinitializer")]
+            args = [
+                ("ptr", at.pointer),
+                ("i32", str(at.align)),
+                (vector("i1", total), at.mask()),
+                (kind, "zeroinitializer"),
+            ]
             value = g.b.intrinsic("llvm.masked.load", [kind, "ptr"], kind, args)
     elif at.stride == "0" and at.predicate is None and expr.buffer.dtype.lanes == 1:
         scalar = memory_scalar(at.dtype)
@@ -238,8 +267,21 @@ def load(g: Codegen, expr: BufferLoad) -> str:
     else:
         total = at.dtype.lanes
         pointers = vector("ptr", total)
-        args = [(pointers, at.pointers()), ("i32", str(at.align)), (vector("i1", total), at.mask()), (kind, "zeroinitializer")]
-        value = g.b.call(kind, g.b.module.declare(f"llvm.masked.gather.{mangle(kind)}.v{total}p0", kind, [pointers, "i32 immarg", vector("i1", total), kind]), args)
+        args = [
+            (pointers, at.pointers()),
+            ("i32", str(at.align)),
+            (vector("i1", total), at.mask()),
+            (kind, "zeroinitializer"),
+        ]
+        value = g.b.call(
+            kind,
+            g.b.module.declare(
+                f"llvm.masked.gather.{mangle(kind)}.v{total}p0",
+                kind,
+                [pointers, "i32 immarg", vector("i1", total), kind],
+            ),
+            args,
+        )
     if at.dtype.element.is_bool:
         return g.b.op(f"icmp ne {kind} {value}, {splat('i8', '0', at.dtype.lanes)}")
     return value
@@ -255,7 +297,11 @@ def store(g: Codegen, stmt: BufferStore) -> None:
     value = stmt.value
     if type(value) is Call and value.op.name == "undef":
         return
-    if stmt.predicate is not None and not (stmt.indices and stmt.indices[-1].dtype.is_vector) and not stmt.predicate.dtype.is_vector:
+    if (
+        stmt.predicate is not None
+        and not (stmt.indices and stmt.indices[-1].dtype.is_vector)
+        and not stmt.predicate.dtype.is_vector
+    ):
         plain = stmt.replace(predicate=None)
 
         def then() -> str:
@@ -268,7 +314,9 @@ def store(g: Codegen, stmt: BufferStore) -> None:
     at = _Access(g, stmt.buffer, stmt.indices, stmt.predicate, "write")
     kind = memory_type(at.dtype)
     if at.dtype is not value.dtype and not (at.dtype.is_handle and value.dtype.is_handle):
-        raise internal(f"a value of {value.dtype} is stored where `{stmt.buffer.name}` takes {at.dtype}", stmt.span or g.span)
+        raise internal(
+            f"a value of {value.dtype} is stored where `{stmt.buffer.name}` takes {at.dtype}", stmt.span or g.span
+        )
     if at.contiguous and at.predicate is None:
         g.b.do(f"store {kind} {operand}, ptr {at.pointer}, align {at.align}")
         return
@@ -278,8 +326,14 @@ def store(g: Codegen, stmt: BufferStore) -> None:
         g.b.intrinsic("llvm.masked.store", [kind, "ptr"], "void", args)
         return
     pointers = vector("ptr", total)
-    name = g.b.module.declare(f"llvm.masked.scatter.{mangle(kind)}.v{total}p0", "void", [kind, pointers, "i32 immarg", vector("i1", total)])
-    g.b.call("void", name, [(kind, operand), (pointers, at.pointers()), ("i32", str(at.align)), (vector("i1", total), at.mask())])
+    name = g.b.module.declare(
+        f"llvm.masked.scatter.{mangle(kind)}.v{total}p0", "void", [kind, pointers, "i32 immarg", vector("i1", total)]
+    )
+    g.b.call(
+        "void",
+        name,
+        [(kind, operand), (pointers, at.pointers()), ("i32", str(at.align)), (vector("i1", total), at.mask())],
+    )
 
 
 def address_of(g: Codegen, expr: Expr) -> str:
@@ -311,7 +365,9 @@ def scalar(g: Codegen, stmt: ScalarDecl) -> None:
     slot = g.slots.get(buffer)
     kind = memory_type(buffer.dtype)
     if slot is None:
-        slot = g.slots[buffer] = g.b.alloca(kind, buffer.dtype.itemsize if buffer.dtype.itemsize in (1, 2, 4, 8, 16, 32, 64) else 64, "slot")
+        slot = g.slots[buffer] = g.b.alloca(
+            kind, buffer.dtype.itemsize if buffer.dtype.itemsize in (1, 2, 4, 8, 16, 32, 64) else 64, "slot"
+        )
     enter_buffer(g, buffer, slot, lane_bytes(buffer.dtype), buffer)
     if value is not None and not (type(stmt.value) is Call and stmt.value.op.name == "undef"):
         g.b.do(f"store {kind} {value}, ptr {slot}, align {lane_bytes(buffer.dtype)}")
@@ -334,8 +390,15 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
             bytes_ = multiply(g, elements, str(buffer.dtype.itemsize))
             padded = g.b.op(f"add i64 {bytes_}, {2 * align - 1 if buffer.strides is None else 2 * align}")
             size_text = g.b.op(f"and i64 {padded}, {-align}")
-        g.b.module.declare("aligned_alloc", "noalias ptr", ["i64 allocalign", "i64"], 'nounwind allockind("alloc,uninitialized,aligned") allocsize(1) "alloc-family"="malloc"')
-        g.b.module.declare("free", "void", ["ptr allocptr captures(none)"], 'nounwind allockind("free") "alloc-family"="malloc"')
+        g.b.module.declare(
+            "aligned_alloc",
+            "noalias ptr",
+            ["i64 allocalign", "i64"],
+            'nounwind allockind("alloc,uninitialized,aligned") allocsize(1) "alloc-family"="malloc"',
+        )
+        g.b.module.declare(
+            "free", "void", ["ptr allocptr captures(none)"], 'nounwind allockind("free") "alloc-family"="malloc"'
+        )
         slot = g.b.call("ptr", "@aligned_alloc", [("i64", str(align)), ("i64", size_text)])
         got = g.b.op(f"icmp ne ptr {slot}, null")
         g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [Report("bytes", size_text, INT64)])
@@ -350,9 +413,10 @@ def _constant_size(buffer: Buffer) -> int | None:
     offset = int(buffer.elem_offset.value) if type(buffer.elem_offset) is Const else 0
     if buffer.strides is None:
         return (math.prod(dims) + offset) * buffer.dtype.itemsize
-    if not all(type(stride) is Const for stride in buffer.strides):
+    strides = [int(stride.value) for stride in buffer.strides if type(stride) is Const]
+    if len(strides) < len(dims):
         return None
-    last = sum((dim - 1) * int(stride.value) for dim, stride in zip(dims, buffer.strides, strict=True))  # type: ignore[attr-defined]
+    last = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=True))
     return (max(0, last) + 1 + offset) * buffer.dtype.itemsize
 
 
@@ -384,7 +448,14 @@ def match(g: Codegen, stmt: MatchBuffer) -> None:
     """The shape of a handle parameter."""
     if not isinstance(stmt.source, Var):
         raise DiagnosticError(
-            [error("T401", f"`{stmt.buffer.name}` matches a region, which must be lowered before code generation", stmt.span, hint="run the pass that lowers match_buffer")]
+            [
+                error(
+                    "T401",
+                    f"`{stmt.buffer.name}` matches a region, which must be lowered before code generation",
+                    stmt.span,
+                    hint="run the pass that lowers match_buffer",
+                )
+            ]
         )
     enter_buffer(g, stmt.buffer, g.value(stmt.source), lane_bytes(stmt.buffer.dtype), g.roots.get(stmt.source))
 
@@ -400,4 +471,16 @@ def root_of(g: Codegen, value: Expr) -> Any:
     return found.pop() if len(found) == 1 else None
 
 
-__all__ = ["address_of", "allocate", "declare", "first_element", "load", "match", "place", "root_of", "scalar", "scalar_type", "store"]
+__all__ = [
+    "address_of",
+    "allocate",
+    "declare",
+    "first_element",
+    "load",
+    "match",
+    "place",
+    "root_of",
+    "scalar",
+    "scalar_type",
+    "store",
+]

@@ -33,8 +33,8 @@ from .types import call_type, lane_bytes, value_type
 class ParamInfo(Struct, frozen=True, eq=False):
     """One parameter of a kernel: kind is "buffer", "handle", "scalar" or "symbol".
 
-    `buffer` is the one passed, for handles the one they are matched to; `llvm` is how the parameter crosses the call; `align` what its
-    address must be a multiple of.
+    `buffer` is the one passed, for handles the one they are matched to; `llvm` is how the parameter crosses the
+    call; `align` what its address must be a multiple of.
     """
 
     kind: str
@@ -50,8 +50,8 @@ class ParamInfo(Struct, frozen=True, eq=False):
 class CompiledFunction(Struct, eq=False):
     """One function: its native symbol and address, and what its caller must know.
 
-    `i32 kernel(params..., symbols..., ptr out where `returns`, ptr error)`: 0 is success; after 1 the error record names a site;
-    after 2 the exception is `runtime.packed.take_exception()`.
+    `i32 kernel(params..., symbols..., ptr out where `returns`, ptr error)`: 0 is success; after 1 the error record
+    names a site; after 2 the exception is `runtime.packed.take_exception()`.
     """
 
     func: PrimFunc
@@ -78,7 +78,15 @@ class CompiledFunction(Struct, eq=False):
 class CompiledModule:
     """Functions in machine code, alive as long as this object."""
 
-    def __init__(self, functions: dict[str, CompiledFunction], text: str, module: Any, engine: Any, target: Host, sites: list[Site]) -> None:
+    def __init__(
+        self,
+        functions: dict[str, CompiledFunction],
+        text: str,
+        module: Any,
+        engine: Any,
+        target: Host,
+        sites: list[Site],
+    ) -> None:
         self.functions = functions
         self.text = text  # the IR as it was written, before optimization
         self.module = module
@@ -116,12 +124,17 @@ Extension = Callable[[ModuleText, "dict[str, CompiledFunction]"], None]
 
 
 def compile_functions(
-    source: Module | PrimFunc, *, target: Host | None = None, opt_level: int = 3, debug: bool = False, extend: Extension | None = None
+    source: Module | PrimFunc,
+    *,
+    target: Host | None = None,
+    opt_level: int = 3,
+    debug: bool = False,
+    extend: Extension | None = None,
 ) -> CompiledModule:
     """Machine code for the functions of a module, which must be lowered: without blocks and matched regions.
 
-    `debug` adds checks: of indices, and of divisors. `extend` may write more functions into the module before it is optimized.
-    Raises DiagnosticError for what cannot be compiled.
+    `debug` adds checks: of indices, and of divisors. `extend` may write more functions into the module before it is
+    optimized. Raises DiagnosticError for what cannot be compiled.
     """
     import llvmlite.binding as llvm
 
@@ -130,7 +143,16 @@ def compile_functions(
     state, functions = _write(source, debug)
     for name, span in state.externs.items():
         if not symbol_exists(name):
-            raise DiagnosticError([error("T307", f"there is no C function `{name}` in this process", span, hint="load its library first: `ctypes.CDLL(path, ctypes.RTLD_GLOBAL)`")])
+            raise DiagnosticError(
+                [
+                    error(
+                        "T307",
+                        f"there is no C function `{name}` in this process",
+                        span,
+                        hint="load its library first: `ctypes.CDLL(path, ctypes.RTLD_GLOBAL)`",
+                    )
+                ]
+            )
     if extend is not None:
         extend(state.text, functions)
     text = _finish(state, chosen)
@@ -148,14 +170,23 @@ def compile_functions(
     return compiled
 
 
-def emit_ir(source: Module | PrimFunc, *, target: Host | None = None, opt_level: int = 3, debug: bool = False, optimized: bool = True) -> str:
+def emit_ir(
+    source: Module | PrimFunc,
+    *,
+    target: Host | None = None,
+    opt_level: int = 3,
+    debug: bool = False,
+    optimized: bool = True,
+) -> str:
     """The LLVM IR of lowered functions, before or after optimization."""
     chosen = target or host()
     text = _finish(_write(source, debug)[0], chosen)
     return str(_optimize(text, chosen, opt_level)[0]) if optimized else text
 
 
-def emit_assembly(source: Module | PrimFunc, *, target: Host | None = None, opt_level: int = 3, debug: bool = False) -> str:
+def emit_assembly(
+    source: Module | PrimFunc, *, target: Host | None = None, opt_level: int = 3, debug: bool = False
+) -> str:
     """The assembly text of lowered functions."""
     chosen = target or host()
     module, machine = _optimize(_finish(_write(source, debug)[0], chosen), chosen, opt_level)
@@ -170,7 +201,9 @@ def _write(source: Module | PrimFunc, debug: bool) -> tuple[ModuleState, dict[st
     with recursion_room():
         state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias_functions(module))
         alone = len(state.functions) == 1
-        compiled = {name: _function(state, func, hidden=func.private and not alone) for name, func in state.functions.items()}
+        compiled = {
+            name: _function(state, func, hidden=func.private and not alone) for name, func in state.functions.items()
+        }
     if state.python_calls:
         state.text.globals.append(f'@"{packed.MODULE_TOKEN}" = global i64 0, align 8')
     return state, compiled
@@ -186,7 +219,8 @@ def _optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
     import llvmlite.binding as llvm
 
     try:
-        # in LLVM's global context: a context of its own would have to outlive the engine, which the garbage collector does not promise
+        # in LLVM's global context: a context of its own would have to outlive the engine, which the garbage
+        # collector does not promise
         module = llvm.parse_assembly(text)
     except RuntimeError as wrong:
         raise internal(f"LLVM did not accept the IR: {str(wrong).strip()}") from wrong
@@ -194,10 +228,23 @@ def _optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(opt_level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = options.loop_unrolling = opt_level > 1
+    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = options.loop_unrolling = (
+        opt_level > 1
+    )
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    manager = builder.getModulePassManager()
+    manager.run(module, builder)
+    _dispose(manager)
     return module, machine
+
+
+def _dispose(manager: Any) -> None:
+    """Free a pass manager: in llvmlite 0.50 its class inherits a `_dispose` that does nothing, 50 KB a build."""
+    from llvmlite.binding.ffi import ObjectRef
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    if type(manager)._dispose is ObjectRef._dispose:
+        NewPassManager._dispose(manager)
 
 
 def _function(state: ModuleState, func: PrimFunc, *, hidden: bool) -> CompiledFunction:
@@ -222,7 +269,9 @@ def _function(state: ModuleState, func: PrimFunc, *, hidden: bool) -> CompiledFu
 
 
 def _params(state: ModuleState, func: PrimFunc) -> tuple[ParamInfo, ...]:
-    matched = {stmt.source: stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer and isinstance(stmt.source, Var)}
+    matched = {
+        stmt.source: stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer and isinstance(stmt.source, Var)
+    }
     written = written_params(func, state.module)
     infos = []
     for param in func.params:
@@ -256,7 +305,9 @@ def _parameter(g: Codegen, info: ParamInfo) -> str:
     assert isinstance(var, Var)
     kind = value_type(var.dtype)
     if kind != info.llvm:
-        operand_value = g.b.op(f"icmp ne i8 {operand}, 0" if var.dtype.is_bool else f"bitcast {info.llvm} {operand} to {kind}")
+        operand_value = g.b.op(
+            f"icmp ne i8 {operand}, 0" if var.dtype.is_bool else f"bitcast {info.llvm} {operand} to {kind}"
+        )
     else:
         operand_value = operand
     g.values[var] = operand_value
@@ -272,7 +323,13 @@ def _parameter(g: Codegen, info: ParamInfo) -> str:
 def _bytes(buffer: Buffer) -> int:
     """How many bytes a parameter of constant shape has at least; 0 where that is not known."""
     dims = buffer.constant_shape()
-    if dims is None or buffer.strides is not None or (buffer.elem_offset is not None and not (type(buffer.elem_offset) is Const and buffer.elem_offset.value == 0)):
+    if (
+        dims is None
+        or buffer.strides is not None
+        or (
+            buffer.elem_offset is not None and not (type(buffer.elem_offset) is Const and buffer.elem_offset.value == 0)
+        )
+    ):
         return 0
     size = buffer.dtype.itemsize
     for dim in dims:

@@ -26,7 +26,8 @@ RULES: dict[str, Rule] = {}
 
 
 def rule_of(op: Op) -> Rule | None:
-    """How the calls of `op` are lowered: a rule under its name, or the intrinsic or libm function that its entry names."""
+    """How the calls of `op` are lowered: a rule under its name, or the intrinsic or libm function that its entry
+    names."""
     found = RULES.get(op.name)
     if found is None and op.llvm is not None:
         return _library
@@ -75,10 +76,18 @@ class _Floats:
     def libm(self, name: str, *args: str) -> str:
         """A function of libm, lane by lane."""
         symbol = self.b.module.declare(
-            name + ("f" if self.scalar == "float" else ""), self.scalar, [self.scalar] * len(args), "nounwind willreturn memory(none)"
+            name + ("f" if self.scalar == "float" else ""),
+            self.scalar,
+            [self.scalar] * len(args),
+            "nounwind willreturn memory(none)",
         )
         lanes = [
-            self.b.call(self.scalar, symbol, [(self.scalar, self.b.lane(self.scalar, arg, self.n, k)) for arg in args], flags=self.g.flags)
+            self.b.call(
+                self.scalar,
+                symbol,
+                [(self.scalar, self.b.lane(self.scalar, arg, self.n, k)) for arg in args],
+                flags=self.g.flags,
+            )
             for k in range(self.n)
         ]
         return self.b.gather_lanes(self.scalar, lanes)
@@ -177,7 +186,9 @@ def _sign_bits(g: Codegen, dtype: DType, value: str, how: str) -> str:
             return g.b.op(f"fneg {kind} {value}")
         return g.b.intrinsic("llvm.fabs", [kind], kind, [(kind, value)])
     mask = 1 << (dtype.bits - 1)
-    return g.b.op(f"{how} {kind} {value}, {splat(scalar_type(dtype), str(mask if how == 'xor' else mask - 1), dtype.lanes)}")
+    return g.b.op(
+        f"{how} {kind} {value}, {splat(scalar_type(dtype), str(mask if how == 'xor' else mask - 1), dtype.lanes)}"
+    )
 
 
 @_rule("min", "max")
@@ -206,7 +217,9 @@ def _fma(g: Codegen, call: Call) -> str:
     inexact = b.op(f"fcmp one {f64} {lost}, zeroinitializer")
     even = b.op(f"icmp eq {i64} {b.op(f'and {i64} {bits}, ' + splat('i64', '1', n))}, zeroinitializer")
     moves = b.op(f"and {i1} {inexact}, {even}")
-    outward = b.op(f"icmp sge {i64} {b.op(f'xor {i64} {bits}, ' + b.op(f'bitcast {f64} {lost} to {i64}'))}, zeroinitializer")
+    outward = b.op(
+        f"icmp sge {i64} {b.op(f'xor {i64} {bits}, ' + b.op(f'bitcast {f64} {lost} to {i64}'))}, zeroinitializer"
+    )
     step = b.select(outward, i64, splat("i64", "1", n), splat("i64", "-1", n), vector_condition=n)
     moved = b.op(f"bitcast {i64} {b.op(f'add {i64} {bits}, {step}')} to {f64}")
     return float_to_float(b, b.select(moves, f64, moved, near, vector_condition=n), FLOAT64.with_lanes(n), call.dtype)
@@ -264,7 +277,10 @@ def _ldexp(g: Codegen, call: Call) -> str:
     scalar = scalar_type(computed)
     name = "ldexpf" if scalar == "float" else "ldexp"
     symbol = g.b.module.declare(name, scalar, [scalar, "i32"], "nounwind willreturn memory(none)")
-    lanes = [g.b.call(scalar, symbol, [(scalar, g.b.lane(scalar, wide, n, k)), ("i32", g.b.lane("i32", count, n, k))]) for k in range(n)]
+    lanes = [
+        g.b.call(scalar, symbol, [(scalar, g.b.lane(scalar, wide, n, k)), ("i32", g.b.lane("i32", count, n, k))])
+        for k in range(n)
+    ]
     return float_to_float(g.b, g.b.gather_lanes(scalar, lanes), computed, call.dtype)
 
 
@@ -298,7 +314,14 @@ def _nextafter(g: Codegen, call: Call) -> str:
 # comparisons and logic
 
 _INT_ORDER = {"less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
-_FLOAT_ORDER = {"less": "olt", "less_equal": "ole", "greater": "ogt", "greater_equal": "oge", "equal": "oeq", "not_equal": "une"}
+_FLOAT_ORDER = {
+    "less": "olt",
+    "less_equal": "ole",
+    "greater": "ogt",
+    "greater_equal": "oge",
+    "equal": "oeq",
+    "not_equal": "une",
+}
 
 
 def _order(g: Codegen, dtype: DType, a: str, b: str, how: str) -> str:
@@ -306,7 +329,9 @@ def _order(g: Codegen, dtype: DType, a: str, b: str, how: str) -> str:
     if dtype.is_float:
         kind = vector(scalar_type(compute_dtype(dtype.element)), dtype.lanes)
         return g.b.op(f"fcmp {_FLOAT_ORDER[how]} {kind} {widen(g.b, a, dtype)}, {widen(g.b, b, dtype)}")
-    name = {"equal": "eq", "not_equal": "ne"}.get(how) or ("s" if dtype.element.kind == "int" else "u") + _INT_ORDER[how]
+    name = {"equal": "eq", "not_equal": "ne"}.get(how) or ("s" if dtype.element.kind == "int" else "u") + _INT_ORDER[
+        how
+    ]
     return g.b.op(f"icmp {name} {value_type(dtype)} {a}, {b}")
 
 
@@ -324,7 +349,9 @@ def _logical(g: Codegen, call: Call) -> str:
         return g.b.op(f"{'and' if conjunction else 'or'} {kind} {g.value(a)}, {g.value(b)}")
     if g.is_cheap(b):
         first = g.value(a)
-        return g.b.select(first, "i1", g.value(b), "false") if conjunction else g.b.select(first, "i1", "true", g.value(b))
+        return (
+            g.b.select(first, "i1", g.value(b), "false") if conjunction else g.b.select(first, "i1", "true", g.value(b))
+        )
     fixed = lambda: "false" if conjunction else "true"  # noqa: E731
     there = lambda: g.value(b)  # noqa: E731
     return g.choose(g.value(a), "i1", there if conjunction else fixed, fixed if conjunction else there)
@@ -390,7 +417,8 @@ def _bitwise(g: Codegen, call: Call) -> str:
 @_rule("bitwise_not")
 def _bitwise_not(g: Codegen, call: Call) -> str:
     ones = "true" if call.dtype.element.is_bool else "-1"
-    return g.b.op(f"xor {value_type(call.dtype)} {g.value(call.args[0])}, {splat(scalar_type(call.dtype), ones, call.dtype.lanes)}")
+    mask = splat(scalar_type(call.dtype), ones, call.dtype.lanes)
+    return g.b.op(f"xor {value_type(call.dtype)} {g.value(call.args[0])}, {mask}")
 
 
 @_rule("shift_left", "shift_right")
@@ -469,7 +497,14 @@ def _packed(g: Codegen, call: Call) -> str:
 @_rule("breakpoint")
 def _breakpoint(g: Codegen, call: Call) -> str:
     raise DiagnosticError(
-        [error("T402", "`breakpoint()` stops in the interpreter only", call.span or g.span, hint="run the function with `tirscript.interpret`")]
+        [
+            error(
+                "T402",
+                "`breakpoint()` stops in the interpreter only",
+                call.span or g.span,
+                hint="run the function with `tirscript.interpret`",
+            )
+        ]
     )
 
 
@@ -481,6 +516,39 @@ def is_cheap_op(op: Op, dtype: DType) -> bool:
 
 
 _CHEAP = frozenset(
-    "add sub mul negative min max abs fma equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not if_then_else"
-    " Select isnan isinf isfinite likely bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right cast reinterpret copysign undef".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "negative",
+        "min",
+        "max",
+        "abs",
+        "fma",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "if_then_else",
+        "Select",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "likely",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "bitwise_not",
+        "shift_left",
+        "shift_right",
+        "cast",
+        "reinterpret",
+        "copysign",
+        "undef",
+    ]
 )

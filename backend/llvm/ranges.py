@@ -14,7 +14,8 @@ Interval = tuple[int, int]
 class Ranges:
     """The intervals of the integer expressions of one function.
 
-    Loop variables and bindings are entered when they come into scope. Where an operation may wrap, its interval is that of its dtype.
+    Loop variables and bindings are entered when they come into scope. Where an operation may wrap, its interval is
+    that of its dtype.
     """
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ class Ranges:
             return self.of(expr.body), True  # type: ignore[attr-defined]
         elif kind is Call:
             rule = _RULES.get(expr.op.name)  # type: ignore[attr-defined]
-            result = rule(self, expr) if rule is not None else None
+            result = rule(self, expr) if rule is not None else None  # type: ignore[arg-type]
             if result is None:
                 return whole, rule is None
             found = result
@@ -139,7 +140,7 @@ def _floormod(r: Ranges, e: Call) -> Interval | None:
     a, b = r.of(e.args[0]), r.of(e.args[1])
     if b[0] <= 0:
         return None
-    if 0 <= a[0] and a[1] < b[0]:
+    if a[0] >= 0 and a[1] < b[0]:
         return a
     return 0, b[1] - 1
 

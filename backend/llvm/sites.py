@@ -33,9 +33,11 @@ class Report(Struct, frozen=True, eq=False):
 
 
 class Site(Struct, frozen=True, eq=False):
-    """One check: its kind ("assert" or a key of _CODES), what to say, where it stands, and what the reported values are.
+    """One check: its kind ("assert" or a key of _CODES), what to say, where it stands, and what the reported values
+    are.
 
-    `message` may refer to the values by their numbers, except that of an assert. The last `loops` values are those of the loops around.
+    `message` may refer to the values by their numbers, except that of an assert. The last `loops` values are those
+    of the loops around.
     """
 
     kind: str
@@ -49,9 +51,12 @@ class Site(Struct, frozen=True, eq=False):
     buffer: Buffer | None = None
 
     def exception(self, values: Sequence[int]) -> Exception:
-        """What to raise where this check failed with these values: AssertionError for an assert, else a DiagnosticError."""
+        """What to raise where this check failed with these values: AssertionError for an assert, else a
+        DiagnosticError."""
         known = [decode(value, kind) for value, kind in zip(values, self.dtypes, strict=False)]
-        words = [f"{name.format(*known)} = {value!s}" if name else "" for name, value in zip(self.names, known, strict=False)]
+        words = [
+            f"{name.format(*known)} = {value!s}" if name else "" for name, value in zip(self.names, known, strict=False)
+        ]
         split = len(words) - self.loops
         lines = [", ".join(word for word in part if word) for part in (words[:split], words[split:])]
         notes: list[str | Label] = list(dict.fromkeys(line for line in lines if line))
@@ -61,7 +66,11 @@ class Site(Struct, frozen=True, eq=False):
             notes.append(Label(self.buffer.span, f"`{self.buffer.name}` is declared here"))
         if self.span is None:
             notes.append(f"in function `{self.function}`")
-        message = self.message.format(*known, limit=_limit(known[split - 1])) if self.kind == "bounds" else self.message.format(*known)
+        message = (
+            self.message.format(*known, limit=_limit(known[split - 1]))
+            if self.kind == "bounds"
+            else self.message.format(*known)
+        )
         return DiagnosticError([error(_CODES[self.kind], message, self.span, notes=notes, hint=self.hint)])
 
 
@@ -70,7 +79,8 @@ def _limit(size: Any) -> str:
 
 
 def decode(bits: int, kind: DType) -> Any:
-    """A value of `kind` from the i64 that carries it: floats come as the bits of a double and are shown as their dtype shows them."""
+    """A value of `kind` from the i64 that carries it: floats come as the bits of a double and are shown as their
+    dtype shows them."""
     bits &= (1 << 64) - 1
     if kind.is_float:
         from tirscript.backend.runtime.arrays import numpy_dtype

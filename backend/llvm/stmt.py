@@ -53,7 +53,7 @@ def _for(g: Codegen, stmt: For) -> None:
             [
                 error(
                     "T402",
-                    f"a loop bound to {stmt.thread or 'a thread'} is not supported by the target, which is this machine's CPU",
+                    f"a loop bound to {stmt.thread or 'a thread'} is not supported by the target, a CPU",
                     stmt.span,
                     hint="use T.serial or T.parallel, or a target that has such threads",
                 )
@@ -290,7 +290,17 @@ def _static_assert(g: Codegen, stmt: StaticAssert) -> None:
             note = f"`{node.name}` is known to be between {low} and {high}"
             if note not in notes:
                 notes.append(note)
-    raise DiagnosticError([error("T403", message, stmt.span, notes=notes, hint=None if known is False else "use `assert` to check it at run time")])
+    raise DiagnosticError(
+        [
+            error(
+                "T403",
+                message,
+                stmt.span,
+                notes=notes,
+                hint=None if known is False else "use `assert` to check it at run time",
+            )
+        ]
+    )
 
 
 def _assume(g: Codegen, stmt: Assume) -> None:
@@ -308,7 +318,16 @@ def _evaluate(g: Codegen, stmt: Evaluate) -> None:
 
 def _attr(g: Codegen, stmt: Attr) -> None:
     if stmt.key in THREADS:
-        raise DiagnosticError([error("T402", "launching threads is not supported by the target, which is this machine's CPU", stmt.span, hint="use T.serial or T.parallel")])
+        raise DiagnosticError(
+            [
+                error(
+                    "T402",
+                    "launching threads is not supported by the target, which is this machine's CPU",
+                    stmt.span,
+                    hint="use T.serial or T.parallel",
+                )
+            ]
+        )
     g.body(stmt.body)
 
 
@@ -318,7 +337,14 @@ def _bind(g: Codegen, stmt: Bind) -> None:
 
 def _block(g: Codegen, stmt: Block) -> None:
     raise DiagnosticError(
-        [error("T401", f"block `{stmt.name}` must be lowered before code generation", stmt.span, hint="run the lowering passes, or build with the default pipeline")]
+        [
+            error(
+                "T401",
+                f"block `{stmt.name}` must be lowered before code generation",
+                stmt.span,
+                hint="run the lowering passes, or build with the default pipeline",
+            )
+        ]
     )
 
 
@@ -342,5 +368,3 @@ STMTS: dict[type, Callable[[Codegen, Any], None]] = {
     Attr: _attr,
     Block: _block,
 }
-
-

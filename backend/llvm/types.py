@@ -1,4 +1,5 @@
-"""How the language's element types look in LLVM: as values, in memory and across calls, and how constants are written."""
+"""How the language's element types look in LLVM: as values, in memory and across calls, and how constants are
+written."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import Any
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType
 
-# bfloat16 and float8 are carried as their bits: LLVM converts bfloat through library calls on many machines, and through
-# instructions that flush denormals on others; ours are exact everywhere
+# bfloat16 and float8 are carried as their bits: LLVM converts bfloat through library calls on many machines, and
+# through instructions that flush denormals on others; ours are exact everywhere
 _VALUES = {
     "bool": "i1",
     "float16": "half",
@@ -33,7 +34,15 @@ def vector(scalar: str, lanes: int) -> str:
 def value_type(dtype: DType) -> str:
     """The LLVM type of a value of `dtype`."""
     if dtype.scalable:
-        raise DiagnosticError([error("T402", f"scalable vectors ({dtype}) are not supported on this machine", hint="give the number of lanes")])
+        raise DiagnosticError(
+            [
+                error(
+                    "T402",
+                    f"scalable vectors ({dtype}) are not supported on this machine",
+                    hint="give the number of lanes",
+                )
+            ]
+        )
     return vector(_VALUES[dtype.element.name], dtype.lanes)
 
 

@@ -1,7 +1,8 @@
 """Elementary functions of float32 as plain arithmetic without branches, so that loops of them become vector code.
 
-Each is within 2 units in the last place of the true value over the whole range, and right at zeros, infinities, nan and denormals. The
-coefficients are least-squares fits (weighted by the relative error) of the series' remainders on the reduced ranges.
+Each is within 2 units in the last place of the true value over the whole range, and right at zeros, infinities, nan
+and denormals. The coefficients are least-squares fits (weighted by the relative error) of the series' remainders on
+the reduced ranges.
 """
 
 from __future__ import annotations
@@ -40,36 +41,38 @@ class _Lanes:
         self.b, self.n = b, n
         self.f32, self.i32 = vector("float", n), vector("i32", n)
 
-    def const(self, value: float) -> str:
+    def real(self, value: float) -> str:
         return splat("float", float_literal(value, "float"), self.n)
 
-    def int(self, value: int) -> str:
+    def whole(self, value: int) -> str:
         return splat("i32", str(value), self.n)
 
     def op(self, name: str, x: str, y: str) -> str:
         return self.b.op(f"{name} {self.f32} {x}, {y}")
 
     def iop(self, name: str, x: str, y: int | str) -> str:
-        return self.b.op(f"{name} {self.i32} {x}, {self.int(y) if isinstance(y, int) else y}")
+        return self.b.op(f"{name} {self.i32} {x}, {self.whole(y) if isinstance(y, int) else y}")
 
     def fma(self, x: str, y: str, z: str) -> str:
         """x * y + z, rounded once where the machine does that."""
         return self.b.intrinsic("llvm.fmuladd", [self.f32], self.f32, [(self.f32, x), (self.f32, y), (self.f32, z)])
 
     def polynomial(self, coefficients: tuple[float, ...], x: str) -> str:
-        total = self.const(coefficients[-1])
+        total = self.real(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
-            total = self.fma(total, x, self.const(coefficient))
+            total = self.fma(total, x, self.real(coefficient))
         return total
 
     def select(self, how: str, x: str, limit: float, yes: str, no: str) -> str:
         """`yes` where the comparison of x with the limit holds."""
-        return self.b.select(self.b.op(f"fcmp {how} {self.f32} {x}, {self.const(limit)}"), self.f32, yes, no, vector_condition=self.n)
+        return self.b.select(
+            self.b.op(f"fcmp {how} {self.f32} {x}, {self.real(limit)}"), self.f32, yes, no, vector_condition=self.n
+        )
 
     def bits(self, x: str) -> str:
         return self.b.op(f"bitcast {self.f32} {x} to {self.i32}")
 
-    def float(self, bits: str) -> str:
+    def from_bits(self, bits: str) -> str:
         return self.b.op(f"bitcast {self.i32} {bits} to {self.f32}")
 
     def intrinsic(self, name: str, *args: str) -> str:
@@ -77,22 +80,22 @@ class _Lanes:
 
     def between(self, x: str, low: float, high: float) -> str:
         """x within the limits; nan stays nan."""
-        bounded = self.select("olt", x, low, self.const(low), x)
-        return self.select("ogt", bounded, high, self.const(high), bounded)
+        bounded = self.select("olt", x, low, self.real(low), x)
+        return self.select("ogt", bounded, high, self.real(high), bounded)
 
     def nearest(self, x: str) -> tuple[str, str]:
         """The nearest integer to x as a float and as an int."""
-        sum_ = self.op("fadd", x, self.const(_ROUND))
+        sum_ = self.op("fadd", x, self.real(_ROUND))
         base = int.from_bytes(float_bytes(_ROUND), "little")
-        return self.op("fsub", sum_, self.const(_ROUND)), self.iop("sub", self.bits(sum_), base)
+        return self.op("fsub", sum_, self.real(_ROUND)), self.iop("sub", self.bits(sum_), base)
 
     def scaled(self, r: str, power: str) -> str:
         """exp(r) times 2 to the power, in two steps so that results beyond the normal range come out right."""
         series = self.fma(self.op("fmul", r, r), self.polynomial(_EXP, r), r)
-        result = self.op("fadd", series, self.const(1.0))
+        result = self.op("fadd", series, self.real(1.0))
         half = self.iop("ashr", power, 1)
         for part in (half, self.iop("sub", power, half)):
-            result = self.op("fmul", result, self.float(self.iop("shl", self.iop("add", part, 127), 23)))
+            result = self.op("fmul", result, self.from_bits(self.iop("shl", self.iop("add", part, 127), 23)))
         return result
 
 
@@ -105,9 +108,9 @@ def exp(b: FunctionText, x: str, n: int) -> str:
     """e raised to x."""
     f = _Lanes(b, n)
     x = f.between(x, -105.0, 90.0)
-    whole, power = f.nearest(f.op("fmul", x, f.const(1 / math.log(2))))
-    negated = f.op("fsub", f.const(-0.0), whole)
-    r = f.fma(negated, f.const(_LN2[1]), f.fma(negated, f.const(_LN2[0]), x))
+    whole, power = f.nearest(f.op("fmul", x, f.real(1 / math.log(2))))
+    negated = f.op("fsub", f.real(-0.0), whole)
+    r = f.fma(negated, f.real(_LN2[1]), f.fma(negated, f.real(_LN2[0]), x))
     return f.scaled(r, power)
 
 
@@ -116,28 +119,28 @@ def exp2(b: FunctionText, x: str, n: int) -> str:
     f = _Lanes(b, n)
     x = f.between(x, -152.0, 129.0)
     whole, power = f.nearest(x)
-    return f.scaled(f.op("fmul", f.op("fsub", x, whole), f.const(math.log(2))), power)
+    return f.scaled(f.op("fmul", f.op("fsub", x, whole), f.real(math.log(2))), power)
 
 
 def log(b: FunctionText, x: str, n: int) -> str:
     """The natural logarithm."""
     f = _Lanes(b, n)
-    tiny = b.op(f"fcmp olt {f.f32} {x}, {f.const(2.0**-126)}")
-    normal = b.select(tiny, f.f32, f.op("fmul", x, f.const(2.0**23)), x, vector_condition=n)
+    tiny = b.op(f"fcmp olt {f.f32} {x}, {f.real(2.0**-126)}")
+    normal = b.select(tiny, f.f32, f.op("fmul", x, f.real(2.0**23)), x, vector_condition=n)
     middle = int.from_bytes(float_bytes(math.sqrt(0.5)), "little")
     bits = f.bits(normal)
     power = f.iop("ashr", f.iop("sub", bits, middle), 23)
-    mantissa = f.float(f.iop("sub", bits, f.iop("shl", power, 23)))
-    shift = b.select(tiny, f.i32, f.int(23), f.int(0), vector_condition=n)
+    mantissa = f.from_bits(f.iop("sub", bits, f.iop("shl", power, 23)))
+    shift = b.select(tiny, f.i32, f.whole(23), f.whole(0), vector_condition=n)
     exponent = b.op(f"sitofp {f.i32} {f.iop('sub', power, shift)} to {f.f32}")
-    part = f.op("fsub", mantissa, f.const(1.0))
+    part = f.op("fsub", mantissa, f.real(1.0))
     square = f.op("fmul", part, part)
-    rest = f.fma(square, f.op("fmul", part, f.polynomial(_LOG, part)), f.op("fmul", exponent, f.const(_LN2[1])))
-    rest = f.fma(square, f.const(-0.5), rest)
-    found = f.fma(exponent, f.const(_LN2[0]), f.op("fadd", part, rest))
+    rest = f.fma(square, f.op("fmul", part, f.polynomial(_LOG, part)), f.op("fmul", exponent, f.real(_LN2[1])))
+    rest = f.fma(square, f.real(-0.5), rest)
+    found = f.fma(exponent, f.real(_LN2[0]), f.op("fadd", part, rest))
     found = f.select("oeq", x, math.inf, x, found)
-    found = f.select("ult", x, 0.0, f.const(math.nan), found)  # negative, or nan
-    return f.select("oeq", x, 0.0, f.const(-math.inf), found)
+    found = f.select("ult", x, 0.0, f.real(math.nan), found)  # negative, or nan
+    return f.select("oeq", x, 0.0, f.real(-math.inf), found)
 
 
 def tanh(b: FunctionText, x: str, n: int) -> str:
@@ -147,7 +150,7 @@ def tanh(b: FunctionText, x: str, n: int) -> str:
     square = f.op("fmul", size, size)
     near = f.fma(f.op("fmul", size, square), f.polynomial(_TANH, square), size)
     power = exp(b, f.op("fadd", size, size), n)
-    far = f.op("fsub", f.const(1.0), f.op("fdiv", f.const(2.0), f.op("fadd", power, f.const(1.0))))
+    far = f.op("fsub", f.real(1.0), f.op("fdiv", f.real(2.0), f.op("fadd", power, f.real(1.0))))
     return f.intrinsic("llvm.copysign", f.select("olt", size, 0.625, near, far), x)
 
 

@@ -1,8 +1,9 @@
 """Calls from native code back into Python: library functions of `T.call_packed`, and `T.print`.
 
-Native code calls one C function, `i32 tirscript_call_packed(i64 module, i32 call, ptr slots)`: `module` tells which compiled module asks, `call`
-which of its calls this is, `slots` hold the arguments as 8-byte values from slot 1; a result goes into slot 0. It returns 0, or 2 where Python
-raised; the exception is then kept for the thread until the caller of the kernel takes it with `take_exception`.
+Native code calls one C function, `i32 tirscript_call_packed(i64 module, i32 call, ptr slots)`: `module` tells which
+compiled module asks, `call` which of its calls this is, `slots` hold the arguments as 8-byte values from slot 1; a
+result goes into slot 0. It returns 0, or 2 where Python raised; the exception is then kept for the thread until the
+caller of the kernel takes it with `take_exception`.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ RAISED = 2
 class PythonCall(Struct, frozen=True, eq=False):
     """One call back into Python: kind is "packed" or "print".
 
-    Each argument is ("string", text), ("value", dtype), ("handle", dtype), ("pointer", dtype) or ("buffer", Buffer). A buffer takes
-    slots for its address, dims and strides in elements, a pointer for its address and the number of elements from there, a vector
-    one for each lane, a string none.
+    Each argument is ("string", text), ("value", dtype), ("handle", dtype), ("pointer", dtype) or ("buffer", Buffer).
+    A buffer takes slots for its address, dims and strides in elements, a pointer for its address and the number of
+    elements from there, a vector one for each lane, a string none.
     """
 
     kind: str
@@ -77,7 +78,9 @@ def _call(token: int, number: int, slots: int) -> int:
         call = _modules[token][number]
         args = _Reader(slots).all(call)
         if call.kind == "print":
-            sys.stdout.write(" ".join(_shown(arg, kind, what) for arg, (kind, what) in zip(args, call.args, strict=True)) + "\n")
+            sys.stdout.write(
+                " ".join(_shown(arg, kind, what) for arg, (kind, what) in zip(args, call.args, strict=True)) + "\n"
+            )
         else:
             result = _function(call)(*args)
             ctypes.c_int32.from_address(slots).value = _status(call, result)
@@ -105,7 +108,9 @@ def _function(call: PythonCall) -> Any:
     if function is None:
         near = suggest(call.name, library_names())
         hint = f"did you mean `{near}`?" if near else "name it with `tirscript.register_library(name, function)`"
-        raise DiagnosticError([error("T307", f"no library function is registered as `{call.name}`", call.span, hint=hint)])
+        raise DiagnosticError(
+            [error("T307", f"no library function is registered as `{call.name}`", call.span, hint=hint)]
+        )
     return function
 
 
@@ -115,7 +120,9 @@ def _status(call: PythonCall, result: Any) -> int:
     try:
         return int(result)
     except (TypeError, ValueError):
-        raise DiagnosticError([error("T301", f"`{call.name}` returned {result!r} where int32 is expected", call.span)]) from None
+        raise DiagnosticError(
+            [error("T301", f"`{call.name}` returned {result!r} where int32 is expected", call.span)]
+        ) from None
 
 
 class _Reader:
@@ -150,7 +157,7 @@ class _Reader:
         where, count = self.slot(), self.slot()
         kind = numpy_dtype(dtype)
         memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(where)
-        return np.frombuffer(memory, kind)
+        return np.frombuffer(memoryview(memory), kind)
 
     def buffer(self, buffer: Buffer) -> Any:
         """An array that shares the program's memory; it must not be kept after the call."""
@@ -168,10 +175,16 @@ class _Reader:
         reach = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=False)) + 1 if all(dims) else 0
         memory = (ctypes.c_char * max(0, reach * step)).from_address(where)
         byte_strides = [stride * step for stride in strides] + ([kind.itemsize] if buffer.dtype.lanes > 1 else [])
-        return np.ndarray(dims, kind, memory, strides=byte_strides) if reach > 0 else np.ndarray(dims, kind)
+        return np.ndarray(dims, kind, memoryview(memory), strides=byte_strides) if reach > 0 else np.ndarray(dims, kind)
 
 
-_READERS: dict[str, Any] = {"string": _Reader.string, "value": _Reader.value, "handle": _Reader.handle, "pointer": _Reader.pointer, "buffer": _Reader.buffer}
+_READERS: dict[str, Any] = {
+    "string": _Reader.string,
+    "value": _Reader.value,
+    "handle": _Reader.handle,
+    "pointer": _Reader.pointer,
+    "buffer": _Reader.buffer,
+}
 
 
 def _number(bits: int, dtype: DType) -> int | float | bool:

@@ -34,7 +34,9 @@ def call(module: CompiledModule, name: str, *args: Any, symbols: dict[str, int] 
         if info.llvm == "ptr":
             given.append(ctypes.c_void_p(arg.ctypes.data if isinstance(arg, np.ndarray) else arg))
             if isinstance(info.buffer, Buffer) and isinstance(arg, np.ndarray):
-                known.update({dim: size for dim, size in zip(info.buffer.shape, arg.shape, strict=False) if isinstance(dim, Var)})
+                known.update(
+                    {dim: size for dim, size in zip(info.buffer.shape, arg.shape, strict=False) if isinstance(dim, Var)}
+                )
         else:
             given.append(_scalar(arg, info.dtype))
     for info in function.params[len(args) :]:
@@ -67,7 +69,13 @@ def _scalar(value: Any, dtype: DType) -> Any:
     return _WORDS[dtype.itemsize](int(bits))
 
 
-def run(source: Module | PrimFunc | str, *args: Any, name: str | None = None, symbols: dict[str, int] | None = None, **options: Any) -> Any:
+def run(
+    source: Module | PrimFunc | str,
+    *args: Any,
+    name: str | None = None,
+    symbols: dict[str, int] | None = None,
+    **options: Any,
+) -> Any:
     """Compile a program and call its function of that name, or the first."""
     module = compiled(source, **options)
     return call(module, name or next(iter(module.functions)), *args, symbols=symbols)

@@ -35,9 +35,14 @@ def kernel(body: str, params: str, returns: str = "") -> PrimFunc:
 
 
 def test_c_functions_are_called_by_their_dtypes() -> None:
-    assert run(kernel('return T.call_extern("float64", "fmin", x, T.float64(2))', "x: T.float64", " -> T.float64"), 27.0) == 2.0
+    assert (
+        run(kernel('return T.call_extern("float64", "fmin", x, T.float64(2))', "x: T.float64", " -> T.float64"), 27.0)
+        == 2.0
+    )
     assert run(kernel('return T.call_pure_extern("int32", "abs", x)', "x: T.int32", " -> T.int32"), -5) == 5
-    assert run(kernel('return T.call_extern("int32", "toupper", T.cast(x, "int32"))', "x: T.int8", " -> T.int32"), ord("a")) == ord("A")
+    assert run(
+        kernel('return T.call_extern("int32", "toupper", T.cast(x, "int32"))', "x: T.int8", " -> T.int32"), ord("a")
+    ) == ord("A")
     assert run(kernel('return T.call_extern("uint64", "strlen", "größe")', "", " -> T.uint64")) == 7
 
 
@@ -115,7 +120,13 @@ def test_python_functions_write_into_the_memory_of_the_program() -> None:
         data = np.arange(6).astype(numpy_dtype(dtype("bfloat16")))
         run(kernel(body, 'A: T.Buffer((6,), "bfloat16")'), data)
         assert list(data.astype(int)) == [0, 2, 4, 6, 8, 10]
-        run(kernel('B = T.match_buffer(a, (2, 2), "int32", strides=(4, 2), elem_offset=1)\nT.evaluate(T.call_packed("test.double", B.data))', "a: T.handle"), strided := np.ones(8, "int32"))
+        run(
+            kernel(
+                'B = T.match_buffer(a, (2, 2), "int32", strides=(4, 2), elem_offset=1)\nT.evaluate(T.call_packed("test.double", B.data))',
+                "a: T.handle",
+            ),
+            strided := np.ones(8, "int32"),
+        )
         assert list(strided) == [1, 2, 1, 2, 1, 2, 1, 2]
     finally:
         unregister_library("test.double")
@@ -158,7 +169,9 @@ def test_an_unregistered_function_and_a_wrong_result_are_told(record: list[Any])
 def test_printing_is_what_the_interpreter_prints(capsys: pytest.CaptureFixture[str]) -> None:
     from tirscript.backend.interpreter import interpret
 
-    func = kernel('T.print("x is", x, A[T.ramp(0, 1, 2)], n, n > 2)', 'A: T.Buffer((2,), "float16"), x: T.float32, n: T.int32')
+    func = kernel(
+        'T.print("x is", x, A[T.ramp(0, 1, 2)], n, n > 2)', 'A: T.Buffer((2,), "float16"), x: T.float32, n: T.int32'
+    )
     data = np.array([0.1, 2], "float16")
     interpret(func, data, 0.1, 3)
     wanted = capsys.readouterr().out
@@ -272,7 +285,8 @@ def g(X: T.Buffer((8,), "int32")):
 
 
 def test_shapes_that_are_not_known_are_compared_when_running() -> None:
-    module = compiled(module_of("""
+    module = compiled(
+        module_of("""
 @T.prim_func
 def main(A: T.Buffer(("n",), "int32"), B: T.Buffer(("m",), "int32")):
     M.add(A, B)
@@ -281,7 +295,8 @@ def main(A: T.Buffer(("n",), "int32"), B: T.Buffer(("m",), "int32")):
 def add(X: T.Buffer(("k",), "int32"), Y: T.Buffer(("k",), "int32")):
     for i in range(k):
         Y[i] += X[i]
-"""))
+""")
+    )
     data = np.arange(4, dtype="int32")
     into = data.copy()
     call(module, "main", data, into)
@@ -319,11 +334,17 @@ def copy(X: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32")):
 """
     assert noalias_functions(module_of(text.format("A, B"))) == {"main": True, "copy": True}
     assert noalias_functions(module_of(text.format("A, A"))) == {"main": True, "copy": False}
-    local = text.replace("    M.copy({0})", '    C = T.alloc_buffer((8,), "int32")\n    D = T.decl_buffer((8,), "int32", data=A.data)\n    M.copy({0})')
+    local = text.replace(
+        "    M.copy({0})",
+        '    C = T.alloc_buffer((8,), "int32")\n    D = T.decl_buffer((8,), "int32", data=A.data)\n    M.copy({0})',
+    )
     assert noalias_functions(module_of(local.format("A, C")))["copy"]
     assert not noalias_functions(module_of(local.format("D, A")))["copy"]
     off = text.replace("    M.copy({0})", '    T.func_attr({{"noalias": False}})\n    M.copy({0})')
     assert noalias_functions(module_of(off.format("A, B"))) == {"main": False, "copy": False}
     reading = text.replace("Y[i] = X[i]", "T.evaluate(X[i] + Y[i])")
     assert noalias_functions(module_of(reading.format("A, A")))["copy"]
-    assert "noalias" in emit_ir(module_of(text.format("A, B")), optimized=False).split("tirscript_kernel_copy")[2].split("\n")[0]
+    assert (
+        "noalias"
+        in emit_ir(module_of(text.format("A, B")), optimized=False).split("tirscript_kernel_copy")[2].split("\n")[0]
+    )

@@ -49,7 +49,8 @@ DTYPES = [
 ]
 # libm of this machine, numpy and LLVM's constants may differ in the last places
 LOOSE = dict.fromkeys(
-    "pow exp exp2 exp10 expm1 log log2 log10 log1p sigmoid erf sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh hypot".split(), 4
+    "pow exp exp2 exp10 expm1 log log2 log10 log1p sigmoid erf sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh hypot".split(),
+    4,
 )
 SPECIAL = set(NOT_SCALAR) | {"cast", "isnullptr"}
 
@@ -66,7 +67,28 @@ def edge_values(kind: DType) -> np.ndarray[Any, Any]:
         return np.array(sorted(value for value in some if low <= value <= high), to)
     info: Any = ml_dtypes.finfo(to)
     tiny, least, most, eps = (float(x) for x in (info.smallest_normal, info.smallest_subnormal, info.max, info.eps))
-    some_floats = [0.0, 1.0, 1.5, 2.0, 2.5, 0.5, 0.25, 3.0, 7.0, 0.1, 1 + eps, 1 - eps / 2, tiny, tiny / 2, least, most, most / 2, 100.0, 9.75, 0.3]
+    some_floats = [
+        0.0,
+        1.0,
+        1.5,
+        2.0,
+        2.5,
+        0.5,
+        0.25,
+        3.0,
+        7.0,
+        0.1,
+        1 + eps,
+        1 - eps / 2,
+        tiny,
+        tiny / 2,
+        least,
+        most,
+        most / 2,
+        100.0,
+        9.75,
+        0.3,
+    ]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         signed = [*some_floats, *(-x for x in some_floats), float("nan"), float("inf"), -float("inf")]
@@ -125,7 +147,10 @@ def expected(op: Op, kind: DType, result: DType, columns: list[np.ndarray[Any, A
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in zip(*columns, strict=True):
-            values = [value if to.is_float else bool(value) if to.is_bool else int(value) for value, to in zip(row, kinds, strict=True)]
+            values = [
+                value if to.is_float else bool(value) if to.is_bool else int(value)
+                for value, to in zip(row, kinds, strict=True)
+            ]
             try:
                 found.append(rule(*values))
             except ZeroDivisionError:
@@ -133,7 +158,9 @@ def expected(op: Op, kind: DType, result: DType, columns: list[np.ndarray[Any, A
     return found
 
 
-def compare(what: str, columns: list[np.ndarray[Any, Any]], got: np.ndarray[Any, Any], want: list[Any], loose: int) -> None:
+def compare(
+    what: str, columns: list[np.ndarray[Any, Any]], got: np.ndarray[Any, Any], want: list[Any], loose: int
+) -> None:
     """Bit for bit, but any nan is any nan; within `loose` units in the last place where that is not 0."""
     for at, (mine, other) in enumerate(zip(got, want, strict=True)):
         same = bool(mine == other)
@@ -172,7 +199,23 @@ def test_casts_give_what_the_interpreter_gives(source: str) -> None:
     have = dtype(source)
     values = edge_values(have)
     if have.is_float:
-        more = np.array([0.9, 127.5, 128.0, 255.5, 256.0, 32768.0, 65520.0, 65519.0, 464.0, 465.0, 1 + 2**-8 + 2**-30, 1 + 2**-11 + 2**-40], np.float64)
+        more = np.array(
+            [
+                0.9,
+                127.5,
+                128.0,
+                255.5,
+                256.0,
+                32768.0,
+                65520.0,
+                65519.0,
+                464.0,
+                465.0,
+                1 + 2**-8 + 2**-30,
+                1 + 2**-11 + 2**-40,
+            ],
+            np.float64,
+        )
         with np.errstate(all="ignore"):
             values = np.concatenate([values, more.astype(values.dtype), (-more).astype(values.dtype)])
     values = np.concatenate([values, values[:1].repeat(-len(values) % 4)])
@@ -182,7 +225,11 @@ def test_casts_give_what_the_interpreter_gives(source: str) -> None:
         a, out = Buffer("a", (n,), have), Buffer("out", (n,), dtype(target))
         index: Expr = i if lanes == 1 else Ramp(i * lanes, const(1, "int64"), lanes)
         body = BufferStore(out, (index,), cast(BufferLoad(a, (index,)), target))
-        functions.append(PrimFunc(f"to_{target}_{lanes}", (a, out), (For(i, const(0, "int64"), n if lanes == 1 else n // lanes, (body,)),)))
+        functions.append(
+            PrimFunc(
+                f"to_{target}_{lanes}", (a, out), (For(i, const(0, "int64"), n if lanes == 1 else n // lanes, (body,)),)
+            )
+        )
     module = compiled(Module(tuple(functions)))
     for target, lanes in itertools.product(DTYPES, (1, 4)):
         want_dtype = dtype(target)
@@ -193,7 +240,9 @@ def test_casts_give_what_the_interpreter_gives(source: str) -> None:
         else:
             rule = scalar_rule(OPS["cast"], (have,), want_dtype)
             with np.errstate(all="ignore"):
-                wanted = [rule(value if have.is_float else bool(value) if have.is_bool else int(value)) for value in values]
+                wanted = [
+                    rule(value if have.is_float else bool(value) if have.is_bool else int(value)) for value in values
+                ]
         compare(f"cast of {source} to {target}", [values], out_array, wanted, 0)
 
 
@@ -219,7 +268,17 @@ def test_constants_of_every_dtype_are_exact() -> None:
         assert value != value or out_array.tobytes() == value.tobytes(), func.name
 
 
-@pytest.mark.parametrize(("a", "b"), [("float32", "int32"), ("float64", "uint64"), ("int16", "float16"), ("uint8", "int8"), ("float32x2", "int64"), ("int32x4", "int8x16")])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("float32", "int32"),
+        ("float64", "uint64"),
+        ("int16", "float16"),
+        ("uint8", "int8"),
+        ("float32x2", "int64"),
+        ("int32x4", "int8x16"),
+    ],
+)
 def test_reinterpret_keeps_the_bits(a: str, b: str) -> None:
     have, want = dtype(a), dtype(b)
     x, out = Buffer("x", (const(4),), have), Buffer("out", (const(4),), want)
@@ -234,7 +293,10 @@ def test_reinterpret_keeps_the_bits(a: str, b: str) -> None:
 def test_undef_is_some_value_and_storing_it_is_no_store() -> None:
     out = Buffer("out", (const(2),), dtype("float32"))
     undef = get_op("undef")("float32")
-    body = (BufferStore(out, (const(0),), undef), BufferStore(out, (const(1),), get_op("Select")(const(True), const(1.0), undef)))
+    body = (
+        BufferStore(out, (const(0),), undef),
+        BufferStore(out, (const(1),), get_op("Select")(const(True), const(1.0), undef)),
+    )
     data = np.full(2, 7, np.float32)
     call(compiled(PrimFunc("f", (out,), body)), "f", data)
     assert list(data) == [7.0, 1.0]

@@ -29,7 +29,18 @@ def test_every_class_of_statement_and_expression_has_a_rule() -> None:
     assert {cls for cls in subclasses(Expr) if cls.__module__.startswith("tirscript.ir")} - {Expr} == set(EXPRS)
 
 
-LOOPS = [(0, 5, 1), (3, 3, 1), (5, 2, 1), (0, 10, 3), (0, 9, 3), (10, 0, -3), (9, 0, -3), (0, 5, -1), (-4, 4, 5), (4, -5, -4)]
+LOOPS = [
+    (0, 5, 1),
+    (3, 3, 1),
+    (5, 2, 1),
+    (0, 10, 3),
+    (0, 9, 3),
+    (10, 0, -3),
+    (9, 0, -3),
+    (0, 5, -1),
+    (-4, 4, 5),
+    (4, -5, -4),
+]
 
 
 @pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
@@ -42,7 +53,7 @@ def test_a_loop_has_the_values_of_range(start: int, stop: int, step: int, kind: 
             k += 1
         return k
     """
-    dynamic = f"""
+    dynamic = """
         k = 0
         for i in range(start, stop, step):
             A[k] = i
@@ -52,15 +63,31 @@ def test_a_loop_has_the_values_of_range(start: int, stop: int, step: int, kind: 
     wanted = list(range(start, stop, step))
     for text, params, args in (
         (body, f'A: T.Buffer((16,), "{kind}")', ()),
-        (dynamic, f'A: T.Buffer((16,), "{kind}"), start: T.{kind}, stop: T.{kind}, step: T.{kind}', (start, stop, step)),
-        (dynamic.replace(", step)", f", T.{kind}({step}))"), f'A: T.Buffer((16,), "{kind}"), start: T.{kind}, stop: T.{kind}', (start, stop)),
+        (
+            dynamic,
+            f'A: T.Buffer((16,), "{kind}"), start: T.{kind}, stop: T.{kind}, step: T.{kind}',
+            (start, stop, step),
+        ),
+        (
+            dynamic.replace(", step)", f", T.{kind}({step}))"),
+            f'A: T.Buffer((16,), "{kind}"), start: T.{kind}, stop: T.{kind}',
+            (start, stop),
+        ),
     ):
         data = np.zeros(16, kind)
         assert run(kernel(text, params, " -> T.int32"), data, *args) == len(wanted)
         assert list(data[: len(wanted)]) == wanted and not data[len(wanted) :].any()
 
 
-@pytest.mark.parametrize(("kind", "start", "stop", "step"), [("int64", 2**63 - 4, 2**63 - 1, 2), ("uint64", 2**64 - 5, 2**64 - 1, 1), ("uint64", 2**63 - 1, 2**63 + 2, 1), ("int8", 120, 127, 4)])
+@pytest.mark.parametrize(
+    ("kind", "start", "stop", "step"),
+    [
+        ("int64", 2**63 - 4, 2**63 - 1, 2),
+        ("uint64", 2**64 - 5, 2**64 - 1, 1),
+        ("uint64", 2**63 - 1, 2**63 + 2, 1),
+        ("int8", 120, 127, 4),
+    ],
+)
 def test_a_loop_at_the_limits_of_its_dtype_ends(kind: str, start: int, stop: int, step: int) -> None:
     """The next value would wrap around; the loop ends all the same."""
     body = "k = 0\nfor i in range(start, stop, step):\n    A[k] = i\n    k += 1\nreturn k"
@@ -175,7 +202,10 @@ def test_allocations_end_on_every_way_out() -> None:
 
 def test_small_allocations_are_in_the_frame_and_large_ones_on_the_heap() -> None:
     def text(size: int) -> str:
-        return emit_ir(kernel(f'B = T.alloc_buffer(({size},), "int8")\nB[0] = x\nreturn B[0]', "x: T.int8", " -> T.int8"), optimized=False)
+        return emit_ir(
+            kernel(f'B = T.alloc_buffer(({size},), "int8")\nB[0] = x\nreturn B[0]', "x: T.int8", " -> T.int8"),
+            optimized=False,
+        )
 
     assert "alloca [16384 x i8], align 64" in text(16384) and "aligned_alloc" not in text(16384)
     assert "aligned_alloc(i64 64, i64 16448)" in text(16385)
@@ -188,7 +218,9 @@ def test_the_frame_is_bounded() -> None:
 
 
 def test_memory_that_cannot_be_had_is_an_error() -> None:
-    func = kernel('B = T.alloc_buffer((n,), "float32")\nB[0] = T.float32(1)\nreturn B[0]', "n: T.int64", " -> T.float32")
+    func = kernel(
+        'B = T.alloc_buffer((n,), "float32")\nB[0] = T.float32(1)\nreturn B[0]', "n: T.int64", " -> T.float32"
+    )
     module = compiled(func, opt_level=0)
     with pytest.raises(DiagnosticError, match="no memory for the buffer `B`"):
         call(module, "f", 2**60)
@@ -236,7 +268,10 @@ def test_bools_are_bytes_in_memory() -> None:
 
 
 def test_contiguous_vectors_are_loaded_whole() -> None:
-    func = kernel("B[T.ramp(n, 1, 8)] = A[T.ramp(4, 1, 8)] + T.broadcast(T.float32(1), 8)", 'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), n: T.int32')
+    func = kernel(
+        "B[T.ramp(n, 1, 8)] = A[T.ramp(4, 1, 8)] + T.broadcast(T.float32(1), 8)",
+        'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), n: T.int32',
+    )
     text = emit_ir(func, optimized=False)
     assert "load <8 x float>" in text and "store <8 x float>" in text and "gather" not in text
     data, into = np.arange(16, dtype="float32"), np.zeros(16, "float32")
@@ -244,7 +279,17 @@ def test_contiguous_vectors_are_loaded_whole() -> None:
     assert (into[3:11] == data[4:12] + 1).all() and not into[:3].any() and not into[11:].any()
 
 
-@pytest.mark.parametrize(("index", "wanted"), [("T.ramp(1, 3, 4)", [1, 4, 7, 10]), ("T.ramp(9, -2, 4)", [9, 7, 5, 3]), ("T.broadcast(5, 4)", [5] * 4), ("X[T.ramp(0, 1, 4)]", [2, 2, 0, 15]), ("T.ramp(k, 1, 4) + 2", [5, 6, 7, 8]), ("T.ramp(k, s, 4)", [3, 5, 7, 9])])
+@pytest.mark.parametrize(
+    ("index", "wanted"),
+    [
+        ("T.ramp(1, 3, 4)", [1, 4, 7, 10]),
+        ("T.ramp(9, -2, 4)", [9, 7, 5, 3]),
+        ("T.broadcast(5, 4)", [5] * 4),
+        ("X[T.ramp(0, 1, 4)]", [2, 2, 0, 15]),
+        ("T.ramp(k, 1, 4) + 2", [5, 6, 7, 8]),
+        ("T.ramp(k, s, 4)", [3, 5, 7, 9]),
+    ],
+)
 def test_vectors_of_any_indices(index: str, wanted: list[int]) -> None:
     params = 'A: T.Buffer((16,), "{0}"), B: T.Buffer((16,), "{0}"), X: T.Buffer((4,), "int32"), k: T.int32, s: T.int32'
     places = np.array([2, 2, 0, 15], "int32")
@@ -266,7 +311,9 @@ def test_predicated_vectors_touch_only_their_lanes() -> None:
         B.vstore([T.ramp(0, 1, 8)], A.vload([T.ramp(0, 1, 8)], predicate=mask), predicate=mask)
         C.vstore([T.ramp(0, 2, 8)], A.vload([T.ramp(0, 1, 8)], predicate=mask), predicate=mask)
     """
-    func = kernel(body, 'A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((16,), "int32"), n: T.int32')
+    func = kernel(
+        body, 'A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((16,), "int32"), n: T.int32'
+    )
     assert "masked.load" in emit_ir(func, optimized=False)
     data, into, spread = np.arange(1, 9, dtype="int32"), np.full(8, -1, "int32"), np.full(16, -1, "int32")
     run(func, data, into, spread, 3)
@@ -301,7 +348,9 @@ def test_a_failed_assert_tells_the_values() -> None:
 
 
 def test_an_assert_tells_floats_as_their_dtype_shows_them_and_does_not_evaluate_lazy_sides() -> None:
-    func = kernel("assert x > T.float32(1) and A[n] > T.float32(0)", 'A: T.Buffer((4,), "float32"), x: T.float32, n: T.int64')
+    func = kernel(
+        "assert x > T.float32(1) and A[n] > T.float32(0)", 'A: T.Buffer((4,), "float32"), x: T.float32, n: T.int64'
+    )
     with pytest.raises(AssertionError, match=r"x = 0\.1$"):
         run(func, np.zeros(4, "float32"), 0.1, 10**12)
 
@@ -313,14 +362,19 @@ def test_asserts_that_bounds_prove_cost_nothing() -> None:
 
 def test_static_asserts_are_proved_or_told() -> None:
     compiled(kernel("for i in range(4):\n    T.static_assert(i < 4)\n    A[i] = 0", 'A: T.Buffer((4,), "int32")'))
-    with pytest.raises(DiagnosticError, match=r"T403.*could not be proved: why(.|\n)*`n` is known to be between -2147483648 and 2147483647(.|\n)*use `assert`"):
+    with pytest.raises(
+        DiagnosticError,
+        match=r"T403.*could not be proved: why(.|\n)*`n` is known to be between -2147483648 and 2147483647(.|\n)*use `assert`",
+    ):
         compiled(kernel('T.static_assert(n > 3, "why")', "n: T.int32"))
     with pytest.raises(DiagnosticError, match=r"T403.*is false"):
         compiled(kernel("for i in range(4):\n    T.static_assert(i > 4)\n    A[i] = 0", 'A: T.Buffer((4,), "int32")'))
 
 
 def test_an_assumption_reaches_the_optimizer() -> None:
-    func = kernel("T.assume(n > 0)\nif n > 0:\n    A[0] = 1\nelse:\n    A[0] = 12345", 'A: T.Buffer((4,), "int32"), n: T.int32')
+    func = kernel(
+        "T.assume(n > 0)\nif n > 0:\n    A[0] = 1\nelse:\n    A[0] = 12345", 'A: T.Buffer((4,), "int32"), n: T.int32'
+    )
     assert "12345" not in emit_ir(func)
     data = np.zeros(4, "int32")
     run(func, data, 1)
@@ -329,7 +383,9 @@ def test_an_assumption_reaches_the_optimizer() -> None:
 
 @pytest.mark.parametrize(("index", "bad"), [("n", 16), ("n", -1), ("n - 20", 5)])
 def test_a_debug_build_reports_indices_out_of_bounds(index: str, bad: int) -> None:
-    func = kernel(f"A[0, {index}] = B[{index}]", 'A: T.Buffer((2, 16), "int32"), B: T.Buffer((16,), "int32"), n: T.int32')
+    func = kernel(
+        f"A[0, {index}] = B[{index}]", 'A: T.Buffer((2, 16), "int32"), B: T.Buffer((16,), "int32"), n: T.int32'
+    )
     value = bad - 20 if "20" in index else bad
     with pytest.raises(DiagnosticError) as caught:
         run(func, np.zeros((2, 16), "int32"), np.zeros(16, "int32"), bad, debug=True)
@@ -339,7 +395,10 @@ def test_a_debug_build_reports_indices_out_of_bounds(index: str, bad: int) -> No
 
 def test_a_debug_build_names_the_dimension_and_the_lane() -> None:
     func = kernel("for i in range(3):\n    A[i, n] = 1", 'A: T.Buffer((2, 16), "int32"), n: T.int32')
-    with pytest.raises(DiagnosticError, match=r"write of `A\[2, 3\]` is out of bounds: index 2 is not within 0 to 1, in dimension 0(.|\n)*i = 2"):
+    with pytest.raises(
+        DiagnosticError,
+        match=r"write of `A\[2, 3\]` is out of bounds: index 2 is not within 0 to 1, in dimension 0(.|\n)*i = 2",
+    ):
         run(func, np.zeros((2, 16), "int32"), 3, debug=True)
     lanes = kernel("A[T.ramp(n, 3, 4)] = T.broadcast(1, 4)", 'A: T.Buffer((16,), "int32"), n: T.int32')
     with pytest.raises(DiagnosticError, match=r"write of `A\[17\]` is out of bounds"):
@@ -350,7 +409,9 @@ def test_a_debug_build_names_the_dimension_and_the_lane() -> None:
 def test_indices_known_to_be_inside_are_not_checked() -> None:
     func = kernel("for i, j in T.grid(4, 4):\n    A[i * 4 + j] = 1", 'A: T.Buffer((16,), "int32")')
     assert "failed" not in emit_ir(func, optimized=False, debug=True)
-    assert "failed" in emit_ir(kernel("for i in range(17):\n    A[i] = 1", 'A: T.Buffer((16,), "int32")'), optimized=False, debug=True)
+    assert "failed" in emit_ir(
+        kernel("for i in range(17):\n    A[i] = 1", 'A: T.Buffer((16,), "int32")'), optimized=False, debug=True
+    )
 
 
 @pytest.mark.parametrize("operator", ["//", "%"])
@@ -363,11 +424,17 @@ def test_division_by_zero_is_0_and_an_error_in_a_debug_build(operator: str) -> N
 
 
 def test_only_one_side_of_a_choice_is_evaluated() -> None:
-    func = kernel("return A[n] if n < 4 else T.float32(-1)", 'A: T.Buffer((4,), "float32"), n: T.int64', " -> T.float32")
+    func = kernel(
+        "return A[n] if n < 4 else T.float32(-1)", 'A: T.Buffer((4,), "float32"), n: T.int64', " -> T.float32"
+    )
     module = compiled(func, opt_level=0)
     assert call(module, "f", np.ones(4, "float32"), 2) == 1
     assert call(module, "f", np.ones(4, "float32"), 10**13) == -1
-    both = kernel("if n < 4 and A[n] > T.float32(0):\n    return 1\nif n >= 4 or A[n] > T.float32(5):\n    return 2\nreturn 3", 'A: T.Buffer((4,), "float32"), n: T.int64', " -> T.int32")
+    both = kernel(
+        "if n < 4 and A[n] > T.float32(0):\n    return 1\nif n >= 4 or A[n] > T.float32(5):\n    return 2\nreturn 3",
+        'A: T.Buffer((4,), "float32"), n: T.int64',
+        " -> T.int32",
+    )
     module = compiled(both, opt_level=0)
     assert [call(module, "f", np.array([1, 9, -1, -1], "float32"), n) for n in (0, 2, 10**13)] == [1, 3, 2]
 
@@ -389,7 +456,9 @@ def test_fast_math_is_on_only_where_asked() -> None:
     body = "B[0] = T.float32(0)\nfor i in range(64):\n    B[0] = B[0] + A[i]"
     assert not re.search(r"fadd (fast|reassoc|contract)", emit_ir(kernel(body, params)))
     assert "fadd fast" in emit_ir(kernel('T.func_attr({"fastmath": True})\n' + body, params), optimized=False)
-    assert "fadd reassoc nsz float" in emit_ir(kernel('T.func_attr({"fastmath": ["reassoc", "nsz"]})\n' + body, params), optimized=False)
+    assert "fadd reassoc nsz float" in emit_ir(
+        kernel('T.func_attr({"fastmath": ["reassoc", "nsz"]})\n' + body, params), optimized=False
+    )
     with pytest.raises(DiagnosticError, match=r"T404.*'quick' is no fast-math flag"):
         compiled(kernel('T.func_attr({"fastmath": "quick"})\n' + body, params))
 

@@ -22,13 +22,37 @@ def samples() -> np.ndarray:  # type: ignore[type-arg]
     usual = rng.uniform(-110, 95, 300_000).astype(np.float32)
     small = rng.uniform(-1.5, 1.5, 200_000).astype(np.float32)
     near_one = (1 + rng.uniform(-1e-3, 1e-3, 50_000)).astype(np.float32)
-    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1.1754944e-38, 3.4e38, 88.72283, 88.7229, -103.97, -104.0, -87.3, 1.0, 128.0, -150.0], np.float32)
+    edges = np.array(
+        [
+            0.0,
+            -0.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            1e-45,
+            -1e-45,
+            1.1754944e-38,
+            3.4e38,
+            88.72283,
+            88.7229,
+            -103.97,
+            -104.0,
+            -87.3,
+            1.0,
+            128.0,
+            -150.0,
+        ],
+        np.float32,
+    )
     return np.concatenate([bits, usual, small, near_one, edges])
 
 
 @pytest.mark.parametrize("name", FLOAT32)
 def test_functions_are_accurate_to_two_places(name: str) -> None:
-    func = function(f"for i in range(n):\n    B[i] = T.{name}(A[i])", 'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")')
+    func = function(
+        f"for i in range(n):\n    B[i] = T.{name}(A[i])",
+        'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")',
+    )
     values = samples()
     got = np.zeros_like(values)
     run(func, values, got)
@@ -47,5 +71,10 @@ def test_functions_are_accurate_to_two_places(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*FLOAT32, "sigmoid"])
 def test_loops_of_functions_are_vector_code(name: str) -> None:
-    text = emit_ir(function(f"for i in range(n):\n    B[i] = T.{name}(A[i])", 'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")'))
+    text = emit_ir(
+        function(
+            f"for i in range(n):\n    B[i] = T.{name}(A[i])",
+            'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")',
+        )
+    )
     assert re.search(r"fmul <\d+ x float>", text) and not re.search(rf"call .*@(llvm\.)?{name}", text)

@@ -29,7 +29,10 @@ def vector_ops(text: str, name: str) -> int:
 def test_vector_add_is_vector_code(size: str, index: str) -> None:
     extent = size.strip('"')
     stop = f"T.{index}({extent})" if size.isdigit() else "n" if index == "int64" else 'T.cast(n, "int32")'
-    func = function(f"for i in range({stop}):\n    C[i] = A[i] + B[i]", ", ".join(f'{b}: T.Buffer(({size},), "float32")' for b in "ABC"))
+    func = function(
+        f"for i in range({stop}):\n    C[i] = A[i] + B[i]",
+        ", ".join(f'{b}: T.Buffer(({size},), "float32")' for b in "ABC"),
+    )
     text = emit_ir(func)
     assert f"fadd <{LANES} x float>" in text
 
@@ -60,7 +63,12 @@ def test_a_choice_between_cheap_values_is_vector_code() -> None:
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "float16"])
 def test_narrow_floats_are_vector_code(kind: str) -> None:
-    text = emit_ir(function("for i in range(n):\n    B[i] = A[i] * A[i]", f'A: T.Buffer(("n",), "{kind}"), B: T.Buffer(("n",), "{kind}")'))
+    text = emit_ir(
+        function(
+            "for i in range(n):\n    B[i] = A[i] * A[i]",
+            f'A: T.Buffer(("n",), "{kind}"), B: T.Buffer(("n",), "{kind}")',
+        )
+    )
     assert re.search(r"fmul <\d+ x (float|half)>", text)
 
 
@@ -139,7 +147,9 @@ def test_intervals_of_expressions() -> None:
 
 
 def test_the_text_of_the_machine_code() -> None:
-    func = function("for i in range(n):\n    C[i] = A[i] + B[i]", ", ".join(f'{b}: T.Buffer(("n",), "float32")' for b in "ABC"))
+    func = function(
+        "for i in range(n):\n    C[i] = A[i] + B[i]", ", ".join(f'{b}: T.Buffer(("n",), "float32")' for b in "ABC")
+    )
     module = compiled(func)
     assert "tirscript_kernel_f" in emit_assembly(func) and "tirscript_kernel_f" in module.assembly()
     if host().triple.startswith("x86_64"):
