@@ -77,7 +77,8 @@ class FunctionText:
     def name(self, hint: str = "v") -> str:
         """A fresh name of a value."""
         self._count += 1
-        return f"%{_PLAIN.sub('_', hint)}.{self._count}"
+        plain = _PLAIN.sub("_", hint)
+        return f"%{'_' if plain[:1].isdigit() else ''}{plain}.{self._count}"
 
     def block(self, hint: str) -> str:
         """A fresh label of a block, to be `start`ed."""

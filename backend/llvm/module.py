@@ -197,7 +197,7 @@ def emit_assembly(
 def _write(source: Module | PrimFunc, debug: bool) -> tuple[ModuleState, dict[str, CompiledFunction]]:
     """The IR of all functions."""
     module = source if isinstance(source, Module) else Module((source,), name=source.name)
-    symbols = {func.name: f"tirscript_kernel_{func.name}" for func in module.functions}
+    symbols = {func.name: "tirscript_kernel_" + _escaped(func.name) for func in module.functions}
     with recursion_room():
         state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias_functions(module))
         alone = len(state.functions) == 1
@@ -207,6 +207,11 @@ def _write(source: Module | PrimFunc, debug: bool) -> tuple[ModuleState, dict[st
     if state.python_calls:
         state.text.globals.append(f'@"{packed.MODULE_TOKEN}" = global i64 0, align 8')
     return state, compiled
+
+
+def _escaped(name: str) -> str:
+    """A name without the characters that end or escape a quoted name in LLVM's text."""
+    return "".join(char if char.isascii() and (char.isalnum() or char in "_. $-") else f"%{ord(char):x}" for char in name)
 
 
 def _finish(state: ModuleState, target: Host) -> str:

@@ -13,7 +13,7 @@ from helpers.script import function
 from tirscript.backend.llvm import emit_ir
 from tirscript.backend.llvm.codegen import EXPRS, STMTS
 from tirscript.backend.runtime.arrays import numpy_dtype
-from tirscript.ir import DiagnosticError, Expr, For, PrimFunc, Stmt, Var, const, dtype
+from tirscript.ir import Buffer, BufferStore, DiagnosticError, Expr, For, PrimFunc, Stmt, Var, const, dtype
 
 
 def kernel(body: str, params: str, returns: str = "") -> PrimFunc:
@@ -466,3 +466,13 @@ def test_fast_math_is_on_only_where_asked() -> None:
 def test_a_thousand_nested_expressions() -> None:
     func = kernel("return " + " + ".join(["x"] * 1001), "x: T.int32", " -> T.int32")
     assert run(func, 3) == 3 * 1001
+
+
+@pytest.mark.parametrize("name", ["3d", "", "x y", "größe", 'a"b\\', "entry", "error"])
+def test_any_name_is_possible(name: str) -> None:
+    """Names are hints: programs made by other means may hold what no text can."""
+    var, buffer = Var(name), Buffer(name, (const(4),), dtype("int32"))
+    func = PrimFunc(name, (buffer,), (For(var, const(0), const(4), (BufferStore(buffer, (var,), var + 1),)),))
+    data = np.zeros(4, "int32")
+    run(func, data)
+    assert list(data) == [1, 2, 3, 4]
