@@ -11,8 +11,8 @@ class Buffer(Binder, frozen=True, eq=False):
     """A tensor in memory, equal only to itself; the name is a hint.
 
     `shape` and `strides` count elements; `strides` of None is row-major without gaps. `elem_offset` is the first
-    element's distance from the data pointer (None: zero). `align` is in bytes (0: the element's natural alignment); `offset_factor`
-    promises that `elem_offset` is a multiple of it (0: no promise).
+    element's distance from the data pointer (None: zero). `align` is in bytes (0: the element's natural alignment);
+    `offset_factor` promises that `elem_offset` is a multiple of it (0: no promise).
     `scope` is the storage: "global", "local", "shared", or "scalar" for a mutable scalar variable (shape ()).
     """
 

@@ -1,4 +1,4 @@
-"""The one table of diagnostic codes. T0: reading; T1: types; T2: the verifier; T3: calls and execution; T4: passes and building."""
+"""The one table of diagnostic codes. T0: reading; T1: types; T2: the verifier; T3: running; T4: passes and building."""
 
 CODES: dict[str, str] = {
     "T001": "syntax error",

@@ -58,7 +58,9 @@ class DiagnosticError(Exception):
         return type(self), (self.diagnostics,)
 
 
-def error(code: str, message: str, span: Span | None = None, *, notes: Sequence[str | Label] = (), hint: str | None = None) -> Diagnostic:
+def error(
+    code: str, message: str, span: Span | None = None, *, notes: Sequence[str | Label] = (), hint: str | None = None
+) -> Diagnostic:
     """A diagnostic at `span`; a note that is a Label points at another place."""
     labels = [Label(span)] if span is not None else []
     labels += [note for note in notes if isinstance(note, Label)]

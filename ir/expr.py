@@ -60,7 +60,10 @@ class Expr(Node, frozen=True, eq=False):
         def __invert__(self) -> Expr: ...
 
     def __bool__(self) -> bool:
-        raise TypeError("the value of an expression is not known while the program is built; use T.Select, `if` in a kernel, or compare programs with `==`")
+        raise TypeError(
+            "the value of an expression is not known while the program is built; "
+            "use T.Select, `if` in a kernel, or compare programs with `==`"
+        )
 
     def astype(self, to: object) -> Expr:
         """This value converted to the dtype `to`."""
@@ -269,7 +272,6 @@ def round_float(value: float, to: DType) -> float:
 
 
 _PACK = {"float32": "<f", "float16": "<e"}
-
 
 
 def is_const(expr: object, value: object = None) -> bool:

@@ -15,8 +15,9 @@ from .stmt import MatchBuffer, Stmt
 class PrimFunc(Node, frozen=True, eq=False):
     """`@T.prim_func`.
 
-    `params` are scalars, handles and buffers in the order of the call. A handle is given its shape by a MatchBuffer at the
-    head of the body. A variable in a parameter's shape that is no parameter is a symbolic dimension, bound at the call.
+    `params` are scalars, handles and buffers in the order of the call. A handle is given its shape by a MatchBuffer at
+    the head of the body. A variable in a parameter's shape that is no parameter is a symbolic dimension, bound at the
+    call.
     `returns` is the dtype of the returned scalar. `private` functions are seen only inside their module.
     """
 

@@ -1,7 +1,7 @@
 """The base of all IR nodes, and what is known of a class from its field declarations.
 
 Nodes are frozen `msgspec.Struct`s: slots without the 0.5 µs a frozen dataclass costs to construct (0.08 µs measured).
-Children, equality, hashing, walking and rewriting are derived from the annotations; a new node class declares fields only.
+Children, equality, hashing, walking and rewriting are derived from the annotations: a new class declares fields only.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _read_shape(cls: type) -> Shape:
 
 
 def field_hints(cls: type) -> dict[str, Any]:
-    """The annotations of a node class; names that a file imports for type checkers only are looked up in its neighbours."""
+    """The annotations of a node class; names imported for type checkers only are found in the neighbouring files."""
     scope: dict[str, Any] = {}
     for name in ("expr", "buffer", "stmt", "func", "module", "constant", "op", "graph", "target"):
         module = sys.modules.get(f"{__package__}.{name}")

@@ -1,7 +1,8 @@
 """The one table of tensor-IR operators and intrinsics.
 
-An operator is one entry (`ops/*.py`, by family). The parser resolves `T.name` here, the printer spells and parenthesizes from
-it, typing, interpreter, LLVM and the documentation read it. The table imports neither numpy nor llvmlite: it holds names.
+An operator is one entry (`ops/*.py`, by family). The parser resolves `T.name` here, the printer spells and
+parenthesizes from it, typing, interpreter, LLVM and the documentation read it. The table imports neither numpy nor
+llvmlite: it holds names.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ _ACCEPTS: dict[str, Callable[[DType], bool]] = {
     BOOLS: lambda d: d.is_bool,
     INTBOOLS: lambda d: d.is_int or d.is_bool,
 }
-_WORDS = {INTS: "integers", FLOATS: "floats", NUMS: "numbers", BOOLS: "bools", ANY: "values", INTBOOLS: "integers or bools"}
+_WORDS = {
+    INTS: "integers",
+    FLOATS: "floats",
+    NUMS: "numbers",
+    BOOLS: "bools",
+    ANY: "values",
+    INTBOOLS: "integers or bools",
+}
 
 
 class Op(Struct, frozen=True, eq=False, weakref=True):
@@ -38,7 +46,7 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
     group:      slice of the arguments that must agree in dtype: literals adapt, narrower ones are cast
     result:     "same" as the group, or a dtype name
     numpy:      the numpy function of that meaning, by name (None: the interpreter has a rule under the op's name)
-    llvm:       an LLVM intrinsic ("llvm.exp"), a libm symbol ("libm:tan") or None: the backend has a rule under the op's name
+    llvm:       an LLVM intrinsic ("llvm.exp"), a libm symbol ("libm:tan"), or None: the backend has a rule of that name
     symbol:     Python's operator, with its `precedence` as the printer counts it
     method:     the special methods of Expr that build it
     dtype_arg:  "first" or "last" where the call carries its dtype as an argument (`T.cast(x, "float32")`)
@@ -188,11 +196,11 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
         common, mixed = FLOAT32.with_lanes(common.lanes, common.scalable), True
     if not accepts(common.element):
         kinds = _WORDS[entry.operands]
-        hint = "cast it: `x.astype(\"float32\")`, or `T.float32(...)` for a literal" if entry.operands == FLOATS else None
+        hint = 'cast it: `x.astype("float32")`, or `T.float32(...)` for a literal' if entry.operands == FLOATS else None
         if entry.operands == BOOLS:
             hint = "compare it: `x != 0`"
         elif (entry.operands == INTS and common.is_float) or (entry.operands == NUMS and common.is_bool):
-            hint = "cast it: `x.astype(\"int32\")`"
+            hint = 'cast it: `x.astype("int32")`'
         if entry.name == "div" and common.is_int:
             hint = "use `//` (floor), `T.truncdiv`, or cast an operand to a float"
         raise fail("T105", f"`{entry.spelling}` takes {kinds}, not {common}", hint)
@@ -248,7 +256,11 @@ def join(entry: Op, a: DType, b: DType) -> DType:
     if a.is_int and b.is_int and a.kind == b.kind:
         return a if a.bits > b.bits else b
     if a.is_int and b.is_int:
-        raise fail("T107", f"`{entry.spelling}` of {a} and {b}: signed with unsigned", f"cast one of them, as in `x.astype(\"{a}\")`")
+        raise fail(
+            "T107",
+            f"`{entry.spelling}` of {a} and {b}: signed with unsigned",
+            f'cast one of them, as in `x.astype("{a}")`',
+        )
     raise fail("T107", f"`{entry.spelling}` of {a} and {b}", "cast one of them")
 
 
@@ -274,7 +286,11 @@ def convert(value: Operand, to: DType, what: str = "the value") -> Expr:
     """`value` as stored into `to`: int to float and wider of one kind are implicit, losing conversions a diagnostic."""
     if not isinstance(value, Expr):
         if isinstance(value, float) and not to.element.is_float:
-            raise fail("T110", f"{what} is the float {value!r}, but its place holds {to}", f'cast it: `T.cast({value!r}, "{to}")`')
+            raise fail(
+                "T110",
+                f"{what} is the float {value!r}, but its place holds {to}",
+                f'cast it: `T.cast({value!r}, "{to}")`',
+            )
         if isinstance(value, bool) and not to.element.is_bool:
             raise fail("T110", f"{what} is a bool, but its place holds {to}", "write 1 or 0")
         if to.is_vector:

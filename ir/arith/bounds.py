@@ -1,4 +1,4 @@
-"""Constant bounds of integer expressions, sound under wrap-around: where a result may overflow, its bounds are the dtype's."""
+"""Constant bounds of integer expressions, sound under wrap-around: one that may overflow has its dtype's bounds."""
 
 from __future__ import annotations
 

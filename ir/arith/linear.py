@@ -1,18 +1,18 @@
 """Integer expressions as sums of multiples: `i * 4 + j - 3` is {i: 4, j: 1} and the constant -3.
 
-Sums, differences and constant multiples of integers wrap, so a linear form is exact modulo 2 to the width of its dtype, whatever
-overflows between; it equals the expression as a number where its bounds fit the dtype (see bounds.py).
+Sums, differences and constant multiples of integers wrap, so a linear form is exact modulo 2 to the width of its dtype,
+whatever overflows between; it equals the expression as a number where its bounds fit the dtype (see bounds.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
 from ..dtype import DType
 from ..expr import Call, Const, Expr, Var
-from ..op import OPS
+from ..op import OPS, cast
 
 
 class Linear(Struct, frozen=True, eq=False):
@@ -76,10 +76,17 @@ def combine(a: Linear, b: Linear, sign: int) -> Linear:
 
 
 _ADD, _SUB, _MUL, _NEG = OPS["add"], OPS["sub"], OPS["mul"], OPS["negative"]
+_CAST = OPS["cast"]
 
 
-def linear(expr: Expr, values: Mapping[Var, Expr] | None = None) -> Linear:
-    """The linear form of an integer scalar; variables in `values` stand for their values."""
+def linear(
+    expr: Expr, values: Mapping[Var, Expr] | None = None, widens: Callable[[Expr], bool] | None = None
+) -> Linear:
+    """The linear form of an integer scalar; variables in `values` stand for their values.
+
+    A cast to a wider dtype is seen through where `widens` says of what is cast that it does not wrap; atoms may then be
+    of narrower dtypes than the form.
+    """
     dtype = expr.dtype
     terms: dict[Expr, int] = {}
     constant = 0
@@ -109,6 +116,9 @@ def linear(expr: Expr, values: Mapping[Var, Expr] | None = None) -> Linear:
                 if type(left) is Const:
                     stack.append((right, factor * int(left.value)))
                     continue
+            if op is _CAST and widens is not None and args[0].dtype.is_int and widens(args[0]):
+                stack.append((args[0], factor))
+                continue
         elif kind is Var and values is not None and node in values:
             stack.append((values[node], factor))  # type: ignore[index]
             continue
@@ -123,7 +133,9 @@ def leaves(expr: Expr) -> int:
     stack = [expr]
     while stack:
         node = stack.pop()
-        if (type(node) is Call and node.op in (_ADD, _SUB)) or (type(node) is Call and (node.op is _NEG or (node.op is _MUL and Const in map(type, node.args)))):
+        if (type(node) is Call and node.op in (_ADD, _SUB)) or (
+            type(node) is Call and (node.op is _NEG or (node.op is _MUL and Const in map(type, node.args)))
+        ):
             stack += node.args
         elif type(node) is not Const:
             count += 1
@@ -158,6 +170,7 @@ def expression(form: Linear) -> Expr:
 
 
 def _times(atom: Expr, factor: int, dtype: DType) -> Expr:
+    atom = cast(atom, dtype)
     if factor == -1 and dtype.kind == "int":
         return Call(_NEG, (atom,), dtype)
     return atom if factor == 1 else Call(_MUL, (atom, Const(factor, dtype)), dtype)
