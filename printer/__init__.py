@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from tirscript.ir.check import public
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
@@ -30,8 +31,9 @@ def dialect_of(name: str) -> Dialect:
     raise ValueError(f"{name!r} is not a dialect; the dialects are 'tirscript' and 'tvm'")
 
 
+@public
 def script(
-    node: Any,
+    node: Node | tuple[Node, ...],
     *,
     dialect: str = "tirscript",
     constants: str = "elide",
@@ -41,20 +43,18 @@ def script(
 ) -> str:
     """`node` as source text.
 
-    A function or module is a whole Python file: imports (without them where `header` is False), then the definition, as
-    `ruff format --line-length {width}` would lay it out. Anything else, or anything with `fragment`, is the piece of a program
-    that it is; a tuple of statements is a body. `dialect="tvm"` prints what apache-tvm 0.27 reads. `constants` says how large
-    constant data is written: "elide" (by its digest), "inline" or "file".
+    A function or module is a whole Python file: imports (without them where `header` is False), then the definition,
+    as `ruff format --line-length {width}` would lay it out. Anything else, or anything with `fragment`, is the piece of
+    a program that it is; a tuple of statements is a body. `dialect="tvm"` prints what apache-tvm 0.27 reads.
+    `constants` says how large constant data is written: "elide" (by its digest), "inline" or "file".
     """
     if constants not in CONSTANTS:
         raise ValueError(f"constants is {constants!r}; it is one of {', '.join(map(repr, CONSTANTS))}")
-    if not isinstance(node, (Node, tuple)):
-        raise TypeError(f"script takes a node of a program, not a {type(node).__name__}")
     printer = Printer(dialect_of(dialect), node, width)
     whole = not fragment and type(node) in (PrimFunc, Module)
     with recursion_room():
         if whole:
-            file_text(printer, node, header)
+            file_text(printer, node, header)  # type: ignore[arg-type]
         else:
             _fragment(printer, node)
         lines = printer.out

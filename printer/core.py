@@ -8,17 +8,20 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Expr
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.span import Span
 
 from .expr import EXPR_RULES, INDEX_RULES, OP_RULES, first_const, second_const
+from .literals import literal
 from .names import Names
 
 NOTHING: Mapping[int, str] = {}
 
 
 class Dialect(Struct, frozen=True, eq=False, kw_only=True):
-    """How one surface of the language is spelled: rules by class or operator, and the words in which surfaces differ."""
+    """How one surface of the language is spelled: rules by class or operator, and the words in which they differ."""
 
     name: str
     imports: Callable[[bool, bool], list[str]]  # (module, functions) -> lines
@@ -28,8 +31,12 @@ class Dialect(Struct, frozen=True, eq=False, kw_only=True):
     stmts: dict[type, Any]
     first: Callable[[Const], str]
     second: Callable[[Const, Expr], str]
-    decorator: Callable[[Any], str]
+    literal: Callable[[Const, DType], str]  # a constant stored into a place of a dtype
+    decorator: Callable[[PrimFunc, dict[str, Any]], str]
     words: dict[str, str]
+    # symbolic dimensions stand in strings, only those that are not int64 being declared; or all are declared first
+    strings: bool = True
+    prepare: Callable[[Any, PrimFunc, str], None] | None = None  # what stands at the head of a function
 
 
 class Printer:
@@ -43,9 +50,12 @@ class Printer:
         "first",
         "get",
         "indices",
+        "let_names",
+        "literal",
         "loops",
         "module",
         "names",
+        "of_blocks",
         "ops",
         "out",
         "second",
@@ -63,6 +73,7 @@ class Printer:
         self.stmts = dialect.stmts
         self.first = dialect.first
         self.second = dialect.second
+        self.literal = dialect.literal
         self.words = dialect.words
         self.module: str | None = None  # the class that functions are called through
         self.out: list[str] = []
@@ -75,6 +86,10 @@ class Printer:
         self.get = self.names.known.get
         self.declared = declared
         self.loops: dict[int, Any] = {}  # by the id of the loop variable: the loop
+        self.of_blocks: set[int] = (
+            set()
+        )  # allocations that stand directly in a block, for dialects that tell these apart
+        self.let_names: dict[int, list[str]] = {}  # names declared for the variables of lets, by the variable's id
         self.called: set[str] = set()  # functions called by a bare name, which no variable may have
 
 
@@ -89,7 +104,7 @@ def imports(module: bool, functions: bool) -> list[str]:
     return [f"from tirscript.script import {', '.join(names)}"] if names else []
 
 
-def decorator(options: dict[str, Any]) -> str:
+def decorator(func: PrimFunc, options: dict[str, Any]) -> str:
     """`@T.prim_func`, with the options that differ from the defaults."""
     given = ", ".join(f"{name}={value}" for name, value in options.items())
     return f"@T.prim_func({given})" if given else "@T.prim_func"
@@ -108,6 +123,7 @@ def tirscript_dialect() -> Dialect:
         stmts=STMT_RULES,
         first=first_const,
         second=second_const,
+        literal=literal,
         decorator=decorator,
         words={"block": "T.block", "block_attr": "T.block_attr", "alloc_buffer": "T.alloc_buffer"},
     )

@@ -5,15 +5,17 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from tirscript.ir.check import public
 from tirscript.ir.node import Binder, Node, recursion_room, shape_of
-from tirscript.ir.rewrite import definitions
+from tirscript.ir.rewrite import definitions, substitute
 
 
-def diff(a: Any, b: Any, *, context: int = 3, **options: Any) -> str:
+@public
+def diff(a: Node | tuple[Node, ...], b: Node | tuple[Node, ...], *, context: int = 3, **options: Any) -> str:
     """The unified diff from the source text of `a` to that of `b`; empty where the texts agree.
 
-    What both define at the same place has the name it has in `a`, so that a renamed variable is no difference. `options` are
-    those of `script`.
+    What both define at the same place has the name it has in `a`, so that a renamed variable is no difference.
+    `options` are those of `script`.
     """
     from . import script
 
@@ -24,7 +26,7 @@ def diff(a: Any, b: Any, *, context: int = 3, **options: Any) -> str:
         return ""
     names = [getattr(node, "name", "") or type(node).__name__ for node in (a, b)]
     files = [f"a/{names[0]}", f"b/{names[1]}"]
-    lines = difflib.unified_diff(left.splitlines(), right.splitlines(), *files, lineterm="", n=context)
+    lines = difflib.unified_diff(left.splitlines(), right.splitlines(), files[0], files[1], lineterm="", n=context)
     return "\n".join(lines) + "\n"
 
 
@@ -91,11 +93,9 @@ def _outline_below(value: Any) -> Any:
 
 def rename(node: Any, names: dict[int, str]) -> Any:
     """`node` with other name hints for what it defines, given by id."""
-    from tirscript.ir.rewrite import substitute
-
-    changed = {binder: binder.replace(name=names[id(binder)]) for binder in definitions(node) if _renamed(binder, names)}
+    changed: dict[Any, Any] = {}
+    for binder in definitions(node):
+        name = names.get(id(binder), binder.name)
+        if name != binder.name:
+            changed[binder] = binder.replace(name=name)
     return substitute(node, changed)
-
-
-def _renamed(binder: Any, names: dict[int, str]) -> bool:
-    return id(binder) in names and names[id(binder)] != binder.name

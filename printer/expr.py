@@ -1,7 +1,7 @@
 """Expressions as text: strings, with the precedence that the place asks for passed down.
 
-A rule takes the printer, the node and the least precedence that needs no parentheses. Rules are found by the node's class,
-those of calls by the operator, whose entry in the table says symbol and precedence.
+A rule takes the printer, the node and the least precedence that needs no parentheses. Rules are found by the node's
+class, those of calls by the operator, whose entry in the table says symbol and precedence.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TERNARY, ARITH, UNARY, ATOM = 2, 11, 13, 15
 _SIMPLE = re.compile(r"[-~]?[^\W\d]\w*|-?\d+(\.\d*)?(e[-+]?\d+)?")
 
 
-# --- leaves ---------------------------------------------------------------------------------------------------------------
+# --- leaves -----------------------------------------------------------------------------------------------------------
 
 
 def binder(p: Printer, node: Any, prec: int) -> str:
@@ -63,7 +63,7 @@ def _data(p: Printer, node: BufferData, prec: int) -> str:
     return f"{binder(p, node.buffer, 0)}.data"
 
 
-# --- places in buffers ----------------------------------------------------------------------------------------------------
+# --- places in buffers ------------------------------------------------------------------------------------------------
 
 
 def load(p: Printer, node: BufferLoad, prec: int) -> str:
@@ -147,7 +147,7 @@ def region(p: Printer, node: BufferRegion, prec: int = 0) -> str:
     return f"{name}[{', '.join(parts)}]"
 
 
-# --- vectors, let, calls of functions -------------------------------------------------------------------------------------
+# --- vectors, let, calls of functions ---------------------------------------------------------------------------------
 
 
 def _ramp(p: Printer, node: Ramp, prec: int) -> str:
@@ -159,7 +159,7 @@ def _broadcast(p: Printer, node: Broadcast, prec: int) -> str:
 
 
 def _lanes(node: Ramp | Broadcast) -> str:
-    return f"{node.lanes} * T.vscale()" if node.scalable else str(node.lanes)
+    return f"T.vscale() * {node.lanes}" if node.scalable else str(node.lanes)
 
 
 def _let(p: Printer, node: Let, prec: int) -> str:
@@ -181,7 +181,7 @@ def call_function(p: Printer, node: CallFunction, prec: int) -> str:
     return f"{name}({', '.join([top(p, arg) for arg in node.args])})"
 
 
-# --- operators ------------------------------------------------------------------------------------------------------------
+# --- operators --------------------------------------------------------------------------------------------------------
 
 
 def call(p: Printer, node: Call, prec: int) -> str:
@@ -262,21 +262,21 @@ def _logic(p: Printer, node: Call, prec: int, rule: Any) -> str:
 def _unary(p: Printer, node: Call, prec: int, rule: Any) -> str:
     _, text, own, below = rule
     a = node.args[0]
-    inner = explicit(a) if type(a) is Const else p.get(id(a)) or p.exprs[type(a)](p, a, below)
+    inner = p.first(a) if type(a) is Const else p.get(id(a)) or p.exprs[type(a)](p, a, below)
     return f"({text}{inner})" if own < prec else f"{text}{inner}"
 
 
 def condition(p: Printer, node: Any, prec: int = 0) -> str:
     """A condition; a constant one says its dtype, so that it is no parse-time value."""
     if type(node) is Const:
-        return explicit(node)
+        return p.first(node)
     return p.get(id(node)) or p.exprs[type(node)](p, node, prec)
 
 
 def _ternary(p: Printer, node: Call, prec: int, rule: Any) -> str:
     test, a, b = node.args
     if type(test) is Const:
-        return f"T.if_then_else({explicit(test)}, {', '.join(group(p, node.args[1:]))})"
+        return f"T.if_then_else({p.first(test)}, {', '.join(group(p, node.args[1:]))})"
     left, right = group(p, (a, b), TERNARY + 1)
     text = f"{left} if {p.get(id(test)) or p.exprs[type(test)](p, test, TERNARY + 1)} else {right}"
     return f"({text})" if prec > TERNARY else text
@@ -305,7 +305,7 @@ def _named(p: Printer, node: Call, prec: int, rule: Any) -> str:
 
 def _named_one(p: Printer, node: Call, prec: int, rule: Any) -> str:
     a = node.args[0]
-    inner = explicit(a) if type(a) is Const else p.get(id(a)) or p.exprs[type(a)](p, a, 0)
+    inner = p.first(a) if type(a) is Const else p.get(id(a)) or p.exprs[type(a)](p, a, 0)
     return f"{rule[1]}{inner})"
 
 
@@ -324,7 +324,7 @@ def _dtype_first(p: Printer, node: Call, prec: int, rule: Any) -> str:
 
 
 def _dtype_last(p: Printer, node: Call, prec: int, rule: Any) -> str:
-    texts = [explicit(arg) if type(arg) is Const else top(p, arg) for arg in node.args]
+    texts = [p.first(arg) if type(arg) is Const else top(p, arg) for arg in node.args]
     return f"{rule[1]}{', '.join([*texts, dtype_name(node.dtype)])})"
 
 

@@ -27,7 +27,7 @@ def file_text(p: Printer, node: PrimFunc | Module, header: bool) -> None:
     """A whole file: imports, then the definition."""
     if type(node) is Module:
         if header:
-            p.out += [*p.dialect.imports(True, bool(node.functions)), "", ""]
+            p.out += p.dialect.imports(True, bool(node.functions))
         module(p, node)
     else:
         assert type(node) is PrimFunc
@@ -38,16 +38,23 @@ def file_text(p: Printer, node: PrimFunc | Module, header: bool) -> None:
 
 def whole_function(p: Printer, func: PrimFunc) -> None:
     """A function outside of a module, below the declarations of its symbols."""
-    out = p.out
     names = Names(func, (spelled(func.name),))
-    symbols = declared_symbols(func)
-    if symbols:
-        if out:
-            out.append("")
-        out += [f"{names.define(var, var.name)} = {dtype_annotation(var.dtype)}()" for var in symbols]
+    _above(p.out, _declarations(p, (func,), names, ""))
+    function(p, func, "", names)
+
+
+def _declarations(p: Printer, functions: tuple[PrimFunc, ...], names: Names, indent: str) -> list[str]:
+    """The lines that declare the symbols of functions outside of them."""
+    symbols = [var for func in functions for var in declared_symbols(p, func)]
+    return [f"{indent}{names.define(var, var.name)} = {dtype_annotation(var.dtype)}()" for var in symbols]
+
+
+def _above(out: list[str], declarations: list[str]) -> None:
+    """What stands between the imports and the definition."""
+    if declarations:
+        out += ["", *declarations] if out else declarations
     if out:
         out += ["", ""]
-    function(p, func, "", names)
 
 
 def _trivia_before(out: list[str], trivia: Trivia | None, indent: str) -> None:
@@ -61,7 +68,7 @@ def _trivia_after(out: list[str], trivia: Trivia | None, indent: str) -> None:
         comments(out, trivia.after, indent, blank=False, keep_last=False)
 
 
-# --- functions ------------------------------------------------------------------------------------------------------------
+# --- functions --------------------------------------------------------------------------------------------------------
 
 
 def function(p: Printer, func: PrimFunc, indent: str, outer: Names) -> None:
@@ -88,7 +95,7 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
     if not func.check_well_formed:
         options["check_well_formed"] = False
     start = len(out)
-    out.append(indent + p.dialect.decorator(options))
+    out.append(indent + p.dialect.decorator(func, options))
     for param in func.params:
         names.define(param, param.name)
     params = [f"{names.known[id(param)]}: {annotation(p, func, param)}" for param in func.params]
@@ -106,6 +113,8 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
     if func.attrs:
         out.append(f"{inner}T.func_attr({value(p, func.attrs)})")
         headed = True
+    if p.dialect.prepare is not None:
+        p.dialect.prepare(p, func, inner)
     if func.body or not headed:
         body(p, func.body, inner, headed)
     _trivia_after(out, func.trivia, indent)
@@ -127,20 +136,21 @@ def signature(head: str, params: list[str], tail: str, indent: str, width: int) 
     return fit(line, width).split("\n")
 
 
-def declared_symbols(func: PrimFunc) -> list[Var]:
-    """The symbols of the parameters' annotations that a string cannot stand for: those that are not int64."""
+def declared_symbols(p: Printer, func: PrimFunc) -> list[Var]:
+    """The symbols of the parameters' annotations that a string cannot stand for."""
+    strings = p.dialect.strings
     found: dict[int, Var] = {}
     given = {id(param) for param in func.params}
     for param in func.params:
         if type(param) is Buffer and not _constant(param):
             for node in walk(param):
-                if type(node) is Var and node.dtype is not INT64 and id(node) not in given:
+                if type(node) is Var and id(node) not in given and not (strings and node.dtype is INT64):
                     found.setdefault(id(node), node)
     return list(found.values())
 
 
 def _constant(buffer: Buffer) -> bool:
-    return buffer.strides is None and buffer.elem_offset is None and all([type(dim) is Const for dim in buffer.shape])
+    return buffer.strides is None and buffer.elem_offset is None and all(type(dim) is Const for dim in buffer.shape)
 
 
 def annotation(p: Printer, func: PrimFunc, param: Var | Buffer) -> str:
@@ -152,8 +162,8 @@ def annotation(p: Printer, func: PrimFunc, param: Var | Buffer) -> str:
 
 
 def _dimension(p: Printer, dim: Expr) -> str:
-    """A dimension of a parameter. One over symbols or other parameters is a string, since these names are not defined there,
-    except symbols that are declared before the function."""
+    """A dimension of a parameter. One over symbols or other parameters is a string, since these names are not defined
+    there, except symbols that are declared before the function."""
     if type(dim) is Const:
         return top(p, dim)
     known = p.names.known
@@ -192,23 +202,25 @@ def _docstring_line(line: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
 
 
-# --- modules --------------------------------------------------------------------------------------------------------------
+# --- modules ----------------------------------------------------------------------------------------------------------
 
 
 def module(p: Printer, node: Module) -> None:
     """`@I.ir_module class Name:`"""
     out = p.out
-    _trivia_before(out, node.trivia, "")
     name = spelled(node.name)
+    names = Names(node, (name,))
+    inside = p.dialect.strings
+    declarations = _declarations(p, node.functions, names, TAB if inside else "")
+    _above(out, [] if inside else declarations)
+    _trivia_before(out, node.trivia, "")
     out += ["@I.ir_module", f"class {name}:"]
     if node.trivia is not None and node.trivia.beside:
         out[-1] += f"  {comment_line(node.trivia.beside)}"
     p.module = name
     begun = len(out)
     docstring(out, node.docstring, TAB)
-    names = Names(node, (name,))
-    symbols = [var for func in node.functions for var in declared_symbols(func)]
-    lines = [f"{TAB}{names.define(var, var.name)} = {dtype_annotation(var.dtype)}()" for var in symbols]
+    lines = declarations if inside else []
     if node.attrs:
         p.start(node, names.taken, names.known)
         lines.append(f"{TAB}I.module_attrs({value(p, node.attrs)})")
@@ -223,7 +235,7 @@ def module(p: Printer, node: Module) -> None:
     _trivia_after(out, node.trivia, "")
 
 
-# --- fragments ------------------------------------------------------------------------------------------------------------
+# --- fragments --------------------------------------------------------------------------------------------------------
 
 
 def fragment(p: Printer, node: Any) -> None:
@@ -231,7 +243,7 @@ def fragment(p: Printer, node: Any) -> None:
     if isinstance(node, (Node, tuple)) and not isinstance(node, (Var, Buffer)):
         for free in (*free_buffers(node), *free_vars(node)):
             if id(free) not in p.names.known:
-                p.names.fix(free, free.name)
+                p.names.fix(free, free.name)  # type: ignore[attr-defined]
     if isinstance(node, tuple):
         body(p, node, "")
     elif isinstance(node, Stmt):

@@ -30,7 +30,9 @@ Doc = Any
 _RANK = {
     **dict.fromkeys(("and", "or"), 9),
     **dict.fromkeys(("<", ">", "<=", ">=", "==", "!="), 8),
-    "|": 7, "^": 6, "&": 5,
+    "|": 7,
+    "^": 6,
+    "&": 5,
     **dict.fromkeys(("<<", ">>"), 4),
     **dict.fromkeys(("+", "-"), 3),
     **dict.fromkeys(("*", "/", "//", "%"), 2),
@@ -77,7 +79,7 @@ def flat(doc: Doc) -> str:
     return "" if tag is IF_BREAKS else "".join(map(flat, doc[2]))
 
 
-# --- documents ------------------------------------------------------------------------------------------------------------
+# --- documents --------------------------------------------------------------------------------------------------------
 
 
 class _Maker:
@@ -119,8 +121,8 @@ class _Maker:
         return parts
 
     def crowded(self, target: Any, before: list[Doc], value: Syntax) -> bool:
-        """Whether a stored value begins behind the end of the line, but a parenthesis does not: rather than the target, the
-        value then moves to lines of its own."""
+        """Whether a stored value begins behind the end of the line, but a parenthesis does not: rather than the target,
+        the value then moves to lines of its own."""
         splits = isinstance(target, Syntax) and target.kind == "subscript"
         if (splits and value.kind == "unary") or _needs(value) == "multiline":
             return False
@@ -194,7 +196,7 @@ class _Maker:
 
     def sequence(self, node: Syntax, where: int) -> Doc:
         """A tuple, list or dict."""
-        left, right = node.text
+        left, right = node.text[0], node.text[1]
         if not node.parts:
             return node.text
         if len(node.parts) == 1 and left == "(":
@@ -281,7 +283,7 @@ _MAKERS: dict[str, Any] = {
 
 
 def _needs(node: Syntax) -> str:
-    """Whether an expression gets parentheses where it breaks: "multiline", "never", or "best" where they make it fit."""
+    """Whether an expression gets parentheses where it breaks: "multiline", "never", "best" where they make it fit."""
     if node.kind in ("chain", "ternary", "lambda"):
         return "multiline"
     if node.kind == "unary":
@@ -361,7 +363,7 @@ def _has_content(node: Any) -> bool:
     return node.kind == "paren" or (node.kind == "sequence" and bool(node.parts))
 
 
-# --- printing documents ---------------------------------------------------------------------------------------------------
+# --- printing documents -----------------------------------------------------------------------------------------------
 
 _FLAT, _BROKEN = 0, 1
 

@@ -81,6 +81,12 @@ def explicit(node: Const) -> str:
     return f"T.{kind.name}({text})"
 
 
+def literal(node: Const, kind: DType) -> str:
+    """A constant stored into a place of dtype `kind`."""
+    text = bare(node) if node.dtype is kind else None
+    return explicit(node) if text is None else text
+
+
 def alone(node: Const) -> str:
     """A constant where nothing else gives it a dtype: int32 and bool are what a bare literal is."""
     kind = node.dtype

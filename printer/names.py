@@ -1,13 +1,12 @@
 """Names in printed text: the user's, made unique by a suffix only where they clash.
 
-A name is taken until the body that defines it ends, so that two loops one after the other may both be `i`. The reader tells
-a binding from a mutable scalar by the assignments it sees in one body and those inside of it, so inside of a scope no name
-stands for two things.
+A name is taken until the body that defines it ends, so that two loops one after the other may both be `i`. The reader
+tells a binding from a mutable scalar by the assignments it sees in one body and those inside of it, so inside of a
+scope no name stands for two things.
 """
 
 from __future__ import annotations
 
-import builtins
 import keyword
 import re
 import unicodedata
@@ -18,8 +17,9 @@ from typing import Any
 RESERVED = frozenset(
     (
         *keyword.kwlist,
-        *("T", "I", "G", "R", "tir", "ir", "graph", "cls", "tirscript", "tvm"),
-        *(name for name in vars(builtins) if name.islower() and not name.startswith("_")),
+        *("T", "I", "G", "R", "cls"),
+        *("range", "len", "min", "max", "abs", "int", "float", "bool", "tuple", "list", "zip", "enumerate"),
+        *("round", "sum", "breakpoint"),
     )
 )
 _BAD = re.compile(r"\W")

@@ -1,15 +1,16 @@
 """The quick way to lay out a long line: most break at one bracket or at one level of operators.
 
-What this does not handle it leaves to `layout.py`, whose rules it follows: one scan finds the brackets, commas and operators
-at the top of the line, and its pieces are taken from the line as they stand.
+What this does not handle it leaves to `layout.py`, whose rules it follows: one scan finds the brackets, commas and
+operators at the top of the line, and its pieces are taken from the line as they stand.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 _SCAN = re.compile(
-    r'''"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[(\[{]|[)\]}]|,[ ]|[ ](?:and|or|if|else|in|[-+*/%&|^<>=!]{1,2})[ ]'''
+    r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[(\[{]|[)\]}]|,[ ]|[ ](?:and|or|if|else|in|[-+*/%&|^<>=!]{1,2})[ ]"""
     r"|\*\*|[~:#]|\bnot[ ]|\blambda[ ]"
 )
 _PLACE = re.compile(r"-?[^\W\d][\w.]*")
@@ -17,7 +18,9 @@ _HEADS = ("if ", "elif ", "while ", "with ", "return ", "for ")
 _RANK = {
     **dict.fromkeys((" and ", " or "), 9),
     **dict.fromkeys((" < ", " > ", " <= ", " >= ", " == ", " != "), 8),
-    **{" | ": 7, " ^ ": 6, " & ": 5},
+    " | ": 7,
+    " ^ ": 6,
+    " & ": 5,
     **dict.fromkeys((" << ", " >> "), 4),
     **dict.fromkeys((" + ", " - "), 3),
     **dict.fromkeys((" * ", " / ", " // ", " % "), 2),
@@ -65,7 +68,9 @@ def quick_fit(line: str, width: int) -> str | None:
     return "\n".join([line[: opening + 1], *[f"{inner}{piece}," for piece in pieces], pad + line[closing:]])
 
 
-def _scan(line: str, start: int, stop: int, head: str | None) -> tuple[int, Found, list[tuple[int, int]], list[int]] | None:
+def _scan(
+    line: str, start: int, stop: int, head: str | None
+) -> tuple[int, Found, list[tuple[int, int]], list[int]] | None:
     """Where the value starts, its operators and brackets at the top, and the commas in its only bracket."""
     depth = 0
     opening = 0
@@ -142,7 +147,7 @@ def _operators(
         lines = [line[start:stop]]
     else:
         cuts = [start, *(at + 1 for _, at in loosest), stop + 1]
-        lines = [line[a : b - 1] for a, b in zip(cuts, cuts[1:], strict=False)]
+        lines = [line[a : b - 1] for a, b in pairwise(cuts)]
         if max(map(len, lines)) > room:
             return None
     return "\n".join([f"{line[:start]}(", *[inner + one for one in lines], f"{pad}){tail}"])

@@ -1,4 +1,4 @@
-"""Statements as text. A rule appends logical lines to the printer's output; lines that are too long are laid out at the end."""
+"""Statements as text. A rule appends logical lines to the printer's output; long ones are laid out at the end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tirscript.ir.stmt import (
 
 from .expr import binder, condition, group, index_list, place, region, top
 from .layout import text_width
-from .literals import bare, dtype_annotation, dtype_name, explicit, plain, quote
+from .literals import dtype_annotation, dtype_name, explicit, plain, quote
 
 if TYPE_CHECKING:
     from .core import Printer
@@ -47,7 +47,7 @@ TAB = "    "
 _DEFINITIONS = (AllocBuffer, DeclBuffer, MatchBuffer, Bind, ScalarDecl)
 
 
-# --- bodies and trivia ----------------------------------------------------------------------------------------------------
+# --- bodies and trivia ------------------------------------------------------------------------------------------------
 
 
 def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False) -> None:
@@ -115,7 +115,7 @@ def comment_line(text: str) -> str:
     return f"#{content}" if content[:1] in ("", " ", "!", ":", "#", "'") else f"# {content}"
 
 
-# --- loops and branches ---------------------------------------------------------------------------------------------------
+# --- loops and branches -----------------------------------------------------------------------------------------------
 
 
 def _plain_loop(node: For) -> bool:
@@ -244,7 +244,7 @@ def _return(p: Printer, node: Return, indent: str) -> None:
     p.out.append(f"{indent}return" if node.value is None else f"{indent}return {top(p, node.value)}")
 
 
-# --- stores and definitions -----------------------------------------------------------------------------------------------
+# --- stores and definitions -------------------------------------------------------------------------------------------
 
 
 def store(p: Printer, node: BufferStore, indent: str) -> None:
@@ -254,7 +254,7 @@ def store(p: Printer, node: BufferStore, indent: str) -> None:
     name = get(id(buffer)) or p.names.fix(buffer, buffer.name)
     v = node.value
     if type(v) is Const:
-        text = literal(p, v, buffer.dtype)
+        text = p.literal(v, buffer.dtype)
     else:
         text = get(id(v)) or p.exprs[type(v)](p, v, 0)
     if node.predicate is not None:
@@ -273,21 +273,15 @@ def store(p: Printer, node: BufferStore, indent: str) -> None:
         p.out.append(f"{indent}{place(p, name, buffer, indices)} = {text}")
 
 
-def literal(p: Printer, node: Const, kind: DType) -> str:
-    """A constant stored into a place of dtype `kind`."""
-    text = bare(node) if node.dtype is kind else None
-    return explicit(node) if text is None else text
-
-
-def bind(p: Printer, node: Bind, indent: str) -> None:
+def bind(p: Printer, node: Bind, indent: str, annotated: bool = False) -> None:
     """`x = value`; with its annotation where the value alone would be read as parse-time Python."""
     v = node.value
     if type(v) is Const:
-        text = literal(p, v, node.var.dtype)
+        text = p.literal(v, node.var.dtype)
     else:
         text = top(p, v)
     name = p.names.define(node.var, node.var.name)
-    if type(v) is Const or type(v) is StringImm:
+    if annotated or type(v) is Const or type(v) is StringImm:
         name = f"{name}: T.let[{dtype_annotation(node.var.dtype)}]"
     p.out.append(f"{indent}{name} = {text}")
 
@@ -298,7 +292,7 @@ def scalar(p: Printer, node: ScalarDecl, indent: str) -> None:
     if v is None:
         text = ""
     elif type(v) is Const:
-        text = f" = {literal(p, v, node.buffer.dtype)}"
+        text = f" = {p.literal(v, node.buffer.dtype)}"
     else:
         text = f" = {top(p, v)}"
     name = p.names.define(node.buffer, node.buffer.name)
@@ -354,7 +348,7 @@ def match_buffer(p: Printer, node: MatchBuffer, indent: str) -> None:
     p.out.append(f"{indent}{p.names.define(buffer, buffer.name)} = T.match_buffer({text})")
 
 
-# --- for effect -----------------------------------------------------------------------------------------------------------
+# --- for effect -------------------------------------------------------------------------------------------------------
 
 
 def evaluate(p: Printer, node: Evaluate, indent: str) -> None:
@@ -413,7 +407,7 @@ def value(p: Printer, item: Any) -> str:
     )
 
 
-# --- blocks ---------------------------------------------------------------------------------------------------------------
+# --- blocks -----------------------------------------------------------------------------------------------------------
 
 
 def block(p: Printer, node: Block, indent: str) -> None:

@@ -21,8 +21,8 @@ _CLOSE = {"(": ")", "[": "]", "{": "}"}
 
 
 class Syntax:
-    """A piece of an expression. `kind` says what; `text` is an atom's text or a prefix; a chain has `operators` between its
-    parts, `tight` where they are written without blanks."""
+    """A piece of an expression. `kind` says what; `text` is an atom's text or a prefix; a chain has `operators` between
+    its parts, `tight` where they are written without blanks."""
 
     __slots__ = ("kind", "operators", "parts", "text", "tight")
 
@@ -153,8 +153,9 @@ class _Reader:
 
 
 def parse_line(code: str) -> list[Any]:
-    """The parts of a logical line: plain texts, and (place, syntax) pairs. The place says how the expression breaks: "value"
-    in parentheses where need be, "assert" likewise, names and strings always, "plain" in its own brackets only; "targets" and "params" are lists of them."""
+    """The parts of a logical line: plain texts, and (place, syntax) pairs. The place says how the expression breaks:
+    "value" in parentheses where need be, "assert" likewise, names and strings always, "plain" in its own brackets only;
+    "targets" and "params" are lists of them."""
     reader = _Reader(code)
     word = reader.token
     rule = _STATEMENTS.get(word)

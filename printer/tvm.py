@@ -1,0 +1,288 @@
+"""The text that apache-tvm 0.27 reads: the same rules, with those overridden in which its TVMScript differs.
+
+Constants say their dtype wherever TVM would choose one, scalars are bound with `T.let`, all symbolic dimensions are
+declared before the function. What TVM has no text for raises T402.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.dtype import INT32
+from tirscript.ir.expr import (
+    Broadcast,
+    BufferData,
+    BufferLoad,
+    BufferRegion,
+    Call,
+    CallFunction,
+    Const,
+    Let,
+    Ramp,
+    Range,
+    const,
+)
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import (
+    AllocBuffer,
+    Assert,
+    Bind,
+    Block,
+    BufferStore,
+    DeclBuffer,
+    MatchBuffer,
+    Return,
+    ScalarDecl,
+    StaticAssert,
+)
+
+from .core import Dialect, refuse
+from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, call_function, condition, load, top
+from .literals import dtype_annotation, dtype_name, explicit, quote
+from .stmt import STMT_RULES, bind, block, buffer_arguments, store, value
+
+if TYPE_CHECKING:
+    from .core import Printer
+
+# TVM reads every float literal as one of float32 first, and wants the greatest to the last digit
+_FLOAT32_MAX = float.fromhex("0x1.fffffep127")
+
+
+def tvm_dialect() -> Dialect:
+    """TVMScript as apache-tvm 0.27 reads it."""
+    return Dialect(
+        name="tvm",
+        imports=_imports,
+        exprs=_EXPRS,
+        indices=_EXPRS,
+        ops=_OPS,
+        stmts=_STMTS,
+        first=_first,
+        second=lambda node, other: _typed(node),
+        literal=lambda node, kind: _typed(node),
+        decorator=_decorator,
+        words={"block": "T.sblock", "block_attr": "T.sblock_attr", "alloc_buffer": "T.alloc_buffer"},
+        strings=False,
+        prepare=_prepare,
+    )
+
+
+def _imports(module: bool, functions: bool) -> list[str]:
+    lines = ["from tvm.script import ir as I"] if module else []
+    return [*lines, "from tvm.script import tirx as T"] if functions else lines
+
+
+def _decorator(func: PrimFunc, options: dict[str, Any]) -> str:
+    if func.private and "global_symbol" in func.attrs:
+        raise refuse(
+            f"TVM has no private function with a global symbol, as {func.name!r} is", func.span, "drop one of both"
+        )
+    given = ", ".join(f"{name}={value}" for name, value in {**options, "s_tir": True}.items())
+    return f"@T.prim_func({given})"
+
+
+def _prepare(p: Printer, func: PrimFunc, indent: str) -> None:
+    """Declare the variables of `T.Let`, and note which buffers are allocated by a block."""
+    has_blocks = False
+    for node in walk(func.body):
+        if type(node) is Let:
+            # one for each, since TVM defines no variable twice
+            name = p.names.fix(node.var, node.var.name)
+            p.let_names.setdefault(id(node.var), []).append(name)
+            p.out.append(f"{indent}{name} = {dtype_annotation(node.var.dtype)}()")
+        elif type(node) is Block:
+            has_blocks = True
+            p.of_blocks.update(id(stmt) for stmt in node.body if type(stmt) is AllocBuffer)
+    if has_blocks:
+        p.of_blocks.update(id(stmt) for stmt in func.body if type(stmt) is AllocBuffer)
+
+
+# --- constants and expressions ----------------------------------------------------------------------------------------
+
+
+def _typed(node: Const) -> str:
+    value = node.value
+    if node.dtype is INT32:
+        return str(value)
+    if type(value) is float and _FLOAT32_MAX <= abs(value) < math.inf:
+        if abs(value) > _FLOAT32_MAX:
+            raise refuse(f"TVM reads no literal as great as {value!r}", node.span)
+        return f"T.{node.dtype.name}({value!r})"
+    if type(value) is int and value >= 1 << 63:
+        raise refuse(f"TVM reads no integer literal as great as {value}", node.span)
+    return explicit(node)
+
+
+def _first(node: Const) -> str:
+    return f"T.int32({node.value})" if node.dtype is INT32 else _typed(node)
+
+
+def _constant(p: Printer, node: Const, prec: int) -> str:
+    text = _typed(node)
+    return f"({text})" if prec == ATOM and text[0] == "-" else text
+
+
+def _load(p: Printer, node: BufferLoad, prec: int) -> str:
+    if node.predicate is not None:
+        raise refuse("TVM has no text for a predicated load", node.span)
+    return load(p, node, prec)
+
+
+def _ramp(p: Printer, node: Ramp, prec: int) -> str:
+    return f"T.Ramp({top(p, node.base)}, {top(p, node.stride)}, {_lanes(node)})"
+
+
+def _broadcast(p: Printer, node: Broadcast, prec: int) -> str:
+    return f"T.Broadcast({top(p, node.value)}, {_lanes(node)})"
+
+
+def _lanes(node: Ramp | Broadcast) -> str:
+    return f"T.vscale() * {node.lanes}" if node.scalable else str(node.lanes)
+
+
+def _let(p: Printer, node: Let, prec: int) -> str:
+    left = p.let_names.get(id(node.var))
+    name = left.pop() if left else p.names.fix(node.var, node.var.name)
+    p.names.known[id(node.var)] = name
+    return f"T.Let({top(p, node.body)}, where={{{name}: {top(p, node.value)}}})"
+
+
+def _call_function(p: Printer, node: CallFunction, prec: int) -> str:
+    if p.module is None:
+        raise refuse(f"TVM has no text for the call of `{node.function}` outside of a module", node.span)
+    if any(type(arg) is BufferRegion for arg in node.args):
+        raise refuse("TVM has no text for a region as the argument of a call", node.span, "pass the whole buffer")
+    return call_function(p, node, prec)
+
+
+def _if_then_else(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    return f"T.if_then_else({', '.join([top(p, arg) for arg in node.args])})"
+
+
+def _power(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    if node.dtype.kind != "float":
+        raise refuse(f"TVM has no power of {node.dtype}", node.span, "cast the operands to float32")
+    return f"T.pow({', '.join([top(p, arg) for arg in node.args])})"
+
+
+def _finiteness(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    if node.args[0].dtype.kind != "float":
+        raise refuse(f"TVM has no `{node.op.spelling}` of {node.args[0].dtype}", node.span, "cast it to float32")
+    return f"T.{node.op.name}({top(p, node.args[0])})"
+
+
+def _cast(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    return f"T.Cast({dtype_name(node.dtype)}, {top(p, node.args[0])})"
+
+
+def _refused(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    raise refuse(f"TVM has no text for `{node.op.spelling}`", node.span)
+
+
+_EXPRS: dict[type, Any] = {
+    **EXPR_RULES,
+    Const: _constant,
+    BufferLoad: _load,
+    Ramp: _ramp,
+    Broadcast: _broadcast,
+    Let: _let,
+    CallFunction: _call_function,
+}
+_OPS = OpRules(OP_RULES)
+_OPS[OPS["cast"]] = (_cast, "", ATOM, ATOM)
+_OPS[OPS["pow"]] = (_power, "", ATOM, ATOM)
+_OPS[OPS["if_then_else"]] = (_if_then_else, "", ATOM, ATOM)
+for _name in ("isnan", "isinf", "isfinite"):
+    _OPS[OPS[_name]] = (_finiteness, "", ATOM, ATOM)
+for _name in ("undef", "print", "breakpoint", "expm1"):
+    _OPS[OPS[_name]] = (_refused, "", ATOM, ATOM)
+
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+
+def _bind(p: Printer, node: Bind, indent: str) -> None:
+    bind(p, node, indent, annotated=True)
+
+
+def _store(p: Printer, node: BufferStore, indent: str) -> None:
+    if node.predicate is not None:
+        raise refuse("TVM has no text for a predicated store", node.span)
+    store(p, node, indent)
+
+
+def _alloc_buffer(p: Printer, node: AllocBuffer, indent: str) -> None:
+    word = "T.sblock_alloc_buffer" if id(node) in p.of_blocks else "T.alloc_buffer"
+    text = buffer_arguments(p, node.buffer, top)
+    if node.annotations:
+        text += f", annotations={value(p, node.annotations)}"
+    p.out.append(f"{indent}{p.names.define(node.buffer, node.buffer.name)} = {word}({text})")
+
+
+def _assert(p: Printer, node: Assert, indent: str) -> None:
+    p.out.append(f"{indent}assert {condition(p, node.condition)}, {quote(node.message)}")
+
+
+def _static_assert(p: Printer, node: StaticAssert, indent: str) -> None:
+    raise refuse("TVM has no text for `T.static_assert`", node.span, "a plain `assert` is checked at run time")
+
+
+def _return(p: Printer, node: Return, indent: str) -> None:
+    if node.value is None:
+        raise refuse("TVM has no text for a return without a value", node.span)
+    STMT_RULES[Return](p, node, indent)
+
+
+def _block(p: Printer, node: Block, indent: str) -> None:
+    inner: list[Any] = [one for one in walk(node.body + (node.init or ())) if type(one) in _DEFINING]
+    if (node.reads is None or node.writes is None) and any(type(one) is ScalarDecl for one in inner):
+        # TVM would count the scalar to what the block reads or writes, and then find it undeclared there
+        reads, writes = _accessed(node, {id(one.buffer) for one in inner})
+        node = node.replace(
+            reads=reads if node.reads is None else node.reads, writes=writes if node.writes is None else node.writes
+        )
+    block(p, node, indent)
+
+
+_DEFINING = (ScalarDecl, AllocBuffer, DeclBuffer, MatchBuffer)
+
+
+def _accessed(node: Block, own: set[int]) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
+    """The buffers from outside that a block reads and writes, as whole regions."""
+    reads: dict[int, BufferRegion] = {}
+    writes: dict[int, BufferRegion] = {}
+    one: Any
+    for one in walk(node.body + (node.init or ())):
+        tables = _ACCESSES.get(type(one))
+        if tables is None:
+            continue
+        buffer = one.buffer
+        ranges = tuple(Range(const(0, dim.dtype), dim) for dim in buffer.shape)
+        for table, holds in zip((reads, writes), tables, strict=True):
+            if holds and id(buffer) not in own:
+                table.setdefault(id(buffer), BufferRegion(buffer, ranges))
+    return tuple(reads.values()), tuple(writes.values())
+
+
+# whether a use of a buffer reads it, and whether it writes it; an address or the source of a match_buffer may do both
+_ACCESSES: dict[type, tuple[bool, bool]] = {
+    BufferLoad: (True, False),
+    BufferStore: (False, True),
+    BufferData: (True, True),
+    BufferRegion: (True, True),
+}
+_STMTS: dict[type, Any] = {
+    **STMT_RULES,
+    Bind: _bind,
+    Block: _block,
+    BufferStore: _store,
+    AllocBuffer: _alloc_buffer,
+    Assert: _assert,
+    StaticAssert: _static_assert,
+    Return: _return,
+}
+
+__all__ = ["tvm_dialect"]
