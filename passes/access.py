@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from tirscript.ir.arith.bounds import Interval, bounds
+from tirscript.ir.arith.bounds import Interval, Ranges, bounds, exact
 from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import (
@@ -24,7 +24,7 @@ from tirscript.ir.expr import (
     Var,
 )
 from tirscript.ir.node import Node
-from tirscript.ir.op import OPS
+from tirscript.ir.op import OPS, cast
 from tirscript.ir.rewrite import children, walk
 from tirscript.ir.stmt import (
     AllocBuffer,
@@ -59,14 +59,16 @@ class Access(Struct, frozen=True, eq=False):
 
 
 class Accesses:
-    """The accesses of a body in program order, and the values of the names bound in it.
+    """The accesses of a body in program order, the values of the names bound in it, and the ranges of its variables.
 
+    `known` are ranges of variables around it.
     With `declared`, a nested block with written T.reads and T.writes counts as accessing just those.
     """
 
-    def __init__(self, body: Iterable[Stmt], *, declared: bool = False) -> None:
+    def __init__(self, body: Iterable[Stmt], *, declared: bool = False, known: Ranges | None = None) -> None:
         self.found: list[Access] = []
         self.values: dict[Var, Expr] = {}
+        self.ranges: dict[Var, Interval] = dict(known or {})
         self._declared = declared
         self._loops: tuple[For, ...] = ()
         self._certain = True
@@ -157,13 +159,21 @@ class Accesses:
 
     def bind(self, stmt: Bind) -> None:
         self.expr(stmt.value)
-        self.values[stmt.var] = stmt.value
+        self.name(stmt.var, stmt.value)
+
+    def name(self, var: Var, value: Expr) -> None:
+        self.values[var] = value
+        if value.dtype.is_int and not value.dtype.is_vector:
+            self.ranges[var] = bounds(value, self.ranges)
 
     def loop(self, stmt: For) -> None:
         self.expr(stmt.start)
         self.expr(stmt.stop)
         if stmt.step is not None:
             self.expr(stmt.step)
+        interval = loop_range(stmt, self.ranges)
+        if interval is not None:
+            self.ranges[stmt.var] = interval
         before, self._loops = self._loops, (*self._loops, stmt)
         certain = self._certain
         self._certain = certain and not leaves_early(stmt.body)
@@ -178,7 +188,7 @@ class Accesses:
     def block(self, stmt: Block) -> None:
         for axis in stmt.axes:
             self.expr(axis.value)
-            self.values[axis.var] = axis.value
+            self.name(axis.var, axis.value)
         before = self._block, self._certain
         self._block = stmt
         if stmt.predicate is not None:
@@ -226,19 +236,18 @@ def leaves_early(body: Iterable[Stmt]) -> bool:
 
 # one dimension of a box: the least and the greatest index, both included, or None where nothing is known
 Extent = tuple[Linear, Linear] | None
-_LANE = "lane"
 
 
-def box(access: Access, values: Mapping[Var, Expr], inner: frozenset[Var]) -> tuple[Extent, ...] | None:
-    """What an access touches while its loops run, in terms of names that are not `inner`; None for the whole buffer."""
+def box(access: Access, seen: Accesses, inner: frozenset[Var] = frozenset()) -> tuple[Extent, ...] | None:
+    """What an access that `seen` found touches while its loops run, without names that are `inner`; None for the whole buffer."""
     if access.indices is not None:
-        return tuple(relax_index(index, access.loops, values, inner) for index in access.indices)
+        return tuple(relax_index(index, access.loops, seen, inner) for index in access.indices)
     if access.ranges is None:
         return None
     found: list[Extent] = []
     for one in access.ranges:
-        low = relax_index(one.start, access.loops, values, inner)
-        high = low if one.stop is None else relax_index(one.stop, access.loops, values, inner)
+        low = relax_index(one.start, access.loops, seen, inner)
+        high = low if one.stop is None else relax_index(one.stop, access.loops, seen, inner)
         if low is None or high is None:
             found.append(None)
         else:
@@ -246,58 +255,59 @@ def box(access: Access, values: Mapping[Var, Expr], inner: frozenset[Var]) -> tu
     return tuple(found)
 
 
-def relax_index(index: Expr, loops: tuple[For, ...], values: Mapping[Var, Expr], inner: frozenset[Var]) -> Extent:
-    """The least and greatest value of an index while `loops` run, or None where that cannot be said without `inner` names."""
-    extra: list[tuple[Var, int]] = []
-    if index.dtype.is_vector:
-        if type(index) is Broadcast:
-            index = index.value
-        elif type(index) is Ramp and not index.scalable:
-            lane = Var(_LANE, index.base.dtype)
-            extra.append((lane, index.lanes))
-            stride = linear(index.stride, values)
-            if not stride.is_constant:
-                return None
-            form = linear(index.base, values) + Linear({lane: stride.constant}, 0, lane.dtype).clean()
-            return _relax(form, extra, loops, values, inner)
-        else:
-            return None
-    if not index.dtype.is_int:
+def here(access: Access, seen: Accesses) -> tuple[Extent, ...] | None:
+    """What an access touches in one iteration of its loops."""
+    return box(structs.replace(access, loops=()), seen)
+
+
+def relax_index(index: Expr, loops: tuple[For, ...], seen: Accesses, inner: frozenset[Var]) -> Extent:
+    """The least and greatest value of an index while `loops` run; None where that cannot be said without `inner` names."""
+    if not index.dtype.element.is_int:
         return None
-    return _relax(linear(index, values), extra, loops, values, inner)
+    if not index.dtype.is_vector:
+        return _relax(sum_of(index, seen), (), loops, seen, inner)
+    if type(index) is Broadcast:
+        return _relax(sum_of(index.value, seen), (), loops, seen, inner)
+    if type(index) is not Ramp or index.scalable:
+        return None
+    stride = sum_of(index.stride, seen)
+    if not stride.is_constant:
+        return None
+    lane = Var("lane", index.base.dtype)
+    form = sum_of(index.base, seen) + Linear({lane: stride.constant}, 0, lane.dtype).clean()
+    return _relax(form, ((lane, index.lanes),), loops, seen, inner)
+
+
+def sum_of(expr: Expr, seen: Accesses) -> Linear:
+    """The linear form of an expression, bound names and widening casts seen through."""
+    return linear(expr, seen.values, lambda inner: exact(linear(inner, seen.values), seen.ranges))
 
 
 def _relax(
-    form: Linear,
-    extra: list[tuple[Var, int]],
-    loops: tuple[For, ...],
-    values: Mapping[Var, Expr],
-    inner: frozenset[Var],
+    form: Linear, lanes: tuple[tuple[Var, int], ...], loops: tuple[For, ...], seen: Accesses, inner: frozenset[Var]
 ) -> Extent:
-    ranges = constant_ranges(loops)
-    low, high, known = _swing_opaque(form, form, ranges, loops, inner)
+    low, high, known = _swing_opaque(form, form, loops, seen, inner)
     if not known:
         return None
-    reach = (
-        0  # how far apart two indices can be as numbers: a constant width is the truth only where that does not wrap
-    )
-    for var, count in extra:
-        low, high = _swing(low, high, var, Linear({}, 0, var.dtype), Linear({}, count - 1, var.dtype))
+    # how far apart two indices can be as numbers: a constant width is the truth only where that does not wrap
+    reach = 0
+    for var, count in lanes:
+        low, high = _swing(low, high, var, Linear({}, 0, form.dtype), Linear({}, count - 1, form.dtype))
         reach += abs(form.terms.get(var, 0)) * (count - 1)
     for loop in reversed(loops):
-        if loop.var not in low.terms and loop.var not in high.terms:
+        step = max(abs(low.terms.get(loop.var, 0)), abs(high.terms.get(loop.var, 0)))
+        if not step:
             continue
-        if loop.var.dtype is not form.dtype or loop.step is not None:
+        if loop.step is not None or loop.var.dtype.bits > form.dtype.bits:
             return None
         extent = constant_extent(loop)
-        interval = ranges.get(loop.var)
+        interval = seen.ranges.get(loop.var)
         if extent is not None:
-            reach += max(abs(low.terms.get(loop.var, 0)), abs(high.terms.get(loop.var, 0))) * max(0, extent - 1)
+            reach += step * max(0, extent - 1)
         elif interval is not None:
-            reach += max(abs(low.terms.get(loop.var, 0)), abs(high.terms.get(loop.var, 0))) * (
-                interval[1] - interval[0]
-            )
-        low, high = _swing(low, high, loop.var, linear(loop.start, values), linear(loop.stop, values).shifted(-1))
+            reach += step * (interval[1] - interval[0])
+        first, stop = (sum_of(cast(end, form.dtype), seen) for end in (loop.start, loop.stop))
+        low, high = _swing(low, high, loop.var, first, stop.shifted(-1))
     for end in (low, high):
         for atom in end.terms:
             if any(type(node) is BufferLoad or type(node) is CallFunction or node in inner for node in walk(atom)):
@@ -317,7 +327,7 @@ def _swing(low: Linear, high: Linear, var: Var, first: Linear, last: Linear) -> 
 
 
 def _swing_opaque(
-    low: Linear, high: Linear, ranges: Mapping[Var, Interval], loops: tuple[For, ...], inner: frozenset[Var]
+    low: Linear, high: Linear, loops: tuple[For, ...], seen: Accesses, inner: frozenset[Var]
 ) -> tuple[Linear, Linear, bool]:
     """Replace atoms that are no loop variables but vary with the loops, such as `i // 4`, by their constant bounds."""
     moving = {loop.var for loop in loops}
@@ -327,9 +337,9 @@ def _swing_opaque(
                 type(node) is Var and (node in moving or node in inner) for node in walk(atom)
             ):
                 continue
-            if any(type(node) is Var and node not in ranges for node in walk(atom)):
+            if any(type(node) is Var and node not in seen.ranges for node in walk(atom)):
                 return low, high, False
-            least, greatest = bounds(atom, ranges)
+            least, greatest = bounds(atom, seen.ranges)
             if greatest - least >= 1 << 30:
                 return low, high, False
             a, b = low.terms.get(atom, 0), high.terms.get(atom, 0)
@@ -415,7 +425,7 @@ def access_regions(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[Buffer
         if type(access.node) is MatchBuffer and not _uses_match(access.node.buffer, access.write, used, sources):
             continue
         table = tables[access.write]
-        area = box(access, seen.values, inner)
+        area = box(access, seen, inner)
         table[buffer] = union(table[buffer], area) if buffer in table else area
     return tuple(_regions(tables[0])), tuple(_regions(tables[1]))
 
@@ -451,6 +461,7 @@ __all__ = [
     "constant_extent",
     "constant_ranges",
     "contains",
+    "here",
     "leaves_early",
     "loop_range",
     "relax_index",

@@ -22,9 +22,23 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import BOOL, INT32
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const, Expr, Let, Ramp, Var, is_const
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import recursion_room
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import substitute
-from tirscript.ir.stmt import Assert, Assume, Bind, Block, Break, BufferStore, Continue, For, If, StaticAssert, Stmt, While
+from tirscript.ir.stmt import (
+    Assert,
+    Assume,
+    Bind,
+    Block,
+    Break,
+    BufferStore,
+    Continue,
+    For,
+    If,
+    StaticAssert,
+    Stmt,
+    While,
+)
 
 from .access import constant_extent, loop_range
 from .folding import COMPARISONS, compare, fold
@@ -41,7 +55,8 @@ def simplify(func: PrimFunc) -> PrimFunc:
 
 def simplified(expr: Expr, ranges: Mapping[Var, Interval] | None = None) -> Expr:
     """An expression simplified with what is known of its variables."""
-    result: Expr = Simplifier(ranges).visit(expr)
+    with recursion_room():
+        result: Expr = Simplifier(ranges).visit(expr)
     return result
 
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.arith.linear import Linear, expression, linear
+from tirscript.ir.arith.linear import Linear, expression
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Broadcast, BufferLoad, CallFunction, Const, Expr, Ramp, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import nodes_in, shape_of
+from tirscript.ir.op import cast
 from tirscript.ir.rewrite import definitions, rewrite, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, Stmt
 
@@ -76,7 +77,7 @@ def _plan(buffer: Buffer, scope: tuple[Stmt, ...]) -> tuple[Buffer, tuple[Linear
             continue
         if access.indices is None:
             return None
-        mine = box(access, accesses.values, inner)
+        mine = box(access, accesses, inner)
         area, first = (mine, False) if first else (union(area, mine), False)
     if area is None:
         return None
@@ -147,4 +148,4 @@ def _less(index: Expr, low: Linear | None) -> Expr:
             return index.replace(base=_less(index.base, low))
         if type(index) is Broadcast:
             return index.replace(value=_less(index.value, low))
-    return simplified(expression(linear(index) - low))
+    return simplified(index - cast(expression(low), index.dtype))

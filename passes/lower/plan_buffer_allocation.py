@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from tirscript.ir.arith.linear import constant_difference, linear
+from tirscript.ir.arith.linear import constant_difference
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
@@ -26,7 +26,7 @@ from tirscript.ir.node import Node, nodes_in, shape_of
 from tirscript.ir.rewrite import definitions, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt, While
 
-from ..access import Access, Accesses, Extent, box, constant_extent, contains
+from ..access import Access, Accesses, Extent, box, constant_extent, contains, here, sum_of
 from ..pipeline import prim_func_pass
 
 
@@ -163,38 +163,34 @@ def _fills_first(body: tuple[Stmt, ...], buffer: Buffer) -> bool:
         local: list[tuple[tuple[For, ...], tuple[Extent, ...]]] = []
         for access in mine:
             if not access.write:
-                area = box(access, seen.values, inner)
+                area = box(access, seen, inner)
                 if area is None or not (
                     any(contains(known, area) for known in written)
-                    or _initialized(access, mine)
-                    or _just_written(access, local, seen.values)
+                    or _initialized(access, mine, seen)
+                    or _just_written(access, local, seen)
                 ):
                     return False
             elif access.certain and access.indices is not None:
-                area = box(access, seen.values, inner)
+                area = box(access, seen, inner)
                 if area is not None and not access.init:
-                    own = _own_box(access, seen.values)
+                    own = here(access, seen)
                     if own is not None:
                         local.append((access.loops, own))
         for access in mine:
-            if access.write and access.certain and access.indices is not None and _covers(access, seen.values):
-                area = box(access, seen.values, inner)
+            if access.write and access.certain and access.indices is not None and _covers(access, seen):
+                area = box(access, seen, inner)
                 if area is not None and (not access.init or _runs_init(access)):
                     written.append(area)
     return True
 
 
-def _own_box(access: Access, values: Any) -> tuple[Extent, ...] | None:
-    return box(structs.replace(access, loops=()), values, frozenset())
-
-
-def _just_written(read: Access, local: list[tuple[tuple[For, ...], tuple[Extent, ...]]], values: Any) -> bool:
+def _just_written(read: Access, local: list[tuple[tuple[For, ...], tuple[Extent, ...]]], seen: Accesses) -> bool:
     """Whether the same run of the same loops wrote the very element before."""
-    mine = _own_box(read, values)
+    mine = here(read, seen)
     return mine is not None and any(loops == read.loops[: len(loops)] and contains(area, mine) for loops, area in local)
 
 
-def _initialized(read: Access, accesses: list[Access]) -> bool:
+def _initialized(read: Access, accesses: list[Access], seen: Accesses) -> bool:
     """Whether a read in a block is of what the block's init wrote when its reduction began."""
     block = read.block
     if block is None or block.init is None or read.indices is None or block.predicate is not None:
@@ -207,7 +203,7 @@ def _initialized(read: Access, accesses: list[Access]) -> bool:
             and access.indices is not None
             and _runs_init(access)
         ):
-            mine, its = (box(structs.replace(a, loops=()), {}, frozenset()) for a in (read, access))
+            mine, its = here(read, seen), here(access, seen)
             if mine is not None and its is not None and contains(its, mine):
                 return True
     return False
@@ -230,13 +226,13 @@ def _runs_init(access: Access) -> bool:
     return True
 
 
-def _covers(access: Access, values: Any) -> bool:
+def _covers(access: Access, seen: Accesses) -> bool:
     """Whether a store touches every element of its box: each loop moves one index, and the indices leave no gaps."""
     moved: set[Var] = set()
     for index in access.indices or ():
         if index.dtype.is_vector or not index.dtype.is_int:
             return False
-        form = linear(index, values)
+        form = sum_of(index, seen)
         moving = []
         for loop in access.loops:
             if loop.var in form.terms:

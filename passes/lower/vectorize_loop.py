@@ -74,7 +74,7 @@ def _vectorize(
         return ()
     if extent is not None and width > 1:
         try:
-            _check_lanes(loop, roots)
+            _check_lanes(loop, around, roots)
             if width == extent:
                 base: Expr = loop.start
                 body = _Vectorizer(loop, base, width, around).body(loop.body, None)
@@ -99,9 +99,9 @@ def _width(extent: int | None, most: int) -> int:
     return next((width for width in range(min(extent, most), 1, -1) if extent % width == 0), 1)
 
 
-def _check_lanes(loop: For, roots: dict[Buffer, Buffer | None]) -> None:
+def _check_lanes(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None]) -> None:
     """Refuse unless no lane touches an element that another lane writes."""
-    seen = Accesses(loop.body)
+    seen = Accesses(loop.body, known=constant_ranges((*around, loop)))
     private = {stmt.buffer for stmt in walk(loop.body) if type(stmt) is ScalarDecl}
     inner = frozenset(node for node in definitions(loop.body) if type(node) is Var)
     found = [access for access in seen.found if access.buffer not in private]
@@ -113,7 +113,7 @@ def _check_lanes(loop: For, roots: dict[Buffer, Buffer | None]) -> None:
         mine = [access for access in found if roots.get(access.buffer, access.buffer) is root]
         if len({access.buffer for access in mine}) != 1:
             raise _Refuse
-        areas = [box(access, seen.values, inner) for access in mine]
+        areas = [box(access, seen, inner) for access in mine]
         known = [area for area in areas if area is not None]
         if len(known) != len(areas) or not any(
             _apart([area[dim] for area in known], loop) for dim in range(len(known[0]))
@@ -126,7 +126,7 @@ def _apart(extents: list[Extent], loop: For) -> bool:
     first: Linear | None = None
     low = high = step = 0
     for extent in extents:
-        if extent is None or extent[0].dtype is not loop.var.dtype:
+        if extent is None or (first is not None and extent[0].dtype is not first.dtype):
             return False
         if first is None:
             first = extent[0].without(loop.var)
@@ -137,7 +137,8 @@ def _apart(extents: list[Extent], loop: For) -> bool:
             return False
         low, high = min(low, a.constant), max(high, b.constant)
     count = constant_extent(loop) or 0
-    return high - low < abs(step) and abs(step) * count + high - low < 1 << (loop.var.dtype.bits - 1)
+    bits = loop.var.dtype.bits if first is None else first.dtype.bits
+    return high - low < abs(step) and abs(step) * count + high - low < 1 << (bits - 1)
 
 
 _DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))

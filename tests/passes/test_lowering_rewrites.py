@@ -387,7 +387,7 @@ class TestPlan:
             # read before written
             "C[i] = B[0]\nB[0] = i",
             # an address may be kept
-            "B[0] = i\nT.evaluate(T.call_extern(\"int32\", \"g\", B.data))",
+            'B[0] = i\nT.evaluate(T.call_extern("int32", "g", B.data))',
             # the writes go along a diagonal
             "for j in range(2):\n    D[j, j] = i\nC[i] = D[0, 1]",
         ],
@@ -495,9 +495,9 @@ class TestCompact:
         "use",
         [
             "B[C[0]] = 1",
-            "T.evaluate(T.call_extern(\"int32\", \"g\", B.data))",
-            "V = T.decl_buffer((2,), \"int32\", data=B.data)\nV[0] = 1",
-            "T.evaluate(T.call_extern(\"int32\", \"g\", T.address_of(B[1])))",
+            'T.evaluate(T.call_extern("int32", "g", B.data))',
+            'V = T.decl_buffer((2,), "int32", data=B.data)\nV[0] = 1',
+            'T.evaluate(T.call_extern("int32", "g", T.address_of(B[1])))',
             "B[n] = 1\nB[0] = 1",
             "for i in range(n):\n    B[i] = 1",
         ],
@@ -585,11 +585,13 @@ class TestFlatten:
         )
 
     def test_large_constant_shapes_count_in_int64(self) -> None:
-        func = flatten_buffer(program("""
+        func = flatten_buffer(
+            program("""
         def f(A: T.Buffer((65536, 65536), "int8")):
             for i in range(65536):
                 A[i, 0] = T.int8(1)
-        """))
+        """)
+        )
         store = func.body[1].body[0]  # type: ignore[attr-defined]
         assert store.indices[0].dtype.name == "int64"
 
@@ -644,7 +646,10 @@ class M:
         assert flatten_buffer(found) is found
 
     def test_flat_programs_are_kept(self) -> None:
-        keeps(flatten_buffer, 'def f(A: T.Buffer(("n",), "float32")):\n    x: T.float32 = A[0]\n    x = x + x\n    A[1] = x')
+        keeps(
+            flatten_buffer,
+            'def f(A: T.Buffer(("n",), "float32")):\n    x: T.float32 = A[0]\n    x = x + x\n    A[1] = x',
+        )
 
 
 class TestUnroll:
@@ -694,13 +699,15 @@ class TestUnroll:
         )
 
     def test_a_break_of_an_inner_loop_is_no_hindrance(self) -> None:
-        func = unroll_loop(program("""
+        func = unroll_loop(
+            program("""
         def f(A: T.Buffer((64,), "int32")):
             for i in T.unroll(2):
                 for j in range(3):
                     if A[j] > i:
                         break
-        """))
+        """)
+        )
         assert [type(stmt) for stmt in func.body] == [For, For]
         assert unroll_loop(func) is func
 
@@ -715,17 +722,21 @@ class TestRegions:
         import textwrap
 
         lines = textwrap.indent(textwrap.dedent(body).strip(), " " * 12)
-        func = infer_regions(program(
-            'def f(A: T.Buffer((8, 16), "int32"), B: T.Buffer((8, 16), "int32"), C: T.Buffer((8,), "int32")):\n'
-            "    for i, j in T.grid(8, 4):\n"
-            '        with T.block("b"):\n'
-            '            vi, vj = T.axis.remap("SS", [i, j])\n' + lines + "\n"
-        ))
+        func = infer_regions(
+            program(
+                'def f(A: T.Buffer((8, 16), "int32"), B: T.Buffer((8, 16), "int32"), C: T.Buffer((8,), "int32")):\n'
+                "    for i, j in T.grid(8, 4):\n"
+                '        with T.block("b"):\n'
+                '            vi, vj = T.axis.remap("SS", [i, j])\n' + lines + "\n"
+            )
+        )
         block = next(node for node in walk(func) if type(node) is Block and node.name == "b")
         assert infer_regions(func) is func
         assert block.reads is not None
         assert block.writes is not None
-        return [r.script(fragment=True).strip() for r in block.reads], [r.script(fragment=True).strip() for r in block.writes]
+        return [r.script(fragment=True).strip() for r in block.reads], [
+            r.script(fragment=True).strip() for r in block.writes
+        ]
 
     def test_points_and_boxes(self) -> None:
         assert self.regions("B[vi, vj] = A[vi, vj * 4 + 3]") == (["A[vi, vj * 4 + 3]"], ["B[vi, vj]"])
@@ -745,11 +756,12 @@ class TestRegions:
         assert self.regions("for k in range(8):\n    B[vi, vj] = A[k // 4, k % 4]") == (["A[0:2, 0:4]"], ["B[vi, vj]"])
 
     def test_own_buffers_scalars_and_the_reduction_itself_are_left_out(self) -> None:
-        assert self.regions("x: T.int32 = 0\nx = x + 1\nD = T.alloc_buffer((1,), \"int32\")\nD[0] = x\nC[vi] = D[0]") == (
+        assert self.regions('x: T.int32 = 0\nx = x + 1\nD = T.alloc_buffer((1,), "int32")\nD[0] = x\nC[vi] = D[0]') == (
             [],
             ["C[vi]"],
         )
-        func = infer_regions(program("""
+        func = infer_regions(
+            program("""
         def f(A: T.Buffer((8, 8), "int32"), C: T.Buffer((8,), "int32")):
             for i, k in T.grid(8, 8):
                 with T.block("C"):
@@ -757,13 +769,17 @@ class TestRegions:
                     with T.init():
                         C[vi] = 0
                     C[vi] = C[vi] + A[vi, vk]
-        """))
+        """)
+        )
         (block,) = [node for node in walk(func) if type(node) is Block]
         assert [r.buffer.name for r in block.reads or ()] == ["A"]
         assert [r.buffer.name for r in block.writes or ()] == ["C"]
 
     def test_matched_regions_and_declared_inner_blocks(self) -> None:
-        assert self.regions("X = T.match_buffer(A[vi, 0:4], (4,), \"int32\")\nC[vi] = X[2]") == (["A[vi, 0:4]"], ["C[vi]"])
+        assert self.regions('X = T.match_buffer(A[vi, 0:4], (4,), "int32")\nC[vi] = X[2]') == (
+            ["A[vi, 0:4]"],
+            ["C[vi]"],
+        )
         assert self.regions(
             'with T.block("inner"):\n    T.reads(A[vi, 0:2])\n    T.writes(C[vi])\n    C[vi] = A[vi, 1]'
         ) == (["A[vi, 0:2]"], ["C[vi]"])
@@ -776,12 +792,16 @@ class TestRegions:
 
 
 def test_an_if_stands_where_the_predicate_was() -> None:
-    func = lower_blocks(program("""
+    func = lower_blocks(
+        program(
+            """
     def f(B: T.Buffer((3,), "int32")):
         for i in range(4):
             with T.block("B"):
                 v = T.axis.spatial(3, i)
                 T.where(i < 3)
                 B[v] = i
-    """.replace("= i\n", "= v\n")))
+    """.replace("= i\n", "= v\n")
+        )
+    )
     assert [type(node) for node in walk(func) if type(node) in (If, Block)] == [If]

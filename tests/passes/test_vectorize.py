@@ -1,0 +1,211 @@
+"""Vector loops: what becomes vector code, what is predicated, and what stays a loop."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from helpers.passes import program, rewrites, same
+
+from tirscript.ir import For, PrimFunc, Ramp, walk
+from tirscript.passes import get_pass
+from tirscript.passes.lower import vectorize_loop
+
+PARAMS = (
+    'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), I: T.Buffer((16,), "int32"), '
+    'M: T.Buffer((4, 8), "float32"), n: T.int32'
+)
+
+
+def text(body: str) -> str:
+    return f"def f({PARAMS}):\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n"
+
+
+def vectorizes(before: str, after: str) -> None:
+    rewrites(vectorize_loop, text(before), text(after))
+
+
+def stays(body: str) -> None:
+    """The loop becomes a serial loop and nothing more."""
+    found = vectorize_loop(program(text(body)))
+    same(found, program(text(body.replace("T.vectorized", "T.serial"))))
+
+
+def lanes(func: PrimFunc) -> set[int]:
+    return {node.lanes for node in walk(func) if type(node) is Ramp}
+
+
+def test_loads_stores_and_constants() -> None:
+    vectorizes(
+        "for i in T.vectorized(8):\n    B[i] = A[i + n] * T.float32(2) + A[3]",
+        "B[0:8] = A[T.ramp(n, 1, 8)] * T.broadcast(T.float32(2), 8) + T.broadcast(A[3], 8)",
+    )
+
+
+def test_ramps_stay_ramps() -> None:
+    vectorizes(
+        "for i in T.vectorized(4):\n    j = 2 * i + 1\n    B[j * 1 + n - 3] = A[n - i] + A[i + i]",
+        "B[T.ramp(n - 2, 2, 4)] = A[T.ramp(n, -1, 4)] + A[T.ramp(0, 2, 4)]",
+    )
+
+
+def test_a_gather_and_values_of_the_index() -> None:
+    vectorizes(
+        'for i in T.vectorized(4):\n    B[i] = A[I[i]] + T.cast(i // 2, "float32")',
+        'B[0:4] = A[I[0:4]] + T.cast(T.ramp(0, 1, 4) // T.broadcast(2, 4), "float32")',
+    )
+
+
+def test_the_last_index_of_a_matrix() -> None:
+    vectorizes(
+        "for i in range(4):\n    for j in T.vectorized(8):\n        M[i, j] = T.float32(0)",
+        "for i in range(4):\n    M[i, 0:8] = T.broadcast(T.float32(0), 8)",
+    )
+
+
+def test_start_and_widening_casts() -> None:
+    vectorizes(
+        'for i in T.vectorized(4, 8):\n    A[T.cast(i * 2, "int64") + T.int64(1)] = T.float32(1)',
+        "A[T.ramp(T.int64(9), T.int64(2), 4)] = T.broadcast(T.float32(1), 4)",
+    )
+
+
+def test_a_condition_that_differs_between_lanes_is_a_predicate() -> None:
+    vectorizes(
+        "for i in T.vectorized(4):\n    if i < n:\n        B[i] = A[i + 1]\n    else:\n        B[i] = T.float32(0)",
+        """
+        B.vstore([T.ramp(0, 1, 4)], A.vload([T.ramp(1, 1, 4)], predicate=T.ramp(0, 1, 4) < T.broadcast(n, 4)),
+                 predicate=T.ramp(0, 1, 4) < T.broadcast(n, 4))
+        B.vstore([T.ramp(0, 1, 4)], T.broadcast(T.float32(0), 4),
+                 predicate=T.logical_not(T.ramp(0, 1, 4) < T.broadcast(n, 4)))
+        """,
+    )
+
+
+def test_a_condition_that_is_the_same_for_all_stays_an_if() -> None:
+    vectorizes(
+        "for i in T.vectorized(4):\n    if n < 3:\n        B[i] = A[i]",
+        "if n < 3:\n    B[0:4] = A[0:4]",
+    )
+
+
+def test_a_condition_that_the_branch_changes_is_asked_once() -> None:
+    found = vectorize_loop(
+        program(
+            text("""
+    for i in T.vectorized(4):
+        if A[i] < T.float32(1):
+            A[i] = T.float32(2)
+        else:
+            A[i] = T.float32(3)
+    """)
+        )
+    )
+    same(
+        found,
+        program(
+            text("""
+    mask: T.let[T.boolx4] = A[0:4] < T.broadcast(T.float32(1), 4)
+    A.vstore([T.ramp(0, 1, 4)], T.broadcast(T.float32(2), 4), predicate=mask)
+    A.vstore([T.ramp(0, 1, 4)], T.broadcast(T.float32(3), 4), predicate=T.logical_not(mask))
+    """)
+        ),
+    )
+
+
+def test_mutable_scalars_become_vectors() -> None:
+    vectorizes(
+        """
+        for i in T.vectorized(4):
+            s: T.float32 = A[i]
+            for k in range(3):
+                s = s + A[k]
+            B[i] = s
+        """,
+        """
+        s: T.float32x4 = A[0:4]
+        for k in range(3):
+            s = s + T.broadcast(A[k], 4)
+        B[0:4] = s
+        """,
+    )
+
+
+def test_long_loops_are_cut() -> None:
+    func = program(
+        'def f(A: T.Buffer((192,), "float32")):\n    for i in T.vectorized(192):\n        A[i] = T.float32(1)'
+    )
+    assert lanes(vectorize_loop(func)) == {64}
+    assert lanes(get_pass("vectorize_loop", lanes=16)(func)) == {16}
+    (loop,) = vectorize_loop(func).body
+    assert isinstance(loop, For)
+    assert (loop.kind, loop.extent) == ("serial", loop.extent.__class__(3, loop.var.dtype))
+    prime = program(
+        'def f(A: T.Buffer((67,), "float32")):\n    for i in T.vectorized(67):\n        A[i] = T.float32(1)'
+    )
+    assert lanes(vectorize_loop(prime)) == set()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # one lane reads what another writes
+        "for i in T.vectorized(8):\n    A[i + 1] = A[i]",
+        # all lanes write one element
+        "for i in T.vectorized(8):\n    A[0] = A[0] + B[i]",
+        # lanes may write the same element
+        "for i in T.vectorized(8):\n    A[I[i]] = B[i]",
+        "for i in T.vectorized(8):\n    A[i // 2] = B[i]",
+        "for i in T.vectorized(4):\n    for k in range(2):\n        A[i + k] = A[i + k] + B[i]",
+        # the same memory under two names
+        'V = T.decl_buffer((16,), "float32", data=A.data)\nfor i in T.vectorized(8):\n    V[i] = A[i + 1]',
+        # an unknown number of lanes
+        "for i in T.vectorized(n):\n    A[i] = T.float32(1)",
+        # nothing that has a vector form
+        'for i in T.vectorized(8):\n    T.evaluate(T.call_extern("int32", "g", i))',
+        'for i in T.vectorized(8):\n    X = T.alloc_buffer((1,), "float32")\n    X[0] = A[i]\n    B[i] = X[0]',
+        "for i in T.vectorized(8):\n    while A[i] < T.float32(1):\n        A[i] = A[i] + T.float32(1)",
+        "for i in T.vectorized(8):\n    for k in range(i):\n        A[i] = B[i]",
+        # a lane that is off must not divide by zero
+        'for i in T.vectorized(8):\n    if I[i] != 0:\n        A[i] = T.cast(n // I[i], "float32")',
+        # a vector in the first index
+        "for i in T.vectorized(4):\n    M[i, 0] = A[i]",
+        # it is vector code already
+        "for i in T.vectorized(2):\n    A[i * 4:i * 4 + 4] = B[0:4]",
+        # an assignment to a scalar of outside
+        "s: T.float32 = T.float32(0)\nfor i in T.vectorized(8):\n    s = s + A[i]\nB[0] = s",
+    ],
+)
+def test_what_has_no_vector_form_is_a_serial_loop(body: str) -> None:
+    stays(body)
+
+
+def test_stretches_that_do_not_meet_are_vectors() -> None:
+    func = vectorize_loop(
+        program(
+            text("""
+    for i in T.vectorized(4):
+        for k in range(2):
+            A[i * 2 + k] = A[i * 2 + k] + A[i * 2]
+    """)
+        )
+    )
+    assert lanes(func) == {4}
+
+
+def test_a_vector_loop_inside_of_a_serial_one_that_stays() -> None:
+    func = vectorize_loop(
+        program(
+            text("""
+    for i in T.vectorized(n):
+        for k in T.vectorized(4):
+            A[k] = B[k]
+    """)
+        )
+    )
+    assert lanes(func) == {4}
+    assert [node.kind for node in walk(func) if type(node) is For] == ["serial"]
+
+
+def test_no_iteration_no_code() -> None:
+    assert vectorize_loop(program(text("for i in T.vectorized(0):\n    A[i] = B[i]"))).body == ()
