@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tirscript.ir import Buffer, DiagnosticError, MatchBuffer, Module, PrimFunc, Var, error, suggest
+from tirscript.ir.check import public
 from tirscript.ir.verify import check_well_formed as check
 
 from .runtime import layout
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .runtime.arguments import Param
 
 
+@public
 def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: int = 3, debug: bool = False) -> Any:
     """Native code for a program: a function for a PrimFunc, a BuiltModule for a Module.
 

@@ -253,7 +253,7 @@ def check_fields(node: Any) -> None:
     cls: Any = type(node)
     for name, test, hint in _field_tests(cls):
         value = getattr(node, name)
-        if test is None or (isinstance(value, test) if type(test) is tuple else test(value)):
+        if test is None or (isinstance(value, test) if isinstance(test, tuple) else test(value)):
             continue
         if (why := fits(value, hint)) is not None:
             raise TypeError(f"{cls.__name__}.{name} takes {in_words(hint)}, not {describe(value)} ({why})")

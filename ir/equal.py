@@ -9,8 +9,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from .check import public
 from .node import NO_ATTRS, Attrs, Node, Shape, recursion_room, shape_of
 from .span import Span
+
+# what can be compared: a node, a body, attributes
+Program = Node | tuple[Node, ...] | Attrs
 
 
 class Difference(Struct, frozen=True, eq=False):
@@ -30,7 +34,8 @@ class Difference(Struct, frozen=True, eq=False):
         return f"{self.path or '.'}: {self.reason}"
 
 
-def structural_equal(a: Any, b: Any, *, map_free_vars: bool = False) -> bool:
+@public
+def structural_equal(a: Program, b: Program, *, map_free_vars: bool = False) -> bool:
     """Whether two programs are the same up to the names of what they define.
 
     Variables and buffers that neither defines must be identical, unless `map_free_vars`. Spans, comments and
@@ -155,10 +160,12 @@ def _defined(node: Any) -> tuple[Any, ...]:
     return found if symbols is None else (*found, *symbols())
 
 
-@cache
-def _own_fields(cls: Any) -> Comparison:
-    """The comparison of a binder's own fields."""
+def _own(cls: Any) -> Comparison:
     return _fields(cls, shape_of(cls))
+
+
+# the comparison of a binder's own fields
+_own_fields: Callable[[Any], Comparison] = cache(_own)
 
 
 def _fields(cls: type, shape: Shape) -> Comparison:
@@ -247,7 +254,10 @@ def same_value(p: Any, q: Any) -> bool:
     return type(p) is type(q) and bool(p == q or (p != p and q != q))
 
 
-def differences(a: Any, b: Any, *, map_free_vars: bool = False, limit: int = 100) -> list[Difference]:
+@public
+def differences(
+    a: Program, b: Program, *, map_free_vars: bool = False, limit: int = 100
+) -> list[Difference]:
     """Every difference of two programs, in source order, at most `limit`; empty where they are structurally equal."""
     found: list[Difference] = []
     with recursion_room():
@@ -430,7 +440,8 @@ def _tokens(root: Any, *, alpha: bool) -> list[Any]:
 def _hash_plan(cls: Any) -> tuple[bool, Any, Any, bool]:
     shape = shape_of(cls)
     scalars = getattr(cls, "scalar_key", None) or shape.get_scalars
-    return shape.binder, scalars if shape.scalars else None, shape.get_children if shape.children else None, bool(cls.defines)
+    children = shape.get_children if shape.children else None
+    return shape.binder, scalars if shape.scalars else None, children, bool(cls.defines)
 
 
 def _plain_token(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from .buffer import Buffer
+from .check import public
 from .expr import Expr, Var
 from .func import PrimFunc
 from .node import NO_ATTRS, Attrs, Node, nodes_in, recursion_room, shape_of
@@ -122,8 +123,9 @@ def map_value(value: Any, function: Callable[[Any], Any]) -> Any:
     return value
 
 
-def rewrite(root: Any, rules: Mapping[type, Rule]) -> Any:
-    """`root` (a node or a body) with the rules applied bottom up, by exact class; what is unchanged stays itself.
+@public
+def rewrite(root: Node | tuple[Node, ...], rules: Mapping[type, Rule]) -> Any:
+    """`root` with the rules applied bottom up, by exact class; what is unchanged stays the same object.
 
     A rule for Var or Buffer sees every variable or buffer once, and what it returns stands at every occurrence. A buffer
     whose shape changes is rebuilt once and replaced everywhere.
@@ -174,7 +176,8 @@ def _rewrite(root: Any, rules: Mapping[type, Rule], binders: dict[int, Any]) -> 
         return map_tuple(root, visit) if isinstance(root, tuple) else visit(root)
 
 
-def substitute(root: Any, mapping: Mapping[Any, Any]) -> Any:
+@public
+def substitute(root: Node | tuple[Node, ...], mapping: Mapping[Any, Any]) -> Any:
     """`root` with variables and buffers replaced: {Var: Expr, Buffer: Buffer}."""
     if not mapping:
         return root

@@ -6,6 +6,7 @@ without a rule of its own is walked by its field declarations.
 
 from __future__ import annotations
 
+from .check import public
 from .diagnostic import Diagnostic, DiagnosticError, error
 from .func import PrimFunc
 from .module import Module
@@ -14,11 +15,13 @@ from .wellformed.places import bad_attrs, in_order, pointing
 from .wellformed.statements import Verifier
 
 
+@public
 def verify(x: PrimFunc | Module) -> list[Diagnostic]:
     """Everything that is wrong with a function or module, in source order; empty where it is well formed."""
     return _verify(x, whole=True)
 
 
+@public
 def check_well_formed(x: PrimFunc | Module) -> None:
     """Raise DiagnosticError with everything that `verify` finds, but for functions with `check_well_formed=False`."""
     found = _verify(x, whole=False)

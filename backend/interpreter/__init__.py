@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.ir.check import public
 
 __all__ = ["interpret"]
 
 
+@public
 def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | None = None, **kwargs: Any) -> Any:
     """Execute a prim_func, or a function of a module, on the caller's arrays, which are written in place.
 
