@@ -127,8 +127,8 @@ def map_value(value: Any, function: Callable[[Any], Any]) -> Any:
 def rewrite(root: Node | tuple[Node, ...], rules: Mapping[type, Rule]) -> Any:
     """`root` with the rules applied bottom up, by exact class; what is unchanged stays the same object.
 
-    A rule for Var or Buffer sees every variable or buffer once, and what it returns stands at every occurrence. A buffer
-    whose shape changes is rebuilt once and replaced everywhere.
+    A rule for Var or Buffer sees every variable or buffer once, and what it returns stands at every occurrence.
+    A buffer whose shape changes is rebuilt once and replaced everywhere.
     """
     return _rewrite(root, rules, {})
 
