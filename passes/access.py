@@ -239,7 +239,10 @@ Extent = tuple[Linear, Linear] | None
 
 
 def box(access: Access, seen: Accesses, inner: frozenset[Var] = frozenset()) -> tuple[Extent, ...] | None:
-    """What an access that `seen` found touches while its loops run, without names that are `inner`; None for the whole buffer."""
+    """What an access that `seen` found touches while its loops run; None for the whole buffer.
+
+    It is said in names that are not `inner`.
+    """
     if access.indices is not None:
         return tuple(relax_index(index, access.loops, seen, inner) for index in access.indices)
     if access.ranges is None:
@@ -261,7 +264,7 @@ def here(access: Access, seen: Accesses) -> tuple[Extent, ...] | None:
 
 
 def relax_index(index: Expr, loops: tuple[For, ...], seen: Accesses, inner: frozenset[Var]) -> Extent:
-    """The least and greatest value of an index while `loops` run; None where that cannot be said without `inner` names."""
+    """The least and greatest value of an index while `loops` run; None where only `inner` names could say it."""
     if not index.dtype.element.is_int:
         return None
     if not index.dtype.is_vector:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, INT64, DType
 from tirscript.ir.expr import Const, Expr
@@ -66,12 +68,10 @@ def offset_dtype(buffer: Buffer) -> DType:
         return INT64
     if not all(type(dim) is Const for dim in dims):
         return INT64
+    shape = [int(dim.value) for dim in buffer.shape if type(dim) is Const]
     if buffer.strides is None:
-        size = 1
-        for dim in buffer.shape:
-            size *= int(dim.value)  # type: ignore[attr-defined]
+        size = math.prod(shape)
     else:
-        size = 1 + sum(
-            abs((int(d.value) - 1) * int(s.value)) for d, s in zip(buffer.shape, buffer.strides, strict=True)
-        )  # type: ignore[attr-defined]
+        strides = [int(stride.value) for stride in buffer.strides if type(stride) is Const]
+        size = 1 + sum(abs((dim - 1) * stride) for dim, stride in zip(shape, strides, strict=True))
     return INT32 if size < 1 << 31 else INT64

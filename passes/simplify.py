@@ -6,9 +6,10 @@ before:                                            after:
             if i * 4 + j < 32:                                 B[i * 4 + j] = A[i, j]
                 B[i * 4 + j] = A[(i * 4 + j) // 4, (i * 4 + j) % 4]
 
-The rules: constants fold with the meaning of their dtype; sums of integers lose what cancels; `//` and `%` by constants see
-through sums with known loop ranges; comparisons, minima and selections are decided by constant bounds; an `if` on a constant and a loop of no
-or one iteration go away. What is assumed of a number is only what its dtype, the loop ranges and the axis domains say.
+The rules: constants fold with the meaning of their dtype; sums of integers lose what cancels; `//` and `%` by constants
+see through sums with known loop ranges; comparisons, minima and selections are decided by constant bounds; an `if` on a
+constant and a loop of no or one iteration go away. What is assumed of a number is only what its dtype, the loop ranges
+and the axis domains say.
 """
 
 from __future__ import annotations
@@ -273,7 +274,7 @@ class Simplifier:
         return None
 
     def split(self, node: Call) -> tuple[Linear, Linear, int] | None:
-        """The numerator of a division by a positive constant as multiples of the divisor and a rest, if nothing wraps."""
+        """A numerator as multiples of the positive constant divisor and a rest, if nothing wraps."""
         divisor = node.args[1]
         if not (type(divisor) is Const and divisor.value > 0 and node.dtype.is_int and not node.dtype.is_vector):
             return None

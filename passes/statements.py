@@ -67,7 +67,7 @@ def has_effect(expr: Node) -> bool:
 
 
 def out_of_bounds(root: Node | tuple[Node, ...]) -> bool:
-    """Whether a constant index lies outside of its buffer, which is legal nowhere, not even where it is never reached."""
+    """Whether a constant index lies outside of its buffer: illegal even where it is never reached."""
     for node in walk(root):
         if type(node) in (BufferLoad, BufferStore):
             for index, dim in zip(node.indices, node.buffer.shape, strict=True):  # type: ignore[attr-defined]

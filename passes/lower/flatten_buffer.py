@@ -1,14 +1,15 @@
 """Buffers of many dimensions become flat memory.
 
-before:                                                            after:
-    def f(A: T.Buffer((4, 8), "float32")):                             def f(A: T.Buffer((4, 8), "float32")):
-        B = T.alloc_buffer((4, 8), "float32")                              A_1 = T.decl_buffer((32,), "float32", data=A.data)
-        for i, j in T.grid(4, 8):                                          B = T.alloc_buffer((32,), "float32")
-            B[i, j] = A[i, j]                                              for i, j in T.grid(4, 8):
-                                                                               B[i * 8 + j] = A_1[i * 8 + j]
+before:                                            after:
+    def f(A: T.Buffer((4, 8), "int8")):                def f(A: T.Buffer((4, 8), "int8")):
+        B = T.alloc_buffer((4, 8), "int8")                 A_1 = T.decl_buffer((32,), "int8", data=A.data)
+        for i, j in T.grid(4, 8):                          B = T.alloc_buffer((32,), "int8")
+            B[i, j] = A[i, j]                              for i, j in T.grid(4, 8):
+                                                               B[i * 8 + j] = A_1[i * 8 + j]
 
-Declared strides give the offsets. Offsets are counted in int64 where they might not fit int32. Parameters keep their signature and are
-seen through a flat view; so is what is passed whole to another function. Mutable scalars and buffers that are flat already stay.
+Declared strides give the offsets. Offsets are counted in int64 where they might not fit int32. Parameters keep their
+signature and are seen through a flat view; so is what is passed whole to another function. Mutable scalars and buffers
+that are flat already stay.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, BufferRegion, C
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import cast
-from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.rewrite import Rule, rewrite, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, Stmt
 
 from ..layout import flat_size, is_contiguous, offset_dtype, row_major_strides
@@ -66,7 +67,7 @@ class _Flattening:
         return DeclBuffer(flat, BufferData(buffer), span=buffer.span)
 
     def run(self) -> PrimFunc:
-        rules = {AllocBuffer: self.allocation, DeclBuffer: self.declaration}
+        rules: dict[type, Rule] = {AllocBuffer: self.allocation, DeclBuffer: self.declaration}
         body = rewrite(self.func.body, rules)
         if self.flat:
             body = rewrite(body, {BufferLoad: self.access, BufferStore: self.access, BufferData: self.data})

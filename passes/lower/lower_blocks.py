@@ -7,8 +7,9 @@ before:                                            after:
             T.where(i < 3)
             B[vi] = A[vi]
 
-An axis whose value reads memory is bound once, `vi = index[i]`, since the block may change what was read. What a block allocates
-lives to the end of the body that the block stood in. T.reads, T.writes and the block's attributes speak of the block and go with it.
+An axis whose value reads memory is bound once, `vi = index[i]`, since the block may change what was read. What a block
+allocates lives to the end of the body that the block stood in. T.reads, T.writes and the block's attributes speak of
+the block and go with it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _lower(block: Block, values: dict[Var, Expr]) -> tuple[Stmt, ...]:
 
 
 def _resolved(values: dict[Var, Expr]) -> dict[Var, Expr]:
-    """The values with the axes of outer blocks in them replaced; inner blocks, and later axes, come first in `values`."""
+    """The values with the axes of outer blocks in them replaced; inner blocks and later axes come first in `values`."""
     done: dict[Var, Expr] = {}
     for var, value in reversed(values.items()):
         done[var] = substitute(value, done)

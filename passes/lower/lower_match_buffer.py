@@ -6,8 +6,8 @@ before:                                                            after:
         for j, k in T.grid(4, 8):                                              A[i * 4 + j, k] = 0.0
             B[j, k] = 0.0
 
-Variables in the shape, strides and elem_offset of the matched buffer are bound to what they are in the source. A use of the
-address, `B.data`, becomes the address of the region's first element, or, where elem_offset is a variable, `A.data`.
+Variables in the shape, strides and elem_offset of the matched buffer are bound to what they are in the source. A use of
+the address, `B.data`, becomes the address of the region's first element, or, where elem_offset is a variable, `A.data`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def lower_match_buffer(func: PrimFunc) -> PrimFunc:
 
 
 class _Match:
-    """What a matched buffer stands for: a source, the region's first element, and the source dimension of each of its own."""
+    """What a matched buffer stands for: a source, the region's start, and the source dimension of each of its own."""
 
     def __init__(self, stmt: MatchBuffer, region: BufferRegion) -> None:
         self.buffer, self.source, self.ranges = stmt.buffer, region.buffer, region.ranges
@@ -131,7 +131,7 @@ class _Lowering:
         return map_except_buffers(node.replace(**changed) if changed else node, self.visit)
 
     def body(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """A body whose region matches are replaced by the bindings of their variables; the rest is visited by the caller."""
+        """A body with bindings of variables in the place of region matches; the caller visits the rest."""
         out: list[Stmt] = []
         for at, stmt in enumerate(stmts):
             if type(stmt) is not MatchBuffer or type(stmt.source) is not BufferRegion:

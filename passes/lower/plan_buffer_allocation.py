@@ -8,8 +8,9 @@ before:                                            after:
         for j in range(8):                                 for j in range(8):
             C[i, j] = B[i, j]                                  C[i, j] = B[i, j]
 
-It moves into a loop only where no iteration reads what an earlier one wrote: every read in the loop's body must provably lie in a box that the
-body wrote before. So it runs while reductions still have their init, which is such a write.
+It moves into a loop only where no iteration reads what an earlier one wrote: every read in the loop's body must
+provably lie in a box that the body wrote before. So it runs while reductions still have their init, which is such a
+write.
 """
 
 from __future__ import annotations

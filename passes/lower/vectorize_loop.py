@@ -1,12 +1,13 @@
 """Loops marked T.vectorized become vector code.
 
 before:                                            after:
-    for i in T.vectorized(4):                          B[T.ramp(0, 1, 4)] = A[T.ramp(0, 1, 4)] + T.broadcast(T.float32(1.0), 4)
+    for i in T.vectorized(4):                          B[0:4] = A[0:4] + T.broadcast(T.float32(1.0), 4)
         B[i] = A[i] + 1.0
 
-An `if` or a conditional expression that differs between lanes becomes a predicate on the loads and stores in it. A loop longer than
-`lanes` becomes a serial loop of vectors. A loop stays a loop, a serial one, where its length is not constant, where lanes may touch the same element,
-or where its body has something without a vector form (a call with effects, an allocation, a `while`).
+An `if` or a conditional expression that differs between lanes becomes a predicate on the loads and stores in it. A loop
+longer than `lanes` becomes a serial loop of vectors. A loop stays a loop, a serial one, where its length is not
+constant, where lanes may touch the same element, or where its body has something without a vector form (a call with
+effects, an allocation, a `while`).
 """
 
 from __future__ import annotations
