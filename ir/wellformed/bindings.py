@@ -93,20 +93,9 @@ _RULES: dict[str, Callable[..., Interval | None]] = {
 
 def axis_problems(block: Block, bindings: Bindings) -> Iterator[tuple[Axis, str, str, list[tuple[Any, str]]]]:
     """What is wrong with the bindings of a block: the axis, the message, the way out, and (node, words) to point at."""
-    taken: dict[int, Axis] = {}
     for axis in block.axes:
         value = axis.value
         plain = type(value) is Var
-        if plain and axis.kind != "opaque":
-            first = taken.setdefault(id(value), axis)
-            if first is not axis and bindings.ranges.get(id(value), (0, 1))[:2] != (0, 0):
-                yield (
-                    axis,
-                    f"the axes `{first.var.name}` and `{axis.var.name}` are both bound to `{value.name}`",  # type: ignore[attr-defined]
-                    "bind each axis to a loop of its own",
-                    [(first, f"`{first.var.name}` is bound here")],
-                )
-                continue
         if type(axis.start) is not Const or type(axis.stop) is not Const:
             continue
         low, high = int(axis.start.value), int(axis.stop.value) - 1

@@ -336,14 +336,6 @@ class Verifier(Uses):
             self.written.add(id(region.buffer))
 
     def init(self, node: Block) -> None:
-        first = node.init[0] if node.init else node  # type: ignore[index]
-        if not any(axis.kind == "reduce" for axis in node.axes):
-            self.report(
-                "T203",
-                f"the block `{node.name}` has a `T.init` but no reduce axis",
-                first,
-                hint="write the first value before the block, or make an axis `T.axis.reduce`",
-            )
         own = [stmt.buffer for stmt in node.body if type(stmt) is AllocBuffer or type(stmt) is MatchBuffer]
         if node.writes is not None:
             named = {id(region.buffer) for region in node.writes} | set(map(id, own))

@@ -57,19 +57,6 @@ WRONG = [
         "its value goes from 1 to 16",
     ),
     (
-        'for i in range(4):\n    with T.block("b"):\n        vi, vj = T.axis.remap("SS", [i, i])\n        B[vi, vj] = 0.0',
-        "T203",
-        'vi, vj = T.axis.remap("SS", [i, i])',
-        "the axes `vi` and `vj` are both bound to `i`",
-    ),
-    (
-        'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16, i)\n        with T.init():\n'
-        "            A[vi] = 0.0\n        A[vi] = A[vi] + 1.0",
-        "T203",
-        "A[vi] = 0.0",
-        "the block `b` has a `T.init` but no reduce axis",
-    ),
-    (
         'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.reduce(16, i)\n        T.writes(B[0, 0])\n'
         "        with T.init():\n            A[0] = 0.0\n        B[0, 0] = A[vi]",
         "T203",
@@ -133,6 +120,8 @@ RIGHT = {
     "nested blocks": 'for i in range(4):\n    with T.block("outer"):\n        vi = T.axis.spatial(4, i)\n        for j in range(4):\n            with T.block("inner"):\n'
     "                vo = T.axis.spatial(4, vi)\n                vj = T.axis.spatial(4, j)\n                A[vo * 4 + vj] = 0.0",
     "opaque block sees loops": 'for i in range(16):\n    with T.block("b"):\n        A[i] = 0.0',
+    "two axes of one loop, as on a diagonal": 'for i in range(4):\n    with T.block("b"):\n        vi, vj = T.axis.remap("SS", [i, i])\n        B[vi, vj] = 0.0',
+    "an init without a reduction": 'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16, i)\n        with T.init():\n            A[vi] = 0.0\n        A[vi] = A[vi] + 1.0',
     "two axes of one iteration": 'for i in range(1):\n    with T.block("b"):\n        vi, vj = T.axis.remap("SS", [i, i])\n        B[vi, vj] = 0.0',
     "reduction": 'for i, k in T.grid(4, 4):\n    with T.block("b"):\n        vi, vk = T.axis.remap("SR", [i, k])\n        T.reads(B[vi, vk])\n        T.writes(A[vi])\n'
     "        with T.init():\n            A[vi] = 0.0\n        A[vi] = A[vi] + B[vi, vk]",
