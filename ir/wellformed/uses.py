@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from ..buffer import Buffer
@@ -148,6 +149,11 @@ class Uses(Scopes):
             notes=self.declared(buffer),
         )
 
+    def _runs_on(self, buffer: Buffer, axis: int, high: int) -> bool:
+        """Whether a vector in the last dimension may run on into the next rows, as TVM's tensor intrinsics have it."""
+        shape = buffer.constant_shape()
+        return axis == buffer.ndim - 1 and buffer.strides is None and shape is not None and high < prod(shape)
+
     def bounds(self, node: Any, index: Any, axis: int, extent: int | None) -> None:
         if type(index) is Const:
             low = high = index.value
@@ -157,6 +163,8 @@ class Uses(Scopes):
             ends = (index.base.value, index.base.value + index.stride.value * (index.lanes - 1))
             low, high = min(ends), max(ends)
         else:
+            return
+        if type(index) is not Const and low >= 0 and self._runs_on(node.buffer, axis, high):
             return
         if node.predicate is None and extent is not None and not 0 <= low <= high < extent:
             odd = low if low < 0 else high

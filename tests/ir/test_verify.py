@@ -243,3 +243,10 @@ def test_functions_may_opt_out() -> None:
     assert [each.code for each in verify(module)] == ["T208"]
     check_well_formed(module["g"])
     assert [each.code for each in verify(module["g"])] == ["T208"]
+
+
+def test_a_vector_may_run_on_into_the_next_rows_of_a_buffer() -> None:
+    from helpers.script import function, one_mistake
+
+    assert function("B[0, 0:16] = T.broadcast(1.0, 16)").body
+    assert one_mistake("B[0, 0:32] = T.broadcast(1.0, 32)").code == "T113"
