@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tirscript.ir.check import public
@@ -66,11 +67,23 @@ def _pairs(a: Any, b: Any) -> list[tuple[Any, Any]]:
     """Items that correspond: in order where the sequences are as long, else aligned by what they are and define."""
     if len(a) == len(b) and all(type(x) is type(y) for x, y in zip(a, b, strict=True)):
         return list(zip(a, b, strict=True))
-    left, right = [_outline(one) for one in a], [_outline(one) for one in b]
-    found = []
-    for block in difflib.SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
-        found += [(a[block.a + k], b[block.b + k]) for k in range(block.size)]
+    found: list[tuple[Any, Any]] = []
+    for left, right in _aligned(a, b, _outline):
+        if len(left) == len(right) == 1:
+            found += zip(left, right, strict=True)
+        else:  # what differs somewhere inside is paired with its like
+            found += [(x[0], y[0]) for x, y in _aligned(left, right, type) if len(x) == len(y) == 1]
     return found
+
+
+def _aligned(a: Any, b: Any, key: Callable[[Any], Any]) -> Iterator[tuple[Any, Any]]:
+    """Stretches of two sequences that correspond: single items of one key, and what lies between such items."""
+    matcher = difflib.SequenceMatcher(None, [key(one) for one in a], [key(one) for one in b], autojunk=False)
+    for tag, left, left_stop, right, right_stop in matcher.get_opcodes():
+        if tag == "equal":
+            yield from ((a[left + k : left + k + 1], b[right + k : right + k + 1]) for k in range(left_stop - left))
+        else:
+            yield a[left:left_stop], b[right:right_stop]
 
 
 def _outline(item: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import BOOL, INT32
+from tirscript.ir.dtype import INT32
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -246,9 +246,13 @@ def _power(p: Printer, node: Call, prec: int, rule: Any) -> str:
         right = p.second(b, a)
     else:
         right = p.get(id(b)) or p.exprs[type(b)](p, b, UNARY)
-    tight = _SIMPLE.fullmatch(left) and _SIMPLE.fullmatch(right.split("**", 1)[0].rstrip())
-    text = f"{left}**{right}" if tight else f"{left} ** {right}"
+    text = f"{left}**{right}" if is_tight(left, right) else f"{left} ** {right}"
     return f"({text})" if rule[2] < prec else text
+
+
+def is_tight(left: str, right: str) -> bool:
+    """Whether ruff writes `left**right` without blanks: both operands are names or numbers."""
+    return bool(_SIMPLE.fullmatch(left) and _SIMPLE.fullmatch(right.split("**", 1)[0].rstrip()))
 
 
 def _logic(p: Printer, node: Call, prec: int, rule: Any) -> str:
@@ -376,5 +380,3 @@ EXPR_RULES: dict[type, ExprRule] = {
 }
 # an index may be a slice; everything else is as elsewhere
 INDEX_RULES: dict[type, ExprRule] = {**EXPR_RULES, Ramp: _slice_index}
-
-__all__ = ["BOOL", "EXPR_RULES", "INDEX_RULES", "OP_RULES", "ExprRule", "OpRules", "call", "load", "rule_of", "top"]

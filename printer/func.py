@@ -6,21 +6,21 @@ import inspect
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import INT64, DType
-from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var
+from tirscript.ir.dtype import INT64
+from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import free_buffers, free_vars, walk
 from tirscript.ir.span import Trivia
-from tirscript.ir.stmt import MatchBuffer, Stmt
+from tirscript.ir.stmt import Axis, Stmt
 
 from .core import Printer, refuse
 from .expr import top
 from .layout import fit, text_width
 from .literals import dtype_annotation, quote
 from .names import Names, spelled
-from .stmt import TAB, body, buffer_arguments, comment_line, comments, value
+from .stmt import TAB, axis_line, body, buffer_arguments, comment_line, comments, value
 
 
 def file_text(p: Printer, node: PrimFunc | Module, header: bool) -> None:
@@ -248,30 +248,29 @@ def fragment(p: Printer, node: Any) -> None:
         body(p, node, "")
     elif isinstance(node, Stmt):
         body(p, (node,), "")
-    elif type(node) is PrimFunc:
-        whole_function(p, node)
-    elif type(node) is Module:
-        module(p, node)
     else:
         rule = FRAGMENTS.get(type(node))
-        p.out.append(top(p, node) if rule is None else rule(p, node))
+        if rule is None:
+            p.out.append(top(p, node))
+        else:
+            rule(p, node)
 
 
-def _buffer_fragment(p: Printer, node: Buffer) -> str:
+def _buffer_fragment(p: Printer, node: Buffer) -> None:
     for part in walk(node):
         if type(part) is Var and id(part) not in p.names.known:
             p.names.fix(part, part.name)
-    if node.is_scalar:
-        return f"{p.names.fix(node, node.name)}: {dtype_annotation(node.dtype)}"
-    return f"{p.names.fix(node, node.name)}: T.Buffer({buffer_arguments(p, node, top)})"
+    kind = dtype_annotation(node.dtype) if node.is_scalar else f"T.Buffer({buffer_arguments(p, node, top)})"
+    p.out.append(f"{p.names.fix(node, node.name)}: {kind}")
 
 
-def _axis_fragment(p: Printer, node: Any) -> str:
-    from .stmt import axis_line
-
-    return axis_line(p, node, "")
+def _axis_fragment(p: Printer, node: Axis) -> None:
+    p.out.append(axis_line(p, node, ""))
 
 
-FRAGMENTS: dict[type, Any] = {Buffer: _buffer_fragment}
-
-__all__ = ["BufferData", "BufferLoad", "DType", "MatchBuffer", "file_text", "fragment", "function", "module"]
+FRAGMENTS: dict[type, Any] = {
+    Buffer: _buffer_fragment,
+    Axis: _axis_fragment,
+    PrimFunc: whole_function,
+    Module: module,
+}

@@ -129,7 +129,8 @@ class _Maker:
         start = text_width(flat(before))
         text = flat(self.expr(value, _NOWHERE))
         head = min((at for at in (text.find("("), text.find("[")) if at >= 0), default=len(text) - 1)
-        return start + 1 <= self.room < start + text_width(text[: head + 1])
+        width = text_width(text[: head + 1])
+        return start + 1 <= self.room < start + width and (splits or width + 4 <= self.room)
 
     def value(self, node: Syntax, place: str) -> Doc:
         """An expression that is put in parentheses where it would have to break."""
@@ -284,11 +285,11 @@ _MAKERS: dict[str, Any] = {
 
 def _needs(node: Syntax) -> str:
     """Whether an expression gets parentheses where it breaks: "multiline", "never", "best" where they make it fit."""
-    if node.kind in ("chain", "ternary", "lambda"):
+    if node.kind in ("chain", "ternary"):
         return "multiline"
     if node.kind == "unary":
         return "never" if node.parts[0].kind == "paren" else _needs(node.parts[0])
-    return "best" if node.kind == "atom" or node.kind == "attribute" else "never"
+    return "best" if node.kind == "atom" else "never"
 
 
 class _Omit:
@@ -296,12 +297,12 @@ class _Omit:
 
     def __init__(self) -> None:
         self.brackets = False
-        self.rank = 0
+        self.rank = 0.0
         self.count = 0
         self.first: Any = None
         self.last: Any = None
 
-    def operator(self, rank: int, count: int) -> None:
+    def operator(self, rank: float, count: int) -> None:
         if rank > self.rank:
             self.rank, self.count = rank, count
         elif rank == self.rank:
@@ -318,9 +319,7 @@ class _Omit:
 
     def inside(self, node: Syntax) -> None:
         kind = node.kind
-        if kind == "sequence":
-            self.brackets = True
-        elif kind == "chain":
+        if kind == "chain":
             for op in node.operators:
                 self.operator(_RANK[op], 1)
             for part in node.parts:
@@ -329,19 +328,16 @@ class _Omit:
             self.operator(_CONDITIONAL, 2)
             for part in node.parts:
                 self.visit(part)
-        elif kind in ("call", "subscript"):
+        elif kind in ("call", "subscript", "attribute"):
             self.brackets = True
             self.visit(node.parts[0])
             self.last = node
-        elif kind in ("unary", "lambda"):
+        elif kind == "unary":
             if node.text == "~":
-                self.operator(1.5, 1)  # type: ignore[arg-type]
+                self.operator(1.5, 1)
             if self.first is None:
                 self.first = False
             self.visit(node.parts[0])
-        elif kind == "attribute":
-            self.visit(node.parts[0])
-            self.last = node
 
 
 def _can_omit(node: Syntax) -> bool:
@@ -360,7 +356,7 @@ def _has_content(node: Any) -> bool:
         return False
     if node.kind == "call":
         return len(node.parts) > 1
-    return node.kind == "paren" or (node.kind == "sequence" and bool(node.parts))
+    return node.kind == "paren"  # type: ignore[no-any-return]
 
 
 # --- printing documents -----------------------------------------------------------------------------------------------

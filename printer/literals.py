@@ -40,12 +40,12 @@ def float_text(value: float, kind: DType) -> str | None:
         return text
     if value != value or value in (math.inf, -math.inf):
         return None
-    text = _decimal(value)
+    text = decimal(value)
     if value and kind.bits != 64:
         for digits in range(1, 17):
             short = float(f"{value:.{digits}g}")
             if round_float(short, kind) == value:
-                text = _decimal(short)
+                text = decimal(short)
                 break
     if len(known) > 1 << 14:
         known.clear()
@@ -54,7 +54,8 @@ def float_text(value: float, kind: DType) -> str | None:
     return text
 
 
-def _decimal(value: float) -> str:
+def decimal(value: float) -> str:
+    """The shortest decimal of a float64."""
     return repr(value).replace("e+", "e")  # as ruff writes it
 
 
@@ -115,5 +116,5 @@ def plain(value: Any) -> str | None:
     if value is None or isinstance(value, (bool, int)):
         return repr(value)
     if isinstance(value, float):
-        return f'float("{value!r}")' if value - value != 0 else _decimal(value)
+        return f'float("{value!r}")' if value - value != 0 else decimal(value)
     return None

@@ -40,10 +40,7 @@ def _spell(hint: str) -> str:
     name = unicodedata.normalize("NFKC", hint)
     if not name.isidentifier():
         name = _BAD.sub("_", name)
-        if not name.isidentifier():
-            name = f"_{name}" if name.strip("_") else "v"
-        if not name.isidentifier():
-            name = "v"
+        name = next((each for each in (name, f"_{name}") if name and each.isidentifier()), "v")
     return f"{name}_1" if name in RESERVED else name
 
 

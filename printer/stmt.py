@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, DType
-from tirscript.ir.expr import BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var
+from tirscript.ir.expr import BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.span import Trivia
@@ -211,12 +211,17 @@ def branch(p: Printer, node: If, indent: str) -> None:
     word = "if"
     used: list[str] = []
     while True:
+        start = len(out)
         out.append(f"{indent}{word} {condition(p, node.condition)}:")
+        if word == "elif" and node.trivia is not None:
+            if node.trivia.beside:
+                beside(p, start, node.trivia.beside, indent)
+            out[start:start] = [indent + comment_line(line) for line in node.trivia.before if line]
         body(p, node.then, inner)
         used += names.stack[mark:]
         names.release(mark)
         orelse = node.orelse
-        if len(orelse) == 1 and type(orelse[0]) is If and orelse[0].trivia is None:
+        if len(orelse) == 1 and type(orelse[0]) is If and not (orelse[0].trivia and orelse[0].trivia.after):
             node, word = orelse[0], "elif"
             continue
         if orelse:
@@ -514,5 +519,3 @@ STMT_RULES: dict[type, StmtRule] = {
     Attr: _attr,
     Block: block,
 }
-
-__all__ = ["STMT_RULES", "StmtRule", "body", "BufferLoad", "scope", "value"]

@@ -41,7 +41,7 @@ from tirscript.ir.stmt import (
 
 from .core import Dialect, refuse
 from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, call_function, condition, load, top
-from .literals import dtype_annotation, dtype_name, explicit, quote
+from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
 from .stmt import STMT_RULES, bind, block, buffer_arguments, store, value
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _typed(node: Const) -> str:
     if type(value) is float and _FLOAT32_MAX <= abs(value) < math.inf:
         if abs(value) > _FLOAT32_MAX:
             raise refuse(f"TVM reads no literal as great as {value!r}", node.span)
-        return f"T.{node.dtype.name}({value!r})"
+        return f"T.{node.dtype.name}({decimal(value)})"
     if type(value) is int and value >= 1 << 63:
         raise refuse(f"TVM reads no integer literal as great as {value}", node.span)
     return explicit(node)
