@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers.printer import dedent, formatted, function_of
 
-from tirscript.ir import OPS, Call, DiagnosticError, Module, Var, const, dtype
+from tirscript.ir import OPS, Attrs, Call, DiagnosticError, Module, Var, const, dtype
 from tirscript.printer import script
 from tirscript.script import parse
 
@@ -271,7 +271,7 @@ def test_calls_that_tvm_has_no_text_for() -> None:
         script(found, dialect="tvm")
     with pytest.raises(DiagnosticError, match="outside of a module"):
         script(found["main"], dialect="tvm")
-    func = found["g"].replace(private=True, attrs={"global_symbol": "g"})
+    func = found["g"].replace(private=True, attrs=Attrs({"global_symbol": "g"}))
     with pytest.raises(DiagnosticError, match="global symbol"):
         script(func, dialect="tvm")
 
