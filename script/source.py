@@ -122,7 +122,9 @@ def _class_lines(target: Any) -> tuple[list[str], int, str] | None:
     """The lines of a class whose module has no file, as in a notebook: its functions know where they were compiled."""
     for item in vars(target).values() if isinstance(target, type) else ():
         code = getattr(item, "__code__", None)
-        lines = linecache.getlines(code.co_filename) if code is not None else []
+        if code is None:
+            continue
+        lines = linecache.getlines(code.co_filename)
         try:
             tree = ast.parse("".join(lines))
         except SyntaxError:

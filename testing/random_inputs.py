@@ -22,6 +22,7 @@ def inputs_for(draw: Any, func: PrimFunc) -> list[Any]:
     sizes = {symbol: chooser.number(1, 4) for symbol in symbols}
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     arguments: list[Any] = []
+    param: Any
     matched = {stmt.source: stmt.buffer for stmt in func.body if isinstance(stmt, MatchBuffer)}
     for param in func.params:
         buffer = matched.get(param) if isinstance(param, Var) else param
