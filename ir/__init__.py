@@ -12,17 +12,21 @@ from .expr import (
     BufferRegion,
     Call,
     CallFunction,
+    CommReducer,
     Const,
     Expr,
     Let,
     Ramp,
     Range,
+    Reduce,
+    Shuffle,
     StringImm,
     Var,
     const,
     is_const,
 )
 from .func import PrimFunc
+from .index_map import IndexMap
 from .module import Module
 from .node import NO_ATTRS, Attrs, Binder, Node, recursion_room
 from .op import OPS, Op, cast, get_op
@@ -45,6 +49,7 @@ from .stmt import (
     Evaluate,
     For,
     If,
+    LaunchThread,
     MatchBuffer,
     Return,
     ScalarDecl,
@@ -52,6 +57,7 @@ from .stmt import (
     Stmt,
     While,
 )
+from .target import Target
 from .verify import check_well_formed, verify
 
 __all__ = [
@@ -77,6 +83,7 @@ __all__ = [
     "BufferStore",
     "Call",
     "CallFunction",
+    "CommReducer",
     "Const",
     "Continue",
     "DType",
@@ -88,7 +95,9 @@ __all__ = [
     "Expr",
     "For",
     "If",
+    "IndexMap",
     "Label",
+    "LaunchThread",
     "Let",
     "MatchBuffer",
     "Module",
@@ -97,13 +106,16 @@ __all__ = [
     "PrimFunc",
     "Ramp",
     "Range",
+    "Reduce",
     "Return",
     "ScalarDecl",
+    "Shuffle",
     "Source",
     "Span",
     "StaticAssert",
     "Stmt",
     "StringImm",
+    "Target",
     "Trivia",
     "Var",
     "While",

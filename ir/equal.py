@@ -155,7 +155,10 @@ def _defined(node: Any) -> tuple[Any, ...]:
     found: tuple[Any, ...] = ()
     for name in node.defines:
         value = getattr(node, name)
-        found = value if type(value) is tuple else (*found, value)
+        if type(value) is not tuple:
+            found = (*found, value)
+        else:
+            found = (*found, *value) if found else value
     symbols = getattr(node, "defined_symbols", None)
     return found if symbols is None else (*found, *symbols())
 
@@ -255,9 +258,7 @@ def same_value(p: Any, q: Any) -> bool:
 
 
 @public
-def differences(
-    a: Program, b: Program, *, map_free_vars: bool = False, limit: int = 100
-) -> list[Difference]:
+def differences(a: Program, b: Program, *, map_free_vars: bool = False, limit: int = 100) -> list[Difference]:
     """Every difference of two programs, in source order, at most `limit`; empty where they are structurally equal."""
     found: list[Difference] = []
     with recursion_room():

@@ -189,6 +189,54 @@ class Let(Expr, frozen=True, eq=False):
         return self.body.dtype
 
 
+class Shuffle(Expr, frozen=True, eq=False):
+    """`T.Shuffle(vectors, indices)`: the lanes at `indices` of the vectors behind each other; a scalar is one lane."""
+
+    vectors: tuple[Expr, ...]
+    indices: tuple[int, ...]
+
+    @property
+    def dtype(self) -> DType:
+        element = self.vectors[0].dtype.element
+        return element.with_lanes(len(self.indices)) if len(self.indices) > 1 else element
+
+
+class CommReducer(Node, frozen=True, eq=False):
+    """`T.comm_reducer(lambda x, y: x + y, [identity])`: how two partial results (each of one or more values) are one.
+
+    It is commutative and associative; `identity` is what a reduction starts from.
+    """
+
+    defines: ClassVar[tuple[str, ...]] = ("lhs", "rhs")
+
+    lhs: tuple[Var, ...]
+    rhs: tuple[Var, ...]
+    results: tuple[Expr, ...]
+    identity: tuple[Expr, ...]
+
+
+class Reduce(Expr, frozen=True, eq=False):
+    """`T.Reduce(combiner, lambda k: [A[k]], [16])`: the sources combined over all values of the axes.
+
+    `domains` says where each axis runs, `condition` which of the combinations count (None: all), `init` what the
+    reduction starts from (none: the combiner's identity). Of its results this is the one at `value_index`.
+    """
+
+    defines: ClassVar[tuple[str, ...]] = ("axes",)
+
+    combiner: CommReducer
+    source: tuple[Expr, ...]
+    axes: tuple[Var, ...] = ()
+    domains: tuple[Range, ...] = ()
+    condition: Expr | None = None
+    value_index: int = 0
+    init: tuple[Expr, ...] = ()
+
+    @property
+    def dtype(self) -> DType:
+        return self.source[self.value_index].dtype
+
+
 class Range(Node, frozen=True, eq=False):
     """`start:stop` along one dimension of a region; one element where `stop` is None."""
 

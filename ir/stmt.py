@@ -186,6 +186,20 @@ class Axis(Node, frozen=True, eq=False):
     value: Expr
 
 
+class LaunchThread(Stmt, frozen=True, eq=False):
+    """`with T.launch_thread("blockIdx.x", 64) as bx:`, the body run by `extent` threads of the tag `thread` at once.
+
+    One variable may be launched by several statements, one after the other or one in the other.
+    """
+
+    defines: ClassVar[tuple[str, ...]] = ("var",)
+
+    var: Var
+    thread: str
+    extent: Expr
+    body: tuple[Stmt, ...]
+
+
 class Block(Stmt, frozen=True, eq=False):
     """`with T.block(name):`, the unit that schedules move.
 
@@ -201,5 +215,3 @@ class Block(Stmt, frozen=True, eq=False):
     reads: tuple[BufferRegion, ...] | None = None
     writes: tuple[BufferRegion, ...] | None = None
     annotations: Attrs = NO_ATTRS
-
-

@@ -46,8 +46,10 @@ class Printer:
         "called",
         "declared",
         "dialect",
+        "env",
         "exprs",
         "first",
+        "flat",
         "get",
         "indices",
         "let_names",
@@ -90,6 +92,8 @@ class Printer:
             set()
         )  # allocations that stand directly in a block, for dialects that tell these apart
         self.let_names: dict[int, list[str]] = {}  # names declared for the variables of lets, by the variable's id
+        self.env: set[int] = set()  # threads that several statements launch, by the id of the variable
+        self.flat: set[int] = set()  # launches written over the rest of their body, for dialects that have these
         self.called: set[str] = set()  # functions called by a bare name, which no variable may have
 
 
@@ -112,15 +116,17 @@ def decorator(func: PrimFunc, options: dict[str, Any]) -> str:
 
 def tirscript_dialect() -> Dialect:
     """The language of LANGUAGE.md."""
+    from .launch import LAUNCH_RULES
     from .stmt import STMT_RULES
+    from .value import VALUE_RULES
 
     return Dialect(
         name="tirscript",
         imports=imports,
-        exprs=EXPR_RULES,
-        indices=INDEX_RULES,
+        exprs={**EXPR_RULES, **VALUE_RULES},
+        indices={**INDEX_RULES, **VALUE_RULES},
         ops=OP_RULES,
-        stmts=STMT_RULES,
+        stmts={**STMT_RULES, **LAUNCH_RULES},
         first=first_const,
         second=second_const,
         literal=literal,

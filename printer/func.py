@@ -17,6 +17,7 @@ from tirscript.ir.stmt import Axis, Stmt
 
 from .core import Printer, refuse
 from .expr import top
+from .launch import env_threads
 from .layout import fit, text_width
 from .literals import dtype_annotation, quote
 from .names import Names, spelled
@@ -113,6 +114,7 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
     if func.attrs:
         out.append(f"{inner}T.func_attr({value(p, func.attrs)})")
         headed = True
+    headed = env_threads(p, func, inner) or headed
     if p.dialect.prepare is not None:
         p.dialect.prepare(p, func, inner)
     if func.body or not headed:

@@ -70,9 +70,12 @@ class _Reader:
     def expression(self) -> Syntax:
         """A ternary, a lambda, or a chain of operators."""
         if self.skip("lambda"):
-            name = self.take()
-            self.skip(":")
-            return Syntax("lambda", f"lambda {name}: ", [self.expression()])
+            names = []
+            while not self.skip(":"):
+                names.append(self.take())
+                self.skip(",")
+            head = f"lambda {', '.join(names)}: " if names else "lambda: "
+            return Syntax("lambda", head, [self.expression()])
         first = self.chain()
         if not self.skip("if"):
             return first
@@ -178,7 +181,10 @@ def _simple(reader: _Reader) -> list[Any]:
 def _keyword(reader: _Reader) -> list[Any]:
     """`return value`, `if condition:`, `while`, `elif`, `with`."""
     word = reader.take()
-    return [f"{word} ", ("value", reader.expression()), *([":"] if word != "return" else [])]
+    parts: list[Any] = [f"{word} ", ("value", reader.expression())]
+    if reader.skip("as"):
+        parts.append(f" as {reader.take()}")
+    return [*parts, *([":"] if word != "return" else [])]
 
 
 def _for(reader: _Reader) -> list[Any]:

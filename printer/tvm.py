@@ -21,6 +21,7 @@ from tirscript.ir.expr import (
     Let,
     Ramp,
     Range,
+    Reduce,
     const,
 )
 from tirscript.ir.func import PrimFunc
@@ -33,16 +34,20 @@ from tirscript.ir.stmt import (
     Block,
     BufferStore,
     DeclBuffer,
+    LaunchThread,
     MatchBuffer,
     Return,
     ScalarDecl,
     StaticAssert,
 )
+from tirscript.ir.target import Target
 
 from .core import Dialect, refuse
 from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, call_function, condition, load, top
+from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
 from .stmt import STMT_RULES, bind, block, buffer_arguments, store, value
+from .value import VALUE_RULES, listed, target_dict, typed
 
 if TYPE_CHECKING:
     from .core import Printer
@@ -93,6 +98,11 @@ def _prepare(p: Printer, func: PrimFunc, indent: str) -> None:
             name = p.names.fix(node.var, node.var.name)
             p.let_names.setdefault(id(node.var), []).append(name)
             p.out.append(f"{indent}{name} = {dtype_annotation(node.var.dtype)}()")
+        elif type(node) is Reduce:
+            for var in node.axes:
+                name = p.names.fix(var, var.name)
+                p.let_names.setdefault(id(var), []).append(name)
+                p.out.append(f"{indent}{name} = {dtype_annotation(var.dtype)}()")
         elif type(node) is Block:
             has_blocks = True
             p.of_blocks.update(id(stmt) for stmt in node.body if type(stmt) is AllocBuffer)
@@ -150,6 +160,23 @@ def _let(p: Printer, node: Let, prec: int) -> str:
     return f"T.Let({top(p, node.body)}, where={{{name}: {top(p, node.value)}}})"
 
 
+def _reduce(p: Printer, node: Reduce, prec: int) -> str:
+    """TVM's text for one, `T.reduce(...)`, is none that it reads: this is its class with all fields."""
+    kinds = [item.dtype for item in node.combiner.identity]
+    combiner = top(p, node.combiner)
+    ranges = [f"T.Range({top(p, item.start)}, {top(p, item.stop)})" for item in node.domains]
+    axes = []
+    for var, text in zip(node.axes, ranges, strict=True):
+        left = p.let_names.get(id(var))
+        name = left.pop() if left else p.names.fix(var, var.name)
+        p.names.known[id(var)] = name
+        axes.append(f'T.iter_var({name}, {text}, "CommReduce", "")')
+    source = listed([typed(p, item, kind) for item, kind in zip(node.source, kinds, strict=True)])
+    init = listed([typed(p, item, kind) for item, kind in zip(node.init, kinds)])
+    test = "T.bool(True)" if node.condition is None else condition(p, node.condition)
+    return f"T.Reduce({combiner}, {source}, {listed(axes)}, {test}, {node.value_index}, {init})"
+
+
 def _call_function(p: Printer, node: CallFunction, prec: int) -> str:
     if p.module is None:
         raise refuse(f"TVM has no text for the call of `{node.function}` outside of a module", node.span)
@@ -184,6 +211,9 @@ def _refused(p: Printer, node: Call, prec: int, entry: Any) -> str:
 
 _EXPRS: dict[type, Any] = {
     **EXPR_RULES,
+    **VALUE_RULES,
+    Target: target_dict,
+    Reduce: _reduce,
     Const: _constant,
     BufferLoad: _load,
     Ramp: _ramp,
@@ -276,6 +306,7 @@ _ACCESSES: dict[type, tuple[bool, bool]] = {
 }
 _STMTS: dict[type, Any] = {
     **STMT_RULES,
+    LaunchThread: launch_flat,
     Bind: _bind,
     Block: _block,
     BufferStore: _store,

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.diagnostic import DiagnosticError, Label, suggest
 from tirscript.ir.dtype import FLOAT32, DType
-from tirscript.ir.expr import BufferRegion, Const, Expr, Var, const
+from tirscript.ir.expr import BufferRegion, CommReducer, Const, Expr, Var, const
+from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, as_expr, unify
 from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Block, DeclBuffer, MatchBuffer, Stmt
+from tirscript.ir.target import Target
 
-from .call import CallLowering
 from .namespace import BufferType, Form, TypeName
+from .value import ValueLowering
 
+# what an attribute may be, besides what holds such things
+_ATTRIBUTES = (str, int, float, bool, Expr, Buffer, DType, IndexMap, CommReducer, Target)
 _LETTERS = {letter: kind for kind, letter in AXIS_KINDS.items()}
 # what T.alloc_buffer and the other definitions take besides the shape, and their order by place
 _BUFFER_ARGUMENTS = {
@@ -76,14 +80,13 @@ class BlockFrame:
         self.init: tuple[Stmt, ...] | None = None
 
 
-class BlockLowering(CallLowering):
+class BlockLowering(ValueLowering):
     """Lowers blocks and definitions."""
 
     out: list[Stmt]
     block: BlockFrame | None = None
     loops = 0
     returns: DType | None = None
-    definition: list[ast.stmt]
     attrs_found: dict[str, Any]
     builtins_range: Any
     statement_forms: ClassVar[dict[str, Callable[..., None]]] = {}
@@ -98,7 +101,7 @@ class BlockLowering(CallLowering):
         args, kwargs = self.arguments(call)
         kwargs.pop("no_realize", None)
         if len(args) > 1 or kwargs or (args and not isinstance(args[0], str)):
-            raise self.fail("T032", "`T.block` takes one name", call, hint='with T.block("name"):')
+            raise self.fail("T032", "`T.block` takes one name, a string", call, hint='with T.block("name"):')
         outer, self.block = self.block, BlockFrame(node, len(self.scopes) + 1)
         fixed, self.fixed = self.fixed, dict(self.fixed)  # the axes' names are free again behind the block
         try:
@@ -131,9 +134,11 @@ class BlockLowering(CallLowering):
     def frame(self, what: str, node: ast.AST) -> BlockFrame:
         """The block at whose top level the current statement stands."""
         if self.block is None or self.block.depth != len(self.scopes):
-            raise self.fail(
-                "T022", f"{what} stands at the top of a block", node, hint='inside of `with T.block("name"):`'
-            )
+            notes = ()
+            if self.block is not None:
+                notes = (Label(self.span(self.block.node), "the block begins here, and this stands deeper in it"),)
+            hint = 'inside of `with T.block("name"):`' if not notes else "move it up, to the first lines of the block"
+            raise self.fail("T022", f"{what} stands at the top of a block", node, hint=hint, notes=notes)
         return self.block
 
     def _init(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
@@ -204,10 +209,21 @@ class BlockLowering(CallLowering):
                 "T032", "`T.axis.remap` takes the kinds and the loops", call, hint='vi, vj = T.axis.remap("SR", [i, j])'
             )
         kinds = self.python(call.args[0], "the kinds", (str,))
-        values = self.iterate(self.value(call.args[1]), call.args[1])
+        given = self.value(call.args[1])
+        if isinstance(given, Expr):
+            text = self.span(call.args[1]).text
+            raise self.fail("T032", "the loops of `T.axis.remap` are a list", call.args[1], hint=f"write `[{text}]`")
+        values = self.iterate(given, call.args[1])
         if not len(kinds) == len(values) == len(names):
+            counts = ", ".join(
+                f"{len(items)} {word}{'s' if len(items) != 1 else ''}"
+                for word, items in (("kind", kinds), ("loop", values), ("name", names))
+            )
             raise self.fail(
-                "T032", f"`T.axis.remap` has {len(kinds)} kinds and {len(values)} loops for {len(names)} names", call
+                "T032",
+                f"`T.axis.remap` takes one kind and one loop for each name; here are {counts}",
+                call,
+                hint='vi, vj = T.axis.remap("SR", [i, j])',
             )
         for name, letter, value in zip(names, kinds, values, strict=True):
             if letter not in _LETTERS:
@@ -271,7 +287,7 @@ class BlockLowering(CallLowering):
 
     def _func_attr(self, call: ast.Call, node: ast.stmt) -> None:
         if len(call.args) != 1 or call.keywords:
-            raise self.fail("T032", "`T.func_attr` takes a dict", call)
+            raise self.fail("T032", "`T.func_attr` takes a dict", call, hint='T.func_attr({"global_symbol": "main"})')
         self.attrs_found.update(self.attrs(call.args[0]))
 
     def attrs(self, node: ast.expr) -> Attrs:
@@ -289,7 +305,7 @@ class BlockLowering(CallLowering):
             return tuple(self.attr_value(item, node) for item in value)
         if isinstance(value, TypeName):
             return value.dtype
-        if value is None or isinstance(value, (str, int, float, bool, Expr, Buffer, DType)):
+        if value is None or isinstance(value, _ATTRIBUTES):
             return value
         item = getattr(value, "item", None)
         if item is not None:
@@ -331,8 +347,6 @@ class BlockLowering(CallLowering):
         for keyword in call.keywords:
             field = "source" if keyword.arg in ("obj", "param", "region") and name == "match_buffer" else keyword.arg
             if field not in fields:
-                from tirscript.ir.diagnostic import suggest
-
                 near = suggest(str(field), fields)
                 raise self.fail(
                     "T032",
@@ -348,10 +362,14 @@ class BlockLowering(CallLowering):
     def make_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.expr, symbols: bool = False) -> Buffer:
         """The buffer that a definition's arguments (syntax nodes) describe."""
         kind = given.get("dtype")
-        type_ = self.dtype_of(self.value(kind), kind) if kind is not None else FLOAT32
         if "shape" not in given:
-            raise self.fail("T032", "the shape is missing", call)
-        made = BufferType(self.value(given["shape"]), type_)
+            raise self.fail("T032", "the shape is missing", call, hint='such as `(128, 128), "float32"`')
+        shape = self.value(given["shape"])
+        if kind is not None:
+            name = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else "Buffer"
+            self.check_order(f"T.{name}", {"shape": shape, "dtype": self.value(kind)}, {"dtype": kind}, call)
+        type_ = self.dtype_of(self.value(kind), kind) if kind is not None else FLOAT32
+        made = BufferType(shape, type_)
         strides = given.get("strides")
         offset = given.get("elem_offset")
         separators = given.get("axis_separators")
@@ -469,17 +487,15 @@ class BlockLowering(CallLowering):
             found.update({name: value for name, value in scope.items() if type(value) is Var and value.dtype.is_int})
         return found
 
-    namespace: Any
-
     def alloc_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
         """`A = T.alloc_buffer(...)`."""
         for field in ("data",):
             if field in given and self.value(given[field]) is not None:
+                hint = "use `T.decl_buffer` for a view"
+                if isinstance(given[field], ast.Constant):
+                    hint = f'the third argument is `data`: write `scope="{given[field].value}"`'
                 raise self.fail(
-                    "T032",
-                    "`T.alloc_buffer` makes new memory; it takes no `data`",
-                    given[field],
-                    hint="use `T.decl_buffer` for a view",
+                    "T032", "`T.alloc_buffer` makes new memory; it takes no `data`", given[field], hint=hint
                 )
         buffer = self.make_buffer(target, given, call)
         annotations = self.attrs(given["annotations"]) if "annotations" in given else NO_ATTRS

@@ -10,7 +10,9 @@ from typing import Any
 
 from tirscript.ir.dtype import DType, dtype, pointer, scalar_names
 from tirscript.ir.expr import Var
+from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import ALIASES, FOREIGN, OPS
+from tirscript.ir.target import Target
 
 from .tvm import CONSTRUCTS, tvm_names
 
@@ -37,6 +39,8 @@ _DEFINITIONS = {
     "alloc_buffer": "memory of the function or block: `A = T.alloc_buffer(shape, dtype, scope=)`",
     "decl_buffer": "another view of memory: `B = T.decl_buffer(shape, dtype, data=A.data)`",
     "match_buffer": "a buffer over a handle or a region: `A = T.match_buffer(a, shape, dtype)`",
+    "launch_thread": 'the rest of the body by many threads at once: `with T.launch_thread("blockIdx.x", 64) as bx:`',
+    "env_thread": 'a thread that several statements launch: `bx = T.env_thread("blockIdx.x")`',
     "meta_var": "a value used while parsing: `x = T.meta_var(expr)`",
 }
 _CONTEXTS = {
@@ -51,6 +55,9 @@ _VALUES = {
     "min_value": 'the least value of a dtype: `T.min_value("int32")`',
     "max_value": 'the greatest value of a dtype: `T.max_value("int32")`',
     "infinity": 'infinity of a dtype: `T.infinity("float32")`',
+    "comm_reducer": "how partial results are combined: `T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`",
+    "Reduce": "values combined over axes: `T.Reduce(combiner, lambda k: [A[k]], [16])`",
+    "Shuffle": "lanes of vectors put together anew: `T.Shuffle([a, b], [1, 0])`",
     "var": 'a symbolic variable: `n = T.var("int64")`',
 }
 
@@ -84,6 +91,17 @@ class LetType:
 
     def __init__(self, type_: DType | None) -> None:
         self.dtype = type_
+
+
+class ValueForm(Form):
+    """A construct that is also a Python function, so that a program can be given what it makes."""
+
+    def __init__(self, name: str, doc: str, function: Callable[..., Any]) -> None:
+        super().__init__(name, doc)
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
 
 
 class ModuleForm(Form):
@@ -210,6 +228,11 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
     for table in (_LOOPS, _STATEMENTS, _DEFINITIONS, _CONTEXTS, _VALUES, CONSTRUCTS):
         for name, doc in table.items():
             names[name] = Form(name, doc)
+    for form in (
+        ValueForm("index_map", "where elements are found: `T.index_map(lambda i, j: (j, i))`", IndexMap.of),
+        ValueForm("target", 'a machine to build for: `T.target("llvm -mcpu=skylake")`', Target.parse),
+    ):
+        names[form.name] = form
     names["let"] = LetForm("let", _VALUES["let"])
     names["Buffer"] = BufferForm()
     names["axis"] = Namespace(

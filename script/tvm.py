@@ -15,9 +15,12 @@ FORMS = {
     "Ramp": "ramp",
     "Broadcast": "broadcast",
     "LetStmt": "let",
+    "reduce": "Reduce",
 }
 # their constructs that we read as something else (dialect.py), with what that is
 CONSTRUCTS = {
+    "iter_var": "an axis of a reduction: `T.iter_var(k, T.Range(0, 16), \"CommReduce\", \"\")`",
+    "Range": "the values of an axis: `T.Range(0, 16)`",
     "allocate": "memory; `T.alloc_buffer` of ours",
     "alloc_local": 'memory of scope "local"; `T.alloc_buffer(..., scope="local")` of ours',
     "alloc_shared": 'memory of scope "shared"; `T.alloc_buffer(..., scope="shared")` of ours',

@@ -18,6 +18,8 @@ from tirscript.ir import (
     Expr,
     Let,
     Ramp,
+    Reduce,
+    Shuffle,
     StringImm,
     Var,
 )
@@ -29,6 +31,7 @@ from .context import Closure, Context
 from .errors import division_by_zero, malformed, unsupported
 from .memory import Pointer
 from .ops import constant, scalar_rule, wrap_to
+from .reductions import reduce, shuffle
 from .undef import UNDEF, has_undef, with_undef
 
 Rule = Callable[[Context, Any], Closure]
@@ -428,4 +431,6 @@ EXPRESSIONS: dict[type[Expr], Rule] = {
     Ramp: _ramp,
     Broadcast: _broadcast,
     Let: _let,
+    Shuffle: shuffle,
+    Reduce: reduce,
 }

@@ -24,6 +24,7 @@ from tirscript.ir import (
     Expr,
     For,
     If,
+    LaunchThread,
     MatchBuffer,
     Return,
     ScalarDecl,
@@ -184,6 +185,12 @@ def _for(ctx: Context, node: For) -> Compiled:
 
 def _has(stmts: tuple[Stmt, ...], cls: type) -> bool:
     return any(type(node) is cls for node in walk(stmts))
+
+
+def _launch(ctx: Context, node: LaunchThread) -> Compiled:
+    """The threads one after the other."""
+    loop = For(node.var, Const(0, node.var.dtype), node.extent, node.body, span=node.span)
+    return _for(ctx, loop)
 
 
 def _while(ctx: Context, node: While) -> Compiled:
@@ -443,4 +450,5 @@ STATEMENTS: dict[type[Stmt], Rule] = {
     Assume: _assert,
     Attr: _attr,
     Block: _block,
+    LaunchThread: _launch,
 }

@@ -16,6 +16,8 @@ from tirscript.ir.expr import (
     Expr,
     Let,
     Ramp,
+    Reduce,
+    Shuffle,
     StringImm,
     Var,
 )
@@ -88,6 +90,29 @@ def _let(g: Codegen, expr: Let) -> str:
     return g.value(expr.body)
 
 
+def _shuffle(g: Codegen, expr: Shuffle) -> str:
+    lanes = [(vector, lane) for vector in expr.vectors for lane in range(vector.dtype.lanes)]
+    values = {id(vector): g.value(vector) for vector in expr.vectors}
+    scalar, parts = scalar_type(expr.dtype), []
+    for index in expr.indices:
+        vector_, lane = lanes[index]
+        value = values[id(vector_)]
+        wide = vector_.dtype.is_vector
+        parts.append(g.b.op(f"extractelement {value_type(vector_.dtype)} {value}, i32 {lane}") if wide else value)
+    if not expr.dtype.is_vector:
+        return parts[0]
+    made = "poison"
+    for at, part in enumerate(parts):
+        made = g.b.op(f"insertelement {value_type(expr.dtype)} {made}, {scalar} {part}, i32 {at}")
+    return made
+
+
+def _reduce(g: Codegen, expr: Reduce) -> str:
+    message = "a `T.Reduce` must be lowered before code generation"
+    hint = "run the lowering passes, or build with the default pipeline"
+    raise DiagnosticError([error("T401", message, expr.span or g.span, hint=hint)])
+
+
 def bind(g: Codegen, var: Var, value: Expr) -> None:
     """Give `var` the value, and where it is an integer that is known to stay in bounds, also its i64."""
     if var.dtype.is_int and not var.dtype.is_vector:
@@ -115,6 +140,8 @@ EXPRS: dict[type, Callable[[Codegen, Any], str]] = {
     Ramp: _ramp,
     Broadcast: _broadcast,
     Let: _let,
+    Shuffle: _shuffle,
+    Reduce: _reduce,
 }
 
 

@@ -23,6 +23,7 @@ from tirscript.ir.stmt import (
     Evaluate,
     For,
     If,
+    LaunchThread,
     MatchBuffer,
     Return,
     ScalarDecl,
@@ -318,17 +319,17 @@ def _evaluate(g: Codegen, stmt: Evaluate) -> None:
 
 def _attr(g: Codegen, stmt: Attr) -> None:
     if stmt.key in THREADS:
-        raise DiagnosticError(
-            [
-                error(
-                    "T402",
-                    "launching threads is not supported by the target, which is this machine's CPU",
-                    stmt.span,
-                    hint="use T.serial or T.parallel",
-                )
-            ]
-        )
+        raise _no_threads(stmt)
     g.body(stmt.body)
+
+
+def _launch(g: Codegen, stmt: LaunchThread) -> None:
+    raise _no_threads(stmt)
+
+
+def _no_threads(stmt: Stmt) -> DiagnosticError:
+    message = "launching threads is not supported by the target, which is this machine's CPU"
+    return DiagnosticError([error("T402", message, stmt.span, hint="use T.serial or T.parallel")])
 
 
 def _bind(g: Codegen, stmt: Bind) -> None:
@@ -367,4 +368,5 @@ STMTS: dict[type, Callable[[Codegen, Any], None]] = {
     Assume: _assume,
     Attr: _attr,
     Block: _block,
+    LaunchThread: _launch,
 }

@@ -14,13 +14,17 @@ from ..expr import (
     BufferRegion,
     Call,
     CallFunction,
+    CommReducer,
     Const,
     Let,
     Ramp,
     Range,
+    Reduce,
+    Shuffle,
     StringImm,
     Var,
 )
+from ..index_map import IndexMap
 from ..node import nodes_in
 from ..rewrite import walk
 from ..stmt import (
@@ -39,6 +43,7 @@ from ..stmt import (
     Evaluate,
     For,
     If,
+    LaunchThread,
     MatchBuffer,
     Return,
     ScalarDecl,
@@ -48,13 +53,13 @@ from ..stmt import (
 from .bindings import axis_problems
 from .places import extent_of, in_order, named, pointing, spot, unrepresentable
 from .scopes import Known, Unresolved
-from .uses import Uses
+from .values import Values
 
 # loop kinds whose iterations run at once
 _AT_ONCE = ("parallel",)
 
 
-class Verifier(Uses):
+class Verifier(Values):
     """The check of one function."""
 
     def run(self) -> list[Diagnostic]:
@@ -380,6 +385,11 @@ Verifier.table = {
     Range: "range",
     BufferRegion: "region",
     Buffer: "mentioned",
+    Shuffle: "shuffle",
+    CommReducer: "comm_reducer",
+    Reduce: "reduce",
+    IndexMap: "index_map",
+    LaunchThread: "launch",
     BufferStore: "store",
     Bind: "bind",
     ScalarDecl: "scalar_decl",
