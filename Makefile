@@ -10,7 +10,7 @@ STAMP := $(VENV)/.made-from-pyproject
 JOBS ?= 2
 CASES ?= 5000
 
-.PHONY: help venv demo test fuzz bench lint format types coverage examples docs ci clean
+.PHONY: help venv demo test test-interop fuzz bench lint format types coverage examples docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -30,8 +30,12 @@ demo: $(STAMP)  ## run every example: parsed, round trip, verified, interpreted,
 test: $(STAMP)  ## run the tests
 	$(BIN)/python -m pytest -n $(JOBS) -q
 
+test-interop: $(STAMP)  ## read and print TVM's dialect against apache-tvm itself, in an environment of its own
+	TIRSCRIPT_TVM_PYTHON=$$($(BIN)/python -c 'import sys; sys.path.insert(0, "benchmarks"); import tvm_process; print(tvm_process.python() or "")') \
+	sh -c 'test -n "$$TIRSCRIPT_TVM_PYTHON" && exec $(BIN)/python -m pytest -q -p no:xdist tests/interop'
+
 fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
-	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property
+	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property
 
 bench: $(STAMP)  ## measure: parse, print, equality and kernels, beside apache-tvm and numba where they install
 	@$(BIN)/python -m pip install --quiet --editable '.[bench]' || echo "numba cannot be installed here; its columns stay empty"
