@@ -135,6 +135,8 @@ def build(entry: Op, args: list[Operand]) -> Expr:
     if not low <= len(args) <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
         raise fail("T101", f"`{entry.spelling}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}")
+    if entry.operands != ANY and any(isinstance(arg, str) for arg in args):
+        raise fail("T104", f"`{entry.spelling}` takes {_WORDS[entry.operands]}, not a string")
     first, last = entry.group
     stop = len(args) if last is None else last
     joint = unify(entry, args[first:stop])
@@ -164,7 +166,10 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
     except ValueError as error:
         raise fail("T103", str(error), "give the literal a type that holds it, such as `T.int64(...)`") from None
     except TypeError:
-        raise fail("T104", f"{_describe(value)} is not a value of the program", None) from None
+        from .buffer import Buffer
+
+        hint = f"take an element: `{value.name}[...]`" if isinstance(value, Buffer) else None
+        raise fail("T104", f"{_describe(value)} is not a value of the program", hint) from None
 
 
 def _describe(value: object) -> str:
@@ -172,6 +177,8 @@ def _describe(value: object) -> str:
 
     if isinstance(value, Buffer):
         return f"the whole buffer `{value.name}`"
+    if value is None:
+        return "`None`"
     name = getattr(value, "__name__", None)
     return f"`{name}`" if name else f"a Python {type(value).__name__}"
 
@@ -197,6 +204,8 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
     if not accepts(common.element):
         kinds = _WORDS[entry.operands]
         hint = 'cast it: `x.astype("float32")`, or `T.float32(...)` for a literal' if entry.operands == FLOATS else None
+        if entry.name == "pow" and common.is_int:
+            hint = "multiply, as in `x * x`, or cast it to a float"
         if entry.operands == BOOLS:
             hint = "compare it: `x != 0`"
         elif (entry.operands == INTS and common.is_float) or (entry.operands == NUMS and common.is_bool):
@@ -285,6 +294,8 @@ def cast(value: Operand, to: object) -> Expr:
 def convert(value: Operand, to: DType, what: str = "the value") -> Expr:
     """`value` as stored into `to`: int to float and wider of one kind are implicit, losing conversions a diagnostic."""
     if not isinstance(value, Expr):
+        if isinstance(value, str):
+            raise fail("T104", f"{what} is a string, but its place holds {to}")
         if isinstance(value, float) and not to.element.is_float:
             raise fail(
                 "T110",

@@ -7,11 +7,13 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label
-from tirscript.ir.expr import BufferLoad, Const, Expr, Var, access_dtype
+from tirscript.ir.dtype import FLOAT32
+from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var, access_dtype
 from tirscript.ir.op import as_expr, convert
 from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
 
 from .block import BlockLowering
+from .call import _plain_type
 from .context import Pending, Poison
 from .expr import _BINARY_OPS, Method
 from .namespace import BufferType, Form, LetType, TypeName
@@ -60,7 +62,9 @@ class AssignLowering(BlockLowering):
             if isinstance(value, Buffer) or not isinstance(value, (TypeName, Form)):
                 self.define(name, value)  # parse-time Python: a list, a string, a buffer under another name
                 return
-            raise self.fail("T104", f"`{value!r}` is not a value", node_value)
+            word = "a dtype" if isinstance(value, TypeName) else "a construct"
+            hint = f"declare the variable: `{name}: T.{value.name}`" if isinstance(value, TypeName) else value.__doc__
+            raise self.fail("T104", f"`T.{value.name}` is {word}, not a value", node_value, hint=hint)
         if type(value) is Var and not value.name:
             self.define(name, Var(name, value.dtype, span=self.span(target)))
             self.symbols.setdefault(name, self.scopes[-1][name])
@@ -83,16 +87,17 @@ class AssignLowering(BlockLowering):
     def check_assignable(self, name: str, target: ast.expr) -> None:
         """Refuse loop variables, parameters and other names that stay what they are."""
         what = self.fixed.get(name)
-        if what is not None:
-            raise self.fail("T012", f"`{name}` is {what} and cannot be assigned", target, hint="use another name")
         found = self.lookup(name) if any(name in scope for scope in self.scopes) else None
+        if what is not None and not isinstance(found, Buffer):
+            hint = "copy it to another name, which may change" if what == "a parameter" else "use another name"
+            raise self.fail("T012", f"`{name}` is {what} and cannot be assigned", target, hint=hint)
         if isinstance(found, Buffer) and not found.is_scalar:
             notes = (Label(found.span, f"`{name}` is declared here"),) if found.span else ()
             raise self.fail(
                 "T012",
-                f"`{name}` is a buffer and cannot be assigned as a whole",
+                f"`{name}` is {what or 'a buffer'} and cannot be assigned as a whole",
                 target,
-                hint=f"assign its elements: `{name}[...] = value`",
+                hint=f"assign its elements in a loop: `{name}[...] = value`",
                 notes=notes,
             )
 
@@ -113,7 +118,10 @@ class AssignLowering(BlockLowering):
             nodes: list[ast.expr] = list(value.elts)
             values = [self.value(item) for item in nodes]
         else:
-            values = self.iterate(self.value(value), value)
+            right = self.value(value)
+            if isinstance(right, (Expr, int, float)):
+                raise self.fail("T033", f"one value for {len(target.elts)} targets", value)
+            values = self.iterate(right, value)
             nodes = [value] * len(values)
         targets = target.elts
         stars = [at for at, item in enumerate(targets) if isinstance(item, ast.Starred)]
@@ -154,11 +162,27 @@ class AssignLowering(BlockLowering):
 
     def store(self, target: ast.Subscript, value: ast.expr, node: ast.stmt, found: Any = None) -> None:
         """`A[indices] = value`."""
-        owner = self.value(target.value)
-        if not isinstance(owner, Buffer):
-            raise self.fail("T012", "only elements of buffers can be assigned", target)
+        owner = self.target_buffer(target)
         indices = self.indices(owner, target)
         self.store_value(owner, indices, self.value(value) if found is None else found, value, node)
+
+    def target_buffer(self, target: ast.Subscript) -> Buffer:
+        """The buffer whose elements `target` names."""
+        owner = self.value(target.value)
+        if isinstance(owner, Buffer):
+            return owner
+        hint = "a buffer made with `T.alloc_buffer` can be written"
+        message = "only elements of buffers can be assigned"
+        if isinstance(owner, (list, tuple, dict)):
+            message += f"; this is a Python {type(owner).__name__}, which is known while parsing"
+        elif type(owner) is BufferLoad:
+            rank = len(owner.buffer.shape)
+            message = f"this is one element of `{owner.buffer.name}` already, which has {rank} dimension"
+            message += "s" if rank != 1 else ""
+            hint = f"write `{owner.buffer.name}[...] = value`"
+        elif type(owner) is BufferData:
+            message, hint = f"`{self.span(target.value).text}` is an address", "assign the elements of its buffer"
+        raise self.fail("T012", message, target, hint=hint)
 
     def store_value(
         self,
@@ -171,25 +195,24 @@ class AssignLowering(BlockLowering):
     ) -> None:
         """Emit a store, with the conversions that a store makes."""
         if isinstance(value, Buffer):
-            raise self.fail(
-                "T104",
-                f"the whole buffer `{value.name}` is not a value",
-                value_node,
-                hint="copy it in a loop, element by element",
-            )
+            raise self.whole(value, value_node, "copy it in a loop, element by element")
         to = access_dtype(buffer, indices)
         try:
             expr = self.placed(convert(value, to, "the value"), value_node)
         except DiagnosticError as problem:
             found = problem.diagnostics[0]
             notes = (Label(buffer.span, f"`{buffer.name}` is declared here"),) if buffer.span is not None else ()
-            raise self.fail(found.code, found.message, value_node, hint=found.hint, notes=notes) from None
+            hint = found.hint
+            have = value.dtype if isinstance(value, Expr) else FLOAT32 if isinstance(value, float) else None
+            if buffer.is_scalar and have is not None and found.code == "T110" and not have.is_handle:
+                hint = f"declare it wider, `{buffer.name}: T.{have} = ...`, or {hint}"
+            raise self.fail(found.code, found.message, value_node, hint=hint, notes=notes) from None
         self.emit(BufferStore(buffer, indices, expr, predicate, span=self.span(node)))
 
     def _augmented(self, node: ast.AugAssign) -> None:
         entry = _BINARY_OPS.get(type(node.op))
         if entry is None:
-            raise self.fail("T021", "`@=` is not part of the language", node)
+            raise self.fail("T021", "`@=` is not part of the language", node, hint="write the loops")
         target = node.target
         if isinstance(target, ast.Name):
             self.check_assignable(target.id, target)
@@ -200,9 +223,7 @@ class AssignLowering(BlockLowering):
                 raise self.undefined(target)
             indices: tuple[Expr, ...] = ()
         elif isinstance(target, ast.Subscript):
-            owner = self.value(target.value)
-            if not isinstance(owner, Buffer):
-                raise self.fail("T012", "only elements of buffers can be assigned", target)
+            owner = self.target_buffer(target)
             place, indices = owner, self.indices(owner, target)
         else:
             raise self.fail("T012", "this cannot be assigned", target)
@@ -228,8 +249,12 @@ class AssignLowering(BlockLowering):
             self.declare_local(target, kind, node)
             return
         if not isinstance(kind, TypeName):
+            word = {int: "int32", float: "float32", bool: "bool"}.get(_plain_type(kind)) if callable(kind) else None
             raise self.fail(
-                "T041", "the annotation of a variable is a dtype such as `T.float32`, or `T.let[...]`", node.annotation
+                "T041",
+                "the annotation of a variable is a dtype such as `T.float32`, or `T.let[...]`",
+                node.annotation,
+                hint=f"`{target.id}: T.{word}`" if word else None,
             )
         self.check_assignable(target.id, target)
         if target.id in self.scopes[-1] and not isinstance(self.scopes[-1][target.id], (Poison, Pending)):

@@ -134,7 +134,7 @@ class BlockLowering(ValueLowering):
     def frame(self, what: str, node: ast.AST) -> BlockFrame:
         """The block at whose top level the current statement stands."""
         if self.block is None or self.block.depth != len(self.scopes):
-            notes = ()
+            notes: tuple[Label, ...] = ()
             if self.block is not None:
                 notes = (Label(self.span(self.block.node), "the block begins here, and this stands deeper in it"),)
             hint = 'inside of `with T.block("name"):`' if not notes else "move it up, to the first lines of the block"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -26,9 +27,10 @@ from tirscript.ir.expr import (
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, Op, as_expr
 
-from .context import FunctionRef, Macro
+from .advice import ADVICE
+from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
-from .namespace import BufferForm, Form, TypeName, special_float
+from .namespace import BufferForm, BufferType, Form, TypeName, special_float
 from .python import BUILTINS
 from .tvm import DialectFunction
 
@@ -46,9 +48,8 @@ class CallLowering(ExprLowering):
         if isinstance(function, Form):
             rule = _VALUE_FORMS.get(function.name)
             if rule is None:
-                raise self.fail(
-                    "T022", f"`T.{function.name}` does not stand in an expression", node, hint=function.__doc__
-                )
+                hint = ADVICE["where"] if function.name == "where" else function.__doc__
+                raise self.fail("T022", f"`T.{function.name}` does not stand in an expression", node, hint=hint)
             return rule(self, node)
         if cls is DialectFunction:
             args, _ = self.arguments(node)
@@ -59,14 +60,18 @@ class CallLowering(ExprLowering):
             except TypeError as problem:
                 raise self.fail("T032", f"wrong arguments for `T.{function.name}`: {problem}", node) from None
         if cls is BufferForm:
-            args, kwargs = self.arguments(node)
-            return self.plain(lambda: function(*args, **kwargs), node, ())
+            return self._buffer_type(node)
         if cls is Method:
             return self._call_method(function, node)
         if cls is FunctionRef:
             return self._call_function(function, node)
         if cls is Macro:
             raise self.fail("T022", f"the macro `{function.name}` is a statement, not a value", node)
+        if cls is Buffer:
+            name = function.name
+            raise self.fail(
+                "T022", f"`{name}` is a buffer: it is indexed, not called", node, hint=f"write `{name}[...]`"
+            )
         if cls is PrimFunc:
             raise self.fail(
                 "T022",
@@ -76,19 +81,73 @@ class CallLowering(ExprLowering):
             )
         return self._call_python(function, node)
 
+    def _buffer_type(self, node: ast.Call) -> BufferType:
+        """`T.Buffer(shape, dtype, ...)`."""
+        args, kwargs = self.arguments(node)
+        fields = BufferType.FIELDS
+        nodes: dict[str | None, ast.expr] = dict(zip(fields, node.args, strict=False))
+        nodes.update({keyword.arg: keyword.value for keyword in node.keywords})
+        for keyword in kwargs:
+            if keyword not in fields:
+                near = suggest(keyword, fields)
+                hint = f"did you mean `{near}`?" if near else f"it has {', '.join(fields)}"
+                raise self.fail("T032", f"`T.Buffer` has no `{keyword}`", nodes.get(keyword, node), hint=hint)
+        given = {**dict(zip(fields, args, strict=False)), **kwargs}
+        if "shape" not in given or len(args) > len(fields):
+            what = "needs a shape" if "shape" not in given else f"takes at most {len(fields)} arguments"
+            raise self.fail("T032", f"`T.Buffer` {what}", node, hint='T.Buffer((128, 128), "float32")')
+        self.check_order("T.Buffer", given, nodes, node)
+        if isinstance(given.get("strides"), str):
+            raise self.fail(
+                "T032", "the third argument of `T.Buffer` is `strides`", nodes["strides"], hint="write `scope=...`"
+            )
+        if "dtype" in given:
+            kwargs["dtype"] = self.dtype_of(given["dtype"], nodes.get("dtype", node))
+            args = [*args[:1], kwargs.pop("dtype"), *args[2:]] if len(args) > 1 else args
+        return self.plain(lambda: BufferType(*args, **kwargs), node, ())  # type: ignore[no-any-return]
+
+    def check_order(
+        self, name: str, given: dict[str, Any], nodes: Mapping[str | None, ast.expr], node: ast.expr
+    ) -> None:
+        """Refuse the shape and the dtype of a buffer where they stand for each other."""
+        shape, kind = given.get("shape"), given.get("dtype")
+        if isinstance(kind, (tuple, list, int)) and isinstance(shape, int) and not isinstance(kind, bool):
+            both = f"{shape}, {', '.join(map(str, kind)) if isinstance(kind, (tuple, list)) else kind}"
+            hint = f'the shape is one tuple: `{name}(({both}), "float32")`'
+            raise self.fail("T109", f"{kind!r} is not an element type", nodes.get("dtype", node), hint=hint)
+        if isinstance(shape, TypeName) or (isinstance(shape, str) and isinstance(kind, (tuple, list, int))):
+            raise self.fail(
+                "T032", f"the shape comes first in `{name}`, then the dtype", node, hint=f'{name}((128,), "float32")'
+            )
+
     def _call_op(self, entry: Op, node: ast.Call) -> Expr:
         args, kwargs = self.arguments(node)
+        low, high = entry.arity
+        if entry.make is None and not low <= len(args) <= high and not kwargs:
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else entry.name
+            wanted = f"{low}" if low == high else f"{low} to {high}"
+            raise self.fail(
+                "T101",
+                f"`T.{name}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}",
+                node,
+                hint=f"nest it: `T.{name}(T.{name}(a, b), c)`" if name in ("min", "max") and len(args) > 2 else None,
+            )
         if entry.make is None and not kwargs:
             return self.operator(entry, args, node, tuple(node.args))
         for at, arg in enumerate(args):
             if type(arg) is BufferLoad or not isinstance(arg, Buffer):
                 continue
-            raise self.fail(
-                "T104",
-                f"the whole buffer `{arg.name}` is not a value",
-                node.args[min(at, len(node.args) - 1)],
-                hint=f"pass an element `{arg.name}[...]`, or its address `{arg.name}.data`",
+            raise self.whole(
+                arg,
+                node.args[min(at, len(node.args) - 1)] if node.args else node,
+                f"pass an element `{arg.name}[...]`, or its address `{arg.name}.data`",
             )
+        if entry.dtype_arg is not None:
+            args = [_plain_type(arg) for arg in args]
+        if entry.name == "cast" and len(args) == 2 and isinstance(args[0], (str, TypeName)):
+            raise self.fail("T032", "`T.cast` takes the value first, then the dtype", node, hint='T.cast(x, "float32")')
+        if kwargs and entry.make is None:
+            raise self.fail("T032", f"`T.{entry.name}` takes its arguments by place, without names", node)
         try:
             return self.placed(entry(*args, **kwargs), node)
         except DiagnosticError as problem:
@@ -100,6 +159,7 @@ class CallLowering(ExprLowering):
 
     def _call_type(self, name: TypeName, node: ast.Call) -> Any:
         args, kwargs = self.arguments(node)
+        place = node.args[0] if node.args else node
         if not args and not kwargs and not name.dtype.is_handle:
             return Var("", name.dtype)
         if name.dtype.is_handle:
@@ -107,18 +167,22 @@ class CallLowering(ExprLowering):
         if len(args) != 1 or kwargs:
             raise self.fail("T032", f"`T.{name.name}` takes one value", node)
         value = args[0]
+        if isinstance(value, Buffer):
+            raise self.whole(value, place)
         if isinstance(value, str):
+            if not name.dtype.is_float:
+                raise self.fail("T032", f"`T.{name.name}` takes a number, not a string", place)
             try:
                 value = special_float(value)
             except ValueError as problem:
-                raise self.fail("T032", str(problem), node) from None
+                raise self.fail("T032", str(problem), place) from None
         try:
             if isinstance(value, (int, float)) and not name.dtype.is_vector:
                 made: Expr = const(value, name.dtype)
             else:
                 made = OPS["cast"](value, name.dtype)
         except ValueError as problem:
-            raise self.fail("T103", str(problem), node) from None
+            raise self.fail("T103", str(problem), place) from None
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
         return self.placed(made, node)
@@ -127,11 +191,11 @@ class CallLowering(ExprLowering):
         args, kwargs = self.arguments(node)
         try:
             if method.name == "astype":
-                return self.placed(OPS["cast"](method.owner, *args, **kwargs), node)
+                return self.placed(OPS["cast"](method.owner, *map(_plain_type, args), **kwargs), node)
         except TypeError:
             raise self.fail("T032", "`astype` takes one dtype", node) from None
         except DiagnosticError as problem:
-            raise self.located(problem, node) from None
+            raise self.located(problem, node.args[0] if node.args else node) from None
         if method.name in ("vstore", "view"):
             raise self.fail("T022", f"`{method.name}` is a statement, not a value", node)
         indices, predicate = self.vector_access(method.owner, args, kwargs, node, 1)
@@ -159,7 +223,14 @@ class CallLowering(ExprLowering):
             raise self.fail("T032", "calls between tensor functions take no keyword arguments", node)
         params, returns = function.signature
         if len(params) != len(node.args):
-            raise self.fail("T032", f"`{function.name}` takes {len(params)} arguments, not {len(node.args)}", node)
+            wanted = f"{len(params)} argument{'s' if len(params) != 1 else ''}"
+            names = ", ".join(f"`{param.name}`" for param in params)
+            raise self.fail(
+                "T101",
+                f"`{function.name}` takes {wanted}, not {len(node.args)}",
+                node,
+                hint=f"they are {names}" if names else None,
+            )
         args: list[Any] = []
         for param, arg in zip(params, node.args, strict=True):
             if isinstance(param, Buffer):
@@ -176,8 +247,10 @@ class CallLowering(ExprLowering):
         return CallFunction(function.name, tuple(args), returns, span=self.span(node))
 
     def _call_python(self, function: Any, node: ast.Call) -> Any:
+        if isinstance(function, Expr):
+            raise self.fail("T022", f"this is a value of {function.dtype}, which cannot be called", node.func)
         if not callable(function):
-            raise self.fail("T022", f"this is a {type(function).__name__}, which cannot be called", node)
+            raise self.fail("T022", f"this is a Python {type(function).__name__}, which cannot be called", node.func)
         if not self.trusted and function not in _SAFE:
             name = getattr(function, "__name__", type(function).__name__)
             raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)
@@ -187,7 +260,41 @@ class CallLowering(ExprLowering):
             items = args if len(args) != 1 else self.iterate(args[0], node) if hasattr(args[0], "__iter__") else args
             if any(isinstance(item, Expr) for item in items):
                 return self._fold(special, items, node)
-        return self.plain(lambda: function(*args, **kwargs), node, ())
+        held = next((arg for arg in [*args, *kwargs.values()] if _of_the_program(arg)), None)
+        if held is None:
+            return self.plain(lambda: function(*args, **kwargs), node, ())
+        if getattr(function, "__name__", "") == "print":
+            raise self._early(function, held, node, None)
+        try:
+            return function(*args, **kwargs)
+        except (DiagnosticError, Abort):
+            raise
+        except Exception as problem:
+            raise self._early(function, held, node, problem) from None
+
+    def _early(self, function: Any, held: Any, node: ast.Call, problem: Exception | None) -> Abort:
+        """A Python function that cannot take a value of the program: what is to be raised."""
+        name = str(getattr(function, "__name__", type(function).__name__)).lstrip("_")
+        places = [*node.args, *(keyword.value for keyword in node.keywords)]
+        place = next((arg for arg in places if self.span(arg).text == getattr(held, "name", None)), places[0])
+        text = self.span(place).text
+        word = f"`{text}`" if len(text) < 40 else "its argument"
+        known = vars(self.namespace)
+        hint = _INSTEAD.get(name)
+        if hint is None:
+            own = isinstance(node.func, ast.Name) and name not in BUILTINS
+            hint = f"did you mean `T.{name}`?" if name in known and not own else ADVICE.get(name)
+        if isinstance(held, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
+            hint = f"loop over the elements: `for i in range({held.name}.shape[0]):`"
+        hint = hint.replace("A.shape", f"{held.name}.shape") if hint and isinstance(held, Buffer) else hint
+        notes = (f"{type(problem).__name__}: {problem}",) if problem is not None and hint is None else ()
+        return self.fail(
+            "T033",
+            f"`{name}` is Python, which runs while parsing: {word} has no value yet",
+            node,
+            hint=hint.replace("`x.", f"`{text}.") if hint and place.__class__ is ast.Name else hint,
+            notes=notes,
+        )
 
     def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
         if name == "abs":
@@ -272,15 +379,19 @@ class CallLowering(ExprLowering):
 
     def dtype_of(self, value: Any, node: ast.AST) -> DType:
         """A dtype given as a string, a name of T or a numpy dtype."""
+        value = _plain_type(value)
         if isinstance(value, TypeName):
             return value.dtype
         try:
             return dtype(value)
         except ValueError as problem:
-            near = suggest(str(value), scalar_names())
-            raise self.fail(
-                "T109", str(problem).split(";")[0], node, hint=f"did you mean `{near}`?" if near else None
-            ) from None
+            hint = 'a dtype is a string such as "float32", or a name of T such as `T.float32`'
+            if isinstance(value, str):
+                near = _DTYPE_WORDS.get(value) or suggest(value, scalar_names())
+                hint = f"did you mean `{near}`?" if near else f"the types are {', '.join(scalar_names())}"
+            elif isinstance(value, (tuple, list)) and len(value) == 1 and isinstance(value[0], str):
+                hint = f'write it without the brackets: `"{value[0]}"`'
+            raise self.fail("T109", str(problem).split(";")[0], node, hint=hint) from None
 
 
 def limit(name: str, kind: Any) -> Const:
@@ -310,10 +421,58 @@ _LARGEST = {
 
 
 def _argument_error(problem: TypeError) -> str:
-    return str(problem).replace("_make.<locals>.", "").split("() ", 1)[-1]
+    text = str(problem).split("() ", 1)[-1]
+    missing = re.match(r"missing \d+ required \S+ arguments?: '(\w+)'", text)
+    if missing:
+        return f"`{missing[1]}` is missing"
+    odd = re.match(r"got an unexpected keyword argument '(\w+)'", text)
+    return f"it has no `{odd[1]}`" if odd else text
+
+
+def _plain_type(value: Any) -> Any:
+    """Python's int, float and bool where they stand for dtypes; the parser has bounded ones in their places."""
+    return _PYTHON_TYPES.get(id(value), value)
+
+
+def _of_the_program(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_of_the_program, value))
+    return isinstance(value, (Expr, Buffer))
 
 
 _SAFE = set(BUILTINS.values())
+_LETTERS = {"f": "float", "i": "int", "u": "uint"}
+_PYTHON_TYPES = {id(BUILTINS[kind.__name__]): kind for kind in (int, float, bool)}
+_DTYPE_WORDS = {
+    "float": "float32",
+    "half": "float16",
+    "double": "float64",
+    "int": "int32",
+    "long": "int64",
+    "bf16": "bfloat16",
+    **{
+        f"{letter}{bits}": f"{word}{bits}"
+        for letter, word in _LETTERS.items()
+        for bits in (8, 16, 32, 64)[letter == "f" :]
+    },
+}
+# what somebody who calls this builtin on a value of the program wants
+_INSTEAD = {
+    "int": 'cast it: `x.astype("int32")`',
+    "float": 'cast it: `x.astype("float32")`',
+    "float32": 'cast it: `x.astype("float32")`',
+    "float64": 'cast it: `x.astype("float64")`',
+    "int32": 'cast it: `x.astype("int32")`',
+    "int64": 'cast it: `x.astype("int64")`',
+    "bool": "compare it: `x != 0`",
+    "len": "the extent of a dimension is `A.shape[0]`",
+    "range": "a loop runs then: `for i in range(n):`",
+    "print": ADVICE["print"],
+    "any": "join the conditions with `or`",
+    "all": "join the conditions with `and`",
+    "maximum": "did you mean `T.max`?",
+    "minimum": "did you mean `T.min`?",
+}
 _EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", abs: "abs"}
 _VALUE_FORMS: dict[str, Callable[[Any, ast.Call], Any]] = {
     "ramp": CallLowering._ramp,

@@ -8,10 +8,12 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
 from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.span import Source, Span
+
+from .advice import ADVICE, advise, in_words
 
 _MISSING = object()
 
@@ -68,7 +70,9 @@ class Macro:
 
 
 class Context:
-    """What all parts of the lowering share."""
+    """What all parts of the lowering share. `namespace` is T."""
+
+    namespace: Any
 
     def __init__(self, source: Source, outer: dict[str, Any], *, trusted: bool) -> None:
         self.source = source
@@ -107,15 +111,18 @@ class Context:
         notes: tuple[str | Label, ...] = (),
     ) -> None:
         """Report a diagnostic and go on."""
-        self.diagnostics.append(
-            error(code, message, self.span(node) if node is not None else None, notes=notes, hint=hint)
-        )
+        span = self.span(node) if node is not None else None
+        if hint is not None and span is not None:
+            hint = in_words(hint, code, node, span.text)
+        self.diagnostics.append(error(code, message, span, notes=notes, hint=hint))
 
     def located(self, problem: DiagnosticError, node: ast.AST) -> Abort:
         """Report the diagnostics of the typing rules at a syntax node; the result is to be raised."""
         for found in problem.diagnostics:
             if not found.labels:
-                found = Diagnostic(found.code, found.message, (Label(self.span(node)),), found.notes, found.hint)
+                span = self.span(node)
+                hint = in_words(found.hint, found.code, node, span.text)
+                found = Diagnostic(found.code, found.message, (Label(span),), found.notes, hint)
             self.diagnostics.append(found)
         return Abort()
 
@@ -184,10 +191,12 @@ class Context:
                 "T003",
                 f"`{node.id}` is not available to text that is parsed",
                 node,
-                hint="only T, G, I and a few plain builtins are; use the decorator in Python for more",
+                hint=ADVICE.get(
+                    node.id, "only T, G, I and a few plain builtins are; use the decorator in Python for more"
+                ),
             )
-        near = suggest(node.id, self.known_names())
-        return self.fail("T010", f"`{node.id}` is not defined", node, hint=f"did you mean `{near}`?" if near else None)
+        hint = advise(node.id, vars(self.namespace), near=self.known_names())
+        return self.fail("T010", f"`{node.id}` is not defined", node, hint=hint)
 
     def assigned_later(self, use: ast.Name) -> Span | None:
         """Where a name that is unknown here is assigned elsewhere in the function."""

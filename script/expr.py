@@ -17,11 +17,13 @@ from tirscript.ir.expr import (
     Expr,
     Ramp,
     Range,
+    StringImm,
     const,
 )
 from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
 
-from .context import _MISSING, ModuleRef
+from .advice import ADVICE, LIBRARIES, advise
+from .context import _MISSING, Abort, ModuleRef
 from .namespace import BufferForm, Form, Namespace, TypeName
 from .plain import PlainLowering
 from .python import BINARY, COMPARE, UNARY
@@ -79,6 +81,8 @@ class Method:
 class ExprLowering(PlainLowering):
     """Lowers expressions. `value` gives whatever a node means, `expr` an IR expression."""
 
+    definition: list[ast.stmt]
+
     def expr(self, node: ast.expr, to: DType | None = None) -> Expr:
         """The IR expression that a node means; a bare number takes dtype `to`, or int32, float32 or bool alone."""
         value = self.value(node)
@@ -102,6 +106,10 @@ class ExprLowering(PlainLowering):
     def condition(self, node: ast.expr) -> Any:
         """A condition: a bool expression, or a Python value that decides while parsing."""
         value = self.value(node)
+        if isinstance(node, ast.Tuple):
+            raise self.fail(
+                "T102", "the condition is a tuple, which is always true", node, hint="write the condition alone"
+            )
         if isinstance(value, Expr) and not value.dtype.is_bool:
             raise self.fail("T102", f"the condition is {value.dtype}, not bool", node, hint="compare it: `x != 0`")
         if isinstance(value, Buffer):
@@ -114,6 +122,8 @@ class ExprLowering(PlainLowering):
         """An integer expression."""
         found = self.expr(node)
         if not found.dtype.is_int:
+            if type(found) is StringImm:
+                raise self.fail("T112", "the index is a string, not an integer", node)
             raise self.fail(
                 "T112", f"the index is {found.dtype}, not an integer", node, hint='cast it: `x.astype("int32")`'
             )
@@ -148,8 +158,13 @@ class ExprLowering(PlainLowering):
             made = build(entry, args)
         except DiagnosticError as problem:
             at: ast.expr = node
-            if problem.diagnostics[0].code in ("T103", "T104"):
-                at = next((n for n, a in zip(nodes, args, strict=False) if not isinstance(a, Expr)), node)
+            code = problem.diagnostics[0].code
+            if code == "T102" and nodes:
+                at = nodes[0]
+            if code in ("T103", "T104"):
+                at = next((n for n, a in zip(nodes, args, strict=False) if not isinstance(a, (Expr, bool))), node)
+                if code == "T103":
+                    at = next((n for n, a in zip(nodes, args, strict=False) if _unfit(a, problem)), at)
             raise self.located(problem, at) from None
         return self.placed(made, node)
 
@@ -183,15 +198,17 @@ class ExprLowering(PlainLowering):
             if isinstance(left, Expr) or isinstance(right, Expr):
                 entry = _COMPARE_OPS.get(kind)
                 if entry is None:
-                    raise self.fail(
-                        "T021",
-                        "`is` and `in` do not apply to values of the program",
-                        node,
-                        hint="use `==`, or a chain of comparisons",
-                    )
+                    hint = "compare values with `==`"
+                    if kind in (ast.In, ast.NotIn):
+                        hint = "write the comparisons: `x == 1 or x == 2`, or a chain `0 <= x < n`"
+                    raise self.fail("T021", "`is` and `in` do not apply to values of the program", node, hint=hint)
                 nodes = (node.left, *node.comparators)[at : at + 2]
                 part: Any = self.operator(entry, [left, right], node, nodes)
             else:
+                nodes = (node.left, *node.comparators)[at : at + 2]
+                for item, place in zip((left, right), nodes, strict=True):
+                    if type(item) is Buffer and kind not in (ast.Is, ast.IsNot):
+                        raise self.whole(item, place)
                 part = self.plain(lambda k=kind, a=left, b=right: COMPARE[k](a, b), node, ())  # type: ignore[misc]
             if result is None:
                 result = part
@@ -208,8 +225,29 @@ class ExprLowering(PlainLowering):
         args = [test, self.value(node.body), self.value(node.orelse)]
         return self.operator(OPS["if_then_else"], args, node, (node.test, node.body, node.orelse))
 
+    def whole(self, buffer: Buffer, node: ast.AST, hint: str | None = None) -> Abort:
+        """A buffer where a value stands: what is to be raised."""
+        index = ", ".join("ijkl"[: len(buffer.shape)]) if 0 < len(buffer.shape) < 5 else "..."
+        hint = hint or f"take an element, `{buffer.name}[{index}]`, inside of a loop"
+        return self.fail("T104", f"the whole buffer `{buffer.name}` is not a value", node, hint=hint)
+
+    def _library(self, node: ast.Attribute, owner: ast.Name) -> None:
+        """`np.exp`, `tl.load`, `tvm.tir.exp` in a text that knows no such library."""
+        if owner.id in LIBRARIES and self.lookup(owner.id) is _MISSING:
+            raise self.fail(
+                "T010",
+                f"`{owner.id}` is not defined: a kernel calls the functions of T",
+                owner,
+                hint=advise(node.attr, vars(self.namespace)),
+            )
+
     def _attribute(self, node: ast.Attribute) -> Any:
-        owner = self.name_value(node.value) if type(node.value) is ast.Name else self.value(node.value)
+        if type(node.value) is ast.Name:
+            if node.value.id in LIBRARIES:
+                self._library(node, node.value)
+            owner = self.name_value(node.value)
+        else:
+            owner = self.value(node.value)
         if type(owner) is BufferLoad and owner.buffer.scope == "scalar" and node.attr not in ("dtype", "astype"):
             owner = owner.buffer
         return self.attribute(owner, node.attr, node)
@@ -221,12 +259,11 @@ class ExprLowering(PlainLowering):
             found = owner.__dict__.get(name, _MISSING)
             if found is _MISSING or name.startswith("_"):
                 letter = owner._letter
-                near = suggest(name, owner.__dict__)
                 raise self.fail(
                     "T031",
                     f"`{letter}.{name}` is not a function of {letter}",
                     node,
-                    hint=f"did you mean `{letter}.{near}`?" if near else None,
+                    hint=advise(name, owner.__dict__, letter),
                 )
             return found
         if cls is Buffer:
@@ -236,7 +273,11 @@ class ExprLowering(PlainLowering):
                 return owner.dtype
             if name == "astype":
                 return Method(owner, name)
-            raise self.fail("T030", f"an expression has no `{name}`", node, hint="it has `astype` and `dtype`")
+            near = suggest(name, ("astype", "dtype"))
+            hint = f"did you mean `{near}`?" if near else ADVICE.get(name, "it has `astype` and `dtype`")
+            if name not in ADVICE and name in OPS:
+                hint = f"did you mean `T.{name}(x)`?"
+            raise self.fail("T030", f"an expression has no `{name}`", node, hint=hint)
         if cls is ModuleRef:
             if name in owner.functions:
                 return owner.functions[name]
@@ -258,12 +299,8 @@ class ExprLowering(PlainLowering):
     def _buffer_attribute(self, buffer: Buffer, name: str, node: ast.Attribute) -> Any:
         if name not in _BUFFER_ATTRIBUTES:
             near = suggest(name, _BUFFER_ATTRIBUTES)
-            raise self.fail(
-                "T030",
-                f"a buffer has no `{name}`",
-                node,
-                hint=f"did you mean `{near}`?" if near else f"it has {', '.join(_BUFFER_ATTRIBUTES)}",
-            )
+            hint = f"did you mean `{near}`?" if near else f"it has {', '.join(_BUFFER_ATTRIBUTES)}"
+            raise self.fail("T030", f"a buffer has no `{name}`", node, hint=ADVICE.get(name, hint))
         if name == "data":
             return BufferData(buffer, span=self.span(node))
         if name in ("vload", "vstore", "view"):
@@ -286,9 +323,23 @@ class ExprLowering(PlainLowering):
         item = self._item(node.slice)
         if isinstance(item, Const):
             item = item.value
+        if type(owner) is tuple and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            self._dimension_number(owner, item, node)
+        if isinstance(item, Expr) and isinstance(owner, (list, tuple, str, dict)):
+            raise self.fail(
+                "T033",
+                f"a Python {type(owner).__name__} is indexed while parsing, when this index has no value yet",
+                node.slice,
+                hint="index a buffer, or loop over the sequence: `for x in values:`",
+            )
         return self.plain(
             lambda: owner[item], node, () if isinstance(owner, (TypeName, Form, BufferForm)) else (owner,)
         )
+
+    def _dimension_number(self, shape: tuple[Any, ...], item: Any, node: ast.Subscript) -> None:
+        if isinstance(item, int) and not -len(shape) <= item < len(shape):
+            count = f"{len(shape)} dimension{'s' if len(shape) != 1 else ''}"
+            raise self.fail("T113", f"there is no dimension {item}: the buffer has {count}", node.slice)
 
     def _item(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Slice):
@@ -325,7 +376,20 @@ class ExprLowering(PlainLowering):
         verb = "stands" if count == 1 else "stand"
         has = f"`{buffer.name}` has {number} dimension{'s' if number != 1 else ''}"
         given = f"{count} {'index' if count == 1 else 'indices'}"
-        raise self.fail("T111", f"{has}, but {given} {verb} here", node, notes=notes)
+        name, hint = buffer.name, None
+        if any(isinstance(item, ast.Constant) and item.value is Ellipsis for item in index_nodes(node)):
+            hint = f"`...` stands for no indices: write a loop over the elements of `{name}`"
+        elif count < number and self._indexed_again(node):
+            hint = f"all indices stand in one pair of brackets: `{name}[i, j]`"
+        raise self.fail("T111", f"{has}, but {given} {verb} here", node, notes=notes, hint=hint)
+
+    def _indexed_again(self, node: ast.Subscript) -> bool:
+        """Whether `A[i]` stands in `A[i][j]`."""
+        return any(
+            isinstance(outer, ast.Subscript) and outer.value is node
+            for stmt in self.definition
+            for outer in ast.walk(stmt)
+        )
 
     def _vector_index(self, node: ast.Slice, buffer: Buffer, at: int) -> Expr:
         lower: Any = self.value(node.lower) if node.lower is not None else 0
@@ -374,6 +438,11 @@ class ExprLowering(PlainLowering):
             else:
                 found.append(Range(self.index(item)))
         return BufferRegion(buffer, tuple(found), span=self.span(node))
+
+
+def _unfit(arg: Any, problem: DiagnosticError) -> bool:
+    """Whether a literal is the one that a diagnostic says does not fit."""
+    return not isinstance(arg, Expr) and problem.diagnostics[0].message.startswith(f"{arg} ")
 
 
 def index_nodes(node: ast.Subscript) -> list[ast.expr]:

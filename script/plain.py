@@ -42,12 +42,12 @@ class PlainLowering(Context):
         for at, operand in enumerate(operands):
             if isinstance(operand, (Buffer, Form, Op, TypeName, Namespace)):
                 name = getattr(operand, "name", repr(operand))
-                kind = f"the whole buffer `{name}`" if isinstance(operand, Buffer) else f"`{operand!r}`"
+                kind = f"the whole buffer `{name}`" if isinstance(operand, Buffer) else f"`T.{name}`"
                 raise self.fail(
                     "T104",
                     f"{kind} is not a value here",
                     nodes[at] if nodes else node,
-                    hint="index it" if isinstance(operand, Buffer) else None,
+                    hint=f"take an element: `{name}[...]`" if isinstance(operand, Buffer) else None,
                 )
             if not self.trusted and not isinstance(operand, _PLAIN):
                 raise self.fail("T003", f"a {type(operand).__name__} takes no part in parse-time Python", node)
@@ -63,7 +63,15 @@ class PlainLowering(Context):
     def iterate(self, values: Any, node: ast.AST) -> list[Any]:
         """The items of a parse-time sequence, within bounds."""
         if isinstance(values, (Expr, Buffer)) or not hasattr(values, "__iter__"):
-            raise self.fail("T032", "this is not a sequence known while parsing", node)
+            hint = None
+            if isinstance(values, Buffer):
+                hint = f"index it in a loop: `for i in range({values.name}.shape[0]):`"
+            elif isinstance(values, int) or (isinstance(values, Expr) and values.dtype.is_int):
+                text = self.span(node).text if isinstance(node, ast.expr) else ""
+                hint = f"a loop to `{text}` is `for i in range({text}):`" if 0 < len(text) < 32 else None
+            elif isinstance(values, Form):
+                hint = values.__doc__
+            raise self.fail("T032", "this is not a sequence known while parsing", node, hint=hint)
         items = []
         for item in values:
             items.append(item)
@@ -117,7 +125,12 @@ class PlainLowering(Context):
             if isinstance(part, ast.FormattedValue):
                 value = self.value(part.value)
                 if isinstance(value, (Expr, Buffer)):
-                    raise self.fail("T033", "an f-string holds values known while parsing", part)
+                    raise self.fail(
+                        "T033",
+                        "an f-string holds values known while parsing",
+                        part.value,
+                        hint='`T.print("x =", x)` prints values when the kernel runs',
+                    )
                 spec = self._joined(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
                 if any(int(digits) > 1000 for digits in re.findall(r"\d+", spec)):
                     raise self.fail("T004", "a format of over 1,000 characters", part)
@@ -223,8 +236,11 @@ _NAMES: dict[type, str] = {
     ast.Set: "a set",
 }
 _HINTS: dict[type, str] = {
-    ast.Lambda: "a lambda stands only as an index map or in `T.let`",
+    ast.Lambda: "a lambda stands only as an index map or in `T.let`; for a function of your own use `@T.macro`",
     ast.Yield: "a kernel writes its results into buffers",
+    ast.YieldFrom: "a kernel writes its results into buffers",
+    ast.Await: "a tensor function runs to its end at once",
+    ast.Set: "use a list or a tuple",
     ast.Slice: "index a buffer with it: `A[i:i + 4]`",
 }
 PlainLowering.rules = {

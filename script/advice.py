@@ -1,0 +1,119 @@
+"""Ways out for names that people bring along: from numpy, Triton, torch, TVM and Python itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from tirscript.ir.diagnostic import suggest
+
+# libraries that a kernel does not call; only their names, nothing is imported
+LIBRARIES = frozenset(("np", "numpy", "math", "torch", "tl", "triton", "tvm", "jnp", "jax", "cupy", "random"))
+
+_LOOP = "write the loop: `for i in range(n):`"
+_SUM = "add in a loop: `acc = 0.0`, then `acc += A[i]`"
+_MEMORY = 'memory is `C = T.alloc_buffer(shape, "float32")`; store its elements in a loop'
+_VALUE = "an element, such as `A[0]`, is a value already"
+_CAST = 'convert with `x.astype("float32")`'
+_BUFFER = 'a tensor is `T.Buffer((128, 128), "float32")`'
+_VIEW = "index it in another order, or view it: `C = A.view(4, 4)`"
+_THREADS = "a loop is run by threads where it says so: `for i in T.parallel(n):`"
+
+# what somebody who writes this name wants here; without T's own names, which are found there
+ADVICE: dict[str, str] = {
+    "range": "`for i in range(n):`, or `T.serial(start, stop)`",
+    "arange": _LOOP,
+    "prange": "`for i in T.parallel(n):`",
+    "for_range": _LOOP,
+    "vectorize": "`for i in T.vectorized(4):`",
+    "unrolled": "`for i in T.unroll(4):`",
+    "float": "`T.float32`, or another dtype with its width",
+    "int": "`T.int32`, or another dtype with its width",
+    "uint": "`T.uint32`, or another dtype with its width",
+    "double": "`T.float64`",
+    "half": "`T.float16`",
+    "Tensor": _BUFFER,
+    "ndarray": _BUFFER,
+    "array": _MEMORY,
+    "tensor": _MEMORY,
+    "zeros": _MEMORY,
+    "zeros_like": _MEMORY,
+    "ones": _MEMORY,
+    "empty": _MEMORY,
+    "empty_like": _MEMORY,
+    "full": _MEMORY,
+    "alloc": _MEMORY,
+    "alloc_fragment": _MEMORY,
+    "sum": _SUM,
+    "mean": "add in a loop, then divide by the count",
+    "prod": "multiply in a loop",
+    "reduce_sum": _SUM,
+    "dot": "write the loops: `C[i, j] += A[i, k] * B[k, j]`",
+    "matmul": "write the loops: `C[i, j] += A[i, k] * B[k, j]`",
+    "gemm": "write the loops: `C[i, j] += A[i, k] * B[k, j]`",
+    "where": "`T.if_then_else(cond, a, b)`, or `a if cond else b`",
+    "select": "`T.Select(cond, a, b)`",
+    "relu": "`T.max(x, 0.0)`",
+    "clip": "`T.min(T.max(x, low), high)`",
+    "clamp": "`T.min(T.max(x, low), high)`",
+    "cdiv": "`T.ceildiv(a, b)`",
+    "square": "`x * x`",
+    "load": "read an element by its index: `A[i]`",
+    "store": "write an element by its index: `A[i] = x`",
+    "program_id": 'a loop gives the number: `for i in T.thread_binding(n, thread="blockIdx.x"):`',
+    "syncthreads": '`T.tvm_storage_sync("shared")` waits for the threads of a block',
+    "sync_threads": '`T.tvm_storage_sync("shared")` waits for the threads of a block',
+    "Parallel": "`for i in T.parallel(n):`",
+    "Pipelined": _LOOP,
+    "Kernel": _THREADS,
+    "tir": "`T` is that namespace: `T.exp`, `T.block`",
+    "te": "`T` has the operators: `T.exp`, `T.max`",
+    "item": _VALUE,
+    "value": _VALUE,
+    "numpy": _VALUE,
+    "to": _CAST,
+    "type": _CAST,
+    "T": "index it the other way round: `B[j, i]`",
+    "transpose": "index it the other way round: `B[j, i]`",
+    "reshape": _VIEW,
+    "flatten": _VIEW,
+    "ravel": _VIEW,
+    "size": "multiply the dimensions: `A.shape[0] * A.shape[1]`",
+    "fill": "store in a loop: `A[i] = value`",
+    "copy": "copy in a loop: `B[i] = A[i]`",
+    "len": "the extent of a dimension is `A.shape[0]`",
+    "print": '`T.print("x =", x)` prints when the kernel runs',
+    "ptr": '`T.handle("float32")` is a typed pointer',
+}
+AXIS_ADVICE = {"S": "spatial", "R": "reduce", "C": "scan", "O": "opaque", "reduction": "reduce", "parallel": "spatial"}
+
+
+def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str] = ()) -> str | None:
+    """The way out for a name that is unknown where it stands: T's own of that name, the table, the nearest one."""
+    if letter == "T.axis" and name in AXIS_ADVICE:
+        return f"did you mean `T.axis.{AXIS_ADVICE[name]}`?"
+    if name in of and not name.startswith("_"):
+        return f"did you mean `{letter}.{name}`?"
+    if name in ADVICE:
+        return ADVICE[name]
+    local = suggest(name, near)
+    if local is not None:
+        return f"did you mean `{local}`?"
+    found = suggest(name, of)
+    return f"did you mean `{letter}.{found}`?" if found is not None else None
+
+
+_SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+# codes whose place is the value itself, so that a hint may speak of it by its text
+_OF_A_VALUE = ("T102", "T110", "T112")
+
+
+def in_words(hint: str | None, code: str, node: Any, text: str) -> str | None:
+    """A hint that says `x` for the value at `node`, with the value's own text where that is short."""
+    if hint is None or code not in _OF_A_VALUE or not isinstance(node, ast.expr) or len(text) > 32:
+        return hint
+    if isinstance(node, ast.Constant) or node.end_lineno != node.lineno:
+        return hint
+    text = text if isinstance(node, _SIMPLE) else f"({text})"
+    return hint.replace("`x.", f"`{text}.").replace("`x ", f"`{text} ")
