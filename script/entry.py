@@ -11,6 +11,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from msgspec.structs import force_setattr
+
 from tirscript.ir.check import public
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
 from tirscript.ir.dtype import VOID
@@ -18,7 +20,7 @@ from tirscript.ir.expr import Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import NO_ATTRS, Attrs
-from tirscript.ir.span import Source, Span
+from tirscript.ir.span import Source, Span, Trivia
 from tirscript.ir.verify import check_well_formed
 
 from .context import Abort, FunctionRef, Macro, ModuleRef
@@ -187,6 +189,7 @@ class Reader:
         else:
             self.names = {**BUILTINS, "breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, **names}
         self.definitions: dict[str, Definition] = {}
+        self.seen = 0  # the last line that belongs to a definition
 
     def lowering(self, node: ast.FunctionDef | None, module: ModuleRef | None = None) -> FunctionLowering:
         """A lowering for a definition of this text, or (None) for the expressions around them."""
@@ -224,8 +227,18 @@ class Reader:
                 continue
             else:
                 self.report("T003", "only imports, definitions and plain values stand at the top of a text", node)
+        if self.definitions and self.comments is not None:
+            self.last_comments(list(self.definitions.values())[-1])
         self.finish(list(self.definitions.values()))
         return self.definitions
+
+    def last_comments(self, definition: Definition) -> None:
+        """The comments at the end of a text belong to its last definition."""
+        assert self.comments is not None
+        after = self.comments.above(self.seen + 1, self.lines)
+        if after:
+            old = definition.trivia or Trivia()
+            force_setattr(definition, "trivia", Trivia(old.before, old.beside, (*old.after, *after)))
 
     def finish(self, made: list[Definition]) -> None:
         """Verify what was read; raise where anything is wrong."""
@@ -302,6 +315,13 @@ class Reader:
             self.names[targets[0].id] = None
         self.diagnostics += evaluator.diagnostics
 
+    def lower(self, lowering: FunctionLowering, last: int) -> PrimFunc | None:
+        """A function whose signature is read; comments between what was read before and line `last` may be its."""
+        made = lowering.lower(self.seen + 1, last)
+        self.seen = max(lowering.node.end_lineno or 0, lowering.taken)
+        self.diagnostics += lowering.diagnostics
+        return made
+
     def read(self, node: ast.stmt, following: list[ast.stmt]) -> Definition | None:
         """The function or module of a definition, by its decorator."""
         decorator = self.decorator(node)
@@ -315,8 +335,7 @@ class Reader:
             if decorator == "prim_func":
                 read_options(node.decorator_list[0], lowering)
             lowering.signature()
-            made = lowering.lower(last)
-            self.diagnostics += lowering.diagnostics
+            made = self.lower(lowering, last)
             return made
         if isinstance(node, ast.FunctionDef) and decorator == "macro":
             self.names[node.name] = Macro(node, self.source, self.names, hygienic=self.hygienic(node))
@@ -345,7 +364,13 @@ class Reader:
         if len(node.decorator_list) != 1:
             what = "class" if isinstance(node, ast.ClassDef) else "function"
             wanted = "@I.ir_module" if what == "class" else "@T.prim_func"
-            self.report("T022", f"a {what} of a program has one decorator, `{wanted}`", node)
+            extra = node.decorator_list[1:]
+            self.report(
+                "T022",
+                f"a {what} of a program has one decorator, `{wanted}`",
+                extra[0] if extra else node,
+                hint="leave this one out" if extra else f"write `{wanted}` above it",
+            )
             return None
         expr = node.decorator_list[0]
         target = expr.func if isinstance(expr, ast.Call) else expr
@@ -376,6 +401,7 @@ class Reader:
         if node.bases or node.keywords:
             self.report("T022", "a module has no base classes", node)
         before = len(self.diagnostics)
+        first, self.seen = self.seen + 1, node.lineno
         for item in node.body:
             if isinstance(item, ast.FunctionDef):
                 decorator = self.decorator(item)
@@ -403,20 +429,14 @@ class Reader:
         functions = []
         for at, (_item, lowering) in enumerate(pending):
             stop = pending[at + 1][0].decorator_list[0].lineno - 1 if at + 1 < len(pending) else last
-            made = lowering.lower(stop)
-            self.diagnostics += lowering.diagnostics
+            made = self.lower(lowering, stop)
             if made is not None:
                 functions.append(made)
         if len(self.diagnostics) > before:
             return None
         header = None
         if self.comments is not None:
-            above: list[str] = []
-            line = node.decorator_list[0].lineno - 1
-            while line in self.comments.whole:
-                above.insert(0, self.comments.whole[line][1])
-                line -= 1
-            header = trivia(above)
+            header = trivia(self.comments.above(first, node.decorator_list[0].lineno - 1))
         span = Span(self.source, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
         return Module(tuple(functions), node.name, Attrs(attrs) if attrs else NO_ATTRS, docstring, header, span=span)
 

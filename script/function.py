@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
@@ -177,12 +178,13 @@ class FunctionLowering(MacroLowering):
         if kind in (int, float, bool):
             return dtype(kind)
         if not isinstance(kind, TypeName):
-            self.report("T041", "a tensor function returns a scalar, as in `-> T.int32`, or nothing", node)
+            hint = "make the result a parameter, and write its elements" if isinstance(kind, BufferType) else None
+            self.report("T041", "a tensor function returns a scalar, as in `-> T.int32`, or nothing", node, hint=hint)
             return None
         return None if kind.dtype.kind == "void" else kind.dtype
 
-    def lower(self, last_line: int = 0) -> PrimFunc | None:
-        """The function, or None where mistakes were reported. `last_line` is the last that may belong to it."""
+    def lower(self, first_line: int, last_line: int) -> PrimFunc | None:
+        """The function, or None where mistakes were reported; its comments stand between these lines of the text."""
         node = self.node
         body = node.body
         docstring = None
@@ -213,23 +215,18 @@ class FunctionLowering(MacroLowering):
             bool(self.options.get("private", False)),
             bool(self.options.get("check_well_formed", True)),
             docstring,
-            self._header_trivia(),
+            self._header_trivia(first_line),
             span=self.span(node),
         )
 
-    def _header_trivia(self) -> Any:
+    def _header_trivia(self, start: int) -> Any:
         comments = self.comments
         if comments is None:
             return None
         node = self.node
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-        above: list[str] = []
-        line = first - 1
-        while line in comments.whole:
-            above.insert(0, comments.whole[line][1])
-            line -= 1
         inside, beside = comments.within(first, max(_signature_end(node), node.lineno))
-        return trivia([*above, *inside, *self.orphans], beside)
+        return trivia([*comments.above(start, first - 1), *inside, *self.orphans], beside)
 
 
 def _signature_end(node: ast.FunctionDef) -> int:
@@ -249,11 +246,12 @@ def read_options(call: ast.expr, lowering: FunctionLowering) -> None:
     for keyword in call.keywords:
         try:
             if keyword.arg not in _OPTIONS:
+                near = suggest(str(keyword.arg), _OPTIONS)
                 raise lowering.fail(
                     "T032",
                     f"`T.prim_func` has no option `{keyword.arg}`",
-                    call,
-                    hint=f"the options are {', '.join(_OPTIONS)}",
+                    keyword.value,
+                    hint=f"did you mean `{near}`?" if near else f"the options are {', '.join(_OPTIONS)}",
                 )
             value = lowering.python(keyword.value, f"`{keyword.arg}`", (bool,))
         except Abort:

@@ -54,6 +54,15 @@ class Comments:
                 found.append("")
         return found
 
+    def above(self, first: int, last: int) -> list[str]:
+        """The comments of lines `first` to `last`, with the blank lines between them."""
+        found = self.lines(first, last)
+        while found and not found[0]:
+            del found[0]
+        while found and not found[-1]:
+            del found[-1]
+        return found
+
     def within(self, first: int, last: int) -> tuple[list[str], str]:
         """Comments inside a statement of several lines: those but one, to stand above it, and the one beside it."""
         above: list[str] = []

@@ -8,7 +8,7 @@ import pytest
 from helpers.script import HEADER
 
 from tirscript.ir import PrimFunc
-from tirscript.script import parse
+from tirscript.script import parse, parse_all
 
 KERNEL = (
     HEADER
@@ -101,6 +101,34 @@ def test_newlines_of_other_systems(newline: str) -> None:
 def test_a_text_without_comments_has_no_trivia() -> None:
     made = kernel(HEADER + '@T.prim_func\ndef f(A: T.Buffer((1,), "int8")):\n    A[0] = 1\n    A[0] = 2\n')
     assert made.trivia is None and all(stmt.trivia is None for stmt in made.body)
+
+
+def test_comments_of_the_file_stand_at_its_definitions() -> None:
+    text = (
+        "# licence\n\n"
+        + HEADER
+        + "# a group\n\n# another\n\n@T.prim_func\ndef f(n: T.int32):\n    T.evaluate(n)\n\n\n# between\n"
+        "@T.prim_func\ndef g(n: T.int32):\n    T.evaluate(n)\n\n\n# the end\n"
+    )
+    found = parse_all(text)
+    assert found["f"].trivia.before == ("# licence", "", "# a group", "", "# another")
+    assert found["g"].trivia.before == ("# between",) and found["g"].trivia.after == ("# the end",)
+    for made in found.values():
+        assert kernel(made.script()).script() == made.script()
+        assert all(line in made.script() for line in (*made.trivia.before, *made.trivia.after))
+
+
+def test_comments_of_a_module_stand_at_its_functions() -> None:
+    text = (
+        HEADER
+        + "# the module\n@I.ir_module\nclass M:\n    # first\n    I.module_attrs({'a': 1})\n\n    # f\n    @T.prim_func\n"
+        "    def f(n: T.int32):\n        T.evaluate(n)\n        # in f\n\n    # g\n    @T.prim_func\n    def g(n: T.int32):\n        T.evaluate(n)\n"
+    )
+    made = parse(text)
+    assert made.trivia.before == ("# the module",)
+    assert made["f"].trivia.before == ("# first", "", "# f") and made["g"].trivia.before == ("# g",)
+    assert made["f"].body[0].trivia.after == ("# in f",)
+    assert parse(made.script()).script() == made.script() and made.script().count("#") == 5
 
 
 def test_blank_lines_are_kept_one_at_a_time() -> None:
