@@ -85,7 +85,7 @@ def main() -> None:
 
     taken, loaded = startup.import_time(rounds)
     results["import"] = {"seconds": taken, "loaded": loaded}
-    print(f"\nimport tirscript: {taken * 1e3:.0f} ms, without {'LLVM and numpy' if not loaded else 'LLVM'}")
+    print(f"\nimport tirscript: {taken * 1e3:.0f} ms; of numpy and LLVM it loads {', '.join(loaded) or 'nothing'}")
 
     results["kernels"] = kernels.run_times(max(rounds, 7))
     show_kernels(results["kernels"])

@@ -44,6 +44,7 @@ from tirscript.ir.dtype import HANDLE
 
 from .blocks import block_nest, match_block, opaque_block
 from .expressions import Scope, elementary, vector_at
+from .readable import READABLE
 from .statements import Statements, product
 from .values import BOOL, DTYPES, FLOATS, INT32, INT64
 
@@ -58,6 +59,7 @@ class Programs(Statements):
     """Functions and their bodies."""
 
     returns: DType | None = None
+    runnable = True
 
     def function(self) -> PrimFunc:
         """A whole function."""
@@ -107,7 +109,7 @@ class Programs(Statements):
         for _ in range(self.number(1, 4)):
             if made and self.budget <= 0:
                 break
-            rules = _SIMPLE if depth <= 0 or self.budget <= 0 else _ALL
+            rules = _SIMPLE if depth <= 0 or self.budget <= 0 else _ALL if self.runnable else _READABLE
             made += self.pick(rules)(self, scope, depth)
             if type(made[-1]) in (Break, Continue, Return):
                 break
@@ -281,7 +283,15 @@ _ALL: tuple[Rule, ...] = (
 )
 
 
+_READABLE: tuple[Rule, ...] = (*_ALL, *READABLE)
+
+
 @st.composite
-def programs(draw: Any, *, budget: int = 80) -> PrimFunc:
-    """Random functions of about `budget` nodes at most; `inputs_for` makes arguments for them."""
-    return Programs(draw, budget).function()
+def programs(draw: Any, *, budget: int = 80, runnable: bool = True) -> PrimFunc:
+    """Random functions of about `budget` nodes at most; `inputs_for` makes arguments for them.
+
+    Where they need not be `runnable`, they also hold what only other machines or a later proof can run.
+    """
+    maker = Programs(draw, budget)
+    maker.runnable = runnable
+    return maker.function()

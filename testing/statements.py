@@ -8,9 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tirscript.ir import Buffer, BufferLoad, Const, Expr, For, Stmt, Var, const
+from tirscript.ir import Broadcast, Buffer, BufferLoad, Const, Expr, For, Stmt, Var, const
 
 from .expressions import Expressions, Scope
+from .values import INT32
 
 
 def product(buffer: Buffer) -> int:
@@ -35,6 +36,10 @@ class Statements(Expressions):
     def read(self, scalar: Buffer) -> BufferLoad:
         """The value of a mutable scalar."""
         return BufferLoad(scalar, ())
+
+    def four(self, scope: Scope) -> Expr:
+        """Four times the same int32."""
+        return Broadcast(self.leaf(INT32, scope), 4)
 
     def aliased(self, scope: Scope) -> bool:
         """Whether two of the buffers are views of the same memory."""
