@@ -447,10 +447,10 @@ class BlockLowering(ValueLowering):
             return dim
         if isinstance(dim, bool) or not hasattr(dim, "__index__"):
             raise self.fail("T207", f"a dimension is {_kind(dim)}, not an integer", node)
-        try:
-            return as_expr(int(dim))
-        except DiagnosticError:
-            return const(int(dim), "int64")
+        number = int(dim)
+        if not -(1 << 63) <= number < 1 << 63:
+            raise self.fail("T103", "a dimension is too large for int64", node)
+        return const(number, "int32" if -(1 << 31) <= number < 1 << 31 else "int64")
 
     def symbolic(self, text: str, node: ast.expr) -> Expr:
         """A dimension given as a string, such as "n" or "n * 2"."""

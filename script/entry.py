@@ -132,7 +132,14 @@ def parse_all(text: str, *, names: dict[str, Any] | None = None, filename: str =
     """Every function and module that a text defines, by name; as safe as `parse`."""
     source = Source(filename, normalize(text.removeprefix("\ufeff")))
     tree = syntax_tree(source)
-    return Reader(source, tree, dict(names or {}), trusted=False).all()
+    try:
+        return Reader(source, tree, dict(names or {}), trusted=False).all()
+    except DiagnosticError:
+        raise
+    except Exception as problem:
+        # a mistake of ours: text raises diagnostics only, and what went wrong stays in view as the cause
+        message = f"the parser failed on this text: {type(problem).__name__}: {problem}"
+        raise DiagnosticError([error("T499", message, hint="please report it, with the text")]) from problem
 
 
 @public

@@ -392,8 +392,8 @@ class ExprLowering(PlainLowering):
         )
 
     def _vector_index(self, node: ast.Slice, buffer: Buffer, at: int) -> Expr:
-        lower: Any = self.value(node.lower) if node.lower is not None else 0
-        upper: Any = self.value(node.upper) if node.upper is not None else buffer.shape[at]
+        lower: Any = self._bound_of_slice(node.lower) if node.lower is not None else 0
+        upper: Any = self._bound_of_slice(node.upper) if node.upper is not None else buffer.shape[at]
         step = 1 if node.step is None else self.python(node.step, "the step of a slice", (int,))
         length = _difference(upper, lower)
         if length is None:
@@ -410,6 +410,15 @@ class ExprLowering(PlainLowering):
         if lanes == 1:
             return base
         return Ramp(base, as_expr(step, base.dtype), lanes, span=self.span(node))
+
+    def _bound_of_slice(self, node: ast.expr) -> Any:
+        """An integer known while parsing, or an integer expression."""
+        value = self.value(node)
+        if not isinstance(value, Expr):
+            return self.python(node, "a bound of a slice", (int,)) if type(value) is not int else value
+        if not value.dtype.is_int:
+            raise self.fail("T112", f"the bound of a slice is {value.dtype}, not an integer", node)
+        return value
 
     def region(self, node: ast.expr) -> BufferRegion:
         """A region: `A[0:4, i]`, or a whole buffer by name."""

@@ -132,7 +132,7 @@ class PlainLowering(Context):
                         hint='`T.print("x =", x)` prints values when the kernel runs',
                     )
                 spec = self._joined(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
-                if any(int(digits) > 1000 for digits in re.findall(r"\d+", spec)):
+                if any(len(digits) > 4 or int(digits) > 1000 for digits in re.findall(r"\d+", spec)):
                     raise self.fail("T004", "a format of over 1,000 characters", part)
                 form = {115: str, 114: repr, 97: ascii}.get(part.conversion)
                 parts.append(self.plain(lambda v=value, s=spec, f=form: format(f(v) if f else v, s), part, (value,)))  # type: ignore[misc]

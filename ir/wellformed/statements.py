@@ -341,7 +341,13 @@ class Verifier(Values):
             self.written.add(id(region.buffer))
 
     def init(self, node: Block) -> None:
-        own = [stmt.buffer for stmt in node.body if type(stmt) is AllocBuffer or type(stmt) is MatchBuffer]
+        own = []
+        for stmt in node.body:
+            # the init runs before all but the definitions at the head of the body
+            if type(stmt) not in (AllocBuffer, MatchBuffer, DeclBuffer, Bind):
+                break
+            if type(stmt) is AllocBuffer or type(stmt) is MatchBuffer:
+                own.append(stmt.buffer)
         if node.writes is not None:
             named = {id(region.buffer) for region in node.writes} | set(map(id, own))
             for stmt in walk(node.init or ()):

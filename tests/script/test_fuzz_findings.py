@@ -1,0 +1,56 @@
+"""What fuzzing found (`make fuzz-parse`), each made small. None of it may come back."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.script import HEADER, PARAMS, body_text
+
+from tirscript.ir import DiagnosticError, structural_equal
+from tirscript.script import parse
+
+# text -> a word of the diagnostic it ends in
+REFUSED = [
+    (body_text("x = A[0:()]"), "a bound of a slice"),
+    (body_text("x = A['i':4]"), "a bound of a slice"),
+    (body_text("x = A[0.5:4]"), "a bound of a slice"),
+    (body_text("x = A[A[0]:4]"), "the bound of a slice is float32"),
+    (body_text("x = A[0]", params=PARAMS.replace("16", str(1 << 64))), "too large for int64"),
+    (body_text("x = f'{1:>" + "9" * 5000 + "}'"), "a format of over 1,000 characters"),
+    (
+        body_text(
+            'with T.block("b"):\n    A[0] = 1.0\n    y = T.alloc_buffer((2,), "float32")\n'
+            "    with T.init():\n        y[0] = 1.0\n    A[1] = y[0]"
+        ),
+        "outside of its scope",
+    ),
+]
+
+
+@pytest.mark.parametrize("text, words", REFUSED, ids=range(len(REFUSED)))
+def test_findings_end_in_diagnostics(text: str, words: str) -> None:
+    with pytest.raises(DiagnosticError, match=words) as caught:
+        parse(text)
+    assert "T499" not in [found.code for found in caught.value.diagnostics]
+
+
+def test_a_mistake_of_the_parser_is_a_diagnostic_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr("tirscript.script.entry.Reader.all", broken)
+    with pytest.raises(DiagnosticError, match=r"T499.*the parser failed on this text: KeyError") as caught:
+        parse(HEADER)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+# programs whose text was not that program
+KEPT: list[str] = []
+
+
+@pytest.mark.parametrize("text", KEPT, ids=range(len(KEPT)))
+def test_findings_round_trip(text: str) -> None:
+    program = parse(text)
+    printed = program.script()
+    again = parse(printed)
+    assert structural_equal(program, again)
+    assert again.script() == printed
