@@ -172,6 +172,32 @@ def pointer(pointee: object, scope: str = "global") -> DType:
     return _INTERNED[key]
 
 
+_WORDS = {
+    "float": "float32",
+    "half": "float16",
+    "double": "float64",
+    "int": "int32",
+    "uint": "uint32",
+    "long": "int64",
+    "bf16": "bfloat16",
+    **{f"{word[0]}{bits}": f"{word}{bits}" for word in ("float", "int", "uint") for bits in (16, 32, 64)},
+    "i8": "int8",
+    "u8": "uint8",
+}
+
+
+def advice(value: object) -> str:
+    """What somebody who wrote `value` for a dtype probably wants."""
+    if isinstance(value, str):
+        from .diagnostic import suggest
+
+        near = _WORDS.get(value) or suggest(value, _SCALARS)
+        return f"did you mean `{near}`?" if near else f"the types are {', '.join(_SCALARS)}"
+    if isinstance(value, (tuple, list)) and len(value) == 1 and isinstance(value[0], str):
+        return f'write it without the brackets: `"{value[0]}"`'
+    return 'a dtype is a string such as "float32", or a name of T such as `T.float32`'
+
+
 def scalar_names() -> tuple[str, ...]:
     """The names of all scalar element types."""
     return tuple(_SCALARS)

@@ -82,6 +82,7 @@ ADVICE: dict[str, str] = {
     "size": "multiply the dimensions: `A.shape[0] * A.shape[1]`",
     "fill": "store in a loop: `A[i] = value`",
     "copy": "copy in a loop: `B[i] = A[i]`",
+    "script": "`from tirscript.script import ir as I, tir as T` gives `T` and `I`",
     "len": "the extent of a dimension is `A.shape[0]`",
     "print": '`T.print("x =", x)` prints when the kernel runs',
     "ptr": '`T.handle("float32")` is a typed pointer',

@@ -14,7 +14,7 @@ from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
 
 from .block import BlockLowering
 from .call import _plain_type
-from .context import Pending, Poison
+from .context import FIRST, Pending, Poison, ScalarView
 from .expr import _BINARY_OPS, Method
 from .namespace import BufferType, Form, LetType, TypeName
 from .scope import Names
@@ -57,6 +57,10 @@ class AssignLowering(BlockLowering):
         place = self.lookup_scalar(name)
         if place is not None:
             self.store_value(place, (), value, node_value, node)
+            return
+        view = self.lookup(name)
+        if type(view) is ScalarView:
+            self.store_value(view.buffer, FIRST, value, node_value, node)
             return
         if not isinstance(value, (Expr, int, float, bool)):
             if isinstance(value, Buffer) or not isinstance(value, (TypeName, Form)):
@@ -217,11 +221,14 @@ class AssignLowering(BlockLowering):
         if isinstance(target, ast.Name):
             self.check_assignable(target.id, target)
             place = self.lookup_scalar(target.id)
+            indices: tuple[Expr, ...] = ()
+            view = self.lookup(target.id)
+            if type(view) is ScalarView:
+                place, indices = view.buffer, FIRST
             if place is None:
                 if any(target.id in scope for scope in self.scopes):
                     raise self.fail("T012", f"`{target.id}` is not a mutable scalar", target)
                 raise self.undefined(target)
-            indices: tuple[Expr, ...] = ()
         elif isinstance(target, ast.Subscript):
             owner = self.target_buffer(target)
             place, indices = owner, self.indices(owner, target)

@@ -386,7 +386,7 @@ class BlockLowering(ValueLowering):
             offset_factor=self.python(given["offset_factor"], "the offset factor", (int,))
             if "offset_factor" in given
             else 0,
-            axis_separators=tuple(self.value(separators)) if separators is not None else (),
+            axis_separators=self.value(separators) if separators is not None else (),
             symbols=symbols,
         )
 
@@ -403,7 +403,7 @@ class BlockLowering(ValueLowering):
         scope: str = "global",
         align: int = 0,
         offset_factor: int = 0,
-        axis_separators: tuple[int, ...] = (),
+        axis_separators: Any = (),
         symbols: bool = False,
     ) -> Buffer:
         """A buffer from plain values: dimensions are ints, expressions or strings over symbols."""
@@ -413,13 +413,21 @@ class BlockLowering(ValueLowering):
             raise self.fail(
                 "T205", 'the scope "scalar" is that of scalar variables', node, hint=f"write `{name}: T.{type_} = ...`"
             )
-        for what, number in (("alignment", align), ("offset factor", offset_factor)):
-            if number < 0 or (what == "alignment" and number & (number - 1)):
-                # TVM writes -1 for "the default"
-                if number == -1:
-                    align = 0
-                    continue
-                raise self.fail("T207", f"the {what} {number} is not a power of two", node)
+        if not isinstance(scope, str):
+            raise self.fail("T032", f"the scope of a buffer is a string, not {_kind(scope)}", node)
+        for what, items in (("strides", strides), ("axis separators", axis_separators)):
+            if not isinstance(items, (tuple, list, type(None))):
+                raise self.fail("T032", f"the {what} of a buffer are a list, not {_kind(items)}", node)
+        separators = tuple(axis_separators or ())
+        for what, number in (("alignment", align), ("offset factor", offset_factor), *(("separator", s) for s in separators)):
+            if type(number) is not int or number >= 1 << 31:
+                raise self.fail("T032", f"the {what} of a buffer is an int of 31 bits, not {_kind(number)}", node)
+        # TVM writes -1 for "the default"
+        align, offset_factor = (0 if number == -1 else number for number in (align, offset_factor))
+        if align < 0 or align & (align - 1):
+            raise self.fail("T207", f"the alignment {align} is not a power of two", node)
+        if offset_factor < 0:
+            raise self.fail("T207", f"the offset factor {offset_factor} is negative", node)
         return Buffer(
             name,
             tuple(self.dimension(dim, node, symbols) for dim in shape),
@@ -429,7 +437,7 @@ class BlockLowering(ValueLowering):
             scope or "global",
             align,
             offset_factor,
-            axis_separators,
+            separators,
             span=self.span(target),
         )
 

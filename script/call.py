@@ -9,7 +9,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, suggest
-from tirscript.ir.dtype import INT64, DType, dtype, scalar_names
+from tirscript.ir.dtype import INT64, DType, advice, dtype
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -27,9 +27,9 @@ from tirscript.ir.expr import (
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, Op, as_expr
 
-from .advice import ADVICE
+from .advice import ADVICE, in_words
 from .context import Abort, FunctionRef, Macro
-from .expr import MAX_LANES, ExprLowering, Method, same_dtype
+from .expr import MAX_LANES, ExprLowering, Method, same_dtype, vscale_factor
 from .namespace import BufferForm, BufferType, Form, TypeName, special_float
 from .python import BUILTINS
 from .tvm import DialectFunction
@@ -144,6 +144,8 @@ class CallLowering(ExprLowering):
             )
         if entry.dtype_arg is not None:
             args = [_plain_type(arg) for arg in args]
+        if entry.name == "cast" and len(args) == 1 and not kwargs:
+            raise self.fail("T032", "`T.cast` takes a value and a dtype", node, hint='T.cast(x, "float32")')
         if entry.name == "cast" and len(args) == 2 and isinstance(args[0], (str, TypeName)):
             raise self.fail("T032", "`T.cast` takes the value first, then the dtype", node, hint='T.cast(x, "float32")')
         if kwargs and entry.make is None:
@@ -263,7 +265,10 @@ class CallLowering(ExprLowering):
         held = next((arg for arg in [*args, *kwargs.values()] if _of_the_program(arg)), None)
         if held is None:
             return self.plain(lambda: function(*args, **kwargs), node, ())
-        if getattr(function, "__name__", "") == "print":
+        module = str(getattr(function, "__module__", None) or "")
+        if getattr(function, "__name__", "") == "print" or (
+            isinstance(held, Buffer) and module.partition(".")[0] == "numpy"
+        ):
             raise self._early(function, held, node, None)
         try:
             return function(*args, **kwargs)
@@ -292,7 +297,7 @@ class CallLowering(ExprLowering):
             "T033",
             f"`{name}` is Python, which runs while parsing: {word} has no value yet",
             node,
-            hint=hint.replace("`x.", f"`{text}.") if hint and place.__class__ is ast.Name else hint,
+            hint=in_words(hint, "T110", place, text),
             notes=notes,
         )
 
@@ -326,10 +331,9 @@ class CallLowering(ExprLowering):
     def _lanes(self, lanes: Any, node: ast.Call) -> tuple[int, bool]:
         """The number of lanes, and whether it is times vscale."""
         count = lanes.value if isinstance(lanes, Const) else lanes
-        if type(count) is Call and count.op is OPS["mul"]:  # `T.vscale() * 4`
-            for factor, vscale in (count.args, count.args[::-1]):
-                if type(vscale) is Call and vscale.op.name == "vscale" and type(factor) is Const:
-                    return int(factor.value), True
+        scalable = vscale_factor(count)
+        if scalable is not None:
+            return scalable, True
         if type(count) is not int or not 1 < count <= MAX_LANES:
             raise self.fail("T032", f"the number of lanes must be an int of 2 to {MAX_LANES}", node)
         return count, False
@@ -339,7 +343,9 @@ class CallLowering(ExprLowering):
         args, kwargs = self.arguments(node)
         for field in names[len(args) :]:
             if field not in kwargs:
-                raise self.fail("T032", f"`T.{name}` takes {', '.join(names)}; `{field}` is missing", node)
+                doc = getattr(vars(self.namespace).get(name), "__doc__", None)
+                message = f"`T.{name}` takes {', '.join(names)}; `{field}` is missing"
+                raise self.fail("T032", message, node, hint=doc)
             args.append(kwargs.pop(field))
         if kwargs or len(args) != len(names):
             raise self.fail("T032", f"`T.{name}` takes {', '.join(names)}", node)
@@ -385,13 +391,7 @@ class CallLowering(ExprLowering):
         try:
             return dtype(value)
         except ValueError as problem:
-            hint = 'a dtype is a string such as "float32", or a name of T such as `T.float32`'
-            if isinstance(value, str):
-                near = _DTYPE_WORDS.get(value) or suggest(value, scalar_names())
-                hint = f"did you mean `{near}`?" if near else f"the types are {', '.join(scalar_names())}"
-            elif isinstance(value, (tuple, list)) and len(value) == 1 and isinstance(value[0], str):
-                hint = f'write it without the brackets: `"{value[0]}"`'
-            raise self.fail("T109", str(problem).split(";")[0], node, hint=hint) from None
+            raise self.fail("T109", str(problem).split(";")[0], node, hint=advice(value)) from None
 
 
 def limit(name: str, kind: Any) -> Const:
@@ -441,21 +441,7 @@ def _of_the_program(value: Any) -> bool:
 
 
 _SAFE = set(BUILTINS.values())
-_LETTERS = {"f": "float", "i": "int", "u": "uint"}
 _PYTHON_TYPES = {id(BUILTINS[kind.__name__]): kind for kind in (int, float, bool)}
-_DTYPE_WORDS = {
-    "float": "float32",
-    "half": "float16",
-    "double": "float64",
-    "int": "int32",
-    "long": "int64",
-    "bf16": "bfloat16",
-    **{
-        f"{letter}{bits}": f"{word}{bits}"
-        for letter, word in _LETTERS.items()
-        for bits in (8, 16, 32, 64)[letter == "f" :]
-    },
-}
 # what somebody who calls this builtin on a value of the program wants
 _INSTEAD = {
     "int": 'cast it: `x.astype("int32")`',

@@ -10,12 +10,13 @@ from msgspec.structs import force_setattr
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
 from tirscript.ir.dtype import INT64, DType
-from tirscript.ir.expr import BufferLoad, Expr, Var
+from tirscript.ir.expr import BufferLoad, Expr, Var, const
 from tirscript.ir.span import Source, Span
 
 from .advice import ADVICE, advise, in_words
 
 _MISSING = object()
+FIRST = (const(0),)  # the index of the one element that a ScalarView names
 
 
 class Abort(Exception):
@@ -28,6 +29,13 @@ class Poison:
 
 class Pending:
     """A name that both branches of an `if` assign, before the first of them does."""
+
+
+class ScalarView:
+    """A name for the one element of a buffer: `x = T.decl_scalar(...)`."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
 
 
 class Loop:
@@ -82,6 +90,7 @@ class Context:
         self.scopes: list[dict[str, Any]] = [{}]
         self.fixed: dict[str, str] = {}  # names that may not be assigned, and what they are
         self.symbols: dict[str, Var] = {}
+        self.in_signature = False
         self.symbol_mode = False  # unknown names are symbolic dimensions
 
     # places and messages
@@ -154,6 +163,8 @@ class Context:
             return BufferLoad(value, (), span=self.span(node)) if value.scope == "scalar" else value
         if cls is Poison:
             raise Abort
+        if cls is ScalarView:
+            return BufferLoad(value.buffer, FIRST, span=self.span(node))
         if cls is Pending:
             raise self.fail(
                 "T011", f"`{name}` may be used before it is assigned", node, hint="assign it before this use"
@@ -196,6 +207,13 @@ class Context:
                 ),
             )
         hint = advise(node.id, vars(self.namespace), near=self.known_names())
+        module: ModuleRef | None = getattr(self, "module", None)
+        if module is not None and node.id in module.functions:
+            hint = f"the functions of the module are called as `{module.name}.{node.id}(...)`"
+        elif node.id == getattr(getattr(self, "node", None), "name", None):
+            hint = "a tensor function does not call itself; write a loop"
+        elif self.in_signature:
+            hint = f'a symbolic dimension is a string: `"{node.id}"`'
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=hint)
 
     def assigned_later(self, use: ast.Name) -> Span | None:

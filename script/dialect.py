@@ -5,6 +5,8 @@
 | `C = T.allocate([16], "float32", "global")`, `with T.allocate(...) as C:` | `C = T.alloc_buffer((16,), "float32")` |
 | `C = T.alloc_local((16,), "float32")`, `T.alloc_shared` | `T.alloc_buffer(..., scope="local")`, `"shared"` |
 | `C = T.Buffer((16,), "float32", data=p)`, `T.buffer_decl(...)` | `T.decl_buffer(..., data=p)` |
+| `x = T.alloc_scalar("float32", "local")`, `T.local_scalar` | `x: T.float32` |
+| `x = T.decl_scalar("float32", p, "global", 3)` | `x = T.decl_buffer((1,), ..., data=p, elem_offset=3)`, uses `x[0]` |
 | `C = A.view(4, 4)` | `C = T.decl_buffer((4, 4), A.dtype, data=A.data)` |
 | `with T.LetStmt(value) as x:`, `with T.let(x, value):` | `x = value` and the body |
 | `T.attr(node, key, value)` | `with T.attr(node, key, value):` over the rest of the body |
@@ -19,9 +21,11 @@ from collections.abc import Callable
 from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferData, Var
-from tirscript.ir.stmt import Attr, Bind, Break, Continue, DeclBuffer, Return, Stmt
+from tirscript.ir.dtype import FLOAT32
+from tirscript.ir.expr import BufferData, Expr, Var
+from tirscript.ir.stmt import AllocBuffer, Attr, Bind, Break, Continue, DeclBuffer, Return, ScalarDecl, Stmt
 
+from .context import ScalarView
 from .expr import Method
 from .namespace import BufferForm, Form
 from .stmt import StmtLowering, attr_value
@@ -54,7 +58,44 @@ class DialectLowering(StmtLowering):
             self.check_assignable(target.id, target)
             self._view(function.owner, target, call, node)
             return True
+        if isinstance(function, Form) and function.name in _SCALARS:
+            self.check_assignable(target.id, target)
+            _SCALARS[function.name](self, function.name, target, call, node)
+            return True
         return super().define_construct(target, call, node)
+
+    def _alloc_scalar(self, name: str, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
+        fields = ("dtype", "scope") if name == "alloc_scalar" else ("dtype",)
+        given = self.named(call, name, fields, 0)
+        kind = self.dtype_of(self.value(given["dtype"]), call) if "dtype" in given else FLOAT32
+        default = "shared" if name == "shared_scalar" else "local"
+        scope = self.python(given["scope"], "the scope", (str,)) if "scope" in given else default
+        if scope == "local":
+            buffer = Buffer(target.id, (), kind, scope="scalar", span=self.span(target))
+            self.define(target.id, buffer)
+            self.emit(ScalarDecl(buffer, span=self.span(node)))
+            return
+        buffer = self.buffer_of(target.id, (1,), kind, call, target, scope=scope)
+        self.define(target.id, ScalarView(buffer))
+        self.emit(AllocBuffer(buffer, span=self.span(node)))
+
+    def _decl_scalar(self, name: str, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
+        given = self.named(call, name, ("dtype", "data", "scope", "elem_offset", "byte_offset"), 2)
+        data = self.value(given["data"])
+        data = data.data if isinstance(data, Buffer) else data
+        if not isinstance(data, Expr) or not data.dtype.is_handle:
+            raise self.fail("T104", "`data` is an address", given["data"], hint="such as `A.data`")
+        kind = self.dtype_of(self.value(given["dtype"]), call)
+        place = None if "elem_offset" not in given else self.value(given["elem_offset"])
+        if "byte_offset" in given and place is None:
+            count = self.python(given["byte_offset"], "the offset in bytes", (int,))
+            if count * 8 % kind.bits:
+                raise self.fail("T207", f"{count} bytes are no whole number of {kind}", given["byte_offset"])
+            place = count * 8 // kind.bits
+        scope = self.python(given["scope"], "the scope", (str,)) if "scope" in given else "global"
+        buffer = self.buffer_of(target.id, (1,), kind, call, target, elem_offset=place, scope=scope)
+        self.define(target.id, ScalarView(buffer))
+        self.emit(DeclBuffer(buffer, data, span=self.span(node)))
 
     def _allocate(self, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
         names = ("shape", "dtype", "scope", "condition")
@@ -135,6 +176,12 @@ class DialectLowering(StmtLowering):
         self.emit(Return(value, span=self.span(node)))
 
 
+_SCALARS: dict[str, Callable[..., None]] = {
+    "alloc_scalar": DialectLowering._alloc_scalar,
+    "local_scalar": DialectLowering._alloc_scalar,
+    "shared_scalar": DialectLowering._alloc_scalar,
+    "decl_scalar": DialectLowering._decl_scalar,
+}
 DialectLowering.statement_forms = {
     **StmtLowering.statement_forms,
     "attr": DialectLowering._attr,

@@ -232,8 +232,15 @@ class Reader:
                 self.assignment(node)  # type: ignore[arg-type]
             elif kind is ast.Pass:
                 continue
+            elif kind is ast.AsyncFunctionDef:
+                self.report("T020", "`async def` is not part of the language", node, hint="write `def`")
             else:
-                self.report("T003", "only imports, definitions and plain values stand at the top of a text", node)
+                self.report(
+                    "T003",
+                    "only imports, definitions and plain values stand at the top of a text",
+                    node,
+                    hint="a text is read, not run: call what `parse` returns, or use the decorators in Python",
+                )
         if self.definitions and self.comments is not None:
             self.last_comments(list(self.definitions.values())[-1])
         self.finish(list(self.definitions.values()))
@@ -342,8 +349,7 @@ class Reader:
             if decorator == "prim_func":
                 read_options(node.decorator_list[0], lowering)
             lowering.signature()
-            made = self.lower(lowering, last)
-            return made
+            return self.lower(lowering, last)
         if isinstance(node, ast.FunctionDef) and decorator == "macro":
             self.names[node.name] = Macro(node, self.source, self.names, hygienic=self.hygienic(node))
             return None

@@ -24,7 +24,7 @@ from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
 
 from .advice import ADVICE, LIBRARIES, advise
 from .context import _MISSING, Abort, ModuleRef
-from .namespace import BufferForm, Form, Namespace, TypeName
+from .namespace import BufferForm, Form, Namespace, TypeName, Unsupported
 from .plain import PlainLowering
 from .python import BINARY, COMPARE, UNARY
 
@@ -124,14 +124,17 @@ class ExprLowering(PlainLowering):
         if not found.dtype.is_int:
             if type(found) is StringImm:
                 raise self.fail("T112", "the index is a string, not an integer", node)
-            raise self.fail(
-                "T112", f"the index is {found.dtype}, not an integer", node, hint='cast it: `x.astype("int32")`'
-            )
+            hint = 'cast it: `x.astype("int32")`'
+            if type(found) is Const:
+                whole = abs(found.value) < 1 << 63 and found.value == int(found.value)
+                hint = f"write `{int(found.value)}`" if whole else "write an int"
+            raise self.fail("T112", f"the index is {found.dtype}, not an integer", node, hint=hint)
         return found
 
     def _constant(self, node: ast.Constant) -> Any:
         if node.value is Ellipsis:
-            raise self.fail("T021", "`...` is not part of the language", node)
+            hint = "write a loop over the elements, or a slice of known length: `A[0:4]`"
+            raise self.fail("T021", "`...` is not part of the language", node, hint=hint)
         if isinstance(node.value, complex):
             raise self.fail("T021", "complex numbers are not part of the language", node)
         return node.value
@@ -265,6 +268,8 @@ class ExprLowering(PlainLowering):
                     node,
                     hint=advise(name, owner.__dict__, letter),
                 )
+            if type(found) is Unsupported:
+                raise self.fail("T021", f"`T.{name}`, a tile primitive of TVM for GPUs, is not supported", node)
             return found
         if cls is Buffer:
             return self._buffer_attribute(owner, name, node)
@@ -285,7 +290,7 @@ class ExprLowering(PlainLowering):
             raise self.fail(
                 "T030", f"the module has no function `{name}`", node, hint=f"did you mean `{near}`?" if near else None
             )
-        if cls is TypeName and name == "dtype":
+        if cls is TypeName and name in ("dtype", "ty"):
             return owner.dtype
         if not self.trusted:
             raise self.fail(
@@ -396,6 +401,10 @@ class ExprLowering(PlainLowering):
         upper: Any = self._bound_of_slice(node.upper) if node.upper is not None else buffer.shape[at]
         step = 1 if node.step is None else self.python(node.step, "the step of a slice", (int,))
         length = _difference(upper, lower)
+        scalable = _scalable_length(upper, lower) if length is None and step == 1 else None
+        if scalable is not None:
+            base = as_expr(lower)
+            return Ramp(base, const(1, base.dtype), scalable, True, span=self.span(node))
         if length is None:
             raise self.fail(
                 "T022",
@@ -466,6 +475,24 @@ def _difference(upper: Any, lower: Any) -> int | None:
     if (base_u is None) != (base_l is None) or (base_u is not None and base_u != base_l):
         return None
     return off_u - off_l
+
+
+def _scalable_length(upper: Any, lower: Any) -> int | None:
+    """The lanes of `lower : lower + T.vscale() * lanes`, to be multiplied by vscale."""
+    if type(lower) in (int, Const) and int(getattr(lower, "value", lower)) == 0:
+        return vscale_factor(upper)
+    if type(upper) is Call and upper.op.name == "add" and upper.args[0] == lower:
+        return vscale_factor(upper.args[1])
+    return None
+
+
+def vscale_factor(value: Any) -> int | None:
+    """n of `T.vscale() * n`."""
+    if type(value) is Call and value.op.name == "mul":
+        for factor, vscale in (value.args, value.args[::-1]):
+            if type(vscale) is Call and vscale.op.name == "vscale" and type(factor) is Const:
+                return int(factor.value)
+    return None
 
 
 def _offset(value: Any) -> tuple[Expr | None, int]:

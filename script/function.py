@@ -131,11 +131,12 @@ class FunctionLowering(MacroLowering):
                     ast.copy_location(part, node)
                 node = inner
             self.symbol_mode = isinstance(node, ast.Subscript)
+            self.in_signature = True
             kind = self.value(node)
         except Abort:
             return None
         finally:
-            self.symbol_mode = False
+            self.symbol_mode = self.in_signature = False
         if isinstance(kind, BufferForm):
             self.report("T041", "`T.Buffer` needs a shape", param.annotation, hint='T.Buffer((128, 128), "float32")')
             return None

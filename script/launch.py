@@ -75,9 +75,9 @@ class LaunchLowering(DialectLowering):
         if not isinstance(thread, str) or not thread:
             message = "`T.launch_thread` takes the tag of a thread and how many there are"
             raise self.fail("T032", message, call, hint=_HINT)
-        if name is None:
-            raise self.fail("T022", "the thread needs a name", call, hint=_HINT)
-        return LaunchThread(Var(name.id, extent.dtype, span=self.span(name)), thread, extent, (), span=self.span(call))
+        label = thread.replace(".", "_") if name is None else name.id
+        var = Var(label, extent.dtype, span=self.span(call if name is None else name))
+        return LaunchThread(var, thread, extent, (), span=self.span(call))
 
     def open_launch(self, stmt: LaunchThread, name: ast.Name | None, node: ast.stmt) -> None:
         """A launch over the rest of the body."""

@@ -212,6 +212,30 @@ class Namespace:
         return f"<namespace {self._letter}>"
 
 
+class Unsupported:
+    """A name of TVM's T for what is not part of the language: its GPU tile primitives."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<T.{self.name}, not supported>"
+
+
+def _dotted(letter: str) -> dict[str, Any]:
+    """The intrinsics with names such as `s_tir.ldg32`, in a namespace for each first part."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, entry in FOREIGN.items():
+        first, dot, rest = name.partition(".")
+        if dot:
+            groups.setdefault(first, {})[rest] = entry
+    return {
+        first: Namespace(f"{letter}.{first}", entries, "Intrinsics of other machines.")
+        for first, entries in groups.items()
+    }
+
+
+TILE_NAMESPACES = ("ptx", "ptx_legacy", "cuda", "nvshmem", "nki", "metal", "tile", "cluster", "warp", "TileLayout")
 AXES = ("spatial", "reduce", "scan", "opaque", "remap")
 
 
@@ -220,7 +244,9 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
     names: dict[str, Any] = dict(decorators)
     for name, entry in OPS.items():
         names[name] = entry
-    names.update(FOREIGN)
+    names.update({name: entry for name, entry in FOREIGN.items() if "." not in name})
+    names.update(_dotted("T"))
+    names.update({name: Unsupported(name) for name in TILE_NAMESPACES})
     for alias, name in ALIASES.items():
         names[alias] = OPS[name]
     for name in scalar_names():

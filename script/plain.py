@@ -67,10 +67,10 @@ class PlainLowering(Context):
             if isinstance(values, Buffer):
                 hint = f"index it in a loop: `for i in range({values.name}.shape[0]):`"
             elif isinstance(values, int) or (isinstance(values, Expr) and values.dtype.is_int):
-                text = self.span(node).text if isinstance(node, ast.expr) else ""
+                text = self.span(node).text if isinstance(node, ast.expr) and type(node) is not ast.Starred else ""
                 hint = f"a loop to `{text}` is `for i in range({text}):`" if 0 < len(text) < 32 else None
             elif isinstance(values, Form):
-                hint = values.__doc__
+                hint = f"call it: `T.{values.name}(...)`"
             raise self.fail("T032", "this is not a sequence known while parsing", node, hint=hint)
         items = []
         for item in values:

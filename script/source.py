@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 import sys
 import warnings
 from types import FunctionType
@@ -55,7 +56,7 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
     )
     span = Span(source, line, start, line, max(stop, start + 1))
     message = problem.msg or "invalid syntax"
-    return error("T001", message, span, hint=_syntax_hint(message))
+    return error("T001", message, span, hint=_syntax_hint(message) or _foreign_hint(text))
 
 
 def _bytes(text: str, characters: int) -> int:
@@ -70,6 +71,27 @@ def _syntax_hint(message: str) -> str | None:
     if "too many nested" in message:
         return "bind parts of the expression to names"
     return None
+
+
+def _foreign_hint(line: str) -> str | None:
+    """The way out where a line has the spelling of another language."""
+    for spelling, hint in _FOREIGN:
+        if re.search(spelling, line):
+            return hint
+    return None
+
+
+_FOREIGN = (
+    (r"\w\+\+|\+\+\w", "write `i += 1`"),
+    (r"\w--\s*$|--\w+\s*$", "write `i -= 1`"),
+    (r"&&", "write `and`"),
+    (r"\|\|", "write `or`"),
+    (r"!\s*[\w(]", "write `not`"),
+    (r"\bfor\s*\(", "write `for i in range(n):`"),
+    (r"\?.*:", "write `a if cond else b`"),
+    (r"^\s*(int|float|double|auto|const)\s+\w+\s*=", "write `x = value`, or `x: T.int32 = value`"),
+    (r"\belse\s+if\b", "write `elif`"),
+)
 
 
 def decode(data: bytes, filename: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.diagnostic import DiagnosticError, suggest
 from tirscript.ir.expr import Call, CallFunction, Expr, Var, const
-from tirscript.ir.op import OPS, as_expr
+from tirscript.ir.op import OPS, Op, as_expr, unify
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import (
     LOOP_KINDS,
@@ -33,9 +33,11 @@ from tirscript.ir.stmt import (
 from .assign import AssignLowering
 from .context import Abort, Macro, Pending, Poison
 from .expr import Method
-from .namespace import Form
-from .trivia import Comments, trivia
+from .namespace import BufferType, Form, TypeName
+from .refused import REFUSED
+from .trivia import Comments, first_line, header_end, trivia
 
+_RESULTS = "a kernel writes its results into the elements of a parameter"
 MAX_UNROLLED = 1 << 16  # statements that loops over Python sequences may make
 
 
@@ -74,10 +76,10 @@ class StmtLowering(AssignLowering):
         made = len(self.out)
         for place, stmt in enumerate(stmts):
             at = len(self.out)
-            first = _first_line(stmt)
-            self.end = _first_line(stmts[place + 1]) - 1 if place + 1 < len(stmts) else end
+            first = first_line(stmt)
+            self.end = first_line(stmts[place + 1]) - 1 if place + 1 < len(stmts) else end
             before = comments.lines(last + 1, first - 1)
-            header = _header_end(stmt)
+            header = header_end(stmt)
             above, beside = comments.within(first, header)
             self.statement(stmt)
             last = max(stmt.end_lineno or first, self.taken)
@@ -113,7 +115,7 @@ class StmtLowering(AssignLowering):
         rule = _RULES.get(type(node))
         try:
             if rule is None:
-                code, what, hint = _REFUSED.get(
+                code, what, hint = REFUSED.get(
                     type(node), ("T020", f"{type(node).__name__} is not a statement of the language", None)
                 )
                 raise self.fail(code, what, node, hint=hint)
@@ -164,18 +166,27 @@ class StmtLowering(AssignLowering):
         options: dict[str, Any] = {}
         for keyword in call.keywords:
             if kind == "serial" and isinstance(call.func, ast.Name):
-                raise self.fail(
-                    "T032", "`range` takes no keyword arguments", call, hint="use `T.serial(n, annotations={...})`"
-                )
+                way = "write `range(start, stop, step)`"
+                if keyword.arg == "annotations":
+                    way = "use `T.serial(n, annotations={...})`"
+                raise self.fail("T032", "`range` takes no keyword arguments", keyword.value, hint=way)
             if keyword.arg not in ("annotations", "thread", "start", "stop", "step") or (
                 (keyword.arg == "thread") != (kind == "thread_binding") and keyword.arg == "thread"
             ):
-                raise self.fail("T032", f"a {kind} loop takes no `{keyword.arg}`", call)
+                near = suggest(str(keyword.arg), ("annotations", "thread", "start", "stop", "step"))
+                raise self.fail(
+                    "T032",
+                    f"a {kind} loop takes no `{keyword.arg}`",
+                    keyword.value,
+                    hint=f"did you mean `{near}`?" if near and near != keyword.arg else None,
+                )
             options[keyword.arg] = keyword.value
         nodes = list(call.args)
         nodes += [options.pop(name) for name in ("start", "stop", "step") if name in options]
         if not 1 <= len(nodes) <= 3 or any(isinstance(item, ast.Starred) for item in nodes):
-            raise self.fail("T032", f"a loop takes one to three bounds, not {len(nodes)}", call)
+            raise self.fail(
+                "T032", f"a loop takes one to three bounds, not {len(nodes)}", call, hint="`for i in range(16):`"
+            )
         start, stop, step = self.bounds(nodes, call)
         thread = self.python(options["thread"], "`thread`", (str,)) if "thread" in options else None
         if kind == "thread_binding" and thread is None:
@@ -200,15 +211,21 @@ class StmtLowering(AssignLowering):
         for value, item in zip(values, nodes, strict=True):
             if (isinstance(value, Expr) and not value.dtype.is_int) or isinstance(value, float):
                 kind = value.dtype if isinstance(value, Expr) else "a float"
-                raise self.fail("T112", f"the bound of a loop is {kind}, not an integer", item)
+                way = 'cast it: `x.astype("int32")`' if isinstance(value, Expr) else "write an int"
+                raise self.fail("T112", f"the bound of a loop is {kind}, not an integer", item, hint=way)
+            if isinstance(value, Buffer):
+                raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
             if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(value, "__index__")):
-                raise self.fail("T112", "the bound of a loop must be an integer", item)
+                hint = f"name it: `thread={value!r}`" if isinstance(value, str) else None
+                raise self.fail(
+                    "T112", f"the bound of a loop is a Python {type(value).__name__}, not an integer", item, hint=hint
+                )
         try:
-            from tirscript.ir.op import unify
-
             exprs = unify(OPS["add"], [value if isinstance(value, Expr) else int(value) for value in values])
         except DiagnosticError as problem:
             raise self.located(problem, call) from None
+        for expr, item in zip(exprs, nodes, strict=True):
+            self.placed(expr, item)
         if len(exprs) == 1:
             return const(0, exprs[0].dtype), exprs[0], None
         return exprs[0], exprs[1], exprs[2] if len(exprs) == 3 else None
@@ -216,7 +233,13 @@ class StmtLowering(AssignLowering):
     def loop_name(self, target: ast.expr) -> str:
         """The name of a loop variable."""
         if not isinstance(target, ast.Name):
-            raise self.fail("T012", "a loop has one variable", target, hint="use `T.grid` for several")
+            hint = "use `T.grid` for several: `for i, j in T.grid(4, 4):`"
+            raise self.fail("T012", "a loop has one variable", target, hint=hint)
+        what = self.fixed.get(target.id)
+        if what is not None and any(target.id in scope for scope in self.scopes):
+            raise self.fail(
+                "T012", f"`{target.id}` is {what} and cannot be a loop variable too", target, hint="use another name"
+            )
         return target.id
 
     def loop_body(self, node: ast.For | ast.While, names: dict[str, Any]) -> tuple[Stmt, ...]:
@@ -226,7 +249,7 @@ class StmtLowering(AssignLowering):
         self.fixed.update(dict.fromkeys(added, "a loop variable"))
         self.loops += 1
         try:
-            return self.body(node.body, _header_end(node), self.end)
+            return self.body(node.body, header_end(node), self.end)
         finally:
             self.loops -= 1
             self.scopes.pop()
@@ -244,7 +267,14 @@ class StmtLowering(AssignLowering):
                 extents.append((self.index(arg), arg))
         targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
         if len(targets) != len(extents) or not extents:
-            raise self.fail("T032", f"`T.grid` has {len(extents)} extents for {len(targets)} variables", call)
+            counts = f"{len(extents)} extent{'s' if len(extents) != 1 else ''} for {len(targets)} variable"
+            names = ", ".join("ijklmnop"[: len(extents)]) or "i"
+            raise self.fail(
+                "T032",
+                f"`T.grid` has {counts}{'s' if len(targets) != 1 else ''}",
+                call,
+                hint=f"each extent has a variable: `for {names} in T.grid(...):`" if len(extents) < 9 else None,
+            )
         made = []
         for target, (extent, _) in zip(targets, extents, strict=True):
             name = self.loop_name(target)
@@ -264,7 +294,7 @@ class StmtLowering(AssignLowering):
             self.scopes.append({})
             try:
                 self.unpack(node.target, value)
-                self.statements(node.body, _header_end(node), node.end_lineno or 0)
+                self.statements(node.body, header_end(node), node.end_lineno or 0)
             finally:
                 self.scopes.pop()
             if len(self.out) > MAX_UNROLLED:
@@ -304,7 +334,7 @@ class StmtLowering(AssignLowering):
         test = self.condition(node.test)
         if not isinstance(test, Expr):
             branch = node.body if test else node.orelse
-            opener = _header_end(node) if test else (node.body[-1].end_lineno or 0)
+            opener = header_end(node) if test else (node.body[-1].end_lineno or 0)
             if branch:
                 self.statements(branch, opener, 0)
             return
@@ -313,7 +343,7 @@ class StmtLowering(AssignLowering):
         place = len(self.out)
         last = self.end
         end = self._else_line(node) - 1 if node.orelse else last
-        then = self.body(node.body, _header_end(node), end)
+        then = self.body(node.body, header_end(node), end)
         opener = max(node.body[-1].end_lineno or 0, self.taken)
         if (
             self.comments is not None
@@ -351,6 +381,9 @@ class StmtLowering(AssignLowering):
             value = self.value(call)
             if isinstance(value, Expr):
                 raise self.fail("T020", "this value is not used", node, hint="assign it, or `T.evaluate(...)` it")
+            if isinstance(value, (Buffer, Form, TypeName, Op)):
+                hint = f"call it: `T.{value.name}(...)`" if isinstance(value, (Form, Op)) else None
+                raise self.fail("T020", f"a name alone does nothing: `{self.span(node).text}`", node, hint=hint)
             return
         function = self.value(call.func)
         if isinstance(function, Form):
@@ -365,7 +398,10 @@ class StmtLowering(AssignLowering):
                     node,
                     hint=f"A = T.{function.name}(...)",
                 )
-            raise self.fail("T022", f"`T.{function.name}` is not a statement", node, hint=function.__doc__)
+            hint = function.__doc__
+            if function.name in self.context_forms:
+                hint = f"it opens a body: `with {self.span(call).text}:`"
+            raise self.fail("T022", f"`T.{function.name}` is not a statement", node, hint=hint)
         if type(function) is Macro:
             self.call_macro(function, call)
             return
@@ -373,6 +409,10 @@ class StmtLowering(AssignLowering):
             self._vstore(function, call, node)
             return
         value = self.value(call)
+        if isinstance(value, (BufferType, TypeName)):
+            raise self.fail(
+                "T020", "this type declares nothing here", node, hint='memory is `C = T.alloc_buffer((16,), "float32")`'
+            )
         if isinstance(value, Expr):
             if type(value) is Call and value.op.effect == "pure":
                 raise self.fail("T020", "this value is not used", node, hint="assign it, or `T.evaluate(...)` it")
@@ -434,15 +474,17 @@ class StmtLowering(AssignLowering):
         if self.returns is None:
             value = self.value(node.value)
             if isinstance(value, Buffer):
-                raise self.fail(
-                    "T022", "a buffer cannot be returned", node, hint="results are written into a parameter"
-                )
-            raise self.fail(
-                "T022", "this function returns nothing", node, hint="annotate the scalar it returns: `-> T.int32`"
+                raise self.fail("T022", "a buffer cannot be returned", node, hint=_RESULTS)
+            if isinstance(value, (tuple, list)):
+                raise self.fail("T022", "several values cannot be returned", node, hint=_RESULTS)
+            kind = (
+                value.dtype if isinstance(value, Expr) else {float: "float32", bool: "bool"}.get(type(value), "int32")
             )
+            hint = f"write the result into a parameter, or annotate the scalar it returns: `-> T.{kind}`"
+            raise self.fail("T022", "this function returns nothing", node, hint=hint)
         value = self.value(node.value)
         if isinstance(value, Buffer):
-            raise self.fail("T022", "a buffer cannot be returned", node, hint="results are written into a parameter")
+            raise self.fail("T022", "a buffer cannot be returned", node, hint=_RESULTS)
         self.emit(Return(self.converted(node.value, self.returns, "the returned value"), span=self.span(node)))
 
     def _pass(self, node: ast.Pass) -> None:
@@ -455,18 +497,27 @@ class StmtLowering(AssignLowering):
         """Lower the contexts of a `with` from the one at place `at` inward."""
         item = node.items[at]
         call = item.context_expr
-        function = self.value(call.func) if isinstance(call, ast.Call) else None
-        rule = self.context_forms.get(function.name) if isinstance(function, Form) else None
-        if rule is None:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "open":
             raise self.fail(
-                "T020", "`with` opens blocks and attributes only", call, hint='such as `with T.block("name"):`'
+                "T020", "a kernel opens no files", call, hint="read the data before, and pass it as an array"
             )
+        function = self.value(call.func if isinstance(call, ast.Call) else call)
+        rule = self.context_forms.get(function.name) if isinstance(function, Form) else None
+        if rule is None or not isinstance(call, ast.Call):
+            hint = 'such as `with T.block("name"):`'
+            if rule is not None:
+                raise self.fail("T022", f"`T.{function.name}` is called in a `with`", call, hint=function.__doc__)
+            if isinstance(function, Form) and function.name in (*LOOP_KINDS, "grid"):
+                hint = f"`T.{function.name}` is a loop: `for i in T.{function.name}(...):`"
+            elif isinstance(function, Form):
+                hint = function.__doc__ or hint
+            raise self.fail("T020", "`with` opens blocks and attributes only", call, hint=hint)
 
         def inner() -> None:
             if at + 1 < len(node.items):
                 self.open_context(node, at + 1)
             else:
-                self.statements(node.body, _header_end(node), self.end)
+                self.statements(node.body, header_end(node), self.end)
 
         rule(self, call, item.optional_vars, inner, node)
 
@@ -505,27 +556,6 @@ def attr_value(value: Any) -> Any:
     return as_expr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-def _first_line(stmt: ast.stmt) -> int:
-    decorators = getattr(stmt, "decorator_list", None)
-    return decorators[0].lineno if decorators else stmt.lineno
-
-
-def _header_end(stmt: ast.stmt) -> int:
-    """The last line of what stands before a compound statement's body (of the statement itself where it is simple)."""
-    body = getattr(stmt, "body", None)
-    if not body:
-        return stmt.end_lineno or stmt.lineno
-    if isinstance(stmt, ast.With):
-        last: ast.AST = stmt.items[-1].optional_vars or stmt.items[-1].context_expr
-    elif isinstance(stmt, ast.For):
-        last = stmt.iter
-    elif isinstance(stmt, (ast.If, ast.While)):
-        last = stmt.test
-    else:
-        return stmt.lineno
-    return last.end_lineno or stmt.lineno  # type: ignore[attr-defined]
-
-
 def _targets(node: ast.stmt) -> list[str]:
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     return [
@@ -537,33 +567,6 @@ def _targets(node: ast.stmt) -> list[str]:
     ]
 
 
-_REFUSED: dict[type, tuple[str, str, str | None]] = {
-    ast.FunctionDef: (
-        "T020",
-        "a function inside a function is not part of the language",
-        "define it outside, or as a `@T.macro`",
-    ),
-    ast.AsyncFunctionDef: ("T020", "`async def` is not part of the language", None),
-    ast.ClassDef: ("T020", "a class inside a function is not part of the language", None),
-    ast.Match: ("T020", "`match` is not part of the language", "use `if` and `elif`"),
-    ast.Try: ("T020", "`try` is not part of the language", "check the condition with `if`, or `assert` it"),
-    ast.Raise: ("T020", "`raise` is not part of the language", 'use `assert cond, "message"`'),
-    ast.Import: ("T020", "an import inside a function is not part of the language", "import outside of the function"),
-    ast.ImportFrom: (
-        "T020",
-        "an import inside a function is not part of the language",
-        "import outside of the function",
-    ),
-    ast.Global: ("T020", "`global` is not part of the language", None),
-    ast.Nonlocal: ("T020", "`nonlocal` is not part of the language", None),
-    ast.Delete: (
-        "T020",
-        "`del` is not part of the language",
-        "memory is freed at the end of the body that allocates it",
-    ),
-    ast.AsyncFor: ("T020", "`async for` is not part of the language", None),
-    ast.AsyncWith: ("T020", "`async with` is not part of the language", None),
-}
 _RULES: dict[type, Callable[[Any, Any], None]] = {
     ast.For: StmtLowering._for,
     ast.While: StmtLowering._while,

@@ -106,3 +106,25 @@ def trivia(before: list[str], beside: str = "", after: list[str] | None = None) 
     if not before and not beside and not after:
         return None
     return Trivia(tuple(before), beside, tuple(after or ()))
+
+
+def first_line(stmt: ast.stmt) -> int:
+    """The line at which a statement begins, its decorators included."""
+    decorators = getattr(stmt, "decorator_list", None)
+    return decorators[0].lineno if decorators else stmt.lineno
+
+
+def header_end(stmt: ast.stmt) -> int:
+    """The last line of what stands before a compound statement's body (of the statement itself where it is simple)."""
+    body = getattr(stmt, "body", None)
+    if not body:
+        return stmt.end_lineno or stmt.lineno
+    if isinstance(stmt, ast.With):
+        last: ast.AST = stmt.items[-1].optional_vars or stmt.items[-1].context_expr
+    elif isinstance(stmt, ast.For):
+        last = stmt.iter
+    elif isinstance(stmt, (ast.If, ast.While)):
+        last = stmt.test
+    else:
+        return stmt.lineno
+    return last.end_lineno or stmt.lineno  # type: ignore[attr-defined]

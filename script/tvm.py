@@ -19,7 +19,11 @@ FORMS = {
 }
 # their constructs that we read as something else (dialect.py), with what that is
 CONSTRUCTS = {
-    "iter_var": "an axis of a reduction: `T.iter_var(k, T.Range(0, 16), \"CommReduce\", \"\")`",
+    "alloc_scalar": "a mutable scalar; `x: T.float32` of ours",
+    "local_scalar": "a mutable scalar; `x: T.float32` of ours",
+    "shared_scalar": 'a scalar that threads share; `T.alloc_buffer((1,), scope="shared")` of ours',
+    "decl_scalar": "a name for one element of memory; `T.decl_buffer((1,), data=)` of ours",
+    "iter_var": 'an axis of a reduction: `T.iter_var(k, T.Range(0, 16), "CommReduce", "")`',
     "Range": "the values of an axis: `T.Range(0, 16)`",
     "allocate": "memory; `T.alloc_buffer` of ours",
     "alloc_local": 'memory of scope "local"; `T.alloc_buffer(..., scope="local")` of ours',

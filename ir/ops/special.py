@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..diagnostic import suggest
-from ..dtype import VOID, DType, dtype, pointer, scalar_names
+from ..dtype import VOID, DType, advice, dtype, pointer
 from ..expr import BufferLoad, Call, Expr, StringImm, const
 from ..op import ANY, OPS, Operand, as_expr, fail, op
 from ..op import cast as cast_to
@@ -15,10 +14,7 @@ def _dtype(value: Any) -> DType:
     try:
         return dtype(value)
     except ValueError as error:
-        near = suggest(value, scalar_names()) if isinstance(value, str) else None
-        if near is None:
-            raise fail("T109", str(error)) from None
-        raise fail("T109", str(error).partition(";")[0], f"did you mean `{near}`?") from None
+        raise fail("T109", str(error).partition(";")[0], advice(value)) from None
 
 
 def _cast(value: Operand, to: Any) -> Expr:

@@ -1,0 +1,95 @@
+"""How much work a text may ask for while it is parsed.
+
+A text runs nothing but the parser, yet a few lines of it can ask for any amount of that: lists doubled line by line,
+comprehensions in comprehensions, macros that call others twice. All of it draws on one allowance of steps, each worth
+about a microsecond. What a text writes out by itself costs nothing; what it multiplies does.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.expr import BufferLoad, Const, Expr, StringImm, Var
+from tirscript.ir.node import nodes_in, shape_of
+
+from .python import MAX_ITEMS, TooLarge
+
+MAX_STEPS = 1 << 20
+MAX_DEPTH = 100  # of sequences in sequences, which C code walks by recursion
+_LEAVES = (Var, Const, StringImm, BufferLoad)
+
+
+class Budget:
+    """What is left of one text's allowance, and how large its parse-time values are."""
+
+    def __init__(self, trusted: bool) -> None:
+        self.trusted = trusted  # the user's own Python may do as it likes
+        self.left = MAX_STEPS
+        # by id: the value, its parts counted as often as they occur in it, and its depth
+        self.known: dict[int, tuple[Any, int, int]] = {}
+        self.lengths: dict[int, int] = {}  # by the id of a syntax node: how many it holds
+
+    def spend(self, steps: int) -> None:
+        """Take steps from the allowance; TooLarge where it is used up."""
+        if self.trusted:
+            return
+        self.left -= steps
+        if self.left < 0:
+            raise TooLarge("more work than a text may ask for while it is parsed")
+
+    def again(self, node: ast.AST) -> None:
+        """A piece of the text is read once more."""
+        if self.trusted:
+            return
+        count = self.lengths.get(id(node))
+        if count is None:
+            count = self.lengths[id(node)] = sum(1 for _ in ast.walk(node))
+        self.spend(count)
+
+    def made(self, value: Any) -> Any:
+        """Check the size of a value that parse-time Python made; the value."""
+        if not self.trusted:
+            self.spend(self.weigh(value)[0] >> 5)
+        return value
+
+    def used(self, value: Any) -> Any:
+        """A value that has a name is used: a large expression is written out once more; the value."""
+        if not self.trusted and isinstance(value, Expr) and type(value) not in _LEAVES:
+            self.spend(self.weigh(value)[0])
+        return value
+
+    def weigh(self, value: Any) -> tuple[int, int]:
+        """How many parts a value has, what occurs twice counted twice, and how deep it is; TooLarge beyond bounds."""
+        cls = type(value)
+        if cls is str or cls is bytes:
+            return 1 + (len(value) >> 4), 0
+        if cls is int:
+            return 1 + (value.bit_length() >> 6), 0
+        if not isinstance(value, (list, tuple, dict, set, Expr)) or cls in _LEAVES:
+            return 1, 0
+        found = self.known.get(id(value))
+        if found is not None:
+            return found[1], found[2]
+        if isinstance(value, dict):
+            parts: Any = [*value, *value.values()]
+        elif isinstance(value, Expr):
+            parts = list(nodes_in(list(shape_of(cls).get_children(value))))
+        else:
+            parts = value
+        weight, depth = 1, 0
+        for part in parts:
+            more, deep = self.weigh(part)
+            weight += more
+            if deep > depth:
+                depth = deep
+        if isinstance(value, Expr):
+            depth = 0
+        elif depth >= MAX_DEPTH:
+            raise TooLarge(f"sequences nested over {MAX_DEPTH} deep")
+        else:
+            depth += 1
+        if weight > MAX_ITEMS:
+            raise TooLarge(f"a value of over {MAX_ITEMS:,} parts")
+        self.known[id(value)] = value, weight, depth
+        return weight, depth
