@@ -92,7 +92,7 @@ class Printer:
             set()
         )  # allocations that stand directly in a block, for dialects that tell these apart
         self.let_names: dict[int, list[str]] = {}  # names declared for the variables of lets, by the variable's id
-        self.env: set[int] = set()  # threads that several statements launch, by the id of the variable
+        self.env: dict[int, Expr] = {}  # how many threads the first of several launches has, by the id of the variable
         self.flat: set[int] = set()  # launches written over the rest of their body, for dialects that have these
         self.called: set[str] = set()  # functions called by a bare name, which no variable may have
 

@@ -27,8 +27,10 @@ def env_threads(p: Printer, func: PrimFunc, indent: str) -> bool:
             p.flat.add(id(stmts[-1]))
         for stmt in stmts:
             cls = type(stmt)
-            if cls is LaunchThread and first.setdefault(id(stmt.var), stmt) is not stmt:  # type: ignore[attr-defined]
-                p.env.add(id(stmt.var))  # type: ignore[attr-defined]
+            if isinstance(stmt, LaunchThread):
+                known = first.setdefault(id(stmt.var), stmt)
+                if known is not stmt:
+                    p.env[id(stmt.var)] = known.extent
             for name in _bodies(cls):
                 inner = getattr(stmt, name)
                 if inner:
@@ -63,6 +65,11 @@ def launch(p: Printer, node: LaunchThread, indent: str) -> None:
 
 def launch_flat(p: Printer, node: LaunchThread, indent: str) -> None:
     """`bx = T.launch_thread("blockIdx.x", 64)` where nothing follows the launch in its body, as TVM prints it."""
+    from .core import refuse
+
+    known = p.env.get(id(node.var))
+    if known is not None and known != node.extent:
+        raise refuse(f"TVM launches `{node.var.name}` with one number of threads only", node.span)
     if id(node) not in p.flat or id(node.var) in p.env or not node.body:
         launch(p, node, indent)
         return

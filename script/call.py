@@ -15,7 +15,6 @@ from tirscript.ir.expr import (
     BufferData,
     BufferLoad,
     BufferRegion,
-    Call,
     CallFunction,
     Const,
     Expr,
@@ -33,6 +32,8 @@ from .expr import MAX_LANES, ExprLowering, Method, same_dtype, vscale_factor
 from .namespace import BufferForm, BufferType, Form, TypeName, special_float
 from .python import BUILTINS
 from .tvm import DialectFunction
+
+MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
 
 
 class CallLowering(ExprLowering):
@@ -257,6 +258,7 @@ class CallLowering(ExprLowering):
             name = getattr(function, "__name__", type(function).__name__)
             raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)
         args, kwargs = self.arguments(node)
+        self.sized((args, kwargs), node)
         special = _EXPR_BUILTINS.get(function) if function.__hash__ is not None else None
         if special is not None and not kwargs:
             items = args if len(args) != 1 else self.iterate(args[0], node) if hasattr(args[0], "__iter__") else args
@@ -304,6 +306,10 @@ class CallLowering(ExprLowering):
     def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
         if name == "abs":
             return self.operator(OPS["abs"], items, node)
+        if len(items) > MAX_TERMS:
+            raise self.fail(
+                "T004", f"this makes one expression of over {MAX_TERMS:,} terms", node, hint="add them up in a loop"
+            )
         result = items[0]
         for item in items[1:]:
             result = (
@@ -459,7 +465,7 @@ _INSTEAD = {
     "maximum": "did you mean `T.max`?",
     "minimum": "did you mean `T.min`?",
 }
-_EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", abs: "abs"}
+_EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", BUILTINS["sum"]: "add", abs: "abs"}
 _VALUE_FORMS: dict[str, Callable[[Any, ast.Call], Any]] = {
     "ramp": CallLowering._ramp,
     "broadcast": CallLowering._broadcast,

@@ -14,6 +14,7 @@ from tirscript.ir.expr import BufferLoad, Expr, Var, const
 from tirscript.ir.span import Source, Span
 
 from .advice import ADVICE, advise, in_words
+from .budget import Budget
 
 _MISSING = object()
 FIRST = (const(0),)  # the index of the one element that a ScalarView names
@@ -86,6 +87,8 @@ class Context:
         self.source = source
         self.outer = outer
         self.trusted = trusted
+        self.budget = Budget(trusted)
+        self.copies = 0  # the loops over sequences and macros that are being written out around the statement
         self.diagnostics: list[Diagnostic] = []
         self.scopes: list[dict[str, Any]] = [{}]
         self.fixed: dict[str, str] = {}  # names that may not be assigned, and what they are

@@ -18,6 +18,7 @@ from tirscript.ir.expr import (
     Ramp,
     Range,
     StringImm,
+    Var,
     const,
 )
 from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
@@ -140,7 +141,8 @@ class ExprLowering(PlainLowering):
         return node.value
 
     def _name(self, node: ast.Name) -> Any:
-        return self.name_value(node)
+        value = self.name_value(node)
+        return value if type(value) is Var or type(value) is Buffer else self.used(value, node)
 
     def _binary(self, node: ast.BinOp) -> Any:
         left = self.value(node.left)
@@ -212,6 +214,7 @@ class ExprLowering(PlainLowering):
                 for item, place in zip((left, right), nodes, strict=True):
                     if type(item) is Buffer and kind not in (ast.Is, ast.IsNot):
                         raise self.whole(item, place)
+                self.sized((left, right), node)
                 part = self.plain(lambda k=kind, a=left, b=right: COMPARE[k](a, b), node, ())  # type: ignore[misc]
             if result is None:
                 result = part
@@ -337,9 +340,10 @@ class ExprLowering(PlainLowering):
                 node.slice,
                 hint="index a buffer, or loop over the sequence: `for x in values:`",
             )
-        return self.plain(
+        found = self.plain(
             lambda: owner[item], node, () if isinstance(owner, (TypeName, Form, BufferForm)) else (owner,)
         )
+        return self.used(found, node)
 
     def _dimension_number(self, shape: tuple[Any, ...], item: Any, node: ast.Subscript) -> None:
         if isinstance(item, int) and not -len(shape) <= item < len(shape):

@@ -58,6 +58,9 @@ class LaunchLowering(DialectLowering):
         extent = self.exprs(size, at)[0]
         if not extent.dtype.is_int or extent.dtype.is_vector:
             raise self.fail("T112", f"the number of threads is {extent.dtype}, not an integer", at)
+        if type(thread) is Var:  # inside of a launch its name stands for the variable
+            threads = [found for scope in self.scopes for found in scope.values() if isinstance(found, EnvThread)]
+            thread = next((found for found in threads if found.var is thread), thread)
         if isinstance(thread, EnvThread):
             if thread.var is None:
                 thread.var = Var(thread.name, thread.dtype or extent.dtype, span=self.span(call))

@@ -107,8 +107,8 @@ class ValueLowering(CallLowering):
         return CommReducer(params[:half], params[half:], results, identity, span=self.span(call))
 
     def _reduce(self, call: ast.Call) -> Reduce:
-        theirs = {keyword.arg for keyword in call.keywords} & {"axis", "rdom"}
-        names = ("combiner", "source", theirs.pop() if theirs else "axes", "condition", "value_index", "init")
+        theirs = [keyword.arg for keyword in call.keywords if keyword.arg in ("axis", "rdom")]
+        names = ("combiner", "source", theirs[0] or "" if theirs else "axes", "condition", "value_index", "init")
         given = self.named(call, "Reduce", names, 2)
         combiner = self.value(given["combiner"])
         if not isinstance(combiner, CommReducer):
@@ -261,12 +261,13 @@ class ValueLowering(CallLowering):
             raise self.fail("T107", "the vectors of `T.Shuffle` have one dtype of a fixed number of lanes", call)
         lanes = sum(part.dtype.lanes for part in parts)
         places = [index.value if type(index) is Const else index for index in indices]
-        if not places or any(type(place) is not int for place in places):
+        lanes_taken = tuple(place for place in places if type(place) is int)
+        if not places or len(lanes_taken) != len(places):
             raise self.fail("T032", "the indices of `T.Shuffle` are ints known while parsing", call)
-        for place in places:
+        for place in lanes_taken:
             if not 0 <= place < lanes:
                 raise self.fail("T113", f"lane {place} is outside of the {lanes} lanes of these vectors", call)
-        return Shuffle(parts, tuple(places), span=self.span(call))
+        return Shuffle(parts, lanes_taken, span=self.span(call))
 
 
 _VALUE_FORMS.update(

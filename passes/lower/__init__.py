@@ -10,6 +10,7 @@ from .infer_regions import infer_regions
 from .lower_blocks import lower_blocks
 from .lower_init_block import lower_init_block
 from .lower_match_buffer import lower_match_buffer
+from .lower_reduce import lower_reduce
 from .plan_buffer_allocation import plan_buffer_allocation
 from .unroll_loop import unroll_loop
 from .vectorize_loop import vectorize_loop
@@ -17,6 +18,7 @@ from .vectorize_loop import vectorize_loop
 # what `build` does before a backend takes over
 DEFAULT_LOWERING = Sequential(
     (
+        lower_reduce,
         plan_buffer_allocation,
         lower_init_block,
         lower_match_buffer,
@@ -38,6 +40,7 @@ __all__ = [
     "lower_blocks",
     "lower_init_block",
     "lower_match_buffer",
+    "lower_reduce",
     "plan_buffer_allocation",
     "simplify",
     "unroll_loop",

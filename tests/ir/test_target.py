@@ -1,0 +1,83 @@
+"""Targets as values: read from strings and dicts, equal by value, written back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tirscript.ir import Attrs, Target
+
+
+def test_a_string_names_the_kind_and_options() -> None:
+    made = Target.parse("llvm -mcpu=skylake -num-cores=4 -mattr=+a,+b -fast -keys=cpu,arm_cpu")
+    assert made.kind == "llvm" and made.keys == ("cpu", "arm_cpu") and made.host is None
+    assert made.attrs == Attrs({"mcpu": "skylake", "num-cores": 4, "mattr": ("+a", "+b"), "fast": True})
+    assert list(made.attrs) == ["mcpu", "num-cores", "mattr", "fast"]
+
+
+def test_a_dict_says_the_same() -> None:
+    given: dict[str, Any] = {"mattr": ["+a"], "keys": ["cpu"], "kind": "llvm", "mcpu": "x"}
+    made, other = Target.parse(given), Target.parse("llvm -mcpu=x -mattr=+a -keys=cpu")
+    assert made == other and hash(made) == hash(other)
+    assert made != Target.parse("llvm -mcpu=y -mattr=+a -keys=cpu") and made != Target.parse("llvm -mcpu=x")
+    assert given == {"mattr": ["+a"], "keys": ["cpu"], "kind": "llvm", "mcpu": "x"}
+
+
+def test_hosts_are_targets() -> None:
+    made = Target.parse("cuda", host={"kind": "llvm", "mcpu": "x"})
+    assert made.host == Target.parse("llvm -mcpu=x")
+    assert made == Target.parse({"kind": "cuda", "host": "llvm -mcpu=x"})
+    assert made == Target.parse(Target.parse("cuda"), Target.parse("llvm -mcpu=x"))
+    assert made != Target.parse("cuda")
+    with pytest.raises(ValueError, match="the host is given twice"):
+        Target.parse(made, "llvm")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"kind": "llvm"}, "llvm"),
+        ({"kind": "apple/m1", "mcpu": "x"}, "apple/m1 -mcpu=x"),
+        ({"kind": "llvm", "keys": ["cpu"], "n": -3}, "llvm -keys=cpu -n=-3"),
+        ({"kind": "llvm", "tag": ""}, None),
+        ({"kind": "llvm", "n": "3"}, None),
+        ({"kind": "llvm", "n": "a b"}, None),
+        ({"kind": "llvm", "n": False}, None),
+        ({"kind": "llvm", "n": 0.5}, None),
+        ({"kind": "llvm", "n": ["a"]}, None),
+        ({"kind": "llvm", "mattr": []}, None),
+        ({"kind": "llvm", "mattr": ["+a,+b"]}, None),
+        ({"kind": "llvm", "a=b": "c"}, None),
+        ({"kind": "llvm", "n": 'a"b'}, None),
+    ],
+)
+def test_text_is_what_reads_as_the_same(given: dict[str, Any], text: str | None) -> None:
+    made = Target.parse(given)
+    assert made.text() == text
+    assert text is None or Target.parse(text) == made
+    assert Target.parse(made.options()) == made
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("", "begins with its kind"),
+        ("-mcpu=x", "begins with its kind"),
+        ("llvm mcpu=x", "-name=value"),
+        ("llvm -", "-name=value"),
+        ("llvm -a=", "-name=value"),
+        ("llvm -a=1 -a=2", "given twice"),
+        ({"kind": 3}, "names its kind"),
+        ({"kind": "a b"}, "names its kind"),
+        ({"kind": "llvm", "keys": "cpu"}, "a list of strings"),
+        ({"kind": "llvm", "x": object()}, "not plain data"),
+    ],
+)
+def test_what_is_no_target(given: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Target.parse(given)
+
+
+def test_a_target_prints_as_the_language_writes_it() -> None:
+    assert str(Target.parse("llvm -mcpu=x")).strip() == 'T.target("llvm -mcpu=x")'
