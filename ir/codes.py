@@ -40,6 +40,8 @@ CODES: dict[str, str] = {
     "T208": "read of a buffer never written",
     "T209": "race on a scalar",
     "T210": "malformed node",
+    "T211": "unused block axis",
+    "T212": "suspicious block",
     "T301": "wrong argument at the call",
     "T302": "out of bounds",
     "T303": "uninitialized read",

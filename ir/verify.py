@@ -13,6 +13,7 @@ from .module import Module
 from .node import recursion_room
 from .wellformed.places import bad_attrs, in_order, pointing
 from .wellformed.statements import Verifier
+from .wellformed.warnings import warnings_of
 
 
 @public
@@ -27,6 +28,15 @@ def check_well_formed(x: PrimFunc | Module) -> None:
     found = _verify(x, whole=False)
     if found:
         raise DiagnosticError(found)
+
+
+@public
+def warnings(x: PrimFunc | Module) -> list[Diagnostic]:
+    """What is allowed and probably not meant, in source order, as diagnostics of severity "warning"."""
+    functions = x.functions if isinstance(x, Module) else (x,)
+    with recursion_room():
+        found = [item for function in functions if isinstance(function, PrimFunc) for item in warnings_of(function)]
+    return in_order(found)
 
 
 def _verify(x: PrimFunc | Module, whole: bool) -> list[Diagnostic]:

@@ -96,6 +96,15 @@ def axis_problems(block: Block, bindings: Bindings) -> Iterator[tuple[Axis, str,
     for axis in block.axes:
         value = axis.value
         plain = type(value) is Var
+        if type(value) is Const and type(axis.stop) is Var and id(axis.stop) in bindings.loops:
+            name = axis.stop.name  # type: ignore[attr-defined]
+            yield (
+                axis,
+                f"the axis `{axis.var.name}` has the loop `{name}` as its domain and {value.value} as its value",  # type: ignore[attr-defined]
+                f"the domain comes first: `T.axis.{axis.kind}({value.value}, {name})`",  # type: ignore[attr-defined]
+                [(bindings.loops[id(axis.stop)], f"the loop over `{name}` is here")],
+            )
+            continue
         if type(axis.start) is not Const or type(axis.stop) is not Const:
             continue
         low, high = int(axis.start.value), int(axis.stop.value) - 1

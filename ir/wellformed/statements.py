@@ -128,6 +128,15 @@ class Verifier(Values):
     def match(self, node: MatchBuffer) -> None:
         source = node.source
         if type(source) is BufferRegion:
+            if source.buffer.dtype is not node.buffer.dtype:
+                self.report(
+                    "T204",
+                    f"`{node.buffer.name}` is {node.buffer.dtype}, but it matches a region of `{source.buffer.name}`, "
+                    f"which is {source.buffer.dtype}",
+                    spot(source, node),
+                    notes=self.declared(source.buffer),
+                    hint="leave the dtype out, or reinterpret memory with `T.decl_buffer(..., data=)`",
+                )
             self.region(source)
             self.written.add(id(source.buffer))
             for var in node.defined_symbols():

@@ -1,0 +1,114 @@
+"""What is allowed and probably not meant: axes without use, bindings that look exchanged, races on one element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..diagnostic import Diagnostic, Label
+from ..expr import BufferLoad, Const, Var
+from ..func import PrimFunc
+from ..node import nodes_in
+from ..rewrite import walk
+from ..stmt import Axis, Block, BufferStore, For
+from .places import pointing
+
+
+def warnings_of(function: PrimFunc) -> Iterator[Diagnostic]:
+    """The warnings of one function, in no order."""
+    for node in walk(function):
+        rule = _RULES.get(type(node))
+        if rule is not None:
+            yield from rule(node)
+
+
+def _warning(code: str, message: str, at: Any, notes: list[Label], hint: str) -> Diagnostic:
+    labels = [*pointing(at.span, ""), *notes]
+    return Diagnostic(code, message, tuple(labels), hint=hint, severity="warning")
+
+
+def _block(block: Block) -> Iterator[Diagnostic]:
+    yield from _unused(block)
+    yield from _exchanged(block)
+    taken: dict[int, Axis] = {}
+    for axis in block.axes:
+        if type(axis.value) is Var and axis.kind != "opaque":
+            first = taken.setdefault(id(axis.value), axis)
+            if first is not axis:
+                yield _warning(
+                    "T212",
+                    f"the axes `{first.var.name}` and `{axis.var.name}` are both bound to `{axis.value.name}`",
+                    axis,
+                    pointing(first.span, f"`{first.var.name}` is bound here"),
+                    "bind each axis to a loop of its own",
+                )
+    if block.init is not None and not any(axis.kind == "reduce" for axis in block.axes):
+        yield _warning(
+            "T212",
+            f"the block `{block.name}` has a `T.init` but no reduce axis: its init runs before every iteration",
+            block.init[0] if block.init else block,
+            [],
+            "make an axis `T.axis.reduce`, or leave the init out",
+        )
+
+
+def _unused(block: Block) -> Iterator[Diagnostic]:
+    parts: list[Any] = [block.predicate, *(block.reads or ()), *(block.writes or ()), *(block.init or ()), *block.body]
+    parts += nodes_in(block.annotations)
+    used = {id(node) for part in parts if part is not None for node in walk(part) if type(node) is Var}
+    for axis in block.axes:
+        if id(axis.var) not in used and not (type(axis.stop) is Const and axis.stop.value == 1):
+            yield _warning(
+                "T211",
+                f"the axis `{axis.var.name}` of the block `{block.name}` is never used",
+                axis,
+                [],
+                f"index with `{axis.var.name}`, or leave the axis out: each of its iterations does the same",
+            )
+
+
+def _exchanged(block: Block) -> Iterator[Diagnostic]:
+    """`vi` bound to `j` and `vj` to `i`."""
+    bound = {axis.var.name: axis for axis in block.axes if type(axis.value) is Var}
+    for name, axis in bound.items():
+        other = bound.get(f"v{axis.value.name}")  # type: ignore[attr-defined]
+        if other is None or other is axis or name != f"v{other.value.name}":  # type: ignore[attr-defined]
+            continue
+        if other.var.name < name:
+            continue  # said at the first of the two
+        yield _warning(
+            "T212",
+            f"`{name}` is bound to `{axis.value.name}`, and `{other.var.name}` to `{other.value.name}`",  # type: ignore[attr-defined]
+            axis,
+            [],
+            "exchange the loops, or the names of the axes",
+        )
+
+
+def _parallel(loop: For) -> Iterator[Diagnostic]:
+    if loop.kind != "parallel":
+        return
+    inside = {id(buffer) for node in walk(loop.body) for buffer in _defined(node)}
+    for node in walk(loop.body):
+        if type(node) is not BufferStore or node.buffer.is_scalar or id(node.buffer) in inside:
+            continue
+        if all(type(index) is Const for index in node.indices):
+            reads = any(type(part) is BufferLoad and part.buffer is node.buffer for part in walk(node.value))
+            what = "adds to" if reads else "writes"
+            yield _warning(
+                "T209",
+                f"every iteration of the parallel loop over `{loop.var.name}` {what} the same element of "
+                f"`{node.buffer.name}`",
+                node,
+                pointing(loop.span, f"the iterations of `{loop.var.name}` run at once"),
+                f"index with `{loop.var.name}`, or make the loop serial",
+            )
+
+
+def _defined(node: Any) -> Iterator[Any]:
+    for name in getattr(type(node), "defines", ()):
+        value = getattr(node, name)
+        yield from value if isinstance(value, tuple) else (value,)
+
+
+_RULES: dict[type, Any] = {Block: _block, For: _parallel}
