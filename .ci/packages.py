@@ -19,7 +19,8 @@ assert tirscript.__file__.startswith({target!r}), tirscript.__file__
 import numpy
 from tirscript.examples import addone
 arguments = addone.inputs(numpy.random.default_rng(0))
-tirscript.build(addone.kernel)(*arguments)
+tirscript.build(addone.addone)(*arguments)
+assert (arguments[1] == arguments[0] + 1).all()
 print("the wheel runs a kernel from", tirscript.__file__)
 """
 
@@ -32,7 +33,9 @@ def sources() -> set[str]:
 
 def build(into: Path) -> tuple[Path, Path]:
     """An sdist, and the wheel that is built from it."""
-    subprocess.run([sys.executable, "-m", "build", "--outdir", into, ROOT], check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([sys.executable, "-m", "build", "--outdir", into, ROOT], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"the packages cannot be built\n{done.stdout}\n{done.stderr}")
     (sdist,), (wheel,) = into.glob("*.tar.gz"), into.glob("*.whl")
     return sdist, wheel
 
