@@ -221,7 +221,49 @@ _EXPRS: dict[type, Any] = {
     Let: _let,
     CallFunction: _call_function,
 }
+
+
+def _unfolded(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    """`T.Mul(n, 1)` where TVM would make something else of `n * 1` when it reads it."""
+    a, b = node.args
+    if _folds(node.op.name, a, b):
+        return f"T.{_CLASSES[node.op.name]}({top(p, a)}, {top(p, b)})"
+    rule = OP_RULES[node.op]
+    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+
+
+def _folds(name: str, a: Any, b: Any) -> bool:
+    if type(a) is Const and type(b) is Const:
+        return True
+    if name in ("min", "max"):
+        return a is b
+    left, right = _NEUTRAL[name]
+    return (type(a) is Const and a.value in left) or (type(b) is Const and b.value in right)
+
+
+# TVM's classes, whose calls it reads as they are
+_CLASSES = {
+    "add": "Add",
+    "sub": "Sub",
+    "mul": "Mul",
+    "div": "Div",
+    "floordiv": "FloorDiv",
+    "floormod": "FloorMod",
+    "min": "Min",
+    "max": "Max",
+}
+# constants on the left and on the right that TVM folds away
+_NEUTRAL: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "add": ((0,), (0,)),
+    "sub": ((), (0,)),
+    "mul": ((0, 1), (0, 1)),
+    "div": ((0,), (1,)),
+    "floordiv": ((0,), (1,)),
+    "floormod": ((0,), (1,)),
+}
 _OPS = OpRules(OP_RULES)
+for _name in _CLASSES:
+    _OPS[OPS[_name]] = (_unfolded, "", ATOM, ATOM)
 _OPS[OPS["cast"]] = (_cast, "", ATOM, ATOM)
 _OPS[OPS["pow"]] = (_power, "", ATOM, ATOM)
 _OPS[OPS["if_then_else"]] = (_if_then_else, "", ATOM, ATOM)
