@@ -60,8 +60,9 @@ coverage: $(STAMP)  ## lines of ir, script and printer that the tests reach; fai
 examples: $(STAMP)  ## run each example by itself
 	@for file in examples/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
 
-docs: $(STAMP)  ## write docs/errors.md again
+docs: $(STAMP)  ## write docs/errors.md and docs/codes.md again
 	$(BIN)/python docs/make_errors.py
+	$(BIN)/python docs/make_codes.py
 
 ci:  ## all that .ci/run checks
 	.ci/run

@@ -67,6 +67,13 @@ def error(
     return Diagnostic(code, message, tuple(labels), tuple(n for n in notes if isinstance(n, str)), hint)
 
 
+def assertion(diagnostic: Diagnostic) -> AssertionError:
+    """A failed `assert` of a program: an AssertionError that reads like a diagnostic and carries it."""
+    failure = AssertionError(render(diagnostic).partition(": ")[2])
+    failure.diagnostics = (diagnostic,)  # type: ignore[attr-defined]
+    return failure
+
+
 def suggest(word: str, known: Iterable[str]) -> str | None:
     """The known word nearest to a misspelt one, or None."""
     import difflib

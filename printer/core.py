@@ -99,7 +99,7 @@ class Printer:
 
 def refuse(what: str, span: Span | None, hint: str | None = None) -> DiagnosticError:
     """What this surface cannot say."""
-    return DiagnosticError([error("T402", what, span, hint=hint)])
+    return DiagnosticError([error("T405", what, span, hint=hint)])
 
 
 def imports(module: bool, functions: bool) -> list[str]:

@@ -16,6 +16,7 @@ from tirscript.ir.op import OPS, as_expr, unify
 from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Block, DeclBuffer, MatchBuffer, Stmt
 from tirscript.ir.target import Target
 
+from .expr import shape_nodes
 from .namespace import BufferType, Form, TypeName
 from .value import ValueLowering
 
@@ -430,7 +431,7 @@ class BlockLowering(ValueLowering):
             raise self.fail("T207", f"the offset factor {offset_factor} is negative", node)
         return Buffer(
             name,
-            tuple(self.dimension(dim, node, symbols) for dim in shape),
+            tuple(self.dimension(dim, at, symbols) for dim, at in zip(shape, shape_nodes(node, len(shape)))),
             type_,
             None if not strides else tuple(self.dimension(dim, node, symbols) for dim in strides),
             None if elem_offset is None else self.dimension(elem_offset, node, symbols),

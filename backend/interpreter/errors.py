@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tirscript.ir import Buffer, DiagnosticError, Expr, Label, Node, Var, error
-from tirscript.ir.diagnostic import render
+from tirscript.ir.diagnostic import assertion
 
 from ..runtime.arguments import expr_words
 from .memory import View
@@ -99,8 +99,8 @@ def null_pointer(node: Node, what: str) -> DiagnosticError:
 def failed_assertion(node: Node, message: str, values: list[str], frame: list[Any], loops: Loops) -> AssertionError:
     """A condition that does not hold: the user's message, the place, and the values that made it fail."""
     notes = [note for note in (", ".join(dict.fromkeys(values)), *loop_values(frame, loops)) if note]
-    text = render(error("T310", message or "the condition does not hold", node.span, notes=list(dict.fromkeys(notes))))
-    return AssertionError(text.partition(": ")[2])
+    what = message or "the condition does not hold"
+    return assertion(error("T310", what, node.span, notes=list(dict.fromkeys(notes))))
 
 
 def condition_words(condition: Expr) -> str:

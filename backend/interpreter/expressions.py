@@ -135,7 +135,7 @@ def element_rule(ctx: Context, node: Call) -> Callable[..., Any]:
     try:
         rule = scalar_rule(node.op, tuple([arg.dtype.element for arg in node.args]), node.dtype.element)
     except KeyError as error:
-        raise unsupported(node, str(error.args[0])) from None
+        raise unsupported(node, str(error.args[0]), "it is read, kept and printed; remove it to run the rest") from None
     return with_undef(node.op.name, rule) if ctx.undef else rule
 
 

@@ -45,7 +45,7 @@ def scalar_rule(entry: Op, args: tuple[DType, ...], result: DType) -> Fn:
         return maker(args, result)
     kind = args[0]
     if entry.numpy is None or not kind.is_float:
-        raise KeyError(f"the interpreter has no rule for {entry.name} of {kind}")
+        raise KeyError(f"the interpreter does not run `T.{entry.name}` of {kind}")
     return _through(kind, getattr(np, entry.numpy), result)
 
 

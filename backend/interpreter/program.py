@@ -113,7 +113,7 @@ class Code:
         result = frame[1]
         if result is None and self.func.returns is not None and self.func.returns.kind != "void":
             message = f"`{self.func.name}` returns {self.func.returns}, but its end was reached without `return`"
-            raise malformed(self.func, "T303", message)
+            raise malformed(self.func, "T311", message)
         return result
 
     def call(self, run: Run, values: list[Any], node: Node) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import DiagnosticError, Label, error, render
+from tirscript.ir.diagnostic import DiagnosticError, Label, assertion, error
 from tirscript.ir.dtype import DType
 from tirscript.ir.span import Span
 
@@ -61,7 +61,7 @@ class Site(Struct, frozen=True, eq=False):
         lines = [", ".join(word for word in part if word) for part in (words[:split], words[split:])]
         notes: list[str | Label] = list(dict.fromkeys(line for line in lines if line))
         if self.kind == "assert":
-            return AssertionError(render(error("T310", self.message, self.span, notes=notes)).partition(": ")[2])
+            return assertion(error("T310", self.message, self.span, notes=notes))
         if self.buffer is not None and self.buffer.span is not None:
             notes.append(Label(self.buffer.span, f"`{self.buffer.name}` is declared here"))
         if self.span is None:

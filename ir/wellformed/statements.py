@@ -204,7 +204,7 @@ class Verifier(Values):
                         hint=f'cast it: `x.astype("{kind}")`',
                     )
         if type(step) is Const and step.value == 0:
-            self.report("T210", "the step of a loop is 0", spot(step, node))
+            self.report("T304", "the step of a loop is 0", spot(step, node), hint="a step is 1 or more, or -1 or less")
         if node.kind not in LOOP_KINDS:
             near = suggest(node.kind, LOOP_KINDS)
             self.report(

@@ -412,7 +412,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
     "loop kind": (lambda: func(loop(i, store(), kind="paralell")), "T210", "no loop is of kind 'paralell'"),
     "thread": (lambda: func(loop(i, store(), thread="threadIdx.x")), "T210", "a thread is given exactly where"),
     "no thread": (lambda: func(loop(i, store(), kind="thread_binding")), "T210", "a thread is given exactly where"),
-    "step": (lambda: func(loop(i, store(), step=const(0))), "T210", "the step of a loop is 0"),
+    "step": (lambda: func(loop(i, store(), step=const(0))), "T304", "the step of a loop is 0"),
     "axis kind": (
         lambda: func(loop(j, block(store(), axes=(axis(i, j, kind="spatail"),)))),
         "T203",

@@ -306,7 +306,7 @@ def test_handles_get_their_shape_in_the_body() -> None:
 def test_a_function_name_without_text_is_a_diagnostic() -> None:
     with pytest.raises(DiagnosticError) as caught:
         PrimFunc("not a name", (), ()).script()
-    assert caught.value.diagnostics[0].code == "T402"
+    assert caught.value.diagnostics[0].code == "T405"
 
 
 def test_wrong_options_are_named() -> None:

@@ -299,7 +299,7 @@ def test_constants_in_attributes_say_their_dtype() -> None:
 def test_an_attribute_without_text_is_a_diagnostic() -> None:
     with pytest.raises(DiagnosticError) as caught:
         script(Block("b", (), (), annotations=Attrs({"a": b"bytes"})))
-    assert caught.value.diagnostics[0].code == "T402"
+    assert caught.value.diagnostics[0].code == "T405"
 
 
 def test_a_loop_over_an_axis_of_another_function_is_not_remapped() -> None:

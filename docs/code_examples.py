@@ -1,0 +1,413 @@
+"""What each diagnostic code means, with a program or a call that gives it: the contents of docs/codes.md.
+
+`text` is a program that is parsed as `kernel.py`; `call` is Python that is run after it, with the parsed function or
+module under its name and what `NAMES` holds. `docs/make_codes.py` runs them, and so does a test.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Example(NamedTuple):
+    """One code: a paragraph about it, and what gives it."""
+
+    about: str
+    text: str = ""
+    call: str = ""
+
+
+def kernel(*lines: str, params: str = 'A: T.Buffer((4,), "float32")', returns: str = "") -> str:
+    """The text of a kernel with this body."""
+    return f"@T.prim_func\ndef kernel({params}){returns}:\n" + "".join(f"    {line}\n" for line in lines)
+
+
+TWO = 'A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")'
+INTS = 'A: T.Buffer((4,), "int32")'
+GATHER = kernel(
+    "for i in range(4):",
+    "    B[i] = A[index[i]]",
+    params='A: T.Buffer((8,), "float32"), index: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")',
+)
+COPY = kernel("for i in range(4):", "    B[i] = A[i]", params=TWO)
+ZEROS = "tirscript.interpret(kernel, zeros(4))"
+
+EXAMPLES: dict[str, Example] = {
+    "T001": Example(
+        "The text is not Python, so nothing of it can be read. The message is that of Python's own parser, and the "
+        "place is where it gave up: the mistake stands there or shortly before. A missing colon or bracket, tabs mixed "
+        "with blanks, and `i++` or `&&` of other languages are the usual causes.",
+        kernel("for i in range(4)", "    A[i] = 1.0"),
+    ),
+    "T002": Example(
+        "A decorator such as `@T.prim_func` reads the text of the function below it, and here there is none: the "
+        "function was made by `exec`, or its file has moved. Put the function in a file or a notebook cell, register "
+        "the text in `linecache`, or pass the text itself to `tirscript.parse`.",
+        call="""\
+text = "@T.prim_func\\ndef kernel(A: T.Buffer((4,), 'float32')):\\n    A[0] = 1.0\\n"
+exec(compile(text, "kernel.py", "exec"))
+""",
+    ),
+    "T003": Example(
+        "`parse` reads text and never runs it, so that a kernel from anywhere can be read without risk. Only the names "
+        "of `T`, `I` and `G` and a few harmless builtins are there; other imports, calls and attributes are refused. "
+        "Pass values in with `parse(text, names={...})`, or use the decorator in your own Python, which is trusted.",
+        "import os\n\n\n" + kernel("A[0] = 1.0"),
+    ),
+    "T004": Example(
+        "What the program would make while it is parsed is beyond every use: an integer of a million digits, a loop "
+        "over a Python sequence that writes out a hundred thousand statements, a macro that calls itself. The limits "
+        "keep a hostile or mistaken text from filling the memory. Use `range` for a loop that stays a loop.",
+        kernel("A[9 ** 9 ** 9] = 1.0"),
+    ),
+    "T010": Example(
+        "The name is defined nowhere that this line can see: not in the function, its parameters, the module, nor (with the "
+        "decorator) in the Python around it. Check the spelling; functions of the language have the prefix `T.`, "
+        "and a symbolic dimension is a string in a shape or `n = T.int64()`.",
+        kernel("for i in range(4):", "    A[i] = exp(A[i])"),
+    ),
+    "T011": Example(
+        "The name has a value only in another place: in one branch of an `if`, inside of a loop, or further down. "
+        "Python would fail at run time, for some inputs only; here it is a mistake at once. Assign the name before, at "
+        "this level or an outer one, or in every branch.",
+        kernel("if A[0] > 0.0:", "    scale = A[0]", "A[1] = scale"),
+    ),
+    "T012": Example(
+        "What stands on the left cannot be assigned. Loop variables and parameters keep their values, so that passes "
+        "may rely on them; a buffer is written element by element, in a loop, never as a whole. Use another name, or "
+        "index the buffer.",
+        kernel("A = 1.0"),
+    ),
+    "T020": Example(
+        "The statement is Python, but not part of the language: there are no exceptions, classes, imports or nested "
+        "functions in a kernel, and a value that nothing uses is a mistake rather than a statement. The help names the "
+        "construct that does what is probably meant.",
+        kernel("try:", "    A[0] = 1.0", "except ValueError:", "    pass"),
+    ),
+    "T021": Example(
+        "The expression is Python, but not part of the language: `lambda` outside of an index map, `yield`, `await`, "
+        "sets, complex numbers, `is` and `in` on values that are known only when the kernel runs. Say it with loops, "
+        "comparisons and operators of `T`.",
+        kernel("scale = lambda x: x * 2.0"),
+    ),
+    "T022": Example(
+        "The construct exists, but not in this place or form: `T.reads` outside of a block, `break` outside of a loop, "
+        "a buffer after `return`. The help shows where it stands or how it is written.",
+        kernel("return A"),
+    ),
+    "T030": Example(
+        "Buffers, values and modules have few attributes, and this is none of them. An element is a plain number: its "
+        "functions are those of `T`, as in `T.exp(A[i])`, and its conversion is `A[i].astype(...)`. A buffer has no "
+        "methods that compute; write the loop.",
+        kernel("A[0] = A.sum()"),
+    ),
+    "T031": Example(
+        "`T` has no function or construct of this name. The help shows the nearest name, or what does the same here "
+        "where the name comes from numpy, torch, Triton or TVM.",
+        kernel("for i in range(4):", "    A[i] = T.exq(A[i])"),
+    ),
+    "T032": Example(
+        "The construct does not take these arguments: one is missing, misspelt, given twice, or of another kind than "
+        "it needs. The message says what it takes, and the help shows how it is written.",
+        kernel("for i, j in T.grid(4):", "    A[i] = 1.0"),
+    ),
+    "T033": Example(
+        "Python that is known while parsing (lists, f-strings, calls of your own functions) runs once, when the kernel "
+        "is read. It failed there, or it was given a value that exists only when the kernel runs. Use the functions of "
+        "`T` and real loops for such values.",
+        kernel("for i in range(len(A)):", "    A[i] = 0.0"),
+    ),
+    "T040": Example(
+        "A kernel takes a fixed list of arguments, because native code is called with exactly these. Default values, "
+        "`*args`, `**kwargs` and keyword-only parameters would be dropped silently, so they are refused. Give every "
+        "argument at the call, or wrap the kernel in a Python function that has the defaults.",
+        kernel("A[0] = scale", params='A: T.Buffer((4,), "float32"), scale: T.float32 = 1.0'),
+    ),
+    "T041": Example(
+        "Every parameter says what it is: a buffer with its shape and dtype, a scalar dtype, or a handle. A kernel is "
+        "compiled for these, so a missing annotation or a Python type like `list` leaves it undecided.",
+        kernel("A[0] = 1.0", params="A"),
+    ),
+    "T101": Example(
+        "An operator or function got more or fewer arguments than it takes. `T.min` and `T.max` take two; nest them "
+        "for more. Functions of a module take one argument for each of their parameters.",
+        kernel("A[0] = T.min(A[1], A[2], A[3])"),
+    ),
+    "T102": Example(
+        "A condition must be a bool. Python would take any number and ask whether it is zero; in a kernel that hides "
+        "mistakes such as `if A[i]` where `if A[i] > 0` was meant. Write the comparison.",
+        kernel("if A[0]:", "    A[0] = 1.0"),
+    ),
+    "T103": Example(
+        "A literal takes the dtype of what it stands beside, and this one is outside of that dtype's range. Cutting it "
+        "off silently would change the program. Use a wider dtype, or write the wrapped value if that is meant.",
+        kernel("A[0] = A[0] + 200", params='A: T.Buffer((4,), "int8")'),
+    ),
+    "T104": Example(
+        "A value of the program is one number (or one vector of numbers). A whole buffer, a list, a string, a dtype or "
+        "a function is none. To compute with a buffer, take its elements inside of a loop.",
+        kernel("A[0] = B + 1.0", params=TWO),
+    ),
+    "T105": Example(
+        "The operator is not defined for this dtype: `/` and `T.exp` are for floats, shifts and bit operations for "
+        "integers, `not` for bools. The language does not convert silently, because the result would differ from what "
+        "another reader expects. Cast the operand, or use the operator for its dtype, such as `//`.",
+        kernel("A[0] = A[0] / 2", params=INTS),
+    ),
+    "T106": Example(
+        "Two vectors meet lane by lane, so both need the same number of lanes. A scalar beside a vector is repeated in "
+        "every lane. Make the slices or ramps equally long.",
+        kernel("B[0:4] = A[0:4] + A[0:2]", params='A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32")'),
+    ),
+    "T107": Example(
+        "The two operands have dtypes of which neither holds the values of the other: signed with unsigned integers, "
+        "float16 with bfloat16. Any choice would lose values silently, so the program makes it: cast one of them.",
+        kernel("A[0] = A[0] + B[0]", params='A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "uint32")'),
+    ),
+    "T108": Example(
+        "There is no conversion between these dtypes: a pointer is not a number, and `T.reinterpret` takes the bits of "
+        "a value as another dtype of the same size only.",
+        kernel(
+            'A[0] = T.reinterpret("float32", B[0])', params='A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "int64")'
+        ),
+    ),
+    "T109": Example(
+        "This is not the name of an element type. They are bool, int8 to int64, uint8 to uint64, float16, bfloat16, "
+        "float32, float64, float8_e4m3fn and float8_e5m2, each with lanes where wanted (`float32x8`), as a string or "
+        "as a name of `T`.",
+        kernel('C = T.alloc_buffer((4,), "flaot32")', "C[0] = A[0]"),
+    ),
+    "T110": Example(
+        "The value would lose something in its place: a float stored into an integer buffer, int64 into int32, float64 "
+        "into float32. C and TVM cut it silently. Cast it where that is meant, or widen the place.",
+        kernel("A[0] = 0.5", params=INTS),
+    ),
+    "T111": Example(
+        "A buffer is indexed by exactly one index for each of its dimensions; there is no row `A[i]` of a matrix as in "
+        "numpy. All indices stand in one pair of brackets.",
+        kernel("A[0] = 1.0", params='A: T.Buffer((4, 4), "float32")'),
+    ),
+    "T112": Example(
+        "Indices, bounds of loops and domains of axes are integers. A float there usually comes from `/`, whose result "
+        "is a float, where `//` was meant.",
+        kernel("for i in range(4):", "    A[i * 0.5] = 1.0"),
+    ),
+    "T113": Example(
+        "The index is known while parsing, and the buffer has no such element. Indices do not wrap around: `A[-1]` is "
+        "not the last element. Native code checks no indices unless it is built with `debug=True`, so this would "
+        "read or write foreign memory.",
+        kernel("A[4] = 1.0"),
+    ),
+    "T201": Example(
+        "A variable or buffer is used where its definition does not reach: outside of the body that defines it, before "
+        "it, or nothing defines it at all. Text cannot say this; it is found in programs that a pass or your own code "
+        "has built. Move the definition to a body around all uses.",
+        call="""\
+stray = ir.Buffer("C", (ir.const(4),))
+store = ir.BufferStore(stray, (ir.const(0),), ir.const(1.0))
+ir.check_well_formed(ir.PrimFunc("kernel", (), (store,)))
+""",
+    ),
+    "T202": Example(
+        "Two definitions have one name in one scope, so that the second would hide the first: two functions of a "
+        "module, two loops of one `T.grid`, two inits of a block. Rename or remove one.",
+        kernel("for i, i in T.grid(4, 4):", "    A[i] = 1.0"),
+    ),
+    "T203": Example(
+        "The axes of a block say which iterations it has, and their values say which of these the loops around it run. "
+        "Here both do not agree: the loops leave the domain of an axis, do not fill it, or the body uses a loop "
+        "variable past the axes, so that a schedule that moves the block would change its meaning. Bind each loop to "
+        "an axis of its extent, or say with `T.where` which iterations run.",
+        kernel(
+            "for i in range(5):",
+            '    with T.block("fill"):',
+            "        vi = T.axis.spatial(4, i)",
+            "        A[vi] = 1.0",
+        ),
+    ),
+    "T204": Example(
+        "Two parts of the program that belong together have different dtypes: an argument and the parameter it is for, "
+        "a returned value and the annotation, a view and the memory it matches. Cast the value, or correct the "
+        "declaration.",
+        kernel('C = T.match_buffer(A[0:2], (2,), "int32")', "C[0] = 1"),
+    ),
+    "T205": Example(
+        "The scope of a buffer says where its memory is: global, local, shared, warp and those that a target adds, "
+        "which have a dot in their names. This one is unknown.",
+        kernel('C = T.alloc_buffer((4,), scope="sharde")', "C[0] = A[0]"),
+    ),
+    "T206": Example(
+        "The value of a symbolic dimension comes from the shape of an argument, where it stands alone as a dimension. "
+        "This one stands alone nowhere, so that nothing tells its value at the call. Use it alone in some shape, or "
+        "make it a scalar parameter.",
+        kernel("A[0] = 1.0", params='A: T.Buffer(("n * 2",), "float32")'),
+    ),
+    "T207": Example(
+        "A shape, its strides or its alignment do not make sense: a dimension that is negative or no integer, strides "
+        "for another number of dimensions, an alignment that is no power of two.",
+        kernel("C = T.alloc_buffer((4.5,))", "C[0] = A[0]"),
+    ),
+    "T208": Example(
+        "Memory of the function is read, and nothing in the program ever writes it, so that the values are whatever "
+        "was there before. Write it first, or leave it out.",
+        kernel('C = T.alloc_buffer((4,), "float32")', "A[0] = C[0]"),
+    ),
+    "T209": Example(
+        "The iterations of a parallel loop run at once, and this one writes a variable that all of them share: the "
+        "result depends on which comes last. Declare the variable inside of the loop, keep one partial result for each "
+        "iteration, or make the loop serial. For an element of a buffer with a constant index it is a warning.",
+        kernel("total: T.float32 = 0.0", "for i in T.parallel(4):", "    total = total + A[i]", "A[0] = total"),
+    ),
+    "T210": Example(
+        "A part of the program is not what it can be: a loop of an unknown kind, an attribute that no text can say, a "
+        "constant outside of its dtype. Such programs come from code that builds nodes by hand or from a faulty pass.",
+        call="""\
+var = ir.Var("i", ir.dtype("int32"))
+loop = ir.For(var, ir.const(0), ir.const(4), (), kind="paralel")
+ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
+""",
+    ),
+    "T211": Example(
+        "A warning: an axis of a block is never used in it, so that all its iterations do the same work. Usually an "
+        "index is misspelt. `tirscript.ir.verify.warnings` finds it; the program is legal.",
+        kernel(
+            "for i, j in T.grid(4, 4):",
+            '    with T.block("fill"):',
+            '        vi, vj = T.axis.remap("SS", [i, j])',
+            "        A[vi, vi] = 1.0",
+            params='A: T.Buffer((4, 4), "float32")',
+        ),
+        "for warning in warnings(kernel):\n    print(warning)\n",
+    ),
+    "T212": Example(
+        "A warning: the bindings of a block are legal and look exchanged or doubled: `vi` bound to `j` and `vj` to "
+        "`i`, two axes bound to one loop, a `T.init` in a block that reduces nothing.",
+        kernel(
+            "for i, j in T.grid(4, 4):",
+            '    with T.block("fill"):',
+            '        vi, vj = T.axis.remap("SS", [j, i])',
+            "        A[vi, vj] = 1.0",
+            params='A: T.Buffer((4, 4), "float32")',
+        ),
+        "for warning in warnings(kernel):\n    print(warning)\n",
+    ),
+    "T301": Example(
+        "The arguments of the call are not what the kernel declares: their number, dtype, shape, strides, alignment or "
+        "whether they can be written. Native code would read foreign memory, so every call is checked. Convert the "
+        "array, or declare the parameter as what is passed.",
+        COPY,
+        "tirscript.build(kernel)(zeros(4), zeros(5))",
+    ),
+    "T302": Example(
+        "The running program touched an element that its buffer does not have. The notes show the values of the loop "
+        "variables at that moment. The interpreter always checks this, native code where it is built with "
+        "`debug=True`.",
+        GATHER,
+        'tirscript.interpret(kernel, zeros(8), np.array([0, 7, 8, 1], "int32"), zeros(4))',
+    ),
+    "T303": Example(
+        "The interpreter read an element of memory to which nothing was stored before. In native code it would be "
+        "whatever stood there, another value in each run. Write the element first; a reduction starts with a "
+        "`T.init` or a store.",
+        kernel('C = T.alloc_buffer((4,), "float32")', "C[1] = 1.0", "for i in range(4):", "    A[i] = C[i]"),
+        ZEROS,
+    ),
+    "T304": Example(
+        "An integer was divided by zero, or a loop has a step of zero, which would never end. The processor would stop "
+        "the whole process, so the interpreter and checked builds report it. Guard the division with a condition.",
+        kernel("A[0] = 7 // A[0]", params=INTS),
+        'tirscript.interpret(kernel, zeros(4, dtype="int32"))',
+    ),
+    "T305": Example(
+        "Two arguments of the call share memory, and the kernel writes one of them. It was compiled on the promise "
+        "that they are apart, which is what makes it fast. Pass a copy of one, or declare that they may overlap with "
+        "`noalias` set to False.",
+        COPY,
+        "a = zeros(8)\ntirscript.build(kernel)(a[0:4], a[2:6])",
+    ),
+    "T306": Example(
+        "`T.undef` is any value: it may be stored and computed with, where the result does not matter. Here something "
+        "that can be seen from outside depends on it: a branch, an index, or an output of the kernel.",
+        kernel('x = T.undef("float32")', "if x > 0.0:", "    A[0] = 1.0"),
+        ZEROS,
+    ),
+    "T307": Example(
+        "A function that is called by name exists nowhere: not in the module, not among the registered library "
+        "functions, not as a C symbol of this process. Check the name, or register it with "
+        "`tirscript.register_library`.",
+        kernel('T.call_packed("lib.fill", A.data)'),
+        ZEROS,
+    ),
+    "T308": Example(
+        "The interpreter runs the meaning of a program on a CPU, one statement after another. What only another "
+        "machine can do (barriers of a GPU, LLVM intrinsics, matrix fragments) is read and kept, but not run.",
+        kernel('T.evaluate(T.tvm_storage_sync("shared"))'),
+        ZEROS,
+    ),
+    "T309": Example(
+        "The interpreter was given a limit of steps, and the program passed it, or calls were nested without end. "
+        "Look for a loop whose condition never becomes false, or raise `max_steps`.",
+        kernel("while A[0] == 0.0:", "    A[1] = 1.0"),
+        "tirscript.interpret(kernel, zeros(4), max_steps=1000)",
+    ),
+    "T310": Example(
+        "An `assert` of the kernel did not hold. It is raised as Python's `AssertionError`, with the values that the "
+        "condition looked at. Where the compiler proves the condition, the check costs nothing.",
+        kernel('assert A[0] > 0.0, "the scale is positive"'),
+        ZEROS,
+    ),
+    "T311": Example(
+        "The function says that it returns a value, and its end was reached without a `return`. Return a value on "
+        "every way through the function.",
+        kernel("if A[0] > 0.0:", "    return 1", returns=" -> T.int32"),
+        ZEROS,
+    ),
+    "T401": Example(
+        "A pass or the code generator met a construct that another pass must lower first: the passes were run in "
+        "another order, or one was left out. The help names it.",
+        kernel(
+            "for i in range(4):",
+            '    with T.block("fill"):',
+            "        vi = T.axis.spatial(4, i)",
+            "        A[vi] = 1.0",
+        ),
+        'tirscript.build(kernel, pipeline="flatten_buffer")',
+    ),
+    "T402": Example(
+        "The target cannot run this: a loop bound to threads of a GPU on a CPU, a target without a backend, a "
+        "breakpoint in native code. Change the construct, or interpret the program.",
+        kernel('for i in T.thread_binding(4, thread="threadIdx.x"):', "    A[i] = 1.0"),
+        "tirscript.build(kernel)",
+    ),
+    "T403": Example(
+        "`T.static_assert` holds only where it is proved while compiling, and here it is false or not known. Check it "
+        "at run time with `assert`, or say what is known of the variables with `T.assume`.",
+        kernel('T.static_assert(4 % 3 == 0, "tiles of three")'),
+    ),
+    "T404": Example(
+        "There is no pass of this name, or it has no such option, or an option has another type. All passes are in "
+        "`tirscript.passes.PASSES`.",
+        COPY,
+        'passes.get_pass("simplfy")(kernel)',
+    ),
+    "T405": Example(
+        "The program holds something that no text can say, or that the chosen dialect cannot. Our own dialect says "
+        "every program that text can make; TVM's has no word for a few constructs.",
+        kernel('A[0] = T.undef("float32")'),
+        'kernel.script(dialect="tvm")',
+    ),
+    "T499": Example(
+        "tirscript itself failed, not your program: a pass or the code generator raised an exception or made an "
+        "illegal program. The message names the component. Please report it with the program; leaving the pass out "
+        "may be a way around it.",
+        COPY,
+        """\
+@passes.prim_func_pass()
+def faulty(func: ir.PrimFunc) -> ir.PrimFunc:
+    \"\"\"A pass with a mistake.\"\"\"
+    return func.body[4]
+
+faulty(kernel)
+""",
+    ),
+}
