@@ -380,7 +380,8 @@ MAKERS: dict[str, Maker] = {
     "exp10": _float(_exp10),
     "erf": _in_double(math.erf),
     "round": _float(_round_half_away),
-    "nextafter": lambda args, result: np.nextafter,
+    # of two equal values the second, as C has it; numpy before 2.5 gives the first of two equal float16
+    "nextafter": lambda args, result: lambda a, b: b if a == b else np.nextafter(a, b),
     "ldexp": _ldexp,
     "cast": _cast,
     "isnullptr": lambda args, result: lambda p: p is None,

@@ -303,9 +303,7 @@ def _nextafter(g: Codegen, call: Call) -> str:
     sign = b.op(f"and {kind} {raw[1]}, {splat(scalar, str(1 << (bits - 1)), n)}")
     least = b.op(f"or {kind} {sign}, {splat(scalar, '1', n)}")
     found = b.select(is_zero, kind, least, moved, vector_condition=n)
-    # numpy gives the first of two equal float16, the second of two equal values of the other types
-    same = f.compare("oeq", x, y)
-    found = b.select(same, kind, raw[0] if dtype.element.name == "float16" else raw[1], found, vector_condition=n)
+    found = b.select(f.compare("oeq", x, y), kind, raw[1], found, vector_condition=n)
     result = b.op(f"bitcast {kind} {found} to {value_type(dtype)}")
     unordered = f.compare("uno", x, y)
     return b.select(unordered, value_type(dtype), f.narrow(f.op("fadd", x, y)), result, vector_condition=n)

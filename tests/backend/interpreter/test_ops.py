@@ -183,7 +183,7 @@ REFERENCES: dict[str, Any] = {
     "erf": lambda x: (
         np.array([math.erf(float(v)) for v in x]).astype(np.float32 if x.itemsize < 4 else x.dtype).astype(x.dtype)
     ),
-    "nextafter": np.nextafter,
+    "nextafter": lambda a, b: np.where(a == b, b, np.nextafter(a, b)).astype(a.dtype)[()],
     "pow": wide(power),
 }
 DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv")
