@@ -32,6 +32,7 @@ from tirscript.ir import (
     Stmt,
     Var,
     While,
+    definitions,
     error,
     walk,
 )
@@ -352,7 +353,10 @@ _ASSERTS: dict[type, str] = {
 def _describe(ctx: Context, condition: Expr) -> Callable[[list[Any]], list[str]]:
     """The values of what a condition is made of: `n = 5`, `A[3] = 0`."""
     parts: list[tuple[Any, Any, Closure]] = []
+    inner = set(definitions(condition))  # what a `T.let` in the condition binds has no value outside of it
     for node in walk(condition):
+        if inner and any(part in inner for part in walk(node)):
+            continue
         if type(node) is Var and ctx.knows(node) and not node.dtype.is_handle:
             parts.append((node, None, ctx.expr(node)))
         elif type(node) is BufferLoad:

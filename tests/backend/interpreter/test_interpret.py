@@ -9,7 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers.script import function
 
+import tirscript
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.runtime.library import get_library, register_library, unregister_library
 from tirscript.ir import DiagnosticError
@@ -874,3 +876,14 @@ def f(A: T.Buffer((2,), "float64"), v: T.float64):
     a = np.zeros(2)
     interpret(f, a, 2.75)
     assert a.tolist() == [0.75, 2.0]
+
+
+def test_an_assertion_may_bind_names_of_its_own() -> None:
+    made = function(
+        'assert T.let("x", n + 1, lambda x: X[x % 2] + x) < 4, "small"', 'X: T.Buffer((2,), "int32"), n: T.int32'
+    )
+    values = np.zeros(2, np.int32)
+    for run in (lambda n: interpret(made, values, n), lambda n: tirscript.build(made)(values, n)):
+        run(1)
+        with pytest.raises(AssertionError, match=r"small(.|\n)*n = 5"):
+            run(5)
