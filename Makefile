@@ -10,7 +10,7 @@ STAMP := $(VENV)/.made-from-pyproject
 JOBS ?= 2
 CASES ?= 5000
 
-.PHONY: help venv demo test test-interop fuzz bench lint format types coverage examples docs ci clean
+.PHONY: help venv demo test test-interop fuzz bench lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -52,6 +52,10 @@ format: $(STAMP)  ## let ruff format the sources
 types: $(STAMP)  ## mypy
 	$(BIN)/mypy
 
+pyright: $(STAMP)  ## pyright over the stubs, printed programs and the examples
+	@$(BIN)/python -m pip install --quiet --editable '.[types]'
+	$(BIN)/python -m pytest -q -p no:xdist tests/script/test_type_checkers.py
+
 coverage: $(STAMP)  ## lines of ir, script and printer that the tests reach; fails under 95 %
 	$(BIN)/python -m pytest -n $(JOBS) -q --cov --cov-report=
 	$(BIN)/coverage report
@@ -59,6 +63,9 @@ coverage: $(STAMP)  ## lines of ir, script and printer that the tests reach; fai
 
 examples: $(STAMP)  ## run each example by itself
 	@for file in examples/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+
+stubs: $(STAMP)  ## write what type checkers know of T and I again
+	$(BIN)/python .ci/stubs.py
 
 docs: $(STAMP)  ## write docs/errors.md and docs/codes.md again
 	$(BIN)/python docs/make_errors.py

@@ -1,7 +1,17 @@
 """Source to IR. `from tirscript.script import ir as I, tir as T` is the header of every program."""
 
-from .entry import I as ir
-from .entry import T as tir
-from .entry import ir_module, parse, parse_all, parse_file, prim_func
+from typing import TYPE_CHECKING
+
+from .entry import parse, parse_all, parse_file
+
+if TYPE_CHECKING:
+    # the stubs know every name, and that type checkers do not look into kernels
+    from . import ir, tir
+    from .ir import ir_module
+    from .tir import prim_func
+else:
+    from .entry import I as ir
+    from .entry import T as tir
+    from .entry import ir_module, prim_func
 
 __all__ = ["ir", "ir_module", "parse", "parse_all", "parse_file", "prim_func", "tir"]

@@ -1,0 +1,240 @@
+"""Write script/tir.pyi and script/ir.pyi: what type checkers know of `T` and `I`, from the tables of the parser.
+
+With --check only compare. Type checkers never look into kernels: see script/typing_extensions.pyi for how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tirscript.ir.op import Op
+from tirscript.script import ir, tir
+from tirscript.script.namespace import BufferForm, Form, Namespace, TypeName, Unsupported
+from tirscript.script.tvm import DialectFunction
+
+FOLDER = Path(__file__).resolve().parent.parent / "script"
+MANY = 16  # an operator of more arguments takes any number
+
+_BUFFER = (
+    "strides: Any = None, elem_offset: Any = None, scope: str = 'global', align: int = 0, offset_factor: int = 0, "
+    "axis_separators: Any = ()"
+)
+_MEMORY = f"shape: Any, dtype: Any = 'float32', data: Any = None, {_BUFFER}"
+_LOOP = "(start: Any, stop: Any = None, step: Any = None, *, annotations: dict[str, Any] | None = None)"
+# the constructs: what they take, and what they are
+SIGNATURES = {
+    "serial": f"{_LOOP} -> Iterator[Var]",
+    "parallel": f"{_LOOP} -> Iterator[Var]",
+    "vectorized": f"{_LOOP} -> Iterator[Var]",
+    "unroll": f"{_LOOP} -> Iterator[Var]",
+    "thread_binding": (
+        "(start: Any, stop: Any = None, thread: str | None = None, *, annotations: dict[str, Any] | None = None)"
+        " -> Iterator[Var]"
+    ),
+    "grid": "(*extents: Any) -> Iterator[tuple[Var, ...]]",
+    "evaluate": "(value: Any, /) -> None",
+    "static_assert": "(condition: Any, message: str = '', /) -> None",
+    "assume": "(condition: Any, /) -> None",
+    "func_attr": "(attributes: dict[str, Any], /) -> None",
+    "block_attr": "(attributes: dict[str, Any] | str, value: Any = None, /) -> None",
+    "reads": "(*regions: Any) -> None",
+    "writes": "(*regions: Any) -> None",
+    "where": "(condition: Any, /) -> None",
+    "alloc_buffer": f"({_MEMORY}, annotations: dict[str, Any] | None = None) -> Any",
+    "decl_buffer": f"({_MEMORY}) -> Any",
+    "match_buffer": f"(source: Any, {_MEMORY}) -> Any",
+    "launch_thread": "(thread: Any, extent: Any) -> AbstractContextManager[Var]",
+    "env_thread": "(thread: str, dtype: Any = None) -> Any",
+    "meta_var": "(value: Any, /) -> Any",
+    "block": "(name: str = '', /) -> AbstractContextManager[None]",
+    "init": "() -> AbstractContextManager[None]",
+    "attr": "(node: Any, key: str, value: Any) -> AbstractContextManager[None]",
+    "ramp": "(base: Any, stride: Any, lanes: Any) -> Expr",
+    "broadcast": "(value: Any, lanes: Any) -> Expr",
+    "min_value": "(dtype: Any) -> Expr",
+    "max_value": "(dtype: Any) -> Expr",
+    "infinity": "(dtype: Any) -> Expr",
+    "comm_reducer": "(combiner: Callable[..., Any], identity: Any) -> CommReducer",
+    "Reduce": (
+        "(combiner: CommReducer, source: Any, axes: Any = (), condition: Any = True, value_index: int = 0, "
+        "init: Any = ()) -> Expr"
+    ),
+    "Shuffle": "(vectors: Any, indices: Any) -> Expr",
+    "var": "(dtype: Any) -> Var",
+    "index_map": (
+        "(mapping: Callable[..., Any], inverse_index_map: Any = None, index_dtype: Any = 'int64') -> IndexMap"
+    ),
+    "target": "(*args: Any, **kwargs: Any) -> Target",
+    "alloc_scalar": "(dtype: Any = 'float32', scope: str = 'local') -> Any",
+    "local_scalar": "(dtype: Any = 'float32') -> Any",
+    "shared_scalar": "(dtype: Any = 'float32') -> Any",
+    "decl_scalar": "(dtype: Any, data: Any, scope: str = 'global', elem_offset: Any = 0) -> Any",
+    "iter_var": "(v: Any, dom: Any, iter_type: str = '', thread_tag: str = '') -> Any",
+    "Range": "(begin: Any, end: Any) -> Any",
+    "allocate": "(extents: Any, dtype: Any, scope: str = 'global', *args: Any, **kwargs: Any) -> Any",
+    "alloc_local": "(shape: Any, dtype: Any = 'float32', *args: Any, **kwargs: Any) -> Any",
+    "alloc_shared": "(shape: Any, dtype: Any = 'float32', *args: Any, **kwargs: Any) -> Any",
+    "break_loop": "() -> Any",
+    "continue_loop": "() -> Any",
+    "ret": "(value: Any = None, /) -> Any",
+    "axis.spatial": "(dom: Any, value: Any) -> Var",
+    "axis.reduce": "(dom: Any, value: Any) -> Var",
+    "axis.scan": "(dom: Any, value: Any) -> Var",
+    "axis.opaque": "(dom: Any, value: Any) -> Var",
+    "axis.remap": "(kinds: str, bindings: Any) -> Any",
+    "module_attrs": "(attributes: dict[str, Any], /) -> None",
+}
+# the names that are values rather than functions: they may be indexed too
+VALUES = {"Buffer": "BufferForm", "let": "LetForm", "LetStmt": "LetForm"}
+
+TIR_HEAD = '''\
+"""{doc}
+
+Written by `.ci/stubs.py` from the tables that the parser reads; `make stubs` writes it again.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+from typing import no_type_check as inline  # for mypy, which finds the first definition of a name
+from typing import no_type_check as macro
+from typing import no_type_check as prim_func
+
+from tirscript.ir.expr import CommReducer, Expr, Var
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.target import Target
+
+from .namespace import BufferForm, LetForm, TypeName
+from .typing_extensions import inline, macro  # type: ignore[assignment, no-redef]
+from .typing_extensions import no_type_check as prim_func  # type: ignore[assignment]
+'''
+IR_HEAD = '''\
+"""{doc}
+
+Written by `.ci/stubs.py` from the tables that the parser reads; `make stubs` writes it again.
+"""
+
+from typing import Any
+
+from tirscript.ir.module import Module
+
+def ir_module(cls: type) -> Module:
+    {module}
+'''
+
+
+def quoted(text: str) -> str:
+    """A docstring."""
+    lines = inspect.cleandoc(text).replace("\\", "\\\\").split("\n")
+    return '"""' + "\n    ".join(lines).rstrip() + ("\n    " if len(lines) > 1 else "") + '"""'
+
+
+def operator_signature(entry: Op) -> str:
+    """What an operator takes, from its entry."""
+    low, high = entry.arity
+    own = entry.make is not None and "kwargs" not in inspect.signature(entry.make).parameters
+    if own:
+        parameters = []
+        for name, parameter in inspect.signature(entry.make).parameters.items():  # type: ignore[arg-type]
+            star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+            parameters.append(f"{star}{name}: Any")
+        if parameters and not parameters[-1].startswith("*"):
+            parameters.append("/")
+        return f"({', '.join(parameters)}) -> Expr"
+    names = ["x"] if high == 1 else [*"abcdefghijklmnop"][: high if high <= MANY else low]
+    parameters = [f"{name}: Any" + (" = ..." if at >= low else "") for at, name in enumerate(names)]
+    if entry.dtype_arg == "first":
+        parameters.insert(0, "dtype: Any")
+    if high > MANY:
+        parameters.append("*args: Any")
+    elif parameters:
+        parameters.append("/")
+    return f"({', '.join(parameters)}) -> Expr"
+
+
+def member(name: str, value: Any, indent: str = "") -> str:
+    """The lines that declare one member of a namespace."""
+    if isinstance(value, TypeName):
+        return f"{name}: TypeName\n{quoted(value.__doc__ or '')}\n"
+    if name in VALUES or isinstance(value, BufferForm):
+        return f"{name}: {VALUES[name]}\n{quoted(value.__doc__ or '')}\n"
+    if isinstance(value, Op):
+        signature, doc = operator_signature(value), f"{value.doc}"
+    elif isinstance(value, DialectFunction):
+        parameters = [f"{parameter}: Any" for parameter in inspect.signature(value.function).parameters]
+        signature, doc = f"({', '.join(parameters)}, /) -> Expr", value.__doc__ or ""
+    elif isinstance(value, Form):
+        signature, doc = SIGNATURES[value.name], value.__doc__ or ""
+    else:
+        raise AssertionError(f"no rule for {name}: {value!r}")
+    if not indent:
+        return f"def {name}{signature}:\n    {quoted(doc)}\n"
+    signature = signature.replace("(", "(self, ", 1).replace("(self, )", "(self)")
+    body = quoted(doc).replace("\n", f"\n{indent}")
+    return f"{indent}def {name}{signature}:\n{indent}    {body}\n"
+
+
+def group(name: str, value: Namespace) -> str:
+    """A namespace in a namespace: a class of its members, and the one object of it."""
+    title = f"_{name.title().replace('_', '')}"
+    members = [member(each, held, "    ") for each, held in public(value)]
+    return f"class {title}:\n    {quoted(value.__doc__ or '')}\n\n{''.join(members)}\n{name}: {title}\n"
+
+
+def public(namespace: Namespace) -> Iterator[tuple[str, Any]]:
+    """The members of a namespace by name."""
+    for name, value in sorted(vars(namespace).items()):
+        if not name.startswith("_") and not isinstance(value, Unsupported):
+            yield name, value
+
+
+def tir_stub() -> str:
+    """The text of tir.pyi."""
+    parts = [TIR_HEAD.format(doc=tir.__doc__)]
+    names = [name for name, _ in public(tir)]
+    parts.append(f"__all__ = {json.dumps(names)}\n")
+    for name, value in public(tir):
+        if name in ("prim_func", "macro", "inline"):
+            continue
+        parts.append(group(name, value) if isinstance(value, Namespace) else member(name, value))
+    return "\n".join(parts)
+
+
+def ir_stub() -> str:
+    """The text of ir.pyi."""
+    head = IR_HEAD.format(doc=ir.__doc__, module=quoted(ir.ir_module.__doc__))
+    return head + "\n" + member("module_attrs", ir.module_attrs)
+
+
+def formatted(text: str) -> str:
+    """The text as ruff lays it out."""
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120"]
+    command += ["--stdin-filename", "stub.pyi", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+
+
+def main() -> int:
+    """Write the stubs, or compare them with what is there."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where the stubs are not up to date")
+    check = parser.parse_args().check
+    status = 0
+    for name, text in (("tir.pyi", formatted(tir_stub())), ("ir.pyi", formatted(ir_stub()))):
+        path = FOLDER / name
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"script/{name} is not what the tables give; run `make stubs`", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

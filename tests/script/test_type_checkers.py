@@ -1,0 +1,163 @@
+"""What type checkers say of programs: of the files that are printed, of the examples, and of names that are not there."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.programs import random_texts
+
+from tirscript.script import ir, tir
+from tirscript.script.entry import macro, prim_func
+from tirscript.script.namespace import Namespace, Unsupported
+from tirscript.testing import examples
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+STUBS = ROOT / "script"
+
+OWN = """\
+import tirscript
+from tirscript.script import ir as I, tir as T
+
+
+@T.macro(hygienic=False)
+def clear(A: T.Buffer((n,), "float32"), n: T.int64):
+    A[m] = undefined_here
+
+
+@T.prim_func(private=True, check_well_formed=False)
+def hidden(A: T.Buffer(("n",), "float32")) -> T.float32:
+    x: T.float32 = A[n]
+    x: T.int32
+    return x
+
+
+@tirscript.prim_func
+def shown(A: T.Buffer(("n",), "float32")):
+    A[n - 1] = T.exp(A[0])
+
+
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def helper():
+        T.evaluate(0)
+
+    @T.prim_func
+    def main(A: T.Buffer(("n",), "float32")):
+        M.helper()
+        A[n - 1] = T.float32(1)
+
+
+reveal_type(hidden)
+reveal_type(shown)
+reveal_type(M)
+reveal_type(T.axis.remap)
+reveal_type(T.float32)
+T.exq(1)
+"""
+
+
+def stub_names(name: str) -> dict[str, ast.stmt]:
+    """What a stub declares, by name."""
+    found: dict[str, ast.stmt] = {}
+    for node in ast.parse((STUBS / name).read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found[node.name] = node
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = node
+        elif isinstance(node, ast.ImportFrom):
+            found.update({alias.asname or alias.name: node for alias in node.names})
+    return found
+
+
+def test_the_stubs_know_every_name() -> None:
+    for namespace, name in ((tir, "tir.pyi"), (ir, "ir.pyi")):
+        known = stub_names(name)
+        held = {
+            each: value
+            for each, value in vars(namespace).items()
+            if not each.startswith("_") and not isinstance(value, Unsupported)
+        }
+        assert not held.keys() - known.keys()
+        for each, value in held.items():
+            node = known[each]
+            if isinstance(node, ast.FunctionDef):
+                assert ast.get_docstring(node) == (getattr(value, "doc", None) or value.__doc__)
+            if isinstance(value, Namespace):
+                (title,) = (node.annotation.id,) if isinstance(node, ast.AnnAssign) else ("",)
+                members = known[title]
+                assert isinstance(members, ast.ClassDef)
+                names = {item.name for item in members.body if isinstance(item, ast.FunctionDef)}
+                assert names == {each for each in vars(value) if not each.startswith("_")}
+
+
+def test_the_decorators_say_the_same_to_readers_and_to_type_checkers() -> None:
+    tree = ast.parse((STUBS / "typing_extensions.pyi").read_text(encoding="utf-8"))
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    macros = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "_Macros")
+    assert isinstance(macros.body[0], ast.FunctionDef)
+    for function, stub in ((prim_func, functions["no_type_check"]), (macro, macros.body[0])):
+        assert ast.get_docstring(stub) == ast.get_docstring(_source(function))
+        assert [arg.arg for arg in stub.args.kwonlyargs] == [arg.arg for arg in _source(function).args.kwonlyargs]
+
+
+def _source(function: object) -> ast.FunctionDef:
+    import inspect
+
+    node = ast.parse(inspect.getsource(function)).body[0]  # type: ignore[arg-type]
+    assert isinstance(node, ast.FunctionDef)
+    return node
+
+
+def write(folder: Path, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+
+
+def pyright(folder: Path) -> list[dict[str, object]]:
+    """What pyright finds in the files of a folder."""
+    pytest.importorskip("pyright", reason="`make pyright` installs it")
+    settings = {"typeCheckingMode": "basic", "extraPaths": [str(ROOT / "src")], "pythonVersion": "3.12"}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-W", "ignore", "-m", "pyright", "--outputjson", "-p", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=folder)
+    assert done.stdout, done.stderr
+    found: list[dict[str, object]] = json.loads(done.stdout)["generalDiagnostics"]
+    return found
+
+
+def test_pyright_accepts_printed_files(tmp_path: Path) -> None:
+    write(tmp_path, {f"example_{each.name}": each.kernel.script() for each in examples()})
+    write(tmp_path, {f"random_{at}": text for at, text in enumerate(random_texts(200))})
+    assert pyright(tmp_path) == []
+
+
+def test_pyright_knows_what_decorators_make_and_what_t_holds(tmp_path: Path) -> None:
+    write(tmp_path, {"own": OWN})
+    found = pyright(tmp_path)
+    revealed = [str(each["message"]) for each in found if each["severity"] == "information"]
+    assert revealed == [
+        'Type of "hidden" is "PrimFunc"',
+        'Type of "shown" is "PrimFunc"',
+        'Type of "M" is "Module"',
+        'Type of "T.axis.remap" is "(kinds: str, bindings: Any) -> Any"',
+        'Type of "T.float32" is "TypeName"',
+    ]
+    (problem,) = (each for each in found if each["severity"] != "information")
+    assert '"exq" is not a known attribute of module' in str(problem["message"])
+
+
+def test_mypy_accepts_the_printed_examples(tmp_path: Path) -> None:
+    write(tmp_path, {each.name: each.kernel.script() for each in examples()})
+    command = [sys.executable, "-m", "mypy", "--config-file=", "--cache-dir", str(tmp_path / "cache")]
+    command += ["--follow-imports=silent", *map(str, sorted(tmp_path.glob("*.py")))]
+    import os
+
+    environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
