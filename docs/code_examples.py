@@ -61,8 +61,8 @@ exec(compile(text, "kernel.py", "exec"))
         kernel("A[9 ** 9 ** 9] = 1.0"),
     ),
     "T010": Example(
-        "The name is defined nowhere that this line can see: not in the function, its parameters, the module, nor (with the "
-        "decorator) in the Python around it. Check the spelling; functions of the language have the prefix `T.`, "
+        "The name is defined nowhere that this line can see: not in the function, its parameters, the module, nor (with"
+        " the decorator) in the Python around it. Check the spelling; functions of the language have the prefix `T.`, "
         "and a symbolic dimension is a string in a shape or `n = T.int64()`.",
         kernel("for i in range(4):", "    A[i] = exp(A[i])"),
     ),

@@ -1,0 +1,260 @@
+"""Mistakes of people who come from TVM, numpy, Triton or C: each message says what is wrong and the way out."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import pytest
+from helpers.script import HEADER, mistakes, one_mistake
+
+from tirscript import prim_func
+from tirscript.ir import DiagnosticError
+from tirscript.script import parse
+
+LOOP = "for i in range(16):\n    "
+BLOCK = 'for i in range(16):\n    with T.block("b"):\n        '
+
+# body, code, the underlined text, words of the message, words of the help
+BODIES = [
+    # names of other libraries
+    ("A[0] = exp(A[0])", "T010", "exp", "`exp` is not defined", "`T.exp`"),
+    ("A[0] = np.exp(A[0])", "T010", "np", "a kernel calls the functions of T", "`T.exp`"),
+    ("A[0] = math.sqrt(A[0])", "T010", "math", "a kernel calls the functions of T", "`T.sqrt`"),
+    ("A[0] = tl.load(A)", "T010", "tl", "a kernel calls the functions of T", "`A[i]`"),
+    ("i = tl.program_id(0)", "T010", "tl", "not defined", "thread_binding"),
+    ("C = np.zeros(4)", "T010", "np", "not defined", "T.alloc_buffer"),
+    ("C = T.alloc_buffer((4,), np.float32)", "T010", "np", "not defined", "`T.float32`"),
+    ("A[0] = T.tir.exp(A[0])", "T031", "T.tir", "not a function of T", "`T.exp`"),
+    ("for i in T.range(4):\n    A[i] = 1.0", "T031", "T.range", "not a function of T", "`for i in range(n):`"),
+    ("A[0] = T.float(3)", "T031", "T.float", "not a function of T", "`T.float32`"),
+    ("A[0] = T.f32(3)", "T031", "T.f32", "not a function of T", "`T.float32`"),
+    ("A[0] = T.sum(A)", "T031", "T.sum", "not a function of T", "acc += A[i]"),
+    ("A[0] = T.relu(A[0])", "T031", "T.relu", "not a function of T", "T.max(x, 0.0)"),
+    ("T.syncthreads()", "T031", "T.syncthreads", "not a function of T", "tvm_storage_sync"),
+    ("C = T.zeros((4,))", "T031", "T.zeros", "not a function of T", "T.alloc_buffer"),
+    ("A[0] = T.where(n > 0, 1.0, 2.0)", "T022", "T.where(n > 0, 1.0, 2.0)", "in an expression", "T.if_then_else"),
+    # buffers as arrays
+    ("A[0] += A", "T104", "A", "the whole buffer `A`", "take an element"),
+    ("A += B", "T012", "A", "cannot be assigned as a whole", "in a loop"),
+    ("A[0] = -A", "T104", "-A", "the whole buffer `A`", "take an element"),
+    ("A[0] = T.exp(A)", "T104", "A", "the whole buffer `A`", "take an element"),
+    ("A[0] = T.float32(A)", "T104", "A", "the whole buffer `A`", "`A[i]`"),
+    ("if A == X:\n    A[0] = 1.0", "T104", "A", "the whole buffer `A`", "`A[i]`"),
+    ("if A:\n    A[0] = 1.0", "T102", "A", "the whole buffer `A`", "index it"),
+    ("A[0] = A.sum()", "T030", "A.sum", "a buffer has no `sum`", "acc += A[i]"),
+    ("B[0, 0] = B.T[0, 0]", "T030", "B.T", "a buffer has no `T`", "`B[j, i]`"),
+    ("A.fill(0)", "T030", "A.fill", "a buffer has no `fill`", "in a loop"),
+    ("x = A[0].item()", "T030", "A[0].item", "no `item`", "a value already"),
+    ("A[0] = A[0].to('float32')", "T030", "A[0].to", "no `to`", "astype"),
+    ("A[0] = A[0].exp()", "T030", "A[0].exp", "no `exp`", "`T.exp(x)`"),
+    ("x = A.shape[2]", "T113", "2", "no dimension 2: the buffer has 1 dimension", ""),
+    ("A[0] = B[0][1]", "T111", "B[0]", "2 dimensions, but 1 index", "`B[i, j]`"),
+    ("A[0][0] = 1.0", "T012", "A[0][0]", "one element of `A` already", "`A[...] = value`"),
+    ("A(0)", "T022", "A(0)", "indexed, not called", "`A[...]`"),
+    ("A[...] = 0.0", "T021", "...", "not part of the language", "loop over the elements"),
+    ("A[1.0] = 0.0", "T112", "1.0", "float32, not an integer", "write `1`"),
+    ("A['x'] = 0.0", "T112", "'x'", "a string, not an integer", ""),
+    ("A.shape = (4,)", "T012", "A.shape", "an attribute cannot be assigned", ""),
+    ("C = [0.0] * 4\nC[0] = 1.0", "T012", "C[0]", "a Python list", "T.alloc_buffer"),
+    # Python that runs while parsing
+    ("x = len(A)", "T033", "len(A)", "runs while parsing: `A` has no value yet", "`A.shape[0]`"),
+    ("A[0] = sum(A)", "T033", "sum(A)", "`A` has no value yet", "for i in range(A.shape[0]):"),
+    ("X[0] = int(A[0])", "T033", "int(A[0])", "`A[0]` has no value yet", '`A[0].astype("int32")`'),
+    ("A[0] = float(n)", "T033", "float(n)", "`n` has no value yet", '`n.astype("float32")`'),
+    ("A[0] = round(A[0])", "T033", "round(A[0])", "has no value yet", "`T.round`"),
+    ("x = sum(A[i] for i in range(n))", "T033", "range(n)", "`n` has no value yet", "for i in range(n):"),
+    ("x = [1, 2][n]", "T033", "n", "a Python list is indexed while parsing", "index a buffer"),
+    ("print(A[0])", "T003", "print", "not available to text", "T.print"),
+    ("x = f'{n}'", "T033", "n", "known while parsing", "T.print"),
+    ("with open('x') as f:\n    pass", "T020", "open('x')", "a kernel opens no files", "as an array"),
+    # loops
+    ("for i in n:\n    A[i] = 1.0", "T032", "n", "not a sequence", "`for i in range(n):`"),
+    ("for i in A:\n    X[i] = 1", "T032", "A", "not a sequence", "range(A.shape[0])"),
+    ("for i in T.parallel:\n    A[i] = 1.0", "T032", "T.parallel", "not a sequence", "call it: `T.parallel(...)`"),
+    ("for i in T.grid(4, 4):\n    A[i] = 1.0", "T032", "T.grid(4, 4)", "2 extents for 1 variable", "for i, j in"),
+    ("for i, j in range(4):\n    A[i] = 1.0", "T012", "i, j", "one variable", "T.grid"),
+    ("for i in range(A[0]):\n    A[i] = 1.0", "T112", "A[0]", "float32, not an integer", '`A[0].astype("int32")`'),
+    ("for i in range(n / 2):\n    A[i] = 1.0", "T105", "n / 2", "`/` takes floats", "`//`"),
+    ("for i in range(0, 16, 0):\n    A[i] = 1.0", "T304", "0", "the step of a loop is 0", "1 or more"),
+    ("for i in range(16, step=2):\n    A[i] = 1.0", "T032", "2", "no keyword arguments", "range(start, stop, step)"),
+    ("for i in T.serial(4, anotations={}):\n    A[i] = 1.0", "T032", "{}", "no `anotations`", "`annotations`"),
+    ("for A in range(4):\n    pass", "T012", "A", "a parameter and cannot be a loop variable", "another name"),
+    (LOOP + "for i in range(4):\n        A[i] = 1.0", "T012", "i", "a loop variable", "another name"),
+    (LOOP + "i += 1", "T012", "i", "a loop variable", "another name"),
+    ("with T.parallel(4) as i:\n    A[i] = 1.0", "T020", "T.parallel(4)", "blocks and attributes", "for i in T.parallel"),
+    ("for i in T.thread_binding(4, 'threadIdx.x'):\n    A[i] = 1.0", "T112", "'threadIdx.x'", "a Python str", "thread="),
+    # blocks
+    ("with T.block(4):\n    A[0] = 1.0", "T032", "T.block(4)", "one name, a string", 'T.block("name")'),
+    ("with T.block:\n    A[0] = 1.0", "T022", "T.block", "called in a `with`", 'T.block("name")'),
+    ("T.block('b')", "T022", "T.block('b')", "not a statement", "with T.block('b'):"),
+    (BLOCK + 'vi = T.axis.remap("SS", [i])\n        A[vi] = 1.0', "T032", 'T.axis.remap("SS", [i])', "2 kinds, 1 loop, 1 name", "[i, j]"),
+    (BLOCK + 'vi = T.axis.remap("S", i)\n        A[vi] = 1.0', "T032", "i", "are a list", "`[i]`"),
+    (BLOCK + "vi = T.axis.S(16, i)\n        A[vi] = 1.0", "T031", "T.axis.S", "not a function of T.axis", "T.axis.spatial"),
+    (BLOCK + "vi = T.axis.spatial(i, 16)\n        A[vi] = 1.0", "T203", "vi = T.axis.spatial(i, 16)", "as its domain and 16", "domain comes first"),
+    (LOOP + "vi = T.axis.spatial(16, i)\n    A[vi] = 1.0", "T022", "vi = T.axis.spatial(16, i)", "at the top of a block", "with T.block"),
+    (BLOCK + "for j in range(1):\n            T.reads(A[j])\n        A[0] = 1.0", "T022", "T.reads(A[j])", "at the top of a block", "move it up"),
+    # memory
+    ("C = T.alloc_buffer((4,), ('float32',))", "T109", "('float32',)", "not an element type", '`"float32"`'),
+    ("C = T.alloc_buffer('float32', (4,))", "T032", "T.alloc_buffer('float32', (4,))", "the shape comes first", "(128,)"),
+    ("C = T.alloc_buffer(4, 4)", "T109", "4", "not an element type", "(4, 4)"),
+    ("C = T.alloc_buffer((4,), 'float')", "T109", "'float'", "not an element type", "`float32`"),
+    ("C = T.alloc_buffer((4,), 'f16')", "T109", "'f16'", "not an element type", "`float16`"),
+    ("C = T.alloc_buffer((4,), 'int8', 'shared')", "T032", "'shared'", "takes no `data`", 'scope="shared"'),
+    ("C = T.alloc_buffer((4,), scop='local')", "T032", "'local'", "no argument `scop`", "`scope`"),
+    ("T.Buffer((4,), 'float32')", "T020", "T.Buffer((4,), 'float32')", "declares nothing", "T.alloc_buffer"),
+    # values and conditions
+    ("X[0] = n and 1", "T102", "n", "int32, not bool", "`n != 0`"),
+    ("assert (n > 0, 'positive')", "T102", "(n > 0, 'positive')", "always true", "alone"),
+    ("X[0] = n ** 2", "T105", "n ** 2", "takes floats", "`x * x`"),
+    ("A[0] = T.pow(A[0])", "T101", "T.pow(A[0])", "`T.pow` takes 2 arguments, not 1", ""),
+    ("A[0] = T.max(A[0], A[1], A[2])", "T101", "T.max(A[0], A[1], A[2])", "takes 2 arguments, not 3", "nest it"),
+    ("A[0] = T.cast('float32', n)", "T032", "T.cast('float32', n)", "the value first", 'T.cast(x, "float32")'),
+    ("A[0] = T.int8(300)", "T103", "300", "does not fit int8", ""),
+    ("A[0] = 'hello'", "T104", "'hello'", "a string", ""),
+    ("A[0] = None", "T104", "None", "`None` is not a value", ""),
+    ("A[0] = (1.0, 2.0)", "T104", "(1.0, 2.0)", "a Python tuple", "one by one"),
+    ("A[0], A[1] = 1.0", "T033", "1.0", "one value for 2 targets", ""),
+    ("A[0] = 1 if n in (1, 2) else 0", "T021", "n in (1, 2)", "`is` and `in`", "x == 1 or x == 2"),
+    ("x = 0\nx += A[0]", "T110", "A[0]", "float32, but its place holds int32", "`x: T.float32 = ...`"),
+    ("x: float = 0.0", "T041", "float", "a dtype such as", "`x: T.float32`"),
+    ("x: T.float32 = 0.0\nx = T.float32", "T104", "T.float32", "", ""),
+    # functions
+    ("return A[0]", "T022", "return A[0]", "returns nothing", "`-> T.float32`"),
+    ("return A, X", "T022", "return A, X", "several values", "parameter"),
+    ("f(A)", "T010", "f", "not defined", "does not call itself"),
+    ("T.func_attr(global_symbol='main')", "T032", "T.func_attr(global_symbol='main')", "takes a dict", '{"global_symbol": "main"}'),
+    ("T.attr({'a': 1})", "T032", "T.attr({'a': 1})", "`key` is missing", "T.attr(node, key, value)"),
+    ("lambda: 3", "T021", "lambda: 3", "`lambda`", "T.macro"),
+    ("i = 0\nwhile i < 4:\n    i++", "T001", "", "invalid syntax", "`i += 1`"),
+    ("if n > 0 && n < 4:\n    pass", "T001", "&", "invalid syntax", "`and`"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "code", "text", "message", "hint"), BODIES, ids=[case[0][:50] for case in BODIES])
+def test_body(body: str, code: str, text: str, message: str, hint: str) -> None:
+    found = one_mistake(body)
+    assert found.span is not None
+    assert (found.code, found.span.text) == (code, text), str(found)
+    assert message in found.message and hint in (found.hint or ""), str(found)
+
+
+SIGNATURES = [
+    ('A: T.Tensor((4,), "float32")', "T031", "T.Tensor", "not a function of T", "T.Buffer"),
+    ('A: T.Buffer("float32", (4,))', "T032", 'T.Buffer("float32", (4,))', "the shape comes first", "(128,)"),
+    ("A: T.Buffer(4, 4)", "T109", "4", "not an element type", "(4, 4)"),
+    ('A: T.Buffer((4,), "flot32")', "T109", '"flot32"', "not an element type", "`float32`"),
+    ('A: T.Buffer((4,), "float32", scop="local")', "T032", '"local"', "no `scop`", "`scope`"),
+    ('A: T.Buffer((4,), "float32", "local")', "T032", '"local"', "`strides`", "scope"),
+    ('A: T.Buffer((4.0,), "float32")', "T207", "4.0", "a float, not an integer", ""),
+    ('A: T.Buffer((m,), "float32")', "T010", "m", "`m` is not defined", '`"m"`'),
+    ("A: T.Buffer()", "T032", "T.Buffer()", "needs a shape", "(128, 128)"),
+    ("A: np.ndarray", "T010", "np", "functions of T", "T.Buffer"),
+    ("n: T.int", "T031", "T.int", "not a function", "`T.int32`"),
+    ("A: list", "T041", "list", "not a type of T", "T.Buffer"),
+]
+
+
+@pytest.mark.parametrize(("params", "code", "text", "message", "hint"), SIGNATURES)
+def test_signature(params: str, code: str, text: str, message: str, hint: str) -> None:
+    found = one_mistake("pass", params)
+    assert found.span is not None
+    assert (found.code, found.span.text) == (code, text), str(found)
+    assert message in found.message and hint in (found.hint or ""), str(found)
+
+
+F = "def f(A: T.Buffer((4,), 'float32')):\n    A[0] = 1.0\n"
+TEXTS = [
+    (F, "T022", "one decorator", "write `@T.prim_func` above it"),
+    ("@T.primfunc\n" + F, "T031", "`T.primfunc`", "`T.prim_func`"),
+    ("@prim_func\n" + F, "T010", "`prim_func` is not defined", "`T.prim_func`"),
+    ("@T.prim_func\n@T.macro\n" + F, "T022", "one decorator", "leave this one out"),
+    ("@T.prim_func(privat=True)\n" + F, "T032", "no option `privat`", "`private`"),
+    ("@T.prim_func\nasync " + F, "T020", "`async def`", "`def`"),
+    ("@T.prim_func\n" + F + "\nf(1)\n", "T003", "at the top of a text", "read, not run"),
+    ("@T.prim_func\n" + F.replace("):", ") -> T.Buffer((4,), 'float32'):"), "T041", "returns a scalar", "a parameter"),
+    ("@T.prim_func\n" + F + "\n@T.prim_func\n" + F.replace("f(", "g(").replace("A[0] = 1.0", "f(A)"), "T022", "`f` is a tensor function outside", "@I.ir_module"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "code", "message", "hint"), TEXTS)
+def test_text(text: str, code: str, message: str, hint: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(HEADER + text)
+    found = caught.value.diagnostics[0]
+    assert found.code == code and message in found.message and hint in (found.hint or ""), str(found)
+
+
+def test_calls_between_functions_of_a_module() -> None:
+    text = HEADER + (
+        "@I.ir_module\nclass M:\n"
+        "    @T.prim_func\n    def g(A: T.Buffer((4,), 'float32'), n: T.int32):\n        A[0] = 1.0\n\n"
+        "    @T.prim_func\n    def f(A: T.Buffer((4,), 'float32')):\n"
+        "        M.g(A)\n        M.g(A, 0.5)\n        M.g(1, 1)\n        M.h(A)\n        g(A, 1)\n"
+    )
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    found = caught.value.diagnostics
+    assert [one.code for one in found] == ["T101", "T110", "T032", "T030", "T010"]
+    assert found[0].message == "`g` takes 2 arguments, not 1" and "`A`, `n`" in (found[0].hint or "")
+    assert "`M.g(...)`" in (found[4].hint or "")
+
+
+def decorated(body: str, **names: Any) -> DiagnosticError:
+    """The error of a kernel in the user's own Python."""
+    text = "@prim_func\ndef f(A: T.Buffer((4,), 'float32'), n: T.int32):\n    " + body.replace("\n", "\n    ") + "\n"
+    filename = f"<newcomer {body}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    from tirscript.script import tir as T
+
+    with pytest.raises(DiagnosticError) as caught:
+        exec(compile(text, filename, "exec"), {"prim_func": prim_func, "T": T, **names})
+    return caught.value
+
+
+LIVE = [
+    ("A[0] = np.exp(A[0])", "`exp` is Python, which runs while parsing: `A[0]` has no value yet", "`T.exp`"),
+    ("A[0] = math.exp(A[0])", "`exp` is Python", "`T.exp`"),
+    ("A[0] = np.maximum(A[0], 0)", "`maximum` is Python", "`T.max`"),
+    ("A[0] = np.sum(A)", "`A` has no value yet", "for i in range(A.shape[0]):"),
+    ("A[0] = np.float32(A[0])", "`A[0]` has no value yet", '`A[0].astype("float32")`'),
+    ("print(A[0])", "`print` is Python", "T.print"),
+    ("x = A[0] > 0\nif bool(x):\n    A[0] = 1.0", "`bool` is Python", "`x != 0`"),
+    ("x = any([A[0] > 0])", "`any` is Python", "`or`"),
+]
+
+
+@pytest.mark.parametrize(("body", "message", "hint"), LIVE)
+def test_live_python(body: str, message: str, hint: str) -> None:
+    import math
+
+    import numpy as np
+
+    (found,) = decorated(body, np=np, math=math).diagnostics
+    assert found.code == "T033" and message in found.message and hint in (found.hint or ""), str(found)
+    assert "BufferLoad" not in str(found)
+
+
+def test_a_failing_function_of_the_user_is_named_with_its_exception() -> None:
+    def helper(x: Any) -> Any:
+        return x.no_such
+
+    (found,) = decorated("A[0] = helper(A[0])", helper=helper).diagnostics
+    assert "`helper` is Python" in found.message and "AttributeError" in found.notes[0]
+
+
+@pytest.mark.parametrize("body", ["A", "T.exp", "T.float32"])
+def test_a_name_alone_does_nothing(body: str) -> None:
+    found = one_mistake(body)
+    assert found.code == "T020" and f"a name alone does nothing: `{body}`" in found.message
+
+
+def test_several_mistakes_of_a_newcomer_are_said_at_once() -> None:
+    found = mistakes("x = len(A)\nC = np.zeros(4)\nA[0] = T.relu(C[0])\nfor i in n:\n    A[i] = x\nreturn A")
+    assert [(one.code, one.span and one.span.line) for one in found] == [
+        ("T033", 6),
+        ("T010", 7),
+        ("T031", 8),
+        ("T032", 9),
+        ("T022", 11),
+    ]
