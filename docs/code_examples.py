@@ -58,7 +58,7 @@ exec(compile(text, "kernel.py", "exec"))
         "What the program would make while it is parsed is beyond every use: an integer of a million digits, a loop "
         "over a Python sequence that writes out a hundred thousand statements, a macro that calls itself. The limits "
         "keep a hostile or mistaken text from filling the memory. Use `range` for a loop that stays a loop.",
-        kernel("A[9 ** 9 ** 9] = 1.0"),
+        kernel("A[9**9**9] = 1.0"),
     ),
     "T010": Example(
         "The name is defined nowhere that this line can see: not in the function, its parameters, the module, nor (with"
@@ -406,6 +406,7 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
 def faulty(func: ir.PrimFunc) -> ir.PrimFunc:
     \"\"\"A pass with a mistake.\"\"\"
     return func.body[4]
+
 
 faulty(kernel)
 """,

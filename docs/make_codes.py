@@ -81,7 +81,7 @@ def section(code: str) -> str:
     codes, shown = outcome(example)
     if set(codes) != {code}:
         raise AssertionError(f"the example of {code} gives {codes or 'nothing'}:\n{shown}")
-    program = "\n\n".join(part.strip() for part in (example.text, example.call) if part)
+    program = "\n\n\n".join(part.strip() for part in (example.text, example.call) if part)
     # the language of the block is not `python`: it is not to be run
     return f"### {code}: {CODES[code]}\n\n{example.about}\n\n```py\n{program}\n```\n```text\n{shown}\n```\n"
 

@@ -148,7 +148,7 @@ def page() -> str:
     for kind, mistakes in KINDS.items():
         parts.append(f"## {kind}\n")
         for mistake in mistakes:
-            code = mistake.text.strip() + (f"\n\n{mistake.call}" if mistake.call else "")
+            code = mistake.text.strip() + (f"\n\n\n{mistake.call}" if mistake.call else "")
             # the language of the block is not `python`: it is not to be run
             parts.append(f"{mistake.what}\n\n```py\n{code}\n```\n```text\n{message(mistake)}\n```\n")
     return "\n".join(parts)
