@@ -10,6 +10,9 @@ from .codes import CODES
 from .span import Span
 
 
+WIDEST = 500  # characters of a source line that a message shows
+
+
 class Label(Struct, frozen=True, eq=False):
     """A place in the source with a word about it; the first label of a diagnostic is its place."""
 
@@ -97,9 +100,13 @@ def render(diagnostic: Diagnostic) -> str:
         if not text and not span.source.text:
             continue
         lines.append(f"{' ' * width} |")
-        lines.append(f"{span.line:>{width}} | {' ' * span.source.indent}{text}".rstrip())
         start = span.column
         stop = span.end if span.last_line == span.line else span.source.indent + len(text)
+        if len(text) > WIDEST:
+            # a part of the line that holds the place
+            first = max(0, start - span.source.indent - WIDEST // 2)
+            text, start, stop = text[first : first + WIDEST], start - first, stop - first
+        lines.append(f"{span.line:>{width}} | {' ' * span.source.indent}{text}".rstrip())
         carets = "^" * max(1, min(stop - start, 200))
         beside = f" {label.message}" if number == 0 and label.message else ""
         lines.append(f"{' ' * width} | {_padding(text, start, span.source.indent)}{carets}{beside}")
@@ -108,7 +115,7 @@ def render(diagnostic: Diagnostic) -> str:
     lines += [f"{' ' * width} = note: {note}" for note in diagnostic.notes]
     if diagnostic.hint:
         lines.append(f"{' ' * width} = help: {diagnostic.hint}")
-    return "\n".join(lines)
+    return "\n".join(line if len(line) <= 4 * WIDEST else f"{line[: 4 * WIDEST]}..." for line in lines)
 
 
 def _padding(text: str, column: int, indent: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from msgspec import Struct
 
 
@@ -16,8 +18,15 @@ class Source(Struct, frozen=True, eq=False, weakref=True):
     def line(self, number: int) -> str:
         """Line `number` (as in the file) without its newline; empty where the text has no such line."""
         at = number - self.first_line
-        lines = self.text.split("\n")  # the lines that CPython counts, without form feeds and the like
+        lines = _lines.get(self)
+        if lines is None:
+            # the lines that CPython counts, without form feeds and the like
+            lines = _lines[self] = self.text.split("\n")
         return lines[at].rstrip("\r") if 0 <= at < len(lines) else ""
+
+
+# the lines of the texts in which messages point at places
+_lines: WeakKeyDictionary[Source, list[str]] = WeakKeyDictionary()
 
 
 class Span(Struct, frozen=True, eq=False):

@@ -301,7 +301,9 @@ class BlockLowering(ValueLowering):
     def attr_value(self, value: Any, node: ast.expr) -> Any:
         """An attribute value: numbers, strings, lists, dicts and pieces of the program, nested as one likes."""
         if isinstance(value, dict):
-            return {str(key): self.attr_value(item, node) for key, item in value.items()}
+            return {str(self.attr_value(key, node)): self.attr_value(item, node) for key, item in value.items()}
+        if type(value) is int and value.bit_length() > 4096:
+            raise self.fail("T004", "an attribute holds an integer of over 4,096 bits", node)
         if isinstance(value, (list, tuple)):
             return tuple(self.attr_value(item, node) for item in value)
         if isinstance(value, TypeName):

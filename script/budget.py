@@ -45,12 +45,12 @@ class Budget:
         count = self.lengths.get(id(node))
         if count is None:
             count = self.lengths[id(node)] = sum(1 for _ in ast.walk(node))
-        self.spend(count)
+        self.spend(count + 3)
 
     def made(self, value: Any) -> Any:
         """Check the size of a value that parse-time Python made; the value."""
         if not self.trusted:
-            self.spend(self.weigh(value)[0] >> 5)
+            self.spend(self.weigh(value)[0] >> 4)
         return value
 
     def used(self, value: Any) -> Any:

@@ -35,6 +35,8 @@ from .tvm import DialectFunction
 
 MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
 
+MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
+
 
 class CallLowering(ExprLowering):
     """Lowers calls."""
@@ -306,6 +308,10 @@ class CallLowering(ExprLowering):
     def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
         if name == "abs":
             return self.operator(OPS["abs"], items, node)
+        if len(items) > MAX_TERMS:
+            raise self.fail(
+                "T004", f"this makes one expression of over {MAX_TERMS:,} terms", node, hint="add them up in a loop"
+            )
         if len(items) > MAX_TERMS:
             raise self.fail(
                 "T004", f"this makes one expression of over {MAX_TERMS:,} terms", node, hint="add them up in a loop"

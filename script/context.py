@@ -15,8 +15,10 @@ from tirscript.ir.span import Source, Span
 
 from .advice import ADVICE, advise, in_words
 from .budget import Budget
+from .budget import Budget
 
 _MISSING = object()
+MAX_MISTAKES = 200  # of one function; behind these, the rest of it is not read
 FIRST = (const(0),)  # the index of the one element that a ScalarView names
 
 
@@ -123,6 +125,8 @@ class Context:
         notes: tuple[str | Label, ...] = (),
     ) -> None:
         """Report a diagnostic and go on."""
+        if len(self.diagnostics) > MAX_MISTAKES:
+            return
         span = self.span(node) if node is not None else None
         if hint is not None and span is not None:
             hint = in_words(hint, code, node, span.text)

@@ -23,7 +23,8 @@ from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.span import Source, Span, Trivia
 from tirscript.ir.verify import check_well_formed
 
-from .context import Abort, FunctionRef, Macro, ModuleRef
+from .budget import Budget
+from .context import MAX_MISTAKES, Abort, FunctionRef, Macro, ModuleRef
 from .function import FunctionLowering, read_options
 from .namespace import Form, ModuleForm, Namespace, tir_names
 from .python import BUILTINS
@@ -195,14 +196,17 @@ class Reader:
             self.names = python_names(names)
         else:
             self.names = {**BUILTINS, "breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, **names}
+        self.budget = Budget(trusted)
         self.definitions: dict[str, Definition] = {}
         self.seen = 0  # the last line that belongs to a definition
 
     def lowering(self, node: ast.FunctionDef | None, module: ModuleRef | None = None) -> FunctionLowering:
         """A lowering for a definition of this text, or (None) for the expressions around them."""
-        return FunctionLowering(
+        made = FunctionLowering(
             node, self.source, self.names, trusted=self.trusted, comments=self.comments, namespace=T, module=module
         )
+        made.budget = self.budget
+        return made
 
     def one(self) -> Definition:
         """The decorated definition that a piece of source holds."""
@@ -265,7 +269,7 @@ class Reader:
         if self.diagnostics:
             # several names of one failed definition may be blamed on one place; each message is said once
             unique = {(found.code, found.message, _position(found)): found for found in self.diagnostics}
-            raise DiagnosticError(sorted(unique.values(), key=_position))
+            raise DiagnosticError(sorted(unique.values(), key=_position)[: MAX_MISTAKES + 1])
 
     def report(self, code: str, message: str, node: ast.AST, hint: str | None = None) -> None:
         """Report a mistake outside of functions."""

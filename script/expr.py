@@ -196,7 +196,8 @@ class ExprLowering(PlainLowering):
         return result
 
     def _compare(self, node: ast.Compare) -> Any:
-        values = [self.value(node.left), *map(self.value, node.comparators)]
+        places = [node.left, *node.comparators]
+        values = [self.value(place) for place in places]
         result: Any = None
         for at, kind in enumerate([type(item) for item in node.ops]):
             left, right = values[at], values[at + 1]
@@ -207,13 +208,12 @@ class ExprLowering(PlainLowering):
                     if kind in (ast.In, ast.NotIn):
                         hint = "write the comparisons: `x == 1 or x == 2`, or a chain `0 <= x < n`"
                     raise self.fail("T021", "`is` and `in` do not apply to values of the program", node, hint=hint)
-                nodes = (node.left, *node.comparators)[at : at + 2]
-                part: Any = self.operator(entry, [left, right], node, nodes)
+                part: Any = self.operator(entry, [left, right], node, (places[at], places[at + 1]))
             else:
-                nodes = (node.left, *node.comparators)[at : at + 2]
-                for item, place in zip((left, right), nodes, strict=True):
+                for item, place in zip((left, right), places[at : at + 2], strict=True):
                     if type(item) is Buffer and kind not in (ast.Is, ast.IsNot):
                         raise self.whole(item, place)
+                self.sized((left, right), node)
                 self.sized((left, right), node)
                 part = self.plain(lambda k=kind, a=left, b=right: COMPARE[k](a, b), node, ())  # type: ignore[misc]
             if result is None:
@@ -369,8 +369,10 @@ class ExprLowering(PlainLowering):
             if type(item) is ast.Slice:
                 found.append(self._vector_index(item, buffer, len(found)))
             elif type(item) is ast.Starred:
-                for value in self.unpacked(item):
-                    found.append(as_expr(value))
+                values = self.unpacked(item)
+                if len(found) + len(values) > len(buffer.shape):
+                    self._count(buffer, len(found) + len(values), node)
+                found += map(as_expr, values)
             else:
                 found.append(self.index(item))
         if len(found) != len(buffer.shape):

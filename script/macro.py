@@ -33,6 +33,7 @@ class MacroLowering(LaunchLowering):
         top = self.block is not None and self.block.depth == len(self.scopes)
         at = self.span(call)
         self.depth += 1
+        self.copies += 1
         self.source, self.outer, self.comments, self.definition = macro.source, macro.names, None, definition
         self.scopes = [scope] if macro.hygienic else [*self.scopes, scope]
         self.fixed = {} if macro.hygienic else dict(self.fixed)
@@ -45,6 +46,7 @@ class MacroLowering(LaunchLowering):
             for name, value in place.items():
                 setattr(self, name, value)
             self.depth -= 1
+            self.copies -= 1
             if self.block is not None:
                 self.block.depth = len(self.scopes) if top else -1
         called = Label(at, f"the macro `{macro.name}` is called here")

@@ -52,7 +52,9 @@ class PlainLowering(Context):
             if not self.trusted and not isinstance(operand, _PLAIN):
                 raise self.fail("T003", f"a {type(operand).__name__} takes no part in parse-time Python", node)
         try:
-            return work()
+            for operand in operands:
+                self.budget.made(operand)
+            return self.budget.made(work())
         except TooLarge as problem:
             raise self.fail("T004", f"this makes {problem}", node) from None
         except (DiagnosticError, Abort):
@@ -77,7 +79,27 @@ class PlainLowering(Context):
             items.append(item)
             if len(items) > MAX_ITEMS:
                 raise self.fail("T004", f"a sequence of over {MAX_ITEMS} items", node)
+        self.sized(items, node)
+        if len(items) > 8:
+            try:
+                self.budget.spend(len(items) >> 3)
+            except TooLarge as problem:
+                raise self.fail("T004", f"this makes {problem}", node) from None
         return items
+
+    def sized(self, value: Any, node: ast.AST) -> Any:
+        """A value that parse-time Python made, within bounds."""
+        try:
+            return self.budget.made(value)
+        except TooLarge as problem:
+            raise self.fail("T004", f"this makes {problem}", node) from None
+
+    def used(self, value: Any, node: ast.AST) -> Any:
+        """An expression that has a name and is written out where that stands, within bounds."""
+        try:
+            return self.budget.used(value)
+        except TooLarge as problem:
+            raise self.fail("T004", f"this makes {problem}", node) from None
 
     def unpacked(self, node: ast.Starred) -> list[Any]:
         """The items of `*values`."""
@@ -103,7 +125,7 @@ class PlainLowering(Context):
                 items += self.unpacked(item)
             else:
                 items.append(self.value(item))
-        return tuple(items) if isinstance(node, ast.Tuple) else items
+        return self.sized(tuple(items) if isinstance(node, ast.Tuple) else items, node)
 
     def _dict(self, node: ast.Dict) -> Any:
         found: dict[Any, Any] = {}
@@ -116,8 +138,9 @@ class PlainLowering(Context):
             else:
                 name = self.value(key)
                 value = self.value(item)
+                self.sized(name, key)
                 self.plain(lambda n=name, v=value: found.__setitem__(n, v), key, ())  # type: ignore[misc]
-        return found
+        return self.sized(found, node)
 
     def _joined(self, node: ast.JoinedStr) -> str:
         parts = []
@@ -138,17 +161,25 @@ class PlainLowering(Context):
                 parts.append(self.plain(lambda v=value, s=spec, f=form: format(f(v) if f else v, s), part, (value,)))  # type: ignore[misc]
             else:
                 parts.append(self.value(part))
-        return "".join(parts)
+        if sum(map(len, parts)) > MAX_ITEMS:
+            raise self.fail("T004", f"this makes a string of over {MAX_ITEMS:,} characters", node)
+        return self.sized("".join(parts), node)  # type: ignore[no-any-return]
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
         items: list[Any] = []
         self._loops(node.generators, lambda: items.append(self.value(node.elt)), node)
-        return set(items) if isinstance(node, ast.SetComp) else items
+        self.sized(items, node)
+        return self.plain(lambda: set(items), node, ()) if isinstance(node, ast.SetComp) else items
 
     def _dict_comprehension(self, node: ast.DictComp) -> Any:
         found: dict[Any, Any] = {}
-        self._loops(node.generators, lambda: found.__setitem__(self.value(node.key), self.value(node.value)), node)
-        return found
+
+        def item() -> None:
+            key, value = self.sized(self.value(node.key), node.key), self.value(node.value)
+            self.plain(lambda: found.__setitem__(key, value), node.key, ())
+
+        self._loops(node.generators, item, node)
+        return self.sized(found, node)
 
     def _loops(self, generators: list[ast.comprehension], work: Callable[[], Any], node: ast.expr) -> None:
         if not generators:
@@ -156,6 +187,10 @@ class PlainLowering(Context):
             return
         first, rest = generators[0], generators[1:]
         for item in self.iterate(self.value(first.iter), first.iter):
+            try:
+                self.budget.again(node)
+            except TooLarge as problem:
+                raise self.fail("T004", f"this makes {problem}", node) from None
             self.scopes.append({})
             try:
                 self.unpack(first.target, item)

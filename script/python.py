@@ -110,8 +110,49 @@ def _int(value: Any = 0) -> int:
     return int(value)
 
 
+def _items(items: Any) -> list[Any]:
+    found = []
+    for item in items:
+        if len(found) == MAX_ITEMS:
+            raise TooLarge(f"a sequence of over {MAX_ITEMS} items")
+        found.append(item)
+    return found
+
+
 def _list(items: Any = ()) -> list[Any]:
-    return list(items)
+    return _items(items)
+
+
+def _tuple(items: Any = ()) -> tuple[Any, ...]:
+    return tuple(_items(items))
+
+
+def _zip(*sequences: Any, strict: bool = False) -> list[tuple[Any, ...]]:
+    return _items(zip(*sequences, strict=strict))
+
+
+def _enumerate(items: Any, start: int = 0) -> list[tuple[int, Any]]:
+    return _items(enumerate(items, start))
+
+
+def _round(number: Any, digits: int | None = None) -> Any:
+    if digits is not None and abs(digits) > 4000:
+        raise TooLarge("a number of over 4,000 digits")
+    return round(number, digits)
+
+
+def _sum(items: Any, start: Any = 0) -> Any:
+    if not isinstance(start, (list, tuple)):
+        return sum(items, start)
+    # one sequence after the other, without a copy of the first ones for each
+    made: list[Any] = [*start]
+    for item in items:
+        if not isinstance(item, type(start)):
+            raise TypeError(f"a {type(item).__name__} does not continue a {type(start).__name__}")
+        if len(made) + len(item) > MAX_ITEMS:
+            raise TooLarge(f"a sequence of over {MAX_ITEMS} items")
+        made += item
+    return made if isinstance(start, list) else tuple(made)
 
 
 # the builtins that text may call; the names stand for these bounded versions in decorated functions too
@@ -124,10 +165,10 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "int": _int,
     "float": float,
     "bool": bool,
-    "tuple": tuple,
+    "tuple": _tuple,
     "list": _list,
-    "zip": zip,
-    "enumerate": enumerate,
-    "round": round,
-    "sum": sum,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "round": _round,
+    "sum": _sum,
 }

@@ -17,9 +17,10 @@ class Names:
     def __init__(self, body: list[ast.stmt]) -> None:
         self.mutable: set[int] = set()
         self.hoisted: dict[int, list[str]] = {}
-        self._scan(body, [{}], [])
+        self._scan(body, [{}])
 
-    def _scan(self, body: list[ast.stmt], scopes: list[dict[str, int]], following: list[list[ast.stmt]]) -> None:
+    def _scan(self, body: list[ast.stmt], scopes: list[dict[str, int]]) -> None:
+        last: dict[str, int] = {}  # by name: the last statement of the body that mentions it, found when first asked
         for at, stmt in enumerate(body):
             kind = type(stmt)
             if kind is ast.Assign:
@@ -30,14 +31,14 @@ class Names:
             elif kind is ast.AnnAssign:
                 self._target(stmt.target, scopes)  # type: ignore[attr-defined]
             elif kind is ast.If:
-                rest = [*following, body[at + 1 :]]
-                self._hoist(stmt, scopes, rest)  # type: ignore[arg-type]
+                if stmt.orelse:  # type: ignore[attr-defined]
+                    self._hoist(stmt, scopes, at, body, last)  # type: ignore[arg-type]
                 for branch in (stmt.body, stmt.orelse):  # type: ignore[attr-defined]
-                    self._scan(branch, [*scopes, {}], rest)
+                    self._scan(branch, [*scopes, {}])
             else:
                 inner = getattr(stmt, "body", None)
                 if inner:
-                    self._scan(inner, [*scopes, {}], [*following, body[at + 1 :]])
+                    self._scan(inner, [*scopes, {}])
 
     def _target(self, target: ast.expr, scopes: list[dict[str, int]], again: bool = False) -> None:
         if isinstance(target, ast.Name):
@@ -53,15 +54,17 @@ class Names:
         elif isinstance(target, ast.Starred):
             self._target(target.value, scopes)
 
-    def _hoist(self, stmt: ast.If, scopes: list[dict[str, int]], following: list[list[ast.stmt]]) -> None:
-        if not stmt.orelse:
-            return
+    def _hoist(
+        self, stmt: ast.If, scopes: list[dict[str, int]], at: int, body: list[ast.stmt], last: dict[str, int]
+    ) -> None:
+        other = set(_assigned(stmt.orelse))
         both = [
-            name
-            for name in _assigned(stmt.body)
-            if name in set(_assigned(stmt.orelse)) and not any(name in scope for scope in scopes)
+            name for name in _assigned(stmt.body) if name in other and not any(name in scope for scope in scopes)
         ]
-        names = [name for name in dict.fromkeys(both) if _mentions(following[-1], name)]
+        if both and not last:
+            for place, each in enumerate(body):
+                last.update((node.id, place) for node in ast.walk(each) if isinstance(node, ast.Name))
+        names = [name for name in dict.fromkeys(both) if last.get(name, -1) > at]
         if names:
             self.hoisted[id(stmt)] = names
             for name in names:
@@ -89,7 +92,3 @@ def _names(target: ast.expr) -> Iterator[str]:
             yield from _names(item)
     elif isinstance(target, ast.Starred):
         yield from _names(target.value)
-
-
-def _mentions(body: list[ast.stmt], name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for stmt in body for node in ast.walk(stmt))

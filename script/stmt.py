@@ -31,9 +31,10 @@ from tirscript.ir.stmt import (
 )
 
 from .assign import AssignLowering
-from .context import Abort, Macro, Pending, Poison
+from .context import MAX_MISTAKES, Abort, Macro, Pending, Poison
 from .expr import Method
 from .namespace import BufferType, Form, TypeName
+from .python import TooLarge
 from .refused import REFUSED
 from .trivia import Comments, first_line, header_end, trivia
 
@@ -48,6 +49,7 @@ class StmtLowering(AssignLowering):
     end = 0  # the last line that may belong to the statement being lowered, comments behind it included
     lead: list[str]  # comments that stand above the first statement of the next body
     orphans: list[str]  # comments of a body without statements, for what encloses it
+    stores: tuple[list[ast.stmt], dict[str, list[ast.Name]]] | None = None  # of a definition: what assigns each name
     taken = 0  # the last line whose comments stand in a body already
 
     # bodies
@@ -112,8 +114,12 @@ class StmtLowering(AssignLowering):
 
     def statement(self, node: ast.stmt) -> None:
         """Lower one statement; its mistakes are reported and the next one is read."""
+        if self.diagnostics and (len(self.diagnostics) > MAX_MISTAKES or self.budget.left < 0):
+            return
         rule = _RULES.get(type(node))
         try:
+            if self.copies:
+                self.budget.again(node)
             if rule is None:
                 code, what, hint = REFUSED.get(
                     type(node), ("T020", f"{type(node).__name__} is not a statement of the language", None)
@@ -126,6 +132,8 @@ class StmtLowering(AssignLowering):
                     self.define(name, Poison())
         except DiagnosticError as problem:
             self.located(problem, node)
+        except TooLarge as problem:
+            self.report("T004", f"this makes {problem}", node)
 
     def emit(self, stmt: Stmt) -> None:
         """Append a statement to the current body."""
@@ -262,7 +270,7 @@ class StmtLowering(AssignLowering):
         extents: list[Any] = []
         for arg in call.args:
             if isinstance(arg, ast.Starred):
-                extents += [(as_expr(value), arg) for value in self.unpacked(arg)]
+                extents += [(value, arg) for value in self.unpacked(arg)]
             else:
                 extents.append((self.index(arg), arg))
         targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
@@ -276,7 +284,10 @@ class StmtLowering(AssignLowering):
                 hint=f"each extent has a variable: `for {names} in T.grid(...):`" if len(extents) < 9 else None,
             )
         made = []
-        for target, (extent, _) in zip(targets, extents, strict=True):
+        for target, (given, _) in zip(targets, extents, strict=True):
+            extent = as_expr(given)
+            if not extent.dtype.is_int:
+                raise self.fail("T112", f"the bound of a loop is {extent.dtype}, not an integer", call)
             name = self.loop_name(target)
             made.append((name, Var(name, extent.dtype, span=self.span(target)), extent))
             self.domains[made[-1][1]] = (const(0, extent.dtype), extent)
@@ -290,13 +301,18 @@ class StmtLowering(AssignLowering):
 
     def _static_for(self, node: ast.For) -> None:
         values = self.iterate(self.value(node.iter), node.iter)
+        mistakes = len(self.diagnostics)
         for value in values:
             self.scopes.append({})
+            self.copies += 1
             try:
                 self.unpack(node.target, value)
                 self.statements(node.body, header_end(node), node.end_lineno or 0)
             finally:
+                self.copies -= 1
                 self.scopes.pop()
+            if len(self.diagnostics) > mistakes:
+                return  # the next round would make the same ones
             if len(self.out) > MAX_UNROLLED:
                 raise self.fail(
                     "T004",
@@ -539,16 +555,15 @@ class StmtLowering(AssignLowering):
         self.emit(Attr(attr_value(target), key, attr_value(value), self.nested(inner), span=self.span(node)))
 
     def assigned_later(self, use: ast.Name) -> Span | None:
-        for stmt in self.definition:
-            for node in ast.walk(stmt):
-                if (
-                    isinstance(node, ast.Name)
-                    and node.id == use.id
-                    and isinstance(node.ctx, ast.Store)
-                    and node is not use
-                ):
-                    return self.span(node)
-        return None
+        if self.stores is None or self.stores[0] is not self.definition:
+            found: dict[str, list[ast.Name]] = {}
+            for stmt in self.definition:
+                for node in ast.walk(stmt):
+                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                        found.setdefault(node.id, []).append(node)
+            self.stores = self.definition, found
+        other = next((node for node in self.stores[1].get(use.id, ()) if node is not use), None)
+        return None if other is None else self.span(other)
 
 
 def attr_value(value: Any) -> Any:
