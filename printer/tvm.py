@@ -23,6 +23,7 @@ from tirscript.ir.expr import (
     Range,
     Reduce,
     const,
+    is_const,
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
@@ -30,6 +31,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import (
     AllocBuffer,
     Assert,
+    Attr,
     Bind,
     Block,
     BufferStore,
@@ -46,7 +48,7 @@ from .core import Dialect, refuse
 from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, call_function, condition, load, top
 from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
-from .stmt import STMT_RULES, bind, block, buffer_arguments, store, value
+from .stmt import STMT_RULES, TAB, bind, block, buffer_arguments, scope, store, value
 from .value import VALUE_RULES, listed, target_dict, typed
 
 if TYPE_CHECKING:
@@ -119,10 +121,10 @@ def _typed(node: Const) -> str:
         return str(value)
     if type(value) is float and _FLOAT32_MAX <= abs(value) < math.inf:
         if abs(value) > _FLOAT32_MAX:
-            raise refuse(f"TVM reads no literal as great as {value!r}", node.span)
+            return f'T.FloatImm("{node.dtype.name}", {decimal(value)})'
         return f"T.{node.dtype.name}({decimal(value)})"
     if type(value) is int and value >= 1 << 63:
-        raise refuse(f"TVM reads no integer literal as great as {value}", node.span)
+        return f'T.IntImm("{node.dtype.name}", {value})'
     return explicit(node)
 
 
@@ -308,6 +310,15 @@ def _return(p: Printer, node: Return, indent: str) -> None:
     STMT_RULES[Return](p, node, indent)
 
 
+def _attr(p: Printer, node: Attr, indent: str) -> None:
+    if is_const(node.target, 0) and node.target.dtype is INT32:
+        # what stands at no node, for which TVM has its own form
+        p.out.append(f"{indent}with T.attr({{{quote(node.key)}: {value(p, node.value)}}}):")
+        scope(p, node.body, indent + TAB)
+        return
+    STMT_RULES[Attr](p, node, indent)
+
+
 def _block(p: Printer, node: Block, indent: str) -> None:
     inner: list[Any] = [one for one in walk(node.body + (node.init or ())) if type(one) in _DEFINING]
     if (node.reads is None or node.writes is None) and any(type(one) is ScalarDecl for one in inner):
@@ -356,6 +367,7 @@ _STMTS: dict[type, Any] = {
     Assert: _assert,
     StaticAssert: _static_assert,
     Return: _return,
+    Attr: _attr,
 }
 
 __all__ = ["tvm_dialect"]

@@ -16,6 +16,7 @@ from .block import BlockLowering
 from .call import _plain_type
 from .context import FIRST, Pending, Poison, ScalarView
 from .expr import _BINARY_OPS, Method
+from .meet import fit
 from .namespace import BufferType, Form, LetType, TypeName
 from .scope import Names
 
@@ -202,7 +203,7 @@ class AssignLowering(BlockLowering):
             raise self.whole(value, value_node, "copy it in a loop, element by element")
         to = access_dtype(buffer, indices)
         try:
-            expr = self.placed(convert(value, to, "the value"), value_node)
+            expr = self.placed(convert(fit(value, to) if self.theirs else value, to, "the value"), value_node)
         except DiagnosticError as problem:
             found = problem.diagnostics[0]
             notes = (Label(buffer.span, f"`{buffer.name}` is declared here"),) if buffer.span is not None else ()

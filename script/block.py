@@ -18,6 +18,7 @@ from tirscript.ir.target import Target
 
 from .expr import shape_nodes
 from .namespace import BufferType, Form, TypeName
+from .meet import together
 from .value import ValueLowering
 
 # what an attribute may be, besides what holds such things
@@ -197,7 +198,8 @@ class BlockLowering(ValueLowering):
             for item in values
         ]
         try:
-            exprs = unify(OPS["add"], bare if any(isinstance(item, Expr) for item in bare) else values)
+            given = bare if any(isinstance(item, Expr) for item in bare) else values
+            exprs = unify(OPS["add"], together(given) if self.theirs else given)
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
         if not exprs[0].dtype.is_int:

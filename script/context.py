@@ -89,6 +89,7 @@ class Context:
         self.source = source
         self.outer = outer
         self.trusted = trusted
+    theirs = False  # the text is in TVM's dialect, which converts what ours refuses (meet.py)
         self.budget = Budget(trusted)
         self.copies = 0  # the loops over sequences and macros that are being written out around the statement
         self.diagnostics: list[Diagnostic] = []

@@ -9,6 +9,7 @@
 | `x = T.decl_scalar("float32", p, "global", 3)` | `x = T.decl_buffer((1,), ..., data=p, elem_offset=3)`, uses `x[0]` |
 | `C = A.view(4, 4)` | `C = T.decl_buffer((4, 4), A.dtype, data=A.data)` |
 | `with T.LetStmt(value) as x:`, `with T.let(x, value):` | `x = value` and the body |
+| `T.attr({"key": value})` | `with T.attr(0, "key", value):` |
 | `T.attr(node, key, value)` | `with T.attr(node, key, value):` over the rest of the body |
 | `T.evaluate(T.break_loop())`, `T.continue_loop()`, `T.ret(x)` | `break`, `continue`, `return x` |
 """
@@ -17,12 +18,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import FLOAT32
-from tirscript.ir.expr import BufferData, Expr, Var
+from tirscript.ir.expr import BufferData, Expr, Var, const
 from tirscript.ir.stmt import AllocBuffer, Attr, Bind, Break, Continue, DeclBuffer, Return, ScalarDecl, Stmt
 
 from .context import ScalarView
@@ -137,10 +139,30 @@ class DialectLowering(StmtLowering):
         inner()
 
     def _attr(self, call: ast.Call, node: ast.stmt) -> None:
+        if self.theirs and len(call.args) == 1 and not call.keywords:
+            for key, value in self.attr_pairs(call.args[0]):
+                self.open_rest(Attr(const(0), key, value, (), span=self.span(node)))
+            return
         target, key, value = self.form_arguments(call, "attr", ("node", "key", "value"))
         if not isinstance(key, str):
             raise self.fail("T032", "the key of `T.attr` is a string", call)
         self.open_rest(Attr(attr_value(target), key, attr_value(value), (), span=self.span(node)))
+
+    def attr_pairs(self, node: ast.expr) -> list[tuple[str, Any]]:
+        """The attributes of `T.attr({...})`, which stand at no node."""
+        found = self.value(node)
+        if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+            raise self.fail("T032", "`T.attr` takes node, key, value, or one dict with strings as keys", node)
+        return [(key, attr_value(value)) for key, value in found.items()]
+
+    def _attr_context(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
+        if not self.theirs or len(call.args) != 1 or call.keywords:
+            super()._attr_context(call, name, inner, node)
+            return
+        made = self.nested(inner)
+        for key, value in reversed(self.attr_pairs(call.args[0])):
+            made = (Attr(const(0), key, value, made, span=self.span(node)),)
+        self.out.extend(made)
 
     def open_rest(self, stmt: Stmt) -> None:
         """Emit a statement whose body is all that follows in the current one."""
@@ -193,4 +215,5 @@ DialectLowering.context_forms = {
     **StmtLowering.context_forms,
     "allocate": DialectLowering._allocate_context,
     "let": DialectLowering._let_context,
+    "attr": DialectLowering._attr_context,
 }

@@ -26,6 +26,7 @@ from tirscript.ir.verify import check_well_formed
 from .budget import Budget
 from .context import MAX_MISTAKES, Abort, FunctionRef, Macro, ModuleRef
 from .function import FunctionLowering, read_options
+from .meet import is_header, is_tvm
 from .namespace import Form, ModuleForm, Namespace, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
@@ -192,6 +193,10 @@ class Reader:
         found = Comments(source.text, tree)
         self.comments = found if found.any else None
         self.lines = source.text.count("\n") + 1
+        self.theirs = is_tvm(source.text, tree)
+        if self.theirs:
+            for line in [line for line, (_, text) in found.whole.items() if is_header(text)]:
+                del found.whole[line]
         if trusted:
             self.names = python_names(names)
         else:
@@ -206,6 +211,7 @@ class Reader:
             node, self.source, self.names, trusted=self.trusted, comments=self.comments, namespace=T, module=module
         )
         made.budget = self.budget
+        made.theirs = self.theirs
         return made
 
     def one(self) -> Definition:

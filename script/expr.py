@@ -26,6 +26,7 @@ from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
 from .advice import ADVICE, LIBRARIES, advise
 from .context import _MISSING, Abort, ModuleRef
 from .namespace import BufferForm, Form, Namespace, TypeName, Unsupported
+from .meet import fit, meet, truth
 from .plain import PlainLowering
 from .python import BINARY, COMPARE, UNARY
 
@@ -100,13 +101,13 @@ class ExprLowering(PlainLowering):
         """A value as stored into a place of dtype `to`."""
         value = self.value(node)
         try:
-            return self.placed(convert(value, to, what), node)
+            return self.placed(convert(fit(value, to) if self.theirs else value, to, what), node)
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
 
     def condition(self, node: ast.expr) -> Any:
         """A condition: a bool expression, or a Python value that decides while parsing."""
-        value = self.value(node)
+        value = truth(self.value(node)) if self.theirs else self.value(node)
         if isinstance(node, ast.Tuple):
             raise self.fail(
                 "T102", "the condition is a tuple, which is always true", node, hint="write the condition alone"
@@ -160,7 +161,7 @@ class ExprLowering(PlainLowering):
     def operator(self, entry: Op, args: list[Any], node: ast.expr, nodes: tuple[ast.expr, ...] = ()) -> Expr:
         """A call of the table with the typing rules, at the span of `node`."""
         try:
-            made = build(entry, args)
+            made = meet(entry, args) if self.theirs else build(entry, args)
         except DiagnosticError as problem:
             at: ast.expr = node
             code = problem.diagnostics[0].code

@@ -34,6 +34,7 @@ from .assign import AssignLowering
 from .context import MAX_MISTAKES, Abort, Macro, Pending, Poison
 from .expr import Method
 from .namespace import BufferType, Form, TypeName
+from .meet import together
 from .python import TooLarge
 from .refused import REFUSED
 from .trivia import Comments, first_line, header_end, trivia
@@ -229,7 +230,8 @@ class StmtLowering(AssignLowering):
                     "T112", f"the bound of a loop is a Python {type(value).__name__}, not an integer", item, hint=hint
                 )
         try:
-            exprs = unify(OPS["add"], [value if isinstance(value, Expr) else int(value) for value in values])
+            given = [value if isinstance(value, Expr) else int(value) for value in values]
+            exprs = unify(OPS["add"], together(given) if self.theirs else given)
         except DiagnosticError as problem:
             raise self.located(problem, call) from None
         for expr, item in zip(exprs, nodes, strict=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.expr import Expr
-from tirscript.ir.op import OPS, as_expr
+from tirscript.ir.expr import Expr, const
+from tirscript.ir.op import OPS, as_expr, cast, fail
 
 # their name -> our construct of the same meaning
 FORMS = {
@@ -39,14 +39,21 @@ OPERATORS = {
     "Mul": "mul",
     "FloorDiv": "floordiv",
     "FloorMod": "floormod",
+    "Mod": "truncmod",
     "Min": "min",
     "Max": "max",
+    "LShift": "shift_left",
+    "RShift": "shift_right",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "BitwiseNot": "bitwise_not",
 }
 
 
 def _cast(to: Any, value: Any) -> Expr:
     """`T.Cast("int64", x)`: the dtype stands first."""
-    return OPS["cast"](value, to)
+    return cast(value, to)  # TVM keeps the literal of `T.Cast("int8", 0)` what it is, an int32
 
 
 def _div(a: Any, b: Any) -> Expr:
@@ -55,13 +62,12 @@ def _div(a: Any, b: Any) -> Expr:
     return OPS["truncdiv" if integers else "div"](a, b)
 
 
-def _mod(a: Any, b: Any) -> Expr:
-    """`T.Mod(a, b)`: the remainder of their division."""
-    integers = as_expr(a).dtype.is_int and as_expr(b).dtype.is_int
-    return OPS["truncmod" if integers else "fmod"](a, b)
+def _number(to: Any, value: Any) -> Expr:
+    """`T.IntImm("int64", 3)`: a literal of a dtype."""
+    return const(value, to)
 
 
-FUNCTIONS = {"Cast": _cast, "Div": _div, "Mod": _mod}
+FUNCTIONS = {"Cast": _cast, "Div": _div, "IntImm": _number, "FloatImm": _number}
 
 
 def tvm_names(names: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +88,10 @@ class DialectFunction:
         self.function = function
 
     def __call__(self, *args: Any) -> Expr:
-        made: Expr = self.function(*args)
+        try:
+            made: Expr = self.function(*args)
+        except ValueError as problem:
+            raise fail("T109", str(problem).partition(";")[0]) from None
         return made
 
     def __repr__(self) -> str:

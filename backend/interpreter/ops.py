@@ -348,7 +348,7 @@ MAKERS: dict[str, Maker] = {
     "floormod": _by_kind(_wrapped(operator.mod), _floats(np.remainder)),
     "negative": _by_kind(_wrapped(operator.neg), _native(operator.neg)),
     "truncdiv": _ints(_wrapped(truncdiv)),
-    "truncmod": _ints(_wrapped(lambda a, b: a - truncdiv(a, b) * b)),
+    "truncmod": _by_kind(_wrapped(lambda a, b: a - truncdiv(a, b) * b), _floats(np.fmod)),
     "ceildiv": _ints(_wrapped(lambda a, b: -(-a // b))),
     "min": lambda args, result: lambda a, b: a if a < b else b,
     "max": lambda args, result: lambda a, b: a if a > b else b,

@@ -125,7 +125,7 @@ def _div(g: Codegen, call: Call) -> str:
 @_rule("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv")
 def _division(g: Codegen, call: Call) -> str:
     if call.dtype.is_float:
-        return _float_floordiv(g, call) if call.op.name == "floordiv" else _float_floormod(g, call)
+        return _FLOAT_DIVISIONS[call.op.name](g, call)
     a, b = call.args
     return integers.divide(g, call, value_type(call.dtype), g.value(a), g.value(b))
 
@@ -149,6 +149,11 @@ def _float_floordiv(g: Codegen, call: Call) -> str:
     return f.narrow(f.select(f.compare("oeq", y, zero), plain, found))
 
 
+def _float_truncmod(g: Codegen, call: Call) -> str:
+    f = _Floats(g, call)
+    return f.narrow(f.op("frem", *f.args))
+
+
 def _float_floormod(g: Codegen, call: Call) -> str:
     f = _Floats(g, call)
     x, y = f.args
@@ -158,6 +163,9 @@ def _float_floormod(g: Codegen, call: Call) -> str:
     moved = f.select(unlike, f.op("fadd", rest, y), rest)
     found = f.select(f.compare("une", rest, zero), moved, f.intrinsic("llvm.copysign", zero, y))
     return f.narrow(f.select(f.compare("oeq", y, zero), rest, found))
+
+
+_FLOAT_DIVISIONS = {"floordiv": _float_floordiv, "floormod": _float_floormod, "truncmod": _float_truncmod}
 
 
 @_rule("negative")

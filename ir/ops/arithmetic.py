@@ -71,7 +71,7 @@ power = op(
 )
 
 truncdiv = op("truncdiv", 2, INTS, doc="Quotient rounded toward zero.")
-truncmod = op("truncmod", 2, INTS, doc="Remainder of truncdiv, with the dividend's sign.")
+truncmod = op("truncmod", 2, NUMS, numpy="fmod", doc="Remainder of truncdiv, with the dividend's sign; of floats fmod.")
 ceildiv = op("ceildiv", 2, INTS, doc="Quotient rounded up.")
 minimum = op("min", 2, NUMS, aliases=("minimum",), doc="`a if a < b else b`.")
 maximum = op("max", 2, NUMS, aliases=("maximum",), doc="`a if a > b else b`.")

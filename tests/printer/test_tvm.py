@@ -238,8 +238,6 @@ def test_modules_and_options() -> None:
         ("return", "return"),
         ("A.vstore([0], A[1], predicate=n > 2)", "predicated store"),
         ("A[0] = A.vload([1], predicate=n > 2)", "predicated load"),
-        ("T.evaluate(T.float64(1e300))", "1e+300"),
-        ("T.evaluate(T.uint64(18446744073709551615))", "18446744073709551615"),
         ("T.evaluate(T.cast(A[0], 'bfloat16') ** T.cast(A[1], 'bfloat16'))", "power of bfloat16"),
         ("T.evaluate(T.isnan(T.cast(A[0], 'bfloat16')))", "isnan"),
     ],
@@ -295,3 +293,9 @@ def test_what_tvm_would_fold_while_it_reads_is_its_class() -> None:
         """
     )
     assert structural_equal(parse(script(function_of(body), dialect="tvm")), function_of(body))
+
+
+def test_literals_that_only_a_class_of_tvm_takes() -> None:
+    assert tvm_body("T.evaluate(T.float64(1e300))") == 'T.evaluate(T.FloatImm("float64", 1e300))\n'
+    text = tvm_body("T.evaluate(T.uint64(18446744073709551615))")
+    assert text == 'T.evaluate(T.IntImm("uint64", 18446744073709551615))\n'

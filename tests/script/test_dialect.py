@@ -25,7 +25,7 @@ SAME = [
     ("X[0] = T.Div(n, 2)", "X[0] = T.truncdiv(n, 2)"),
     ("A[0] = T.Div(A[1], A[2])", "A[0] = A[1] / A[2]"),
     ("X[0] = T.Mod(n, 2)", "X[0] = T.truncmod(n, 2)"),
-    ("A[0] = T.Mod(A[1], A[2])", "A[0] = T.fmod(A[1], A[2])"),
+    ("A[0] = T.Mod(A[1], A[2])", "A[0] = T.truncmod(A[1], A[2])"),
     ("X[0] = T.Add(n, T.FloorDiv(n, 2))", "X[0] = n + n // 2"),
     ("A[T.Ramp(0, 1, 4)] = T.Broadcast(1.0, 4)", "A[0:4] = T.broadcast(1.0, 4)"),
     ('with T.sblock("b"):\n    T.sblock_attr({"k": 1})\n    C = T.sblock_alloc_buffer((4,))\n    C[0] = 1.0',
