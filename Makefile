@@ -67,9 +67,10 @@ examples: $(STAMP)  ## run each example by itself
 stubs: $(STAMP)  ## write what type checkers know of T and I again
 	$(BIN)/python .ci/stubs.py
 
-docs: $(STAMP)  ## write docs/errors.md and docs/codes.md again
+docs: $(STAMP)  ## write again what programs make of docs/
 	$(BIN)/python docs/make_errors.py
 	$(BIN)/python docs/make_codes.py
+	$(BIN)/python docs/make_language.py
 
 ci:  ## all that .ci/run checks
 	.ci/run

@@ -58,6 +58,7 @@ SIGNATURES = {
     "attr": "(node: Any, key: str, value: Any) -> AbstractContextManager[None]",
     "ramp": "(base: Any, stride: Any, lanes: Any) -> Expr",
     "broadcast": "(value: Any, lanes: Any) -> Expr",
+    "Let": "(expr: Any, where: dict[Var, Any]) -> Expr",
     "min_value": "(dtype: Any) -> Expr",
     "max_value": "(dtype: Any) -> Expr",
     "infinity": "(dtype: Any) -> Expr",

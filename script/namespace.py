@@ -52,6 +52,7 @@ _VALUES = {
     "ramp": "a vector base, base + stride, ...: `T.ramp(base, stride, lanes)`",
     "broadcast": "a vector with one value in every lane: `T.broadcast(value, lanes)`",
     "let": 'a binding in an expression: `T.let("x", value, lambda x: body)`; as an annotation, an immutable binding',
+    "Let": "TVM's binding in an expression: `T.Let(body, where={x: value})`",
     "min_value": 'the least value of a dtype: `T.min_value("int32")`',
     "max_value": 'the greatest value of a dtype: `T.max_value("int32")`',
     "infinity": 'infinity of a dtype: `T.infinity("float32")`',

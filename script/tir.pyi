@@ -39,6 +39,7 @@ __all__ = [
     "LE",
     "LShift",
     "LT",
+    "Let",
     "LetStmt",
     "Max",
     "Min",
@@ -419,6 +420,9 @@ def LShift(a: Any, b: Any, /) -> Expr:
 def LT(a: Any, b: Any, /) -> Expr:
     """a below b."""
 
+def Let(expr: Any, where: dict[Var, Any]) -> Expr:
+    """TVM's binding in an expression: `T.Let(body, where={x: value})`"""
+
 LetStmt: LetForm
 """a binding in an expression: `T.let("x", value, lambda x: body)`; as an annotation, an immutable binding"""
 
@@ -429,7 +433,7 @@ def Min(a: Any, b: Any, /) -> Expr:
     """`a if a < b else b`."""
 
 def Mod(a: Any, b: Any, /) -> Expr:
-    """`T.Mod(a, b)`: the remainder of their division."""
+    """Remainder of truncdiv, with the dividend's sign; of floats fmod."""
 
 def Mul(a: Any, b: Any, /) -> Expr:
     """Product; integers wrap."""
@@ -1253,7 +1257,7 @@ def truncdiv(a: Any, b: Any, /) -> Expr:
     """Quotient rounded toward zero."""
 
 def truncmod(a: Any, b: Any, /) -> Expr:
-    """Remainder of truncdiv, with the dividend's sign."""
+    """Remainder of truncdiv, with the dividend's sign; of floats fmod."""
 
 def tvm_access_ptr(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
     """An address into a buffer, with what may be accessed there."""

@@ -7,6 +7,7 @@
 | `T.index_map(lambda i, j: (i // 4, j, i % 4))` | IndexMap |
 | `T.target("llvm -mcpu=skylake")`, `T.target({"kind": "llvm"})` | Target |
 | `T.Shuffle([a, b], [1, 0])` | Shuffle |
+| TVM's `T.Let(body, where={x: value})` over `x = T.float32()` | Let |
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.dtype import INT64, DType
-from tirscript.ir.expr import CommReducer, Const, Expr, Range, Reduce, Shuffle, Var, const
+from tirscript.ir.expr import CommReducer, Const, Expr, Let, Range, Reduce, Shuffle, Var, const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import as_expr
 from tirscript.ir.rewrite import substitute
@@ -249,6 +250,21 @@ class ValueLowering(CallLowering):
             words = str(problem).removeprefix("parse() ")
             raise self.fail("T032", f"no target: {words}", call, hint='T.target("llvm -mcpu=skylake")') from None
 
+    # TVM's bindings in expressions
+
+    def _their_let(self, call: ast.Call) -> Expr:
+        given = self.named(call, "Let", ("expr", "where"), 2)
+        pairs = given["where"]
+        if not isinstance(pairs, ast.Dict) or len(pairs.keys) != 1 or pairs.keys[0] is None:
+            raise self.fail("T032", "`where` is a dict of one variable and its value", pairs, hint="where={x: value}")
+        var = self.value(pairs.keys[0])
+        if type(var) is not Var:
+            raise self.fail("T032", "`T.Let` binds a variable", pairs.keys[0], hint="x = T.float32()")
+        value = self.converted(pairs.values[0], var.dtype, f"`{var.name}`")
+        fresh = var.replace(span=self.span(pairs.keys[0]))
+        body = substitute(self.expr(given["expr"]), {var: fresh})
+        return Let(fresh, value, body, span=self.span(call))
+
     # vectors
 
     def _shuffle(self, call: ast.Call) -> Shuffle:
@@ -279,5 +295,6 @@ _VALUE_FORMS.update(
         "index_map": ValueLowering._index_map,
         "target": ValueLowering._target,
         "Shuffle": ValueLowering._shuffle,
+        "Let": ValueLowering._their_let,
     }
 )
