@@ -5,6 +5,7 @@ from __future__ import annotations
 from .dtype import FLOAT32, DType
 from .expr import BufferData, Const, Expr
 from .node import Binder
+from .words import call_it
 
 
 class Buffer(Binder, frozen=True, eq=False):
@@ -45,3 +46,6 @@ class Buffer(Binder, frozen=True, eq=False):
         if all(type(dim) is Const for dim in self.shape):
             return tuple(int(dim.value) for dim in self.shape)  # type: ignore[attr-defined]
         return None
+
+
+call_it(Buffer, "whole buffer", lambda buffer: buffer.name)

@@ -9,7 +9,6 @@ from msgspec import Struct
 from .codes import CODES
 from .span import Span
 
-
 WIDEST = 500  # characters of a source line that a message shows
 
 

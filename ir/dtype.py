@@ -160,7 +160,10 @@ def _name_of(value: object) -> str:
     name = getattr(value, "name", None)  # np.dtype("float32")
     if isinstance(name, str):
         return name
-    raise ValueError(f"{value!r} is not an element type")
+    from .words import words
+
+    plain = isinstance(value, (int, float, tuple, list, dict, bytes))
+    raise ValueError(f"{value!r} is not an element type" if plain else f"{words(value)} is not an element type")
 
 
 def pointer(pointee: object, scope: str = "global") -> DType:

@@ -10,6 +10,7 @@ from .expr import Const, Var
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
 from .stmt import MatchBuffer, Stmt
+from .words import call_it
 
 
 class PrimFunc(Node, frozen=True, eq=False):
@@ -68,3 +69,6 @@ class PrimFunc(Node, frozen=True, eq=False):
                     if type(var) is Var and id(var) not in given:
                         found.setdefault(id(var), var)
         return tuple(found.values())
+
+
+call_it(PrimFunc, "tensor function", lambda program: program.name)

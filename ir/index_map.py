@@ -12,6 +12,7 @@ from .expr import Expr, Var
 from .node import Node
 from .op import as_expr
 from .rewrite import substitute
+from .words import call_it
 
 
 class IndexMap(Node, frozen=True, eq=False):
@@ -44,3 +45,6 @@ class IndexMap(Node, frozen=True, eq=False):
 
 
 __all__ = ["IndexMap"]
+
+
+call_it(IndexMap, "index map")

@@ -8,6 +8,7 @@ from typing import ClassVar
 from .func import PrimFunc
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
+from .words import call_it
 
 
 class Module(Node, frozen=True, eq=False):
@@ -38,3 +39,6 @@ class Module(Node, frozen=True, eq=False):
         if function.name not in self:
             return self.replace(functions=(*self.functions, function))
         return self.replace(functions=tuple(function if f.name == function.name else f for f in self.functions))
+
+
+call_it(Module, "module", lambda program: program.name)

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from .diagnostic import Diagnostic, DiagnosticError
 from .dtype import BOOL, FLOAT32, INT32, DType, dtype
-from .expr import Broadcast, Call, Expr, const
+from .expr import Broadcast, BufferData, Call, CommReducer, Expr, const
+from .words import call_it, words
 
 Operand = Any  # an Expr or a Python number
 
@@ -89,6 +90,12 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
     def __reduce__(self) -> tuple[Any, ...]:
         return get_op, (self.name,)
 
+
+call_it(Expr, "value of the program")
+call_it(BufferData, "address")
+call_it(DType, "dtype", str)
+call_it(Op, "function", lambda entry: f"T.{entry.name}")
+call_it(CommReducer, "combiner of a reduction")
 
 OPS: dict[str, Op] = {}
 ALIASES: dict[str, str] = {}
@@ -171,18 +178,7 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
         hint = f"take an element: `{value.name}[...]`" if isinstance(value, Buffer) else None
         if isinstance(value, (tuple, list)):
             hint = "a value is one number: take its items one by one"
-        raise fail("T104", f"{_describe(value)} is not a value of the program", hint) from None
-
-
-def _describe(value: object) -> str:
-    from .buffer import Buffer
-
-    if isinstance(value, Buffer):
-        return f"the whole buffer `{value.name}`"
-    if value is None:
-        return "`None`"
-    name = getattr(value, "__name__", None)
-    return f"`{name}`" if name else f"a Python {type(value).__name__}"
+        raise fail("T104", f"{words(value)} is not a value of the program", hint) from None
 
 
 def unify(entry: Op, args: list[Operand]) -> list[Expr]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .check import public
 from .node import NO_ATTRS, Attrs, Node
+from .words import call_it
 
 # options that hold several words, written with commas in a target's string
 LISTS = ("keys", "mattr", "libs")
@@ -120,3 +121,6 @@ def _plain(name: str, value: Any) -> Any:
 
 
 __all__ = ["LISTS", "Target"]
+
+
+call_it(Target, "target")

@@ -12,13 +12,14 @@ from tirscript.ir.dtype import FLOAT32, DType
 from tirscript.ir.expr import BufferRegion, CommReducer, Const, Expr, Var, const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS, Attrs
-from tirscript.ir.op import OPS, as_expr, unify
+from tirscript.ir.op import OPS, unify
 from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Block, DeclBuffer, MatchBuffer, Stmt
 from tirscript.ir.target import Target
+from tirscript.ir.words import words
 
 from .expr import shape_nodes
-from .namespace import BufferType, Form, TypeName
 from .meet import together
+from .namespace import BufferType, Form, TypeName
 from .value import ValueLowering
 
 # what an attribute may be, besides what holds such things
@@ -315,7 +316,7 @@ class BlockLowering(ValueLowering):
         item = getattr(value, "item", None)
         if item is not None:
             return item()
-        raise self.fail("T032", f"a {type(value).__name__} cannot be an attribute", node)
+        raise self.fail("T032", f"{words(value)} cannot be an attribute", node)
 
     # definitions
 
@@ -561,7 +562,7 @@ class BlockLowering(ValueLowering):
 
 
 def _kind(value: Any) -> str:
-    return "a float" if isinstance(value, float) else f"a {type(value).__name__}"
+    return "a float" if isinstance(value, float) else words(value)
 
 
 BlockLowering.statement_forms = {

@@ -15,7 +15,7 @@ from tirscript.ir.node import nodes_in, shape_of
 
 from .python import MAX_ITEMS, TooLarge
 
-MAX_STEPS = 1 << 20
+MAX_STEPS = 1 << 19
 MAX_DEPTH = 100  # of sequences in sequences, which C code walks by recursion
 _LEAVES = (Var, Const, StringImm, BufferLoad)
 
@@ -28,6 +28,7 @@ class Budget:
         self.left = MAX_STEPS
         # by id: the value, its parts counted as often as they occur in it, and its depth
         self.known: dict[int, tuple[Any, int, int]] = {}
+        self.used_before: set[int] = set()
         self.lengths: dict[int, int] = {}  # by the id of a syntax node: how many it holds
 
     def spend(self, steps: int) -> None:
@@ -54,9 +55,12 @@ class Budget:
         return value
 
     def used(self, value: Any) -> Any:
-        """A value that has a name is used: a large expression is written out once more; the value."""
+        """A value that has a name is used: from the second time on, a large expression is multiplied; the value."""
         if not self.trusted and isinstance(value, Expr) and type(value) not in _LEAVES:
-            self.spend(self.weigh(value)[0])
+            weight = self.weigh(value)[0]
+            if id(value) in self.used_before:
+                self.spend(weight)
+            self.used_before.add(id(value))
         return value
 
     def weigh(self, value: Any) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from tirscript.ir.expr import (
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, Op, as_expr
+from tirscript.ir.words import words
 
 from .advice import ADVICE, in_words
 from .context import Abort, FunctionRef, Macro
@@ -32,8 +33,6 @@ from .expr import MAX_LANES, ExprLowering, Method, same_dtype, vscale_factor
 from .namespace import BufferForm, BufferType, Form, TypeName, special_float
 from .python import BUILTINS
 from .tvm import DialectFunction
-
-MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
 
 MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
 
@@ -221,7 +220,7 @@ class CallLowering(ExprLowering):
                 f"`{buffer.name}` has {len(buffer.shape)} dimensions, but {len(args[0])} indices stand here",
                 node,
             )
-        return tuple(as_expr(item) for item in args[0]), predicate
+        return tuple(as_expr(item) for item in args[0]), None if predicate is None else as_expr(predicate)
 
     def _call_function(self, function: FunctionRef, node: ast.Call) -> Expr:
         if node.keywords:
@@ -255,7 +254,7 @@ class CallLowering(ExprLowering):
         if isinstance(function, Expr):
             raise self.fail("T022", f"this is a value of {function.dtype}, which cannot be called", node.func)
         if not callable(function):
-            raise self.fail("T022", f"this is a Python {type(function).__name__}, which cannot be called", node.func)
+            raise self.fail("T022", f"this is {words(function)}, which cannot be called", node.func)
         if not self.trusted and function not in _SAFE:
             name = getattr(function, "__name__", type(function).__name__)
             raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)
@@ -308,10 +307,6 @@ class CallLowering(ExprLowering):
     def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
         if name == "abs":
             return self.operator(OPS["abs"], items, node)
-        if len(items) > MAX_TERMS:
-            raise self.fail(
-                "T004", f"this makes one expression of over {MAX_TERMS:,} terms", node, hint="add them up in a loop"
-            )
         if len(items) > MAX_TERMS:
             raise self.fail(
                 "T004", f"this makes one expression of over {MAX_TERMS:,} terms", node, hint="add them up in a loop"

@@ -12,9 +12,9 @@ from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
 from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import BufferLoad, Expr, Var, const
 from tirscript.ir.span import Source, Span
+from tirscript.ir.words import call_it
 
 from .advice import ADVICE, advise, in_words
-from .budget import Budget
 from .budget import Budget
 
 _MISSING = object()
@@ -80,16 +80,21 @@ class Macro:
         return f"<macro {self.name}>"
 
 
+call_it(FunctionRef, "function", lambda function: function.name)
+call_it(ModuleRef, "module", lambda module: module.name)
+call_it(Macro, "macro", lambda macro: macro.name)
+
+
 class Context:
     """What all parts of the lowering share. `namespace` is T."""
 
     namespace: Any
+    theirs = False  # the text is in TVM's dialect, which converts what ours refuses (meet.py)
 
     def __init__(self, source: Source, outer: dict[str, Any], *, trusted: bool) -> None:
         self.source = source
         self.outer = outer
         self.trusted = trusted
-    theirs = False  # the text is in TVM's dialect, which converts what ours refuses (meet.py)
         self.budget = Budget(trusted)
         self.copies = 0  # the loops over sequences and macros that are being written out around the statement
         self.diagnostics: list[Diagnostic] = []

@@ -22,11 +22,12 @@ from tirscript.ir.expr import (
     const,
 )
 from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
+from tirscript.ir.words import call_it
 
 from .advice import ADVICE, LIBRARIES, advise
 from .context import _MISSING, Abort, ModuleRef
-from .namespace import BufferForm, Form, Namespace, TypeName, Unsupported
 from .meet import fit, meet, truth
+from .namespace import BufferForm, Form, Namespace, TypeName, Unsupported
 from .plain import PlainLowering
 from .python import BINARY, COMPARE, UNARY
 
@@ -78,6 +79,9 @@ class Method:
 
     def __init__(self, owner: Any, name: str) -> None:
         self.owner, self.name = owner, name
+
+
+call_it(Method, "method", lambda method: method.name)
 
 
 class ExprLowering(PlainLowering):
@@ -214,7 +218,6 @@ class ExprLowering(PlainLowering):
                 for item, place in zip((left, right), places[at : at + 2], strict=True):
                     if type(item) is Buffer and kind not in (ast.Is, ast.IsNot):
                         raise self.whole(item, place)
-                self.sized((left, right), node)
                 self.sized((left, right), node)
                 part = self.plain(lambda k=kind, a=left, b=right: COMPARE[k](a, b), node, ())  # type: ignore[misc]
             if result is None:

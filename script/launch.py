@@ -14,6 +14,7 @@ from collections.abc import Callable
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Var, const
 from tirscript.ir.stmt import LaunchThread
+from tirscript.ir.words import call_it
 
 from .dialect import DialectLowering
 from .namespace import Form
@@ -25,10 +26,13 @@ class EnvThread:
     """A thread that has a name and is not launched yet. Its variable is made by the first launch."""
 
     def __init__(self, name: str, thread: str, dtype: DType | None) -> None:
-        self.name = self.__name__ = name
+        self.name = name
         self.thread = thread
         self.dtype = dtype
         self.var: Var | None = None
+
+
+call_it(EnvThread, "thread", lambda thread: thread.name)
 
 
 class LaunchLowering(DialectLowering):

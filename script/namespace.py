@@ -13,8 +13,9 @@ from tirscript.ir.expr import Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import ALIASES, FOREIGN, OPS
 from tirscript.ir.target import Target
+from tirscript.ir.words import call_it
 
-from .tvm import CONSTRUCTS, tvm_names
+from .tvm import CONSTRUCTS, DialectFunction, tvm_names
 
 # constructs that are no operators: name -> what it is for; `lower*.py` have a rule for each
 _LOOPS = {
@@ -237,6 +238,16 @@ def _dotted(letter: str) -> dict[str, Any]:
 
 
 TILE_NAMESPACES = ("ptx", "ptx_legacy", "cuda", "nvshmem", "nki", "metal", "tile", "cluster", "warp", "TileLayout")
+call_it(Form, "construct", lambda form: f"T.{form.name}")
+call_it(LetForm, "annotation", lambda form: f"T.{form.name}")
+call_it(ModuleForm, "construct", lambda form: f"I.{form.name}")
+call_it(DialectFunction, "function", lambda function: f"T.{function.name}")
+call_it(TypeName, "dtype", lambda kind: f"T.{kind.name}")
+call_it(BufferForm, "annotation", lambda form: f"T.{form.name}")
+call_it(BufferType, "type of a buffer")
+call_it(LetType, "annotation of a binding")
+call_it(Namespace, "namespace", lambda namespace: namespace._letter)
+
 AXES = ("spatial", "reduce", "scan", "opaque", "remap")
 
 

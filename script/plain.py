@@ -11,6 +11,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.op import Op
+from tirscript.ir.words import without_classes, words
 
 from .context import Abort, Context
 from .namespace import Form, Namespace, TypeName
@@ -50,7 +51,7 @@ class PlainLowering(Context):
                     hint=f"take an element: `{name}[...]`" if isinstance(operand, Buffer) else None,
                 )
             if not self.trusted and not isinstance(operand, _PLAIN):
-                raise self.fail("T003", f"a {type(operand).__name__} takes no part in parse-time Python", node)
+                raise self.fail("T003", f"{words(operand)} takes no part in parse-time Python", node)
         try:
             for operand in operands:
                 self.budget.made(operand)
@@ -60,7 +61,8 @@ class PlainLowering(Context):
         except (DiagnosticError, Abort):
             raise
         except Exception as problem:
-            raise self.fail("T033", f"{type(problem).__name__} while parsing: {problem}", node) from None
+            why = without_classes(str(problem))
+            raise self.fail("T033", f"{type(problem).__name__} while parsing: {why}", node) from None
 
     def iterate(self, values: Any, node: ast.AST) -> list[Any]:
         """The items of a parse-time sequence, within bounds."""

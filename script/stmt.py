@@ -29,12 +29,13 @@ from tirscript.ir.stmt import (
     Stmt,
     While,
 )
+from tirscript.ir.words import words
 
 from .assign import AssignLowering
 from .context import MAX_MISTAKES, Abort, Macro, Pending, Poison
 from .expr import Method
-from .namespace import BufferType, Form, TypeName
 from .meet import together
+from .namespace import BufferType, Form, TypeName
 from .python import TooLarge
 from .refused import REFUSED
 from .trivia import Comments, first_line, header_end, trivia
@@ -227,7 +228,7 @@ class StmtLowering(AssignLowering):
             if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 hint = f"name it: `thread={value!r}`" if isinstance(value, str) else None
                 raise self.fail(
-                    "T112", f"the bound of a loop is a Python {type(value).__name__}, not an integer", item, hint=hint
+                    "T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint
                 )
         try:
             given = [value if isinstance(value, Expr) else int(value) for value in values]

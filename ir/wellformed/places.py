@@ -15,6 +15,7 @@ from ..node import Attrs, Node
 from ..rewrite import children, walk
 from ..span import Span
 from ..stmt import Stmt
+from ..words import words
 
 _PLAIN = (str, int, float, bool, type(None), bytes, DType)
 
@@ -39,7 +40,7 @@ def unrepresentable(value: Any) -> str | None:
         if odd is not None:
             return f"the key {odd!r} is no string"
         return unrepresentable(list(value.values()))
-    return f"a value of the Python type {type(value).__name__} cannot be written as text"
+    return f"{words(value)} cannot be written as text"
 
 
 def pointing(span: Span | None, words: str) -> list[Label]:

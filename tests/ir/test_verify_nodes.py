@@ -457,7 +457,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
     "attribute": (
         lambda: func(attrs=Attrs({"a": [{"b": object()}]})),
         "T210",
-        "attribute `a` of the function: a value of the Python type object",
+        "attribute `a` of the function: a Python object cannot be written as text",
     ),
     "attribute key": (lambda: func(attrs=Attrs({"a": {1: 2}})), "T210", "the key 1 is no string"),
     "attribute of a block": (
@@ -473,7 +473,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
     "attribute statement": (
         lambda: func(Attr(target=A, key="a", value=object(), body=())),
         "T210",
-        "the attribute `a`: a value",
+        "the attribute `a`: a Python object",
     ),
 }
 

@@ -106,7 +106,7 @@ def test_a_cpu_launches_no_threads() -> None:
         ('with T.launch_thread("blockIdx.x", 4) as bx:\n    bx = 3', "T012", "`bx` is a thread", "bx"),
         ('bx = T.launch_thread("blockIdx.x", 4)\nbx = 3', "T012", "`bx` is a thread", "bx"),
         ('with T.launch_thread("blockIdx.x", 4) as bx:\n    A[bx] = 1.0\nA[bx] = 1.0', "T011", "outside of the scope", "bx"),
-        ('bx = T.env_thread("blockIdx.x")\nA[bx] = 1.0', "T104", "`bx` is not a value", "bx"),
+        ('bx = T.env_thread("blockIdx.x")\nA[bx] = 1.0', "T104", "the thread `bx` is not a value", "bx"),
         ('bx = T.env_thread(3)\nA[0] = 1.0', "T032", "the tag of a thread", "T.env_thread(3)"),
         ('with T.launch_thread("blockIdx.x", 4.5) as bx:\n    A[bx] = 1.0', "T112", "not an integer", "4.5"),
         ('with T.launch_thread(3, 4) as bx:\n    A[bx] = 1.0', "T032", "the tag of a thread", "T.launch_thread(3, 4)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from typing import Any
 
 import pytest
@@ -258,3 +259,34 @@ def test_several_mistakes_of_a_newcomer_are_said_at_once() -> None:
         ("T032", 9),
         ("T022", 11),
     ]
+
+
+THINGS = [
+    "T", "T.axis", "T.grid", "T.exp", "T.float32", "T.Buffer", "T.Buffer((4,))", "T.let", "T.let[T.int32]", "A", "A.vload",
+    "A[0].astype", "A.dtype", "A.data", "M", "M.g", "None", "range", "T.prim_func", "T.index_map(lambda i: i)",
+]  # fmt: skip
+PLACES = [
+    "A[0] = {}", "A[{}] = 1.0", "A[0] = A[0] + {}", "A[0] = T.exp({})", "for i in {}:\n    A[i] = 1.0", "x = {} < 1",
+    "for i in range({}):\n    A[i] = 1.0", "C = T.alloc_buffer(({},), 'float32')", "C = T.alloc_buffer((4,), {})", "x = {}()",
+    "T.func_attr({{'a': {}}})", "x = -{}", "x = len({})", "x = T.cast(n, {})", "T.attr({}, 'k', 1)", "with {}:\n    A[0] = 1.0",
+]  # fmt: skip
+OURS = re.compile(
+    r"BufferLoad|BufferData|PrimFunc|BufferType|TypeName|Namespace|\bForm\b|LetForm|BufferForm|LetType|FunctionRef|ModuleRef"
+    r"|\bMethod\b|IndexMap|DType|\bOp\b|NoneType|_range|object at 0x|<function|<T\.|T499"
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_message_names_a_class_of_ours(place: str) -> None:
+    for thing in THINGS:
+        body = place.format(thing).replace("\n", "\n        ")
+        text = (
+            "@I.ir_module\nclass M:\n    @T.prim_func\n    def g(A: T.Buffer((16,), 'float32')):\n        A[0] = 1.0\n\n"
+            f"    @T.prim_func\n    def f(A: T.Buffer((16,), 'float32'), n: T.int32):\n        {body}\n"
+        )
+        try:
+            parse(HEADER + text)
+        except DiagnosticError as problem:
+            for found in problem.diagnostics:
+                said = f"{found.message} | {found.hint} | {found.notes}"
+                assert not OURS.search(said), f"{body}: {said}"

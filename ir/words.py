@@ -1,0 +1,47 @@
+"""Values in the user's words: messages say what a thing is, and never which class of ours holds it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+# class -> (what a thing of it is, how this one is named or None)
+_WORDS: dict[type, tuple[str, Callable[[Any], str] | None]] = {type(None): ("None", None)}
+
+
+def call_it(cls: type, noun: str, name: Callable[[Any], str] | None = None) -> None:
+    """Say how messages call the things of a class: "the {noun} `{name}`", or "a {noun}" where they have no name."""
+    _WORDS[cls] = (noun, name)
+
+
+def words(value: object) -> str:
+    """What a value is: "the whole buffer `A`", "the function `T.exp`", "a Python list"."""
+    if value is None:
+        return "`None`"
+    for cls in type(value).__mro__:
+        known = _WORDS.get(cls)
+        if known is not None:
+            noun, name = known
+            return f"{_article(noun)} {noun}" if name is None else f"the {noun} `{name(value)}`"
+    if inspect.isroutine(value) or isinstance(value, type):
+        return f"`{value.__name__.lstrip('_')}`"
+    return f"a Python {type(value).__name__}"
+
+
+def without_classes(text: str) -> str:
+    """A message of Python with our class names replaced by what they stand for."""
+    nouns = {cls.__name__: noun for cls, (noun, _) in _WORDS.items()}
+    return re.sub(r"'(\w+)'( object)?", lambda match: _replaced(match, nouns), text)
+
+
+def _replaced(match: re.Match[str], nouns: dict[str, str]) -> str:
+    noun = nouns.get(match[1])
+    if noun is None:
+        return match[0]
+    return noun if noun == "None" else f"{_article(noun)} {noun}"
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeiou" else "a"
