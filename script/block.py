@@ -425,7 +425,11 @@ class BlockLowering(ValueLowering):
             if not isinstance(items, (tuple, list, type(None))):
                 raise self.fail("T032", f"the {what} of a buffer are a list, not {_kind(items)}", node)
         separators = tuple(axis_separators or ())
-        for what, number in (("alignment", align), ("offset factor", offset_factor), *(("separator", s) for s in separators)):
+        for what, number in (
+            ("alignment", align),
+            ("offset factor", offset_factor),
+            *(("separator", s) for s in separators),
+        ):
             if type(number) is not int or number >= 1 << 31:
                 raise self.fail("T032", f"the {what} of a buffer is an int of 31 bits, not {_kind(number)}", node)
         # TVM writes -1 for "the default"

@@ -58,9 +58,7 @@ class Names:
         self, stmt: ast.If, scopes: list[dict[str, int]], at: int, body: list[ast.stmt], last: dict[str, int]
     ) -> None:
         other = set(_assigned(stmt.orelse))
-        both = [
-            name for name in _assigned(stmt.body) if name in other and not any(name in scope for scope in scopes)
-        ]
+        both = [name for name in _assigned(stmt.body) if name in other and not any(name in scope for scope in scopes)]
         if both and not last:
             for place, each in enumerate(body):
                 last.update((node.id, place) for node in ast.walk(each) if isinstance(node, ast.Name))
@@ -92,3 +90,15 @@ def _names(target: ast.expr) -> Iterator[str]:
             yield from _names(item)
     elif isinstance(target, ast.Starred):
         yield from _names(target.value)
+
+
+def targets_of(node: ast.stmt) -> list[str]:
+    """The names that a statement assigns."""
+    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+    return [
+        item.id
+        for target in targets
+        if target is not None
+        for item in ast.walk(target)
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
+    ]

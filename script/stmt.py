@@ -38,6 +38,7 @@ from .meet import together
 from .namespace import BufferType, Form, TypeName
 from .python import TooLarge
 from .refused import REFUSED
+from .scope import targets_of
 from .trivia import Comments, first_line, header_end, trivia
 
 _RESULTS = "a kernel writes its results into the elements of a parameter"
@@ -129,7 +130,7 @@ class StmtLowering(AssignLowering):
                 raise self.fail(code, what, node, hint=hint)
             rule(self, node)
         except Abort:
-            for name in _targets(node):
+            for name in targets_of(node):
                 if name not in self.scopes[-1]:
                     self.define(name, Poison())
         except DiagnosticError as problem:
@@ -227,9 +228,7 @@ class StmtLowering(AssignLowering):
                 raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
             if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 hint = f"name it: `thread={value!r}`" if isinstance(value, str) else None
-                raise self.fail(
-                    "T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint
-                )
+                raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
         try:
             given = [value if isinstance(value, Expr) else int(value) for value in values]
             exprs = unify(OPS["add"], together(given) if self.theirs else given)
@@ -445,7 +444,7 @@ class StmtLowering(AssignLowering):
 
     def _assert(self, node: ast.Assert) -> None:
         test = self.condition(node.test)
-        message = "" if node.msg is None else self.python(node.msg, "the message", (str,))
+        message = self.message(node.msg)
         if not isinstance(test, Expr):
             if not test:
                 raise self.fail(
@@ -453,6 +452,10 @@ class StmtLowering(AssignLowering):
                 )
             return
         self.emit(Assert(test, message, span=self.span(node)))
+
+    def message(self, node: ast.expr | None) -> str:
+        """What a failed assertion says."""
+        return "" if node is None else self.python(node, "the message", (str,))  # type: ignore[no-any-return]
 
     def _static_assert(self, call: ast.Call, node: ast.stmt) -> None:
         if not 1 <= len(call.args) <= 2 or call.keywords:
@@ -572,17 +575,6 @@ class StmtLowering(AssignLowering):
 def attr_value(value: Any) -> Any:
     """An operand of `T.attr`: bare numbers become constants."""
     return as_expr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-
-
-def _targets(node: ast.stmt) -> list[str]:
-    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    return [
-        item.id
-        for target in targets
-        if target is not None
-        for item in ast.walk(target)
-        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
-    ]
 
 
 _RULES: dict[type, Callable[[Any, Any], None]] = {
