@@ -111,7 +111,7 @@ def _int(value: Any = 0) -> int:
 
 
 def _items(items: Any) -> list[Any]:
-    found = []
+    found: list[Any] = []
     for item in items:
         if len(found) == MAX_ITEMS:
             raise TooLarge(f"a sequence of over {MAX_ITEMS} items")

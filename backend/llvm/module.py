@@ -211,7 +211,8 @@ def _write(source: Module | PrimFunc, debug: bool) -> tuple[ModuleState, dict[st
 
 def _escaped(name: str) -> str:
     """A name without the characters that end or escape a quoted name in LLVM's text."""
-    return "".join(char if char.isascii() and (char.isalnum() or char in "_. $-") else f"%{ord(char):x}" for char in name)
+    kept = [char.isascii() and (char.isalnum() or char in "_. $-") for char in name]
+    return "".join(char if plain else f"%{ord(char):x}" for char, plain in zip(name, kept, strict=True))
 
 
 def _finish(state: ModuleState, target: Host) -> str:

@@ -359,13 +359,13 @@ class Verifier(Values):
                 own.append(stmt.buffer)
         if node.writes is not None:
             named = {id(region.buffer) for region in node.writes} | set(map(id, own))
-            for stmt in walk(node.init or ()):
-                if type(stmt) is BufferStore and id(stmt.buffer) not in named and id(stmt.buffer) in self.buffers:
+            for inner in walk(node.init or ()):
+                if type(inner) is BufferStore and id(inner.buffer) not in named and id(inner.buffer) in self.buffers:
                     self.report(
                         "T203",
-                        f"the `T.init` of the block `{node.name}` writes `{stmt.buffer.name}`, "
+                        f"the `T.init` of the block `{node.name}` writes `{inner.buffer.name}`, "
                         "which is not in its `T.writes`",
-                        stmt,
+                        inner,
                     )
         # memory of the block itself is there before its init runs
         for buffer in own:

@@ -156,11 +156,12 @@ class Uses(Scopes):
 
     def bounds(self, node: Any, index: Any, axis: int, extent: int | None) -> None:
         if type(index) is Const:
-            low = high = index.value
+            low = high = int(index.value)
         elif (
             type(index.base) is Const and type(index.stride) is Const and not index.scalable and node.predicate is None
         ):
-            ends = (index.base.value, index.base.value + index.stride.value * (index.lanes - 1))
+            first = int(index.base.value)
+            ends = (first, first + int(index.stride.value) * (index.lanes - 1))
             low, high = min(ends), max(ends)
         else:
             return
