@@ -151,6 +151,7 @@ def f(
             "axis separators of a buffer",
             '@T.prim_func\ndef f(A: T.Buffer((2, 2), "float32", axis_separators=[1])):\n    A[1, 0] = 5.0\n',
             [[0.0, 0.0], [5.0, 0.0]],
+            tvm=False,
             args="np.zeros((2, 2), 'float32')",
         ),
         Example(

@@ -131,5 +131,5 @@ def tirscript_dialect() -> Dialect:
         second=second_const,
         literal=literal,
         decorator=decorator,
-        words={"block": "T.block", "block_attr": "T.block_attr", "alloc_buffer": "T.alloc_buffer"},
+        words={"block": "T.block", "block_attr": "T.block_attr", "alloc_buffer": "T.alloc_buffer", "remap": "SRCO"},
     )

@@ -469,10 +469,15 @@ def _init(p: Printer, init: tuple[Stmt, ...], stmts: tuple[Stmt, ...], indent: s
 
 def _remappable(p: Printer, axes: tuple[Axis, ...]) -> bool:
     """Whether every axis is bound to a loop variable and runs over that loop's very range."""
-    loops = p.loops
+    loops, kinds = p.loops, p.words["remap"]
     for axis in axes:
         loop = loops.get(id(axis.value))
-        if loop is None or loop.step is not None or axis.var.dtype is not loop.var.dtype:
+        if (
+            loop is None
+            or AXIS_KINDS[axis.kind] not in kinds
+            or loop.step is not None
+            or axis.var.dtype is not loop.var.dtype
+        ):
             return False
         if not (_same(axis.start, loop.start) and _same(axis.stop, loop.stop)):
             return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32
 from tirscript.ir.expr import (
     Broadcast,
@@ -71,7 +72,7 @@ def tvm_dialect() -> Dialect:
         second=lambda node, other: _typed(node),
         literal=lambda node, kind: _typed(node),
         decorator=_decorator,
-        words={"block": "T.sblock", "block_attr": "T.sblock_attr", "alloc_buffer": "T.alloc_buffer"},
+        words={"block": "T.sblock", "block_attr": "T.sblock_attr", "alloc_buffer": "T.alloc_buffer", "remap": "SR"},
         strings=False,
         prepare=_prepare,
     )
@@ -93,6 +94,8 @@ def _decorator(func: PrimFunc, options: dict[str, Any]) -> str:
 
 def _prepare(p: Printer, func: PrimFunc, indent: str) -> None:
     """Declare the variables of `T.Let`, and note which buffers are allocated by a block."""
+    if any(type(param) is Buffer and param.axis_separators for param in func.params):
+        raise refuse("TVM has no text for axis separators of a parameter", func.span, "use `T.match_buffer`")
     has_blocks = False
     for node in walk(func.body):
         if type(node) is Let:

@@ -25,6 +25,7 @@ class AssignLowering(BlockLowering):
     """Lowers assignments."""
 
     names: Names
+    of_signature: set[str]  # symbols of the signature that TVM's text declares in the body
 
     def _assign(self, node: ast.Assign) -> None:
         for target in node.targets[1:]:
@@ -70,6 +71,9 @@ class AssignLowering(BlockLowering):
             word = "a dtype" if isinstance(value, TypeName) else "a construct"
             hint = f"declare the variable: `{name}: T.{value.name}`" if isinstance(value, TypeName) else value.__doc__
             raise self.fail("T104", f"`T.{value.name}` is {word}, not a value", node_value, hint=hint)
+        if type(value) is Var and not value.name and self.theirs and name in self.of_signature:
+            self.define(name, self.symbols[name])
+            return
         if type(value) is Var and not value.name:
             self.define(name, Var(name, value.dtype, span=self.span(target)))
             self.symbols.setdefault(name, self.scopes[-1][name])

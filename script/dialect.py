@@ -11,6 +11,7 @@
 | `with T.LetStmt(value) as x:`, `with T.let(x, value):` | `x = value` and the body |
 | `T.attr({"key": value})` | `with T.attr(0, "key", value):` |
 | `T.attr(node, key, value)` | `with T.attr(node, key, value):` over the rest of the body |
+| `assert c, ("RuntimeError", ["the ", "words"])` | `assert c, "the words"` |
 | `T.evaluate(T.break_loop())`, `T.continue_loop()`, `T.ret(x)` | `break`, `continue`, `return x` |
 """
 
@@ -147,6 +148,17 @@ class DialectLowering(StmtLowering):
         if not isinstance(key, str):
             raise self.fail("T032", "the key of `T.attr` is a string", call)
         self.open_rest(Attr(attr_value(target), key, attr_value(value), (), span=self.span(node)))
+
+    def message(self, node: ast.expr | None) -> str:
+        if not self.theirs or not isinstance(node, ast.Tuple):
+            return super().message(node)
+        found = self.python(node, "the message", (tuple,))
+        kind, parts = found if len(found) == 2 else ("", None)
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise self.fail("T032", "the message is a string, or the name of an error and a list of strings", node)
+        if kind != "RuntimeError":
+            raise self.fail("T020", f"an assertion that raises {kind} is not supported", node)
+        return "".join(parts)
 
     def attr_pairs(self, node: ast.expr) -> list[tuple[str, Any]]:
         """The attributes of `T.attr({...})`, which stand at no node."""

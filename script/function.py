@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -49,6 +50,7 @@ class FunctionLowering(MacroLowering):
         self.opened = []
         self.domains = {}
         self.attrs_found = {}
+        self.of_signature = set()
         self.definition = node.body if node is not None else []
         self.builtins_range = BUILTINS["range"]
         self.params: list[Var | Buffer] = []
@@ -79,14 +81,19 @@ class FunctionLowering(MacroLowering):
                     hint="every argument is given at the call, by place or name",
                 )
         given = [*arguments.posonlyargs, *arguments.args]
-        kinds = [self._annotation(param) for param in given]
+        if self.theirs:
+            self._their_symbols(given)
         # scalars first: a dimension may be named after any of them
         made: dict[str, Any] = {}
-        for param, kind in zip(given, kinds, strict=True):
+        kinds = []
+        for param in given:
+            kind = self._annotation(param)
+            kinds.append(kind)
             if isinstance(kind, TypeName):
                 made[param.arg] = Var(param.arg, kind.dtype, span=self.span(param))
-                if kind.dtype.is_int:
-                    self.symbols[param.arg] = made[param.arg]
+                if self.theirs and kind.dtype.is_int:
+                    self.symbols[param.arg] = made[param.arg]  # they name it, without quotes, in later annotations
+        self.symbols.update({name: var for name, var in made.items() if var.dtype.is_int})
         for param, kind in zip(given, kinds, strict=True):
             if isinstance(kind, BufferType):
                 try:
@@ -102,6 +109,26 @@ class FunctionLowering(MacroLowering):
                 self.scopes[0][param.arg] = Poison()
         if node.returns is not None:
             self.returns = self._returns(node.returns)
+
+    def _their_symbols(self, params: list[ast.arg]) -> None:
+        """TVM prints `A: T.Buffer(("n",), ...)` with `n = T.int32()` in the body, which says the dtype of both."""
+        texts = [
+            part.value
+            for param in params
+            if param.annotation is not None
+            for part in ast.walk(param.annotation)
+            if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        ]
+        used = {word for text in texts for word in re.findall(r"\w+", text)} - {param.arg for param in params}
+        for stmt in self.node.body:
+            match stmt:
+                case ast.Assign(
+                    targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=kind), args=[], keywords=[])
+                ) if name in used:
+                    found = vars(self.namespace).get(kind)
+                    if isinstance(found, TypeName) and found.dtype.is_int:
+                        self.symbol(name, found.dtype)
+                        self.of_signature.add(name)
 
     def _bound(self, item: Any) -> DType | None:
         bound = getattr(item, "bound", None)
