@@ -9,12 +9,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 JOBS ?= 2
 CASES ?= 5000
+MINUTES ?= 30
 
-.PHONY: help venv demo test test-interop fuzz bench lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-interop fuzz fuzz-parse bench lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then echo "tirscript needs Python 3.11, 3.12 or 3.13 with the venv module"; exit 1; fi
@@ -36,6 +37,10 @@ test-interop: $(STAMP)  ## read and print TVM's dialect against apache-tvm itsel
 
 fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property
+
+fuzz-parse: $(STAMP)  ## fuzz tirscript.parse for MINUTES (30), led by coverage
+	@$(BIN)/python -m pip install --quiet --editable '.[test,fuzz]'
+	@PYTHONPATH=src $(BIN)/python tests/fuzz/parse_fuzzer.py --minutes $(MINUTES)
 
 bench: $(STAMP)  ## measure: parse, print, equality and kernels, beside apache-tvm and numba where they install
 	@$(BIN)/python -m pip install --quiet --editable '.[bench]' || echo "numba cannot be installed here; its columns stay empty"

@@ -11,10 +11,12 @@ from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 
 from .core import Dialect, Printer, tirscript_dialect
+from .deep import shallow
 from .diff import diff
 from .func import file_text
 from .func import fragment as _fragment
 from .layout import fit
+from .stmt import TAB
 
 CONSTANTS = ("elide", "inline", "file")
 
@@ -57,9 +59,11 @@ def script(
             file_text(printer, node, header)  # type: ignore[arg-type]
         else:
             _fragment(printer, node)
-        lines = printer.out
+        lines = shallow(printer.out, len(TAB), whole)
         if max(map(len, lines), default=0) > width or not all(map(str.isascii, lines)):
-            lines = [line if len(line) <= width and line.isascii() else fit(line, width) for line in lines]
+            lines = [
+                line if (len(line) <= width and line.isascii()) or "\n" in line else fit(line, width) for line in lines
+            ]
     text = "\n".join(lines)
     return f"{text}\n" if whole else text
 

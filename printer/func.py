@@ -105,7 +105,7 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
     out += lines
     if func.trivia is not None and func.trivia.beside:
         comment = comment_line(func.trivia.beside)
-        if len(lines) > 1 or text_width(lines[0]) + 2 + text_width(comment) > p.width:
+        if len(lines) > 1 or "\n" in lines[0] or text_width(lines[0]) + 2 + text_width(comment) > p.width:
             out.insert(start, indent + comment)
         else:
             out[-1] += f"  {comment}"
@@ -135,7 +135,7 @@ def signature(head: str, params: list[str], tail: str, indent: str, width: int) 
         lines = [f"{inner}{param}," for param in params]
         if max(map(len, lines)) <= width:
             return [head, *lines, indent + tail]
-    return fit(line, width).split("\n")
+    return [fit(line, width)]  # laid out: one piece, which nothing fits again
 
 
 def declared_symbols(p: Printer, func: PrimFunc) -> list[Var]:

@@ -87,7 +87,9 @@ HOSTILE: dict[str, Callable[[], str | bytes]] = {
     "a long range": lambda: body("x = list(range(10**12))"),
     "a comprehension of a range": lambda: body("x = [i for i in range(10**12)]"),
     "comprehensions in one": lambda: body("x = [0 for a in range(10000) for b in range(10000) for c in range(10000)]"),
-    "comprehensions in another": lambda: body("x = [[[0 for a in range(999)] for b in range(999)] for c in range(999)]"),
+    "comprehensions in another": lambda: body(
+        "x = [[[0 for a in range(999)] for b in range(999)] for c in range(999)]"
+    ),
     "a generator": lambda: body("x = sum(a * b * c for a in range(9999) for b in range(9999) for c in range(9999))"),
     "doubled lists": lambda: doubled("[1]", "[x, x]", 200, "A[len(x)] = q"),
     "doubled tuples as keys": lambda: doubled("(1, 2)", "(x, x)", 200, "y = {x: 1}"),
@@ -140,7 +142,9 @@ HOSTILE: dict[str, Callable[[], str | bytes]] = {
     "elifs": lambda: body("if n > 0:\n    pass\n" + "elif n > 1:\n    pass\n" * 20_000 + "A[0] = q"),
     "decorators": lambda: HEADER + "@T.prim_func\n" * 100_000 + "def f(): pass",
     "parameters": lambda: HEADER + "@T.prim_func\ndef f(" + ", ".join(f"a{i}" for i in range(50_000)) + "): pass",
-    "a dimension of parentheses": lambda: f"{HEADER}@T.prim_func\ndef f(A: T.Buffer(('{'(' * 100_000}',), 'int8')): pass",
+    "a dimension of parentheses": lambda: (
+        f"{HEADER}@T.prim_func\ndef f(A: T.Buffer(('{'(' * 100_000}',), 'int8')): pass"
+    ),
     "a dimension that is a sum": lambda: (
         f"{HEADER}@T.prim_func\ndef f(A: T.Buffer(('{'n + ' * 100_000}n',), 'int8')): pass"
     ),

@@ -15,6 +15,14 @@ REFUSED = [
     (body_text("x = A[0.5:4]"), "a bound of a slice"),
     (body_text("x = A[A[0]:4]"), "the bound of a slice is float32"),
     (body_text("x = A[0]", params=PARAMS.replace("16", str(1 << 64))), "too large for int64"),
+    (body_text("A.vstore([T.ramp(0, 1, 4)], 1.0, predicate=T.truncdiv)"), "is not a value"),
+    (body_text("B2 = T.match_buffer(A[0:4], (4,), strides=T)"), "the strides of a buffer are a list"),
+    (body_text("A[0] = 1.0", params=PARAMS.replace('"float32")', '"float32", align=1 << 80)')), "an int of 31 bits"),
+    (
+        body_text("A[0] = 1.0", params=PARAMS.replace('"float32")', '"float32", axis_separators=["a"])')),
+        "the separator of",
+    ),
+    (body_text("T.func_attr({'a': 10**5000})"), "an integer of over 4,096 bits"),
     (body_text("x = f'{1:>" + "9" * 5000 + "}'"), "a format of over 1,000 characters"),
     (
         body_text(

@@ -24,7 +24,9 @@ def test_hostile_texts_end_in_diagnostics(group: int) -> None:
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, errors="replace")
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
     assert [name for name, *_ in outcomes] == names, done.stderr
-    wrong = [(name, outcome) for name, outcome, _ in outcomes if not outcome.startswith("diagnostics") or "T4" in outcome]
+    wrong = [
+        (name, outcome) for name, outcome, _ in outcomes if not outcome.startswith("diagnostics") or "T4" in outcome
+    ]
     assert not wrong, done.stderr
     # seconds of the processor, so that a busy machine fails nothing
     assert [(name, seconds) for name, _, seconds in outcomes if seconds > SECONDS] == []
