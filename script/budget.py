@@ -29,7 +29,6 @@ class Budget:
         # by id: the value, its parts counted as often as they occur in it, and its depth
         self.known: dict[int, tuple[Any, int, int]] = {}
         self.used_before: set[int] = set()
-        self.used_before: set[int] = set()
         self.lengths: dict[int, int] = {}  # by the id of a syntax node: how many it holds
 
     def spend(self, steps: int) -> None:
