@@ -62,3 +62,6 @@ def tvm() -> Iterator[Tvm]:
     yield made
     made.process.kill()
     made.process.wait()
+    for pipe in (made.process.stdin, made.process.stdout):
+        assert pipe is not None
+        pipe.close()

@@ -19,6 +19,7 @@ APART = {
     "a reduction in an expression": "apache-tvm finds no reduction equal to itself read twice",
     "TVM's `T.reduce` with `T.iter_var`": "apache-tvm finds no reduction equal to itself read twice",
     "memory of a block": "apache-tvm takes the one block of a function for the root block, which it prints as a comment",
+    "shifts by the width or more": "apache-tvm refuses a constant amount that is as much as the width",
 }
 EXAMPLES = [
     pytest.param(each, id=each.what, marks=[pytest.mark.xfail(reason=APART[each.what])] if each.what in APART else [])
