@@ -11,8 +11,22 @@ _NUMBERS = ("0", "1", "3", "128", "1000", "-3", "0.5", "1e-05", "2.0", "T.float3
 _WORDS = ("a message", "something is wrong with this program because ", "x")
 _BUFFER = 'T.Buffer((128, 128), "float32")'
 _LEVELS = {
-    "or": 3, "and": 4, "<": 6, ">=": 6, "==": 6, "|": 7, "^": 8, "&": 9, "<<": 10,
-    "+": 11, "-": 11, "*": 12, "//": 12, "%": 12, "/": 12, "**": 14,
+    "or": 3,
+    "and": 4,
+    "<": 6,
+    ">=": 6,
+    "==": 6,
+    "|": 7,
+    "^": 8,
+    "&": 9,
+    "<<": 10,
+    "+": 11,
+    "-": 11,
+    "*": 12,
+    "//": 12,
+    "%": 12,
+    "/": 12,
+    "**": 14,
 }
 
 
@@ -129,6 +143,14 @@ def _with(self: LongLines) -> str:
 
 
 _STATEMENTS = {
-    _store: 8, _assign: 6, _call: 3, _assert: 2, _keyword: 4, _for: 1, _remap: 1, _attributes: 1,
-    _define: 1, _with: 1,
+    _store: 8,
+    _assign: 6,
+    _call: 3,
+    _assert: 2,
+    _keyword: 4,
+    _for: 1,
+    _remap: 1,
+    _attributes: 1,
+    _define: 1,
+    _with: 1,
 }
