@@ -37,6 +37,7 @@ from tirscript.ir.stmt import (
     Block,
     BufferStore,
     DeclBuffer,
+    For,
     LaunchThread,
     MatchBuffer,
     Return,
@@ -201,9 +202,42 @@ def _power(p: Printer, node: Call, prec: int, entry: Any) -> str:
 
 
 def _finiteness(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    if type(node.args[0]) is Const:
+        # TVM makes an int32 of it
+        return f"T.bool({_FINITE[node.op.name](node.args[0].value)})"
     if node.args[0].dtype.kind != "float":
         raise refuse(f"TVM has no `{node.op.spelling}` of {node.args[0].dtype}", node.span, "cast it to float32")
     return f"T.{node.op.name}({top(p, node.args[0])})"
+
+
+_FINITE = {"isnan": math.isnan, "isinf": math.isinf, "isfinite": math.isfinite}
+
+
+def _round(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    (value,) = node.args
+    if type(value) is Const and value.dtype.is_float and abs(value.value) < 1 << 53:
+        # TVM would round the literal half to even
+        whole = math.copysign(math.floor(abs(value.value) + 0.5), value.value)
+        return _typed(const(whole, value.dtype))
+    return f"T.round({top(p, value)})"
+
+
+def _negative(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    (value,) = node.args
+    kind = node.dtype
+    if kind.kind == "uint" and not kind.is_vector:
+        return f"T.Sub({_typed(const(0, kind))}, {top(p, value)})"  # TVM's `-x` is a product with -1
+    if type(value) is Const and value.dtype is not INT32:
+        return f"T.Mul({_typed(value)}, {_typed(const(-1, kind))})"
+    rule = OP_RULES[node.op]
+    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+
+
+def _not(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    if type(node.args[0]) is Const:
+        return f"T.Not({_typed(node.args[0])})"
+    rule = OP_RULES[node.op]
+    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
 
 
 def _cast(p: Printer, node: Call, prec: int, entry: Any) -> str:
@@ -242,7 +276,11 @@ def _folds(name: str, a: Any, b: Any) -> bool:
         return True
     if name in ("min", "max"):
         return a is b
-    left, right = _NEUTRAL[name]
+    if name in ("logical_and", "logical_or"):
+        return type(a) is Const or type(b) is Const
+    if name in ("shift_left", "shift_right"):
+        return type(b) is Const and not 0 < b.value < b.dtype.bits
+    left, right = _NEUTRAL.get(name, ((), ()))
     return (type(a) is Const and a.value in left) or (type(b) is Const and b.value in right)
 
 
@@ -256,6 +294,21 @@ _CLASSES = {
     "floormod": "FloorMod",
     "min": "Min",
     "max": "Max",
+    "truncdiv": "Div",
+    "truncmod": "Mod",
+    "equal": "EQ",
+    "not_equal": "NE",
+    "less": "LT",
+    "less_equal": "LE",
+    "greater": "GT",
+    "greater_equal": "GE",
+    "logical_and": "And",
+    "logical_or": "Or",
+    "bitwise_and": "BitwiseAnd",
+    "bitwise_or": "BitwiseOr",
+    "bitwise_xor": "BitwiseXor",
+    "shift_left": "LShift",
+    "shift_right": "RShift",
 }
 # constants on the left and on the right that TVM folds away
 _NEUTRAL: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
@@ -265,12 +318,17 @@ _NEUTRAL: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "div": ((0,), (1,)),
     "floordiv": ((0,), (1,)),
     "floormod": ((0,), (1,)),
+    "truncdiv": ((0,), (1,)),
+    "truncmod": ((0,), (1,)),
 }
 _OPS = OpRules(OP_RULES)
 for _name in _CLASSES:
     _OPS[OPS[_name]] = (_unfolded, "", ATOM, ATOM)
 _OPS[OPS["cast"]] = (_cast, "", ATOM, ATOM)
 _OPS[OPS["pow"]] = (_power, "", ATOM, ATOM)
+_OPS[OPS["round"]] = (_round, "", ATOM, ATOM)
+_OPS[OPS["logical_not"]] = (_not, "", ATOM, ATOM)
+_OPS[OPS["negative"]] = (_negative, "", ATOM, ATOM)
 _OPS[OPS["if_then_else"]] = (_if_then_else, "", ATOM, ATOM)
 for _name in ("isnan", "isinf", "isfinite"):
     _OPS[OPS[_name]] = (_finiteness, "", ATOM, ATOM)
@@ -305,6 +363,11 @@ def _assert(p: Printer, node: Assert, indent: str) -> None:
 
 def _static_assert(p: Printer, node: StaticAssert, indent: str) -> None:
     raise refuse("TVM has no text for `T.static_assert`", node.span, "a plain `assert` is checked at run time")
+
+
+def _for(p: Printer, node: For, indent: str) -> None:
+    # TVM tells a step of one from none, though it prints neither
+    STMT_RULES[For](p, node.replace(step=None) if is_const(node.step, 1) else node, indent)
 
 
 def _return(p: Printer, node: Return, indent: str) -> None:
@@ -370,6 +433,7 @@ _STMTS: dict[type, Any] = {
     Assert: _assert,
     StaticAssert: _static_assert,
     Return: _return,
+    For: _for,
     Attr: _attr,
 }
 

@@ -85,16 +85,18 @@ class FunctionLowering(MacroLowering):
             self._their_symbols(given)
         # scalars first: a dimension may be named after any of them
         made: dict[str, Any] = {}
-        kinds = []
-        for param in given:
-            kind = self._annotation(param)
-            kinds.append(kind)
+        kinds: dict[str, Any] = {}
+        # TVM prints `A: T.Buffer(("n", n), ...)` before `n: T.int64`
+        first = [param for param in given if self.theirs and isinstance(param.annotation, ast.Attribute)]
+        for param in dict.fromkeys([*first, *given]):
+            kind = kinds[param.arg] = self._annotation(param)
             if isinstance(kind, TypeName):
                 made[param.arg] = Var(param.arg, kind.dtype, span=self.span(param))
                 if self.theirs and kind.dtype.is_int:
                     self.symbols[param.arg] = made[param.arg]  # they name it, without quotes, in later annotations
         self.symbols.update({name: var for name, var in made.items() if var.dtype.is_int})
-        for param, kind in zip(given, kinds, strict=True):
+        for param in given:
+            kind = kinds[param.arg]
             if isinstance(kind, BufferType):
                 try:
                     made[param.arg] = self._buffer(param, kind)

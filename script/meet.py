@@ -4,7 +4,7 @@
 |---|---|
 | `i32 + i64`, `i8 + u8`, `f16 * f32`, `b < i32` | the other one cast to the wider, the unsigned, the float |
 | `i8 + 1`, `f16 * 1.5` | a literal alone is int32, int64 where it is great, or float32 |
-| `i8 == 1`, `i8 & 1`, `i8 << 1`, `i8 - True` | here it takes the dtype of the other operand |
+| `i8 == 1`, `i8 & 1`, `i8 << 1`, `i8 - True`, `1 < i8` | here it takes the dtype of the other operand |
 | `u8 / u8` | `T.truncdiv` |
 | `T.floor(i32)` | `i32` |
 | `f32_buffer[i] = i64` | the value cast; of a literal the whole part where the place holds integers |
@@ -43,10 +43,10 @@ def meet(entry: Op, args: list[Any]) -> Expr:
     common: DType = kinds[0]
     for kind in kinds[1:]:
         common = _wider(common, kind)
-    if entry not in _ADAPTING:
-        for arg in given:
-            if type(arg) in (int, float):
-                common = _wider(common, _alone(arg))
+    adapting = entry in _ADAPTING or (entry.result == "bool" and not isinstance(given[0], Expr))
+    for arg in given:
+        if type(arg) in (int, float) and not (adapting and _fits(arg, common)):
+            common = _wider(common, _alone(arg))
     if entry is _DIV and common.is_int and (not common.is_signed or any(kind.is_bool for kind in kinds)):
         entry = _TRUNCDIV
     return build(entry, [*args[:first], *(fit(arg, common) for arg in given), *args[stop:]])
@@ -61,6 +61,14 @@ def together(values: list[Any]) -> list[Any]:
     for kind in kinds[1:]:
         common = _wider(common, kind)
     return [fit(value, common) if isinstance(value, Expr) else value for value in values]
+
+
+def _fits(literal: int | float, to: DType) -> bool:
+    """Whether a literal is one of a dtype's values, or rounds to one."""
+    if not to.element.is_int:
+        return to.element.is_float or literal in (0, 1)
+    low, high = to.element.int_range()
+    return type(literal) is int and low <= literal <= high
 
 
 def _alone(literal: int | float) -> DType:

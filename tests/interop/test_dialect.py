@@ -2,46 +2,67 @@
 
 from __future__ import annotations
 
-import importlib
+import base64
 import os
-import pkgutil
+from itertools import product
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 
-import tirscript.examples
-from tirscript.ir import DiagnosticError, structural_equal
+import tirscript
+from tirscript.ir import (
+    BufferData,
+    Call,
+    CallFunction,
+    Const,
+    DiagnosticError,
+    For,
+    LaunchThread,
+    PrimFunc,
+    structural_equal,
+    walk,
+)
+from tirscript.ir.op import FOREIGN
 from tirscript.script import parse
-from tirscript.testing import programs
+from tirscript.testing import Example, examples, largest_error, programs, tolerance
+from tirscript.testing.random_inputs import extent, numpy_type
 
-EXAMPLES = [entry.name for entry in pkgutil.iter_modules(tirscript.examples.__path__)]
-# of what the package makes, so many may hold something that the dialect has and the language has not
-SHARE_READ = 0.99
-
-
-def example(name: str) -> Any:
-    return importlib.import_module(f"tirscript.examples.{name}").kernel
+CASES = int(os.environ.get("TIRSCRIPT_CASES", "1000"))
+# of the programs that the package makes and can run, so many are run here too
+RUNS = min(CASES, 250)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_examples(tvm: Any, name: str) -> None:
-    made = example(name)
-    text = made.script(dialect="tvm")
-    theirs = tvm.parse(text)
-    read = parse(theirs)
+@pytest.fixture(scope="module")
+def corpus(tvm: Any) -> list[tuple[str, str]]:
+    """Programs that the package makes, with their names."""
+    return [(name, text) for name, text in tvm.ask("corpus")["texts"]]
+
+
+@pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
+def test_examples(tvm: Any, example: Example) -> None:
+    text = example.kernel.script(dialect="tvm")
+    read = parse(tvm.parse(text))
     assert tvm.equal(read.script(dialect="tvm"), text)
 
 
-def test_what_the_package_makes(tvm: Any) -> None:
-    texts = tvm.ask("corpus")["texts"]
-    assert len(texts) > 300
+def test_what_the_package_makes(tvm: Any, corpus: list[tuple[str, str]]) -> None:
+    """Each is read, verified, comes back from our own text, and goes back to TVM as the function that it was.
+
+    Two ways out, both asked of TVM for each program: it cannot read back what it printed itself, as where a thread has
+    lost its name; and what we refuse because it means nothing, such as the sum of two bools, it cannot compile either.
+    """
+    assert len(corpus) > 600
     refused: list[str] = []
     wrong: list[str] = []
-    for name, text in texts:
+    unreadable = idle = 0
+    for number, (name, text) in enumerate(corpus):
         try:
             made = parse(text)
         except DiagnosticError as problem:
+            if tvm.ask("readable", number)["readable"] and tvm.ask("buildable", number)["buildable"]:
+                wrong.append(f"{name}: refused, though TVM compiles it: {problem}\n{text}")
             refused.append(f"{name}: {problem.diagnostics[0].code} {problem.diagnostics[0].message}")
             continue
         printed = made.script()
@@ -49,34 +70,204 @@ def test_what_the_package_makes(tvm: Any) -> None:
         if not structural_equal(made, again) or again.script() != printed:
             wrong.append(f"{name}: our own text does not come back\n{printed}")
             continue
-        try:
-            ours = made.script(dialect="tvm")
-        except DiagnosticError as problem:
-            wrong.append(f"{name}: not printed: {problem}")
+        ours = made.script(dialect="tvm")
+        reply = tvm.ask("same", number, headless(ours))
+        if reply.get("equal"):
             continue
-        reply = tvm.ask("equal", *map(_headless, (text, ours)))
-        if reply.get("equal") is not True:
+        if not tvm.ask("readable", number)["readable"]:
+            unreadable += 1
+        elif reply.get("equal") is False and structural_equal(parse(tvm.parse(ours)), made) and _has_idle_cast(text):
+            idle += 1
+        else:
             wrong.append(f"{name}: {reply}\n{text}\n{ours}")
-    print(f"{len(texts)} programs, {len(refused)} refused, {len(wrong)} wrong")
-    assert not wrong, f"{len(wrong)} of {len(texts)}:\n" + "\n\n".join(wrong[:5])
-    assert len(refused) <= (1 - SHARE_READ) * len(texts), "\n".join(refused)
+    counts = f"{len(refused)} refused, {unreadable} not read by TVM itself, {idle} with casts that do nothing"
+    print(f"{len(corpus)} programs: {counts}, {len(wrong)} wrong")
+    assert not wrong, f"{len(wrong)} of {len(corpus)}:\n" + "\n\n".join(wrong[:5])
+    assert len(refused) < 0.1 * len(corpus) and idle < 0.01 * len(corpus), "\n".join(refused)
 
 
-def _headless(text: str) -> str:
+def _has_idle_cast(text: str) -> bool:
+    """Whether a loop variable is cast to what it is: TVM keeps such a cast, our casts are of something else."""
+    return any(f'T.Cast("int64", ax{number})' in text for number in range(8))
+
+
+def runs_on_a_cpu(func: PrimFunc) -> bool:
+    """Whether a function has no threads, calls nothing from outside, and takes no addresses."""
+    node: Any
+    for node in walk(func):
+        kind = type(node)
+        if (
+            kind is LaunchThread
+            or kind is CallFunction
+            or kind is BufferData
+            or (kind is For and node.thread is not None)
+        ):
+            return False
+        if kind is Call and (node.op.name in FOREIGN or node.op.name.startswith(("call_", "tvm_"))):
+            return False
+    return True
+
+
+def arguments(func: PrimFunc, rng: np.random.Generator) -> list[Any]:
+    """Arrays for a function; integers are 1 or 2, which index every dimension and divide everything."""
+    sizes = dict.fromkeys(func.symbols, 5)
+    for buffer in func.param_buffers:
+        for part in (buffer.elem_offset, *(buffer.strides or ())):
+            if part is not None and type(part) is not Const:
+                sizes[part] = 0  # type: ignore[index]
+    found = []
+    for buffer in func.param_buffers:
+        shape = tuple(extent(dim, sizes) for dim in buffer.shape)
+        if buffer.dtype.is_float:
+            found.append(rng.uniform(-2.0, 2.0, shape).astype(numpy_type(buffer.dtype)))
+        else:
+            found.append(
+                rng.integers(1 - buffer.dtype.is_bool, 3 - buffer.dtype.is_bool, shape).astype(buffer.dtype.name)
+            )
+    return found
+
+
+def headless(text: str) -> str:
+    """A text without its import lines, which TVM's `from_source` refuses."""
     return "\n".join(line for line in text.split("\n") if not line.startswith(("from ", "import ")))
 
 
+def sent(array: Any) -> list[Any]:
+    return [array.dtype.name, list(array.shape), base64.b64encode(array.tobytes()).decode()]
+
+
+def received(given: list[Any]) -> Any:
+    kind, shape, data = given
+    return np.frombuffer(base64.b64decode(data), np.dtype(kind)).reshape(shape)
+
+
+def test_results(tvm: Any, corpus: list[tuple[str, str]]) -> None:
+    """TVM's programs give here what they give there."""
+    candidates = []
+    for number, (name, text) in enumerate(corpus):
+        try:
+            made = parse(text)
+        except DiagnosticError:
+            continue
+        if isinstance(made, PrimFunc) and runs_on_a_cpu(made):
+            candidates.append((number, name, made))
+    step = max(1, len(candidates) // RUNS)
+    rng = np.random.default_rng(0)
+    wrong: list[str] = []
+    ran = 0
+    for number, name, made in candidates[::step]:
+        given = arguments(made, rng)
+        ours = [array.copy() for array in given]
+        tirscript.build(made)(*ours)
+        reply = tvm.ask("run", number, [sent(array) for array in given])
+        if "error" in reply:
+            if tvm.ask("buildable", number)["buildable"]:
+                wrong.append(f"{name}: {reply['error']}")
+            continue
+        ran += 1
+        theirs = [received(item) for item in reply["outputs"]]
+        error = largest_error(ours, theirs)
+        if error > 10 * tolerance(given):
+            wrong.append(f"{name} differs by {error:g}\n{corpus[number][1]}")
+    print(f"{ran} of {len(candidates)} programs ran, {len(wrong)} wrong")
+    assert not wrong, "\n\n".join(wrong[:5])
+    assert ran > 0.5 * min(RUNS, len(candidates))
+
+
+KINDS = ("bool", "int8", "int32", "int64", "uint8", "uint32", "float16", "bfloat16", "float32", "float64")
+BINARY = ("+", "-", "*", "/", "//", "%", "<", "<=", "==", "!=", "&", "|", "^", "<<", ">>")
+CALLS = ("min", "max", "truncmod", "truncdiv", "pow")
+LITERALS = ("3", "200", "70000", "1.5", "300000000000")  # none that TVM folds away
+
+
+def function(body: str) -> str:
+    """A function over a buffer of each dtype."""
+    params = ", ".join(f'{kind}: T.Buffer((4,), "{kind}")' for kind in KINDS)
+    return f"@T.prim_func(s_tir=True)\ndef main({params}):\n    {body}\n"
+
+
+def snippets() -> list[str]:
+    """Statements with conversions that the text does not write."""
+    values = [f"{kind}[1]" for kind in KINDS]
+    pairs = [*product(values, values), *product(values, LITERALS), *product(LITERALS, values)]
+    # of a literal beside a bitwise operator TVM keeps 32 bits
+    pairs_of = {word: [p for p in pairs if LITERALS[-1] not in p] for word in ("&", "|", "^", "<<", ">>")}
+    found = [f"T.evaluate({a} {word} {b})" for word in BINARY for a, b in pairs_of.get(word, pairs)]
+    found += [f"T.evaluate(T.{word}({a}, {b}))" for word in CALLS for a, b in pairs]
+    found += [f"T.evaluate({a} {word} True)" for word in ("+", "-", "<", "==", "&") for a in values]
+    found += [f"T.evaluate(T.if_then_else(int32[0] > 0, {a}, {b}))" for a, b in pairs]
+    found += [f"{place}[0] = {value}" for place in KINDS for value in (*values, *LITERALS, "T.float32(3.75)", "-1")]
+    found += [f"T.evaluate(T.{kind}({value}))" for kind in KINDS for value in values]
+    found += [f"T.evaluate(T.{name}({value}))" for name in ("floor", "ceil", "round", "trunc") for value in values]
+    found += [
+        f'T.evaluate(T.Cast("{kind}", {value}))'
+        for kind in KINDS
+        for value in ("0", "1", "T.float16(0)")
+        if kind not in ("int32", "float16")
+    ]
+    found += [f"for i in range({a}, {b}):\n        T.evaluate(i)" for a, b in product(values[2:4], values[2:4])]
+    return found
+
+
+def test_conversions(tvm: Any) -> None:
+    """Operators, stores and loops convert what TVM converts, to what it converts it."""
+    refused: list[str] = []
+    wrong: list[str] = []
+    rng = np.random.default_rng(0)
+    found = snippets()
+    chosen = (
+        found if len(found) <= 4 * CASES else [found[at] for at in sorted(rng.choice(len(found), 4 * CASES, False))]
+    )
+    texts = [function(body) for body in chosen]
+    accepted = tvm.ask("accepts", texts)["accepts"]
+    for body, text, theirs in zip(chosen, texts, accepted, strict=True):
+        if not theirs:
+            continue
+        try:
+            ours = parse(text).script(dialect="tvm")
+        except DiagnosticError as problem:
+            refused.append(f"{body}: {problem.diagnostics[0].message}")
+            continue
+        if not tvm.equal(ours, text):
+            wrong.append(f"{body}: {ours.splitlines()[-1].strip()}")
+    print(f"{sum(accepted)} of {len(chosen)} conversions, {len(refused)} refused, {len(wrong)} wrong")
+    assert not wrong, "\n".join(wrong[:40])
+    assert not refused, "\n".join(refused[:40])
+
+
+def breaks_the_printer(made: PrimFunc) -> bool:
+    """Whether TVM reads a program but fails to print it, since it folds operators of literals to see how to print them:
+    a division by a literal zero, a shift by more bits than there are, a difference of unsigned literals below zero."""
+    node: Any
+    for node in walk(made):
+        if type(node) is not Call or not node.args or type(node.args[-1]) is not Const:
+            continue
+        a, b = node.args[0], node.args[-1]
+        if node.op.name == "negative" and node.dtype.kind == "uint" and b.value:
+            return True
+        if node.op.name in ("div", "floordiv", "floormod", "truncdiv", "truncmod") and b.value == 0:
+            return True
+        if node.op.name in ("shift_left", "shift_right") and not 0 <= b.value < b.dtype.bits:
+            return True
+        if node.op.name == "sub" and node.dtype.kind == "uint" and type(a) is Const and a.value < b.value:
+            return True
+    return False
+
+
 @hypothesis.settings(
-    max_examples=int(os.environ.get("TIRSCRIPT_CASES", "1000")),
+    max_examples=CASES,
     deadline=None,
     derandomize=True,
+    database=None,
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 @hypothesis.given(made=programs())
-def test_random_programs(tvm: Any, made: Any) -> None:
+def test_random_programs(tvm: Any, made: PrimFunc) -> None:
     try:
         text = made.script(dialect="tvm")
-    except DiagnosticError:
+    except DiagnosticError as problem:
+        assert [found.code for found in problem.diagnostics] == ["T405"]
         hypothesis.reject()
+    hypothesis.assume(not breaks_the_printer(made))
     read = parse(tvm.parse(text))
     assert tvm.equal(read.script(dialect="tvm"), text)

@@ -4,6 +4,7 @@
 |---|---|
 | `["parse", text]` | `{"text": what TVM prints of it}` |
 | `["equal", a, b]` | `{"equal": whether it parses both texts to equal functions}` |
+| `["accepts", texts]` | `{"accepts": [whether TVM reads each text]}` |
 | `["corpus"]` | `{"texts": [[name, text]]}` of programs that the package makes: legalized operators, its tensor intrinsics, scheduled and lowered functions |
 | `["same", number, text]` | `{"equal": whether a text is the function of that number of the corpus}` |
 | `["readable", number]` | `{"readable": whether TVM reads its own text of it as that function}` |
@@ -21,6 +22,7 @@ import importlib
 import json
 import os
 import pkgutil
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -228,13 +230,15 @@ def corpus() -> list[tuple[str, str]]:
 
 
 def rounded(function: Any) -> Any:
-    """A function with each float literal rounded to its dtype, by way of its JSON."""
+    """A function with each float literal as a number that stands for its value in its dtype, by way of its JSON."""
     graph = json.loads(tvm.ir.save_json(function))
     for node in graph["nodes"]:
         if node["type"] == "ir.FloatImm":
             kind = graph["nodes"][node["data"]["ty"]]["data"]["dtype"]
             with np.errstate(over="ignore"):
-                node["data"]["value"] = float(np.dtype(getattr(ml_dtypes, kind, kind)).type(node["data"]["value"]))
+                value = float(np.dtype(getattr(ml_dtypes, kind, kind)).type(node["data"]["value"]))
+            # a plain number for each pattern of bits: TVM writes infinities and denormals that it does not read
+            node["data"]["value"] = float(int.from_bytes(struct.pack("<d", value), "little") % 4503599627370449)
     return tvm.ir.load_json(json.dumps(graph))
 
 
@@ -277,6 +281,15 @@ def buildable(function: Any) -> bool:
     return True
 
 
+def accepts(text: str) -> bool:
+    """Whether TVM reads a text, and may make a function of it that it can print."""
+    try:
+        from_source(text).script()
+    except BaseException:
+        return False
+    return True
+
+
 def readable(function: Any) -> bool:
     """Whether TVM reads its own text as the function that it printed."""
     try:
@@ -288,6 +301,7 @@ def readable(function: Any) -> bool:
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "parse": lambda text: {"text": from_source(text).script()},
     "equal": lambda left, right: {"equal": same(from_source(left), from_source(right))},
+    "accepts": lambda texts: {"accepts": [accepts(text) for text in texts]},
     "corpus": lambda: {"texts": corpus()},
     "same": lambda number, text: {"equal": same(CORPUS[number], from_source(text))},
     "readable": lambda number: {"readable": readable(CORPUS[number])},
