@@ -122,9 +122,8 @@ def table(reports: Sequence[Report]) -> None:
         from rich.table import Table
 
         shown = Table(*(f"{top}\n{under}" for top, under in zip(head, below, strict=True)))
-        for row in rows:
-            style = "red" if "DIFFERS" in row or "NO" in row else None
-            shown.add_row(*row, style=style)
+        for report, row in zip(reports, rows, strict=True):
+            shown.add_row(*row, style=None if report.passed else "red")
         Console().print(shown)
         return
     widths = [max(map(len, column)) for column in zip(head, below, *rows, strict=True)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tirscript.cli import COMMANDS, commands, demo
+from tirscript.cli import COMMANDS, commands, demo, main
 from tirscript.testing import examples
 
 
@@ -98,3 +98,29 @@ def test_times_are_of_fresh_arguments() -> None:
     times = demo.times([function], given, 2)
     assert len(times) == 1 and times[0] > 0
     assert set(seen) == {0} and given[0][0] == 0
+
+
+def test_the_console_script_shows_diagnostics_and_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tirscript.ir import DiagnosticError, error
+
+    def fail(kernel: Any) -> bool:
+        raise DiagnosticError([error("T499", "no luck")])
+
+    monkeypatch.setattr("sys.argv", ["tirscript", "demo", "--quick", "grow"])
+    monkeypatch.setattr(demo, "round_trip", fail)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "error[T499]: no luck\n"
+
+
+def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    report = demo.Report("grow", 9, 23, True, False, 0.0, 0.5, 0.0, 0.0, 1e-6, 2e-6)
+    assert not report.passed
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+    demo.table([report])
+    shown = capsys.readouterr().out
+    assert "grow" in shown and "NO" in shown and "DIFFERS" in shown and "2.00" in shown
