@@ -17,6 +17,7 @@ from .python import MAX_ITEMS, TooLarge
 
 MAX_STEPS = 1 << 19
 MAX_DEPTH = 100  # of sequences in sequences, which C code walks by recursion
+_NUMBERS = frozenset((int, float, bool, type(None)))
 _LEAVES = (Var, Const, StringImm, BufferLoad)
 
 
@@ -82,6 +83,9 @@ class Budget:
         else:
             parts = value
         weight, depth = 1, 0
+        if _NUMBERS.issuperset(map(type, parts)):  # as most long sequences are
+            weight += len(parts) + (sum(abs(part).bit_length() for part in parts if type(part) is int) >> 6)
+            parts = ()
         for part in parts:
             more, deep = self.weigh(part)
             weight += more

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
@@ -76,11 +77,9 @@ class PlainLowering(Context):
             elif isinstance(values, Form):
                 hint = f"call it: `T.{values.name}(...)`"
             raise self.fail("T032", "this is not a sequence known while parsing", node, hint=hint)
-        items = []
-        for item in values:
-            items.append(item)
-            if len(items) > MAX_ITEMS:
-                raise self.fail("T004", f"a sequence of over {MAX_ITEMS} items", node)
+        items = list(islice(values, MAX_ITEMS + 1))
+        if len(items) > MAX_ITEMS:
+            raise self.fail("T004", f"a sequence of over {MAX_ITEMS} items", node)
         self.sized(items, node)
         if len(items) > 8:
             try:
