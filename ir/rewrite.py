@@ -92,6 +92,11 @@ def map_children(node: N, function: Callable[[Any], Any]) -> N:
     return structs.replace(node, **changed) if changed else node
 
 
+def map_except_buffers(node: N, function: Callable[[Any], Any]) -> N:
+    """`map_children` that leaves buffers alone: a buffer is a definition, changed where it is defined."""
+    return map_children(node, lambda child: child if type(child) is Buffer else function(child))
+
+
 def map_tuple(values: tuple[Any, ...], function: Callable[[Any], Any]) -> tuple[Any, ...]:
     """`function` over a tuple of nodes; the same tuple where none changed; tuples that come back are spliced."""
     out: list[Any] | None = None

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tirscript.ir.arith.bounds import Interval, bounds, exact, linear_bounds
+from tirscript.ir.arith.folding import COMPARISONS, compare, fold
 from tirscript.ir.arith.linear import Linear, expression, leaves, linear, wrap
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import BOOL, INT32
@@ -42,7 +43,6 @@ from tirscript.ir.stmt import (
 )
 
 from .access import constant_extent, loop_range
-from .folding import COMPARISONS, compare, fold
 from .pipeline import prim_func_pass
 from .statements import has_effect, keep_comments, map_except_buffers, out_of_bounds, reads_memory
 

@@ -22,13 +22,13 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Let, Ramp, StringImm, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, get_op
-from tirscript.ir.rewrite import definitions, walk
+from tirscript.ir.rewrite import definitions, map_tuple, walk
 from tirscript.ir.stmt import Bind, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ..access import Accesses, Extent, box, constant_extent, constant_ranges, loop_range
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
-from ..statements import is_zero, keep_comments, map_except_buffers, map_statements
+from ..statements import is_zero, keep_comments, map_except_buffers
 
 
 @prim_func_pass(requires=("lower_blocks", "lower_match_buffer"))
@@ -45,7 +45,7 @@ def vectorize_loop(func: PrimFunc, *, lanes: int = 64) -> PrimFunc:
             around = (*around, node)
         return map_except_buffers(node, lambda child: visit(child, around))
 
-    body = map_statements(func.body, lambda stmt: visit(stmt, ()))
+    body = map_tuple(func.body, lambda stmt: visit(stmt, ()))
     return func if body is func.body else func.replace(body=body)
 
 

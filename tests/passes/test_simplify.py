@@ -14,7 +14,7 @@ from tirscript.backend.interpreter import interpret
 from tirscript.ir import AllocBuffer, Buffer, BufferStore, Const, Expr, For, PrimFunc, Var, cast, const, dtype, get_op
 from tirscript.ir.arith import bounds, constant_difference, expression, linear
 from tirscript.passes import get_pass, simplified
-from tirscript.passes.folding import fold
+from tirscript.ir.arith.folding import fold
 
 simplify = get_pass("simplify")
 i, j, n = Var("i"), Var("j"), Var("n")

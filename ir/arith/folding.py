@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tirscript.ir.arith.linear import wrap
-from tirscript.ir.dtype import BOOL, DType
-from tirscript.ir.expr import Const, Expr, round_float
-from tirscript.ir.op import OPS, Op
+from ..dtype import BOOL, DType
+from ..expr import Const, Expr, round_float
+from ..op import OPS, Op
+from .linear import wrap
 
 # float types in which + - * / on doubles, rounded once more, give the correctly rounded result
 _ROUNDS_TWICE_WELL = frozenset(("float64", "float32", "float16", "bfloat16"))

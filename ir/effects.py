@@ -1,0 +1,51 @@
+"""What evaluating a piece of program does besides giving a value."""
+
+from __future__ import annotations
+
+from .expr import BufferLoad, Call, CallFunction, Const, Expr, Ramp
+from .node import Node
+from .op import OPS
+from .rewrite import walk
+from .stmt import BufferStore
+
+
+def reads_memory(expr: Node) -> bool:
+    """Whether an expression's value may change when memory does, or its evaluation has an effect."""
+    for node in walk(expr):
+        kind = type(node)
+        if kind is BufferLoad or kind is CallFunction:
+            return True
+        if kind is Call and node.op.effect != "pure":  # type: ignore[attr-defined]
+            return True
+        if kind is Call and node.op is OPS["undef"]:  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+def has_effect(expr: Node) -> bool:
+    """Whether evaluating an expression does more than read."""
+    return any(
+        type(node) is CallFunction or (type(node) is Call and node.op.effect in ("write", "opaque"))  # type: ignore[attr-defined]
+        for node in walk(expr)
+    )
+
+
+def out_of_bounds(root: Node | tuple[Node, ...]) -> bool:
+    """Whether a constant index lies outside of its buffer: illegal even where it is never reached."""
+    for node in walk(root):
+        if type(node) in (BufferLoad, BufferStore):
+            for index, dim in zip(node.indices, node.buffer.shape, strict=True):  # type: ignore[attr-defined]
+                if _misses(index, dim):
+                    return True
+    return False
+
+
+def _misses(index: Expr, dim: Expr) -> bool:
+    if type(index) is Const:
+        low = high = int(index.value)
+    elif type(index) is Ramp and type(index.base) is Const and type(index.stride) is Const and not index.scalable:
+        last = int(index.base.value) + int(index.stride.value) * (index.lanes - 1)
+        low, high = sorted((int(index.base.value), last))
+    else:
+        return False
+    return low < 0 or (type(dim) is Const and high >= int(dim.value))
