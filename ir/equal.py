@@ -9,21 +9,29 @@ from typing import Any
 
 from msgspec import Struct
 
+from .align import pairs
 from .check import public
+from .module import Module
 from .node import NO_ATTRS, Attrs, Node, Shape, recursion_room, shape_of
 from .span import Span
+from .stmt import Stmt
 
 # what can be compared: a node, a body, attributes
 Program = Node | tuple[Node, ...] | Attrs
 
 
 class Difference(Struct, frozen=True, eq=False):
-    """One place in which two programs differ: its path (`body[2].extent`), both sides, and what is wrong."""
+    """One place in which two programs differ: its path (`body[2].stop`), both sides, and what is wrong.
+
+    `right_path` is the path in the right program, which is another where statements were inserted or removed. A side
+    that lacks the place is None, and its path that of the body where the place would be.
+    """
 
     path: str
     left: Any
     right: Any
     reason: str
+    right_path: str
 
     @property
     def spans(self) -> tuple[Span | None, Span | None]:
@@ -262,28 +270,50 @@ def differences(a: Program, b: Program, *, map_free_vars: bool = False, limit: i
     """Every difference of two programs, in source order, at most `limit`; empty where they are structurally equal."""
     found: list[Difference] = []
     with recursion_room():
-        _Explainer(found, map_free_vars, limit).compare(a, b, "")
+        _Explainer(found, map_free_vars, limit).compare(a, b, None)
     return found
 
 
+# a path: the one it goes on from, and its last step in the left and in the right program
+Path = tuple[Any, str, str] | None
+
+
+def _spell(path: Path, side: int) -> str:
+    steps: list[str] = []
+    while path is not None:
+        steps.append(path[side])
+        path = path[0]
+    return "".join(reversed(steps)).removeprefix(".")
+
+
 class _Explainer:
-    """The slow twin of `_equal` that says where and why."""
+    """The slow twin of `_same` that says where and why."""
 
     def __init__(self, found: list[Difference], free: bool, limit: int) -> None:
         self.found, self.free, self.limit = found, free, limit
         self.forward: dict[int, Any] = {}
         self.backward: dict[int, Any] = {}
 
-    def report(self, path: str, left: Any, right: Any, reason: str) -> None:
+    def report(self, path: Path, left: Any, right: Any, reason: str) -> None:
         if len(self.found) < self.limit:
-            self.found.append(Difference(path, left, right, reason))
+            self.found.append(Difference(_spell(path, 1), left, right, reason, _spell(path, 2)))
 
-    def compare(self, a: Any, b: Any, path: str) -> None:
+    def only(self, side: str, item: Any, body: Path, at: int) -> None:
+        """A statement without a counterpart."""
+        if len(self.found) < self.limit:
+            here = f"{_spell(body, 1 if side == 'left' else 2)}[{at}]"
+            reason = f"only the {side} has {_brief(item)}"
+            if side == "left":
+                self.found.append(Difference(here, item, None, reason, _spell(body, 2)))
+            else:
+                self.found.append(Difference(_spell(body, 1), None, item, reason, here))
+
+    def compare(self, a: Any, b: Any, path: Path) -> None:
         if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
             self.compare_many(a, b, path, (a, b))
         elif isinstance(a, dict) and isinstance(b, dict):
             for key in [*a, *(k for k in b if k not in a)]:
-                where = f"{path}[{key!r}]"
+                where = _step(path, f"[{key!r}]")
                 if key not in a or key not in b:
                     self.report(where, a.get(key), b.get(key), f"only the {'left' if key in a else 'right'} has it")
                 else:
@@ -293,13 +323,28 @@ class _Explainer:
         elif isinstance(a, Node) or isinstance(b, Node) or not same_value(a, b):
             self.report(path, a, b, f"{_brief(a)} against {_brief(b)}")
 
-    def compare_many(self, a: Any, b: Any, path: str, at: tuple[Any, Any]) -> None:
+    def compare_many(self, a: Any, b: Any, path: Path, at: tuple[Any, Any]) -> None:
+        """Two sequences; statements that were inserted or removed do not shift those behind them."""
+        if all(isinstance(item, Stmt) for item in (*a, *b)):
+            self.compare_bodies(a, b, path)
+            return
         for index, (x, y) in enumerate(zip(a, b, strict=False)):
-            self.compare(x, y, f"{path}[{index}]")
+            self.compare(x, y, _step(path, f"[{index}]"))
         if len(a) != len(b):
             self.report(path, *at, f"{len(a)} against {len(b)} items")
 
-    def compare_nodes(self, a: Any, b: Any, path: str) -> None:
+    def compare_bodies(self, a: Any, b: Any, path: Path) -> None:
+        i = j = 0
+        for left, right in (*pairs(a, b), (len(a), len(b))):
+            for at in range(i, left):
+                self.only("left", a[at], path, at)
+            for at in range(j, right):
+                self.only("right", b[at], path, at)
+            if left < len(a):
+                self.compare(a[left], b[right], (path, f"[{left}]", f"[{right}]"))
+            i, j = left + 1, right + 1
+
+    def compare_nodes(self, a: Any, b: Any, path: Path) -> None:
         if type(a) is not type(b):
             self.report(path, a, b, f"{_brief(a)} against {_brief(b)}")
             return
@@ -325,14 +370,14 @@ class _Explainer:
         self.forward[id(a)] = b
         self.backward[id(b)] = a
 
-    def define(self, a: Node, b: Node, path: str) -> None:
+    def define(self, a: Node, b: Node, path: Path) -> None:
         """Map what two nodes define to each other, then compare it."""
-        fresh: list[tuple[str, Any, Any]] = []
+        fresh: list[tuple[Path, Any, Any]] = []
         for name in type(a).defines:
             left, right = getattr(a, name), getattr(b, name)
-            where = _join(path, name)
+            where = _step(path, f".{name}")
             if type(left) is tuple:
-                fresh += [(f"{where}[{at}]", p, q) for at, (p, q) in enumerate(zip(left, right))]
+                fresh += [(_step(where, f"[{at}]"), p, q) for at, (p, q) in enumerate(zip(left, right))]
             else:
                 fresh.append((where, left, right))
         if type(a) is type(b) and hasattr(a, "defined_symbols"):
@@ -340,25 +385,31 @@ class _Explainer:
             if len(left) != len(right):
                 words = (" ".join(f"`{var.name}`" for var in side) or "none" for side in (left, right))
                 self.report(path, a, b, "symbolic dimensions: {} against {}".format(*words))
-            fresh += [(_join(path, "symbols"), p, q) for p, q in zip(left, right)]
-        pairs = [pair for pair in fresh if type(pair[1]) is type(pair[2])]
-        pairs = [pair for pair in pairs if id(pair[1]) not in self.forward and id(pair[2]) not in self.backward]
-        for _, p, q in pairs:
+            fresh += [(_step(path, ".symbols"), p, q) for p, q in zip(left, right)]
+        new = [pair for pair in fresh if type(pair[1]) is type(pair[2])]
+        new = [pair for pair in new if id(pair[1]) not in self.forward and id(pair[2]) not in self.backward]
+        for _, p, q in new:
             self.meet(p, q)
-        for where, p, q in pairs:
+        for where, p, q in new:
             self.compare_fields(p, q, where, shape_of(type(p)))
 
-    def compare_fields(self, a: Any, b: Any, path: str, shape: Shape) -> None:
+    def compare_fields(self, a: Any, b: Any, path: Path, shape: Shape) -> None:
         key = getattr(type(a), "scalar_key", None)
         if key is not None and shape.scalars:
             if key(a) != key(b):
                 self.report(path, a, b, f"{_brief(a)} against {_brief(b)}")
         else:
             for name, p, q in zip(shape.scalars, shape.get_scalars(a), shape.get_scalars(b), strict=True):
-                if p != q:
-                    self.report(_join(path, name), a, b, f"{_brief(p)} against {_brief(q)}")
-        for (name, _), p, q in zip(shape.children, shape.get_children(a), shape.get_children(b), strict=True):
-            where = _join(path, name)
+                if p != q and not (name == "dtype" and _follows(a, b)):
+                    self.report(_step(path, f".{name}"), a, b, f"{_brief(p)} against {_brief(q)}")
+        if isinstance(a, Module):
+            self.compare_functions(a, b, path)
+            shape_children: Any = (("attrs", a.attrs, b.attrs),)
+        else:
+            names = (name for name, _ in shape.children)
+            shape_children = zip(names, shape.get_children(a), shape.get_children(b), strict=True)
+        for name, p, q in shape_children:
+            where = _step(path, f".{name}")
             if isinstance(p, tuple) and isinstance(q, tuple):
                 self.compare_many(p, q, where, (a, b))
             elif p is None or q is None:
@@ -367,13 +418,33 @@ class _Explainer:
             else:
                 self.compare(p, q, where)
 
+    def compare_functions(self, a: Module, b: Module, path: Path) -> None:
+        """The functions of two modules, by name."""
+        for function in a:
+            if function.name in b:
+                self.compare(function, b[function.name], _step(path, f".{function.name}"))
+            else:
+                self.report(_step(path, f".{function.name}"), function, None, "only the left has this function")
+        for function in b:
+            if function.name not in a:
+                self.report(_step(path, f".{function.name}"), None, function, "only the right has this function")
+        left, right = [f.name for f in a if f.name in b], [f.name for f in b if f.name in a]
+        if left != right:
+            self.report(_step(path, ".functions"), a, b, f"in the order {', '.join(left)} against {', '.join(right)}")
+
+
+def _step(path: Path, step: str) -> Path:
+    return path, step, step
+
+
+def _follows(a: Node, b: Node) -> bool:
+    """Whether two values differ in dtype because their operands do, which is told there."""
+    operands = zip(getattr(a, "args", ()), getattr(b, "args", ()), strict=False)
+    return any(getattr(p, "dtype", None) is not getattr(q, "dtype", None) for p, q in operands)
+
 
 def _pair(a: Any, b: Any) -> str:
     return f"`{a.name}` against `{b.name}`"
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
 
 
 def _brief(value: Any) -> str:

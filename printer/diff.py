@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
 from typing import Any
 
+from tirscript.ir.align import pairs
 from tirscript.ir.check import public
 from tirscript.ir.node import Binder, Node, recursion_room, shape_of
 from tirscript.ir.rewrite import definitions, substitute
@@ -42,8 +42,8 @@ def counterparts(a: Any, b: Any) -> dict[int, str]:
 
 def _match(a: Any, b: Any, defined: set[int], matched: dict[int, str], seen: set[int]) -> None:
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
-        for x, y in _pairs(a, b):
-            _match(x, y, defined, matched, seen)
+        for i, j in pairs(a, b):
+            _match(a[i], b[j], defined, matched, seen)
         return
     if isinstance(a, dict) and isinstance(b, dict):
         for key in a:
@@ -61,47 +61,6 @@ def _match(a: Any, b: Any, defined: set[int], matched: dict[int, str], seen: set
     shape = shape_of(type(a))
     for x, y in zip(shape.get_children(a), shape.get_children(b), strict=True):
         _match(x, y, defined, matched, seen)
-
-
-def _pairs(a: Any, b: Any) -> list[tuple[Any, Any]]:
-    """Items that correspond: in order where the sequences are as long, else aligned by what they are and define."""
-    if len(a) == len(b) and all(type(x) is type(y) for x, y in zip(a, b, strict=True)):
-        return list(zip(a, b, strict=True))
-    found: list[tuple[Any, Any]] = []
-    for left, right in _aligned(a, b, _outline):
-        if len(left) == len(right) == 1:
-            found += zip(left, right, strict=True)
-        else:  # what differs somewhere inside is paired with its like
-            found += [(x[0], y[0]) for x, y in _aligned(left, right, type) if len(x) == len(y) == 1]
-    return found
-
-
-def _aligned(a: Any, b: Any, key: Callable[[Any], Any]) -> Iterator[tuple[Any, Any]]:
-    """Stretches of two sequences that correspond: single items of one key, and what lies between such items."""
-    matcher = difflib.SequenceMatcher(None, [key(one) for one in a], [key(one) for one in b], autojunk=False)
-    for tag, left, left_stop, right, right_stop in matcher.get_opcodes():
-        if tag == "equal":
-            yield from ((a[left + k : left + k + 1], b[right + k : right + k + 1]) for k in range(left_stop - left))
-        else:
-            yield a[left:left_stop], b[right:right_stop]
-
-
-def _outline(item: Any) -> tuple[Any, ...]:
-    """What tells an item from its neighbours, names aside: the classes of the nodes in it, a few levels deep."""
-    if not isinstance(item, Node):
-        return (type(item), item if isinstance(item, (str, int, float)) else None)
-    shape = shape_of(type(item))
-    if shape.binder:
-        return (type(item),)
-    scalars = tuple(value for value in shape.get_scalars(item) if isinstance(value, (str, int, float)))
-    below = [_outline_below(child) for child in shape.get_children(item)]
-    return (type(item), scalars, *below)
-
-
-def _outline_below(value: Any) -> Any:
-    if isinstance(value, (tuple, list)):
-        return tuple(type(one) for one in value[:4])
-    return type(value)
 
 
 def rename(node: Any, names: dict[int, str]) -> Any:

@@ -249,7 +249,8 @@ def test_all_differences() -> None:
 def test_differences_of_kinds_and_numbers() -> None:
     one, two = function("A[0] = 1.0\nA[1] = 1.0"), function("A[0] = 1.0")
     (each,) = differences(one, two)
-    assert (each.path, each.reason) == ("body", "2 against 1 items")
+    assert (each.path, each.right_path) == ("body[1]", "body")
+    assert each.reason == "only the left has BufferStore `A[1] = 1.0`"
     (each,) = differences(function("return"), function("T.evaluate(n)"))
     assert each.path == "body[0]"
     assert each.reason == "Return `return` against Evaluate `T.evaluate(n)`"
@@ -258,6 +259,71 @@ def test_differences_of_kinds_and_numbers() -> None:
     assert (each.path, each.reason) == ("predicate", "Var `p` against nothing")
     (each,) = differences(const(1), Var(name="x"))
     assert str(each) == ".: Const `1` against Var `x`"
+
+
+def test_what_is_inserted_shifts_nothing() -> None:
+    one = function("A[0] = 1.0\nfor i in range(4):\n    A[i] = A[i] + 1.0\nA[1] = 2.0")
+    two = function("X[0] = 1\nA[0] = 1.0\nX[1] = 2\nfor j in range(4):\n    A[j] = A[j] + 3.0\nA[1] = 2.0")
+    found = differences(one, two)
+    assert [(each.path, each.right_path, each.reason) for each in found] == [
+        ("body", "body[0]", "only the right has BufferStore `X[0] = 1`"),
+        ("body", "body[2]", "only the right has BufferStore `X[1] = 2`"),
+        (
+            "body[1].body[0].value.args[1]",
+            "body[3].body[0].value.args[1]",
+            "Const `T.float32(1.0)` against Const `T.float32(3.0)`",
+        ),
+    ]
+    back = differences(two, one)
+    assert [(each.path, each.right_path) for each in back] == [(each.right_path, each.path) for each in found]
+    assert [each.left for each in back] == [each.right for each in found]
+
+
+def test_what_is_removed_among_its_like_is_told_by_what_it_holds() -> None:
+    one, two = function("A[0] = 1.0\nA[1] = 2.0\nA[2] = 3.0"), function("A[1] = 2.0\nA[2] = 3.0")
+    (each,) = differences(one, two)
+    assert (each.path, each.reason) == ("body[0]", "only the left has BufferStore `A[0] = 1.0`")
+
+
+def test_a_dtype_that_follows_from_the_operands_is_told_once() -> None:
+    def of(kind: str) -> PrimFunc:
+        return function(f"A[0] = T.cast(y * y + y, 'float64')", f"A: T.Buffer((4,), 'float64'), y: T.{kind}")
+
+    assert [str(each) for each in differences(of("float32"), of("float16"))] == [
+        "params[1].dtype: float32 against float16"
+    ]
+
+
+MODULE = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def {0}(A: T.Buffer((4,), "int32")):
+        A[0] = 1
+
+    @T.prim_func
+    def {1}(A: T.Buffer((4,), "int32")):
+        A[1] = 2
+"""
+
+
+def test_functions_of_modules_are_compared_by_name() -> None:
+    def of(first: str, second: str, text: str = MODULE) -> Any:
+        return parse(HEADER + text.format(first, second))
+
+    assert same(of("f", "g"), of("f", "g"))
+    assert not same(of("f", "g"), of("f", "h"))
+    assert [str(each) for each in differences(of("f", "g"), of("f", "h"))] == [
+        "g: only the left has this function",
+        "h: only the right has this function",
+    ]
+    (each,) = differences(of("f", "g"), of("f", "g", MODULE.replace("= 2", "= 3")))
+    assert str(each) == "g.body[0].value: Const `2` against Const `3`"
+    swapped = of("f", "g")
+    swapped = swapped.replace(functions=swapped.functions[::-1])
+    assert not same(of("f", "g"), swapped)
+    (each,) = differences(of("f", "g"), swapped)
+    assert str(each) == "functions: in the order f, g against g, f"
 
 
 def test_tuples_and_values() -> None:
