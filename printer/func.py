@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from keyword import iskeyword
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -74,8 +75,9 @@ def _trivia_after(out: list[str], trivia: Trivia | None, indent: str) -> None:
 
 def function(p: Printer, func: PrimFunc, indent: str, outer: Names) -> None:
     """One function definition; `outer` names the symbols that are declared before it."""
-    if not func.name.isidentifier():
-        raise refuse(f"the function name {func.name!r} is no identifier", func.span, "rename the function")
+    if not func.name.isidentifier() or iskeyword(func.name):
+        what = "a word of Python's own" if func.name.isidentifier() else "no identifier"
+        raise refuse(f"the function name {func.name!r} is {what}", func.span, "rename the function")
     begun = len(p.out)
     p.start(func, outer.taken, outer.known)
     _function(p, func, indent)
@@ -211,7 +213,7 @@ def module(p: Printer, node: Module) -> None:
     """`@I.ir_module class Name:`"""
     out = p.out
     name = spelled(node.name)
-    names = Names(node, (name,))
+    names = Names(node, (name, *(func.name for func in node.functions)))
     inside = p.dialect.strings
     declarations = _declarations(p, node.functions, names, TAB if inside else "")
     _above(out, [] if inside else declarations)
@@ -228,10 +230,13 @@ def module(p: Printer, node: Module) -> None:
         lines.append(f"{TAB}I.module_attrs({value(p, node.attrs)})")
     if lines:
         out += ["", *lines] if len(out) > begun else lines
-    for func in node.functions:
+    for at, func in enumerate(node.functions):
         if len(out) > begun:
             out.append("")
         function(p, func, TAB, names)
+        if func.name == "T" and at + 1 < len(node.functions):
+            # when Python runs the file, the name is now the function's: give it back to what decorates the next one
+            out += [part for line in p.dialect.imports(False, True) if line[0] != "#" for part in ("", TAB + line)]
     if len(out) == begun:
         out.append(f"{TAB}pass")
     _trivia_after(out, node.trivia, "")

@@ -99,6 +99,8 @@ class _Maker:
             place, syntax = item
             if place == "plain":
                 parts.append(self.expr(syntax, _NOWHERE))
+            elif place == "target":
+                parts.append((BEST, syntax))
             elif place == "targets":
                 parts.append(
                     (
@@ -432,7 +434,7 @@ class _Writer:
 
     def best(self, text: str, column: int, indent: int, stack: list[tuple[Doc, int, int]]) -> list[Doc]:
         """A name or string as it is, or in parentheses where only these make it fit."""
-        if self.fits([text], indent, column, stack) or indent + 4 + text_width(text) > self.width:
+        if self.fits([text], indent, column, stack) or max(column + 1, indent + 4 + text_width(text)) > self.width:
             return [text]
         return ["(", (INDENT, None, [SOFT, text]), SOFT, ")"]
 

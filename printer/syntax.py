@@ -158,7 +158,7 @@ class _Reader:
 def parse_line(code: str) -> list[Any]:
     """The parts of a logical line: plain texts, and (place, syntax) pairs. The place says how the expression breaks:
     "value" in parentheses where need be, "assert" likewise, names and strings always, "plain" in its own brackets only;
-    "targets" and "params" are lists of them."""
+    "targets" and "params" are lists of them, "target" is the name of a loop's one variable."""
     reader = _Reader(code)
     word = reader.token
     rule = _STATEMENTS.get(word)
@@ -193,7 +193,7 @@ def _for(reader: _Reader) -> list[Any]:
     while reader.skip(","):
         names.append(Syntax("atom", reader.take(), []))
     reader.take()
-    target = names[0].text if len(names) == 1 else ("targets", names)
+    target = ("target", names[0].text) if len(names) == 1 else ("targets", names)
     return ["for ", target, " in ", ("value", reader.expression()), ":"]
 
 

@@ -463,7 +463,7 @@ class BlockLowering(ValueLowering):
             if not dim.dtype.is_int:
                 raise self.fail("T207", f"a dimension is {dim.dtype}, not an integer", node)
             return dim
-        if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        if isinstance(dim, bool) or not hasattr(type(dim), "__index__"):
             raise self.fail("T207", f"a dimension is {_kind(dim)}, not an integer", node)
         number = int(dim)
         if not -(1 << 63) <= number < 1 << 63:

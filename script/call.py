@@ -340,6 +340,8 @@ class CallLowering(ExprLowering):
         count = lanes.value if isinstance(lanes, Const) else lanes
         scalable = vscale_factor(count)
         if scalable is not None:
+            if not 0 < scalable <= MAX_LANES:
+                raise self.fail("T032", f"the number of lanes must be vscale times 1 to {MAX_LANES}", node)
             return scalable, True
         if type(count) is not int or not 1 < count <= MAX_LANES:
             raise self.fail("T032", f"the number of lanes must be an int of 2 to {MAX_LANES}", node)

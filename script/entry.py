@@ -444,6 +444,8 @@ class Reader:
                 self.module_attrs(item.value, attrs)
             elif isinstance(item, (ast.Assign, ast.AnnAssign)):
                 self.assignment(item)
+            elif isinstance(item, (ast.Import, ast.ImportFrom)):
+                self.header(item)
             elif not isinstance(item, ast.Pass):
                 self.report("T020", "a module holds functions and `I.module_attrs`", item)
         for item, lowering in pending:

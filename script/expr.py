@@ -413,6 +413,9 @@ class ExprLowering(PlainLowering):
         length = _difference(upper, lower)
         scalable = _scalable_length(upper, lower) if length is None and step == 1 else None
         if scalable is not None:
+            if not 0 < scalable <= MAX_LANES:
+                message = f"this slice has {scalable} times vscale elements; a vector has 1 to {MAX_LANES}"
+                raise self.fail("T022", message, node)
             base = as_expr(lower)
             return Ramp(base, const(1, base.dtype), scalable, True, span=self.span(node))
         if length is None:

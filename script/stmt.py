@@ -226,7 +226,7 @@ class StmtLowering(AssignLowering):
                 raise self.fail("T112", f"the bound of a loop is {kind}, not an integer", item, hint=way)
             if isinstance(value, Buffer):
                 raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
-            if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(value, "__index__")):
+            if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
                 hint = f"name it: `thread={value!r}`" if isinstance(value, str) else None
                 raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
         try:
@@ -307,12 +307,14 @@ class StmtLowering(AssignLowering):
         for value in values:
             self.scopes.append({})
             self.copies += 1
+            left, self.orphans = self.orphans, []
             try:
                 self.unpack(node.target, value)
                 self.statements(node.body, header_end(node), node.end_lineno or 0)
             finally:
                 self.copies -= 1
                 self.scopes.pop()
+            self.orphans = left or self.orphans  # of the rounds that make no statement, the comments of the first
             if len(self.diagnostics) > mistakes:
                 return  # the next round would make the same ones
             if len(self.out) > MAX_UNROLLED:

@@ -303,9 +303,10 @@ def test_handles_get_their_shape_in_the_body() -> None:
     assert formatted(text) == text
 
 
-def test_a_function_name_without_text_is_a_diagnostic() -> None:
+@pytest.mark.parametrize("name", ["not a name", "", "1x", "class", "None"])
+def test_a_function_name_without_text_is_a_diagnostic(name: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
-        PrimFunc("not a name", (), ()).script()
+        PrimFunc(name, (), ()).script()
     assert caught.value.diagnostics[0].code == "T405"
 
 

@@ -167,6 +167,12 @@ CASES = [
         'x = T.call_extern("int32", "名前名前名前名前名前名前名")',
         'x = T.call_extern(\n    "int32", "名前名前名前名前名前名前名"\n)\n',
     ),
+    # parentheses help a loop's variable, and no value behind a target that is too long itself
+    ("for " + "x" * 40 + " in range(4):", "for (\n    " + "x" * 40 + "\n) in range(4):\n"),
+    ("for " + "x" * 36 + " in range(4):", "for " + "x" * 36 + " in range(\n    4\n):\n"),
+    ("x" * 50 + " = 1", "x" * 50 + " = 1\n"),
+    ("x" * 46 + " = 12", "x" * 46 + " = (\n    12\n)\n"),
+    ("x" * 47 + " = 12", "x" * 47 + " = 12\n"),
     ('x = T.call_extern("int32", "' + "e\u0301" * 20 + '")', 'x = T.call_extern("int32", "' + "e\u0301" * 20 + '")\n'),
 ]
 

@@ -48,6 +48,29 @@ class Mod:
         return 3
 '''
 
+NAMED_T = """\
+from tirscript.script import ir as I, tir as T
+
+
+@I.ir_module
+class Mod:
+    k_1 = T.int32()
+
+    @T.prim_func
+    def T(A: T.Buffer((k_1,), "float32")):
+        A[k_1 - 1] = 0.0
+
+    from tirscript.script import tir as T
+
+    @T.prim_func
+    def I(A: T.Buffer(("n",), "float32")):
+        A[0] = 1.0
+
+    @T.prim_func
+    def k(A: T.Buffer(("n",), "float32")):
+        A[0] = 2.0
+"""
+
 
 def run(folder: Path, programs: list[PrimFunc | Module]) -> None:
     paths = []
@@ -63,6 +86,12 @@ def run(folder: Path, programs: list[PrimFunc | Module]) -> None:
 
 def test_printed_examples_and_modules_run(tmp_path: Path) -> None:
     run(tmp_path, [*(each.kernel for each in examples()), parse(MODULE)])
+
+
+def test_functions_with_the_names_of_namespaces_and_symbols_run(tmp_path: Path) -> None:
+    module = parse(NAMED_T.replace("k_1", "k"))
+    assert module.script() == NAMED_T
+    run(tmp_path, [module])
 
 
 def test_printed_random_programs_run(tmp_path: Path) -> None:

@@ -31,6 +31,10 @@ REFUSED = [
         ),
         "outside of its scope",
     ),
+    (body_text("for i in range(int): pass"), "the bound of a loop is `int`"),
+    (body_text("C = T.alloc_buffer((int,), 'int8')"), "a dimension is `int`"),
+    (body_text("A[0 : T.vscale() * -1] = T.float32(1)"), "this slice has -1 times vscale elements"),
+    (body_text("A[T.ramp(0, 1, T.vscale() * -1)] = T.float32(1)"), "vscale times 1 to 65536"),
 ]
 
 
@@ -39,6 +43,14 @@ def test_findings_end_in_diagnostics(text: str, words: str) -> None:
     with pytest.raises(DiagnosticError, match=words) as caught:
         parse(text)
     assert "T499" not in [found.code for found in caught.value.diagnostics]
+
+
+def test_rounds_without_statements_keep_the_comments_of_one() -> None:
+    # each round used to add its comments to those of the rounds before it
+    text = body_text("for x in [0] * 5000:\n    # said once\n    y = 'nothing of the program'")
+    assert parse(text).script().count("# said once") == 1
+    written = parse(body_text("for x in [0, 1]:\n    # each\n    X[x] = x")).script()
+    assert written.count("# each") == 2
 
 
 def test_a_mistake_of_the_parser_is_a_diagnostic_too(monkeypatch: pytest.MonkeyPatch) -> None:
