@@ -1,0 +1,59 @@
+"""The bound on the work of one question, and what is raised where it is reached.
+
+isl counts its operations itself; the sizes of what is handed to it are bounded before. All bounds are counts, so that
+the same question has the same answer on every machine. A context of isl is made for one question or one analysis:
+nothing is shared between threads, and errors stay in it instead of being printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import islpy
+
+# operations of isl for one question; a usual one takes 1,000 to 10,000, at about 0.1 µs each
+OPERATIONS = 200_000
+# how many nodes a question may be made of, and how many pieces its sets and functions may fall into
+NODES = 4_000
+PIECES = 400
+
+T = TypeVar("T")
+
+
+class Unknown(Exception):
+    """There is no answer: not affine, or more work than is allowed. It never means yes or no."""
+
+
+def context() -> islpy.Context:
+    """A context of its own, silent about its errors."""
+    import islpy
+
+    fresh = islpy.Context()
+    fresh.set_on_error(islpy.on_error.CONTINUE)
+    return fresh
+
+
+@contextmanager
+def bounded(ctx: islpy.Context, operations: int = OPERATIONS) -> Iterator[None]:
+    """Let isl work on `ctx` for `operations` at most; Unknown where that is not enough."""
+    import islpy
+
+    ctx.reset_operations()
+    ctx.set_max_operations(operations)
+    try:
+        yield
+    except islpy.Error as problem:
+        raise Unknown(str(problem)) from None
+    finally:
+        ctx.set_max_operations(0)
+
+
+def or_none(question: Callable[[], T]) -> T | None:
+    """The answer to `question`, None where it is unknown."""
+    try:
+        return question()
+    except Unknown:
+        return None
