@@ -1,0 +1,161 @@
+"""Where nodes stand in printed text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+
+from tirscript import ir
+from tirscript.ir.dtype import INT32
+from tirscript.ir.op import OPS
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.printer import script
+from tirscript.printer.positions import print_with_positions
+from tirscript.script import parse
+from tirscript.testing import examples, programs
+
+KERNELS = {example.name: example.kernel for example in examples()}
+
+
+def check(node, **options):
+    """All that holds of the positions of any program; the stretches by what is at them."""
+    text, stretches = print_with_positions(node, **options)
+    assert text == script(node, **options)
+    ends = []
+    for one in stretches:
+        piece = text[one.start : one.end]
+        assert piece and (piece == piece.strip() or type(one.node) is ir.Module), one
+        assert piece.count("(") == piece.count(")") or '"' in piece or "'" in piece or "#" in piece, piece
+        while ends and ends[-1] <= one.start:
+            ends.pop()
+        assert not ends or one.end <= ends[-1], "stretches overlap"
+        ends.append(one.end)
+    return text, stretches
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("width", [100, 40])
+def test_examples(name, width):
+    check(KERNELS[name], width=width)
+    check(DEFAULT_LOWERING(KERNELS[name]), width=width)
+
+
+@given(programs())
+@settings(max_examples=60, deadline=None)
+def test_random_programs(func):
+    check(func)
+    check(func, width=60, dialect="tirscript")
+
+
+@given(programs())
+@settings(max_examples=30, deadline=None)
+def test_every_use_of_a_name_is_found(func):
+    """On lines that are not laid out, the stretches of a name are all the places where the name stands."""
+    text, stretches = check(func, width=100_000)
+    code = text[text.index("def ") :]
+    names: dict[str, int] = {}
+    for one in stretches:
+        if isinstance(one.node, (ir.Var, ir.Buffer)):
+            names[text[one.start : one.end]] = names.get(text[one.start : one.end], 0) + 1
+    for name, count in names.items():
+        plain = re.sub(r'"[^"]*"', lambda match: match[0] if "T.Buffer" in match[0] else "", code)
+        assert len(re.findall(rf"(?<![\w.]){name}(?!\w)", plain)) <= count
+
+
+def stretches_of(source, **options):
+    text, stretches = check(parse(source), **options)
+    return {(type(one.node).__name__, text[one.start : one.end], one.definition) for one in stretches}
+
+
+HEAD = "from tirscript.script import tir as T\n\n\n@T.prim_func\n"
+
+
+def test_what_stands_where():
+    found = stretches_of(
+        HEAD
+        + """def f(A: T.Buffer((4, 4), "int32"), n: T.int32):
+    for i, j in T.grid(4, 4):  # each (one, by one
+        # "before
+        A[i, j] = (A[i, j] + n) * 2  # $5? and (
+    T.print("$0? ($?", n)
+"""
+    )
+    for name in ("A", "n"):
+        kind = "Buffer" if name == "A" else "Var"
+        assert {(kind, name, True), (kind, name, False)} <= found
+    assert {("Var", "i", True), ("Var", "i", False), ("BufferLoad", "A[i, j]", False)} <= found
+    assert ("Call", "(A[i, j] + n)", False) in found
+    assert ("Call", "(A[i, j] + n) * 2", False) in found
+    assert ("Const", "2", False) in found
+    assert ("BufferStore", "A[i, j] = (A[i, j] + n) * 2", False) in found
+    assert ("StringImm", '"$0? ($?"', False) in found
+    assert ("Const", "4", False) in found
+    assert {name for name, *_ in found} >= {"PrimFunc", "For", "Evaluate"}
+
+
+def test_lines_that_were_laid_out():
+    found = stretches_of(
+        HEAD
+        + """def f(A: T.Buffer((4,), "int32"), much_longer: T.int32):
+    A[0] = (A[1] + much_longer) * much_longer + much_longer
+    A[1] = T.max(A[2] * much_longer, A[3] * much_longer)
+""",
+        width=40,
+    )
+    assert ("Call", "(\n        A[1] + much_longer\n    ) * much_longer", False) in found
+    assert ("Call", "(\n        A[1] + much_longer\n    )", False) in found
+    assert ("Call", "A[2] * much_longer", False) in found
+    assert ("Call", "T.max(\n        A[2] * much_longer,\n        A[3] * much_longer,\n    )", False) in found
+
+
+def test_dimensions_in_strings():
+    found = stretches_of(HEAD + 'def f(a: T.int64, A: T.Buffer(("n", "n + a"), "int32")):\n    A[0, a] = 1\n')
+    assert {("Call", "n + a", False), ("Var", "n", True), ("Var", "n", False), ("Var", "a", True)} <= found
+
+
+def test_functions_of_a_module():
+    source = """from tirscript.script import ir as I, tir as T
+
+
+@I.ir_module
+class M:
+    @T.prim_func
+    def f(A: T.Buffer((4,), "int32")):
+        A[0] = 1
+
+    @T.prim_func
+    def g(A: T.Buffer((4,), "int32")):
+        M.f(A)
+"""
+    text, stretches = check(parse(source))
+    assert [text[one.start : one.end].split("\n")[1].strip() for one in stretches if type(one.node) is ir.PrimFunc] == [
+        'def f(A: T.Buffer((4,), "int32")):',
+        'def g(A: T.Buffer((4,), "int32")):',
+    ]
+    assert stretches[0].node.name == "M" and stretches[0].end == len(text)
+
+
+@pytest.mark.parametrize("depth", [160, 420])
+def test_what_is_too_deep_for_one_line(depth):
+    a = ir.Var(name="a", dtype=INT32)
+    total = a
+    for _ in range(depth):
+        total = ir.Call(op=OPS["max"], args=(a, total * 2), dtype=INT32)
+    func = ir.PrimFunc(name="f", params=(a,), body=(ir.Evaluate(value=total),))
+    text, stretches = print_with_positions(func)
+    assert text == script(func) and "deep_1" in text
+    assert len([one for one in stretches if one.node is a and not one.definition]) == depth + 1
+    for one in stretches:
+        piece = text[one.start : one.end]
+        assert piece == "a" if one.node is a else piece.count("(") == piece.count(")")
+
+
+def test_other_dialects_and_pieces():
+    kernel = KERNELS["matmul"]
+    check(kernel, dialect="tvm")
+    check(kernel.body)
+    check(kernel.params[0])
+    check(kernel, fragment=True)
+    check(kernel, header=False)
