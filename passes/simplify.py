@@ -14,19 +14,16 @@ and the axis domains say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from tirscript.ir.arith.bounds import Interval, bounds, exact, linear_bounds
-from tirscript.ir.arith.folding import COMPARISONS, compare, fold
-from tirscript.ir.arith.linear import Linear, expression, leaves, linear, wrap
-from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import BOOL, INT32
-from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const, Expr, Let, Ramp, Var, is_const
+from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.arith.bounds import Interval, bounds
+from tirscript.ir.arith.scoped import Scoped
+from tirscript.ir.arith.simplifier import Simplifier
+from tirscript.ir.expr import Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.node import recursion_room
-from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import substitute
+from tirscript.ir.rewrite import map_except_buffers, substitute
 from tirscript.ir.stmt import (
     Assert,
     Assume,
@@ -44,108 +41,77 @@ from tirscript.ir.stmt import (
 
 from .access import constant_extent, loop_range
 from .pipeline import prim_func_pass
-from .statements import has_effect, keep_comments, map_except_buffers, out_of_bounds, reads_memory
+from .statements import keep_comments, out_of_bounds, reads_memory
 
 
 @prim_func_pass()
 def simplify(func: PrimFunc) -> PrimFunc:
     """`B[i * 4 + j] = A[(i * 4 + j) // 4] + 0` becomes `B[i * 4 + j] = A[i]` where j is below 4."""
-    body = Simplifier().body(func.body)
-    return func if body is func.body else func.replace(body=body)
+    return Simplify().function(func)
 
 
 def simplified(expr: Expr, ranges: Mapping[Var, Interval] | None = None) -> Expr:
     """An expression simplified with what is known of its variables."""
-    with recursion_room():
-        result: Expr = Simplifier(ranges).visit(expr)
-    return result
+    return Analyzer(ranges).simplify(expr)
 
 
-_SUMS = frozenset((OPS["add"], OPS["sub"], OPS["mul"], OPS["negative"]))
+class Simplify(Scoped):
+    """Rewrites statements where an analyzer decides what they do, and simplifies the expressions in them."""
 
-
-class Simplifier:
-    """Walks a program top down, knowing the ranges of the loops and axes around."""
-
-    def __init__(self, ranges: Mapping[Var, Interval] | None = None) -> None:
-        self.ranges: dict[Var, Interval] = dict(ranges or {})
-
-    def body(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """A body with its statements simplified; the same tuple where nothing changed."""
-        out: list[Stmt] = []
-        same = True
-        for stmt in stmts:
-            new = self.visit(stmt)
-            same = same and new is stmt
-            if type(new) is tuple:
-                out += new
-            else:
-                out.append(new)
-        return stmts if same else tuple(out)
+    def __init__(self, analyzer: Analyzer | None = None) -> None:
+        super().__init__(analyzer)
+        self.expressions = Simplifier(self.analyzer)
 
     def visit(self, node: Any) -> Any:
-        """A node simplified; the same node where nothing changed, a tuple of statements where a statement went away."""
+        """A node simplified; a tuple of statements where a statement went away."""
+        if isinstance(node, Expr):
+            return self.expressions.visit(node)
         rule = _RULES.get(type(node))
-        return map_except_buffers(node, self.visit) if rule is None else rule(self, node)
+        return self.descend(node) if rule is None else rule(self, node)
 
-    # statements
-
-    def loop(self, loop: For) -> Any:
+    def run(self, loop: For) -> Any:
         start, stop = self.visit(loop.start), self.visit(loop.stop)
         if start is not loop.start or stop is not loop.stop:
             loop = loop.replace(start=start, stop=stop)
-        interval = loop_range(loop, self.ranges)
+        known = self.analyzer.known
         extent = constant_extent(loop)
-        if extent is None and interval is None and loop.step is None:
-            extent = 0 if bounds(stop, self.ranges)[1] <= bounds(start, self.ranges)[0] else None
+        if extent is None and loop.step is None and loop_range(loop, known) is None:
+            extent = 0 if bounds(stop, known)[1] <= bounds(start, known)[0] else None
         if extent == 0:
             return ()
         if extent == 1 and loop.kind != "thread_binding" and not leaves_loop(loop.body):
             return keep_comments(loop, self.once(loop, start))
-        if interval is not None:
-            self.ranges[loop.var] = interval
-        body = self.body(loop.body)
+        body = self.loop_body(loop)
         return loop if body is loop.body else loop.replace(body=body)
 
     def once(self, loop: For, start: Expr) -> tuple[Stmt, ...]:
         """The body of a loop that runs once."""
         if not reads_memory(start):
-            body = substitute(loop.body, {loop.var: start})
+            body: tuple[Stmt, ...] = substitute(loop.body, {loop.var: start})
             if not out_of_bounds(body):
                 return self.body(body)
-        self.ranges[loop.var] = bounds(start, self.ranges)
-        return (Bind(loop.var, start, span=loop.span), *self.body(loop.body))
+        bind = Bind(loop.var, start, span=loop.span)
+        with self.analyzer.scope():
+            self.after(bind)
+            return (bind, *self.sequence(loop.body))
 
-    def branch(self, stmt: If) -> Any:
+    def choose(self, stmt: If) -> Any:
         condition = self.visit(stmt.condition)
         if type(condition) is Const:
             return keep_comments(stmt, self.body(stmt.then if condition.value else stmt.orelse))
-        then, orelse = self.body(stmt.then), self.body(stmt.orelse)
-        if not then and not orelse and not reads_memory(condition):
+        if condition is not stmt.condition:
+            stmt = stmt.replace(condition=condition)
+        new = self.branch(stmt)
+        if not new.then and not new.orelse and not reads_memory(condition):
             return ()
-        if condition is stmt.condition and then is stmt.then and orelse is stmt.orelse:
-            return stmt
-        return stmt.replace(condition=condition, then=then, orelse=orelse)
+        return new
 
-    def repeat(self, stmt: While) -> Any:
-        condition, body = self.visit(stmt.condition), self.body(stmt.body)
-        if is_const(condition, False):
-            return ()
-        same = condition is stmt.condition and body is stmt.body
-        return stmt if same else stmt.replace(condition=condition, body=body)
+    def again(self, stmt: While) -> Any:
+        new = self.repeat(stmt)
+        return () if is_const(new.condition, False) else new
 
-    def bind(self, stmt: Bind) -> Any:
-        value = self.visit(stmt.value)
-        if value.dtype.is_int and not value.dtype.is_vector:
-            self.ranges[stmt.var] = bounds(value, self.ranges)
-        return stmt if value is stmt.value else stmt.replace(value=value)
-
-    def block(self, stmt: Block) -> Any:
-        for axis in stmt.axes:
-            low, high = bounds(axis.start, self.ranges)[0], bounds(axis.stop, self.ranges)[1] - 1
-            if low <= high:
-                self.ranges[axis.var] = (low, high)
-        new = map_except_buffers(stmt, self.visit)
+    def place(self, stmt: Block) -> Any:
+        new = self.block(stmt)
         return new.replace(predicate=None) if is_const(new.predicate, True) else new
 
     def check(self, stmt: Any) -> Any:
@@ -154,266 +120,9 @@ class Simplifier:
             return ()
         return stmt if condition is stmt.condition else stmt.replace(condition=condition)
 
-    # expressions
-
-    def access(self, node: Any) -> Any:
-        """A load or store; an index in dead code stays as it is written where its value is outside of the buffer."""
-        new = map_except_buffers(node, self.visit)
-        if new is not node and new.indices is not node.indices and out_of_bounds(new.replace(**_NO_VALUE[type(new)])):
-            return new.replace(indices=node.indices)
-        return new
-
-    def let(self, node: Let) -> Any:
-        value = self.visit(node.value)
-        if type(value) is Const or type(value) is Var:
-            return self.visit(substitute(node.body, {node.var: value}))
-        if value.dtype.is_int and not value.dtype.is_vector:
-            self.ranges[node.var] = bounds(value, self.ranges)
-        body = self.visit(node.body)
-        return node if value is node.value and body is node.body else node.replace(value=value, body=body)
-
-    def call(self, node: Call) -> Any:
-        if node.op in _SUMS and node.dtype.is_int and not node.dtype.is_vector:
-            return self.sum(node)
-        return self.own(map_except_buffers(node, self.visit))
-
-    def own(self, node: Call) -> Any:
-        """A call whose arguments are simplified already."""
-        constant = fold(node.op, node.args, node.dtype)
-        if constant is not None:
-            return constant.replace(span=node.span)
-        rule = _CALLS.get(node.op.name)
-        result = rule(self, node) if rule is not None else None
-        return node if result is None else result
-
-    def sum(self, node: Call) -> Any:
-        """A tree of sums: its atoms simplified, then put together anew where that makes it smaller."""
-        new = self.atoms(node)
-        constant = fold(new.op, new.args, new.dtype) if type(new) is Call else None
-        if constant is not None:
-            return constant.replace(span=node.span)
-        if type(new) is not Call or new.op not in _SUMS:
-            return new
-        form = linear(new)
-        if len(form.terms) < leaves(new) or not form.terms or _awkward(new):
-            result = expression(form)
-            pure = all(not reads_memory(atom) for atom in _atoms(new) if atom not in form.terms)
-            if pure:
-                return result.replace(span=node.span) if type(result) is not Var else result
-        return self.product(new)
-
-    def product(self, node: Call) -> Any:
-        """`x * 1` and `x * 0` where x is no constant."""
-        if node.op is OPS["mul"]:
-            for one, other in (node.args, node.args[::-1]):
-                if is_const(one, 1):
-                    return other
-                if is_const(one, 0) and not reads_memory(other):
-                    return one
-        return node
-
-    def atoms(self, node: Any) -> Any:
-        """A tree of sums with what it sums simplified."""
-        if type(node) is Call and node.op in _SUMS and node.dtype.is_int:
-            args = tuple(self.atoms(arg) for arg in node.args)
-            if any(a is not b for a, b in zip(args, node.args, strict=True)):
-                node = node.replace(args=args)
-            return self.product(node)
-        return self.visit(node)
-
-    def ramp(self, node: Ramp) -> Any:
-        return map_except_buffers(node, self.visit)
-
-    # calls by the name of their operator
-
-    def divide(self, node: Call) -> Expr | None:
-        """`(i * 4 + j) // 4` is `i + j // 4`, and `j // 4` is 0 where j is in 0 to 3."""
-        parts = self.split(node)
-        if parts is None:
-            return self.nested_division(node)
-        whole, rest, divisor = parts
-        low, high = linear_bounds(rest, self.ranges)
-        quotient = Linear(
-            {atom: c // divisor for atom, c in whole.terms.items()}, whole.constant // divisor, whole.dtype
-        )
-        if low // divisor == high // divisor:
-            return expression(quotient.shifted(low // divisor))
-        if whole.terms or whole.constant:
-            inner = Call(node.op, (expression(rest), node.args[1]), node.dtype)
-            return expression(quotient + Linear({inner: 1}, 0, node.dtype))
-        return self.nested_division(node)
-
-    def nested_division(self, node: Call) -> Expr | None:
-        """`(x // a) // b` is `x // (a * b)` for positive constants."""
-        inner, divisor = node.args
-        if not (
-            type(inner) is Call and inner.op is node.op and type(divisor) is Const and type(inner.args[1]) is Const
-        ):
-            return self.by_one(node)
-        a, b = int(inner.args[1].value), int(divisor.value)
-        if a <= 0 or b <= 0 or wrap(a * b, node.dtype) != a * b:
-            return self.by_one(node)
-        return Call(node.op, (inner.args[0], Const(a * b, node.dtype)), node.dtype, span=node.span)
-
-    def by_one(self, node: Call) -> Expr | None:
-        return node.args[0] if is_const(node.args[1], 1) and node.dtype.is_int else None
-
-    def remainder(self, node: Call) -> Expr | None:
-        """`(i * 4 + j) % 4` is `j % 4`, and `j % 4` is j where j is in 0 to 3."""
-        if is_const(node.args[1], 1) and node.dtype.is_int and not reads_memory(node.args[0]):
-            return Const(0, node.dtype)
-        parts = self.split(node)
-        if parts is None:
-            return None
-        whole, rest, divisor = parts
-        low, high = linear_bounds(rest, self.ranges)
-        if low // divisor == high // divisor:
-            return expression(rest.shifted(-(low // divisor) * divisor))
-        if whole.terms or whole.constant:
-            return Call(node.op, (expression(rest), node.args[1]), node.dtype, span=node.span)
-        return None
-
-    def split(self, node: Call) -> tuple[Linear, Linear, int] | None:
-        """A numerator as multiples of the positive constant divisor and a rest, if nothing wraps."""
-        divisor = node.args[1]
-        if not (type(divisor) is Const and divisor.value > 0 and node.dtype.is_int and not node.dtype.is_vector):
-            return None
-        by = int(divisor.value)
-        form = linear(node.args[0])
-        if not exact(form, self.ranges) or any(reads_memory(atom) for atom in form.terms):
-            return None
-        rest = {atom: c for atom, c in form.terms.items() if c % by}
-        constant = form.constant % by
-        remainder = Linear(rest, constant, form.dtype)
-        whole = Linear({atom: c for atom, c in form.terms.items() if not c % by}, form.constant - constant, form.dtype)
-        if not exact(remainder, self.ranges) or not exact(whole, self.ranges):
-            return None
-        return whole, remainder, by
-
-    def comparison(self, node: Call) -> Expr | None:
-        """A comparison of integers that the bounds of both sides, or of their difference, decide."""
-        a, b = node.args
-        if not a.dtype.is_int or a.dtype.is_vector:
-            return None
-        name = node.op.name
-        verdict = _decide(name, bounds(a, self.ranges), bounds(b, self.ranges))
-        if verdict is None:
-            left, right = linear(a), linear(b)
-            difference = left - right
-            if difference.is_constant and difference.constant == 0:
-                verdict = compare(name, 0, 0)
-            elif exact(left, self.ranges) and exact(right, self.ranges):
-                # neither side wraps, so the difference counts as a number: it is summed here without wrapping
-                terms = {**left.terms}
-                for atom, c in right.terms.items():
-                    terms[atom] = terms.get(atom, 0) - c
-                free = Linear({k: c for k, c in terms.items() if c}, left.constant - right.constant, left.dtype)
-                verdict = _decide(name, linear_bounds(free, self.ranges), (0, 0))
-        if verdict is None or reads_memory(a) or reads_memory(b):
-            return None
-        return Const(verdict, BOOL, span=node.span)
-
-    def extreme(self, node: Call) -> Expr | None:
-        """`T.min` and `T.max` of integers of which one is always the result."""
-        a, b = node.args
-        if not a.dtype.is_int or a.dtype.is_vector or reads_memory(a) or reads_memory(b):
-            return None
-        smaller = self.comparison(Call(OPS["less_equal"], (a, b), BOOL))
-        larger = self.comparison(Call(OPS["greater_equal"], (a, b), BOOL))
-        take_first, take_second = (smaller, larger) if node.op.name == "min" else (larger, smaller)
-        if is_const(take_first, True):
-            return a
-        return b if is_const(take_second, True) else None
-
-    def both(self, node: Call) -> Expr | None:
-        a, b = node.args
-        if node.dtype.is_vector:
-            return None
-        if is_const(a, True):
-            return b
-        if is_const(a, False):
-            return a
-        if is_const(b, False) and not has_effect(a):
-            return b
-        return a if is_const(b, True) else None
-
-    def either(self, node: Call) -> Expr | None:
-        a, b = node.args
-        if node.dtype.is_vector:
-            return None
-        if is_const(a, False):
-            return b
-        if is_const(a, True):
-            return a
-        if is_const(b, True) and not has_effect(a):
-            return b
-        return a if is_const(b, False) else None
-
-    def choice(self, node: Call) -> Expr | None:
-        condition, a, b = node.args
-        lone = condition.value if type(condition) is Broadcast else condition
-        if type(lone) is not Const:
-            return None
-        taken, other = (a, b) if lone.value else (b, a)
-        if node.op.name == "Select" and reads_memory(other):
-            return None
-        return taken
-
-    def identity(self, node: Call) -> Expr | None:
-        """`x * 1` and `x / 1` are exact for floats too."""
-        a, b = node.args
-        if node.dtype.is_float and is_const(b, 1.0):
-            return a
-        return b if node.op.name == "mul" and node.dtype.is_float and is_const(a, 1.0) else None
-
-    def inverse(self, node: Call) -> Expr | None:
-        """`not not x` is x."""
-        inner = node.args[0]
-        return inner.args[0] if type(inner) is Call and inner.op is node.op else None
-
-
-def _decide(name: str, a: Interval, b: Interval) -> bool | None:
-    """A comparison of anything in `a` with anything in `b`, where all give the same."""
-    (p, q), (r, s) = a, b
-    if name in ("equal", "not_equal"):
-        if q < r or s < p:
-            return name == "not_equal"
-        return name == "equal" if p == q == r == s else None
-    least, most = ((p, s), (q, r)) if name in ("less", "less_equal") else ((q, r), (p, s))
-    if not compare(name, *least):
-        return False
-    return True if compare(name, *most) else None
-
-
-def _awkward(node: Call) -> bool:
-    """Whether a sum is written with a zero, several constants, or a constant times a constant multiple."""
-    constants = 0
-    stack: list[Expr] = [node]
-    while stack:
-        one = stack.pop()
-        if type(one) is Const:
-            constants += 1
-            if one.value == 0:
-                return True
-        elif type(one) is Call and one.op in (OPS["add"], OPS["sub"]):
-            stack += one.args
-        elif type(one) is Call and one.op is OPS["mul"] and Const in map(type, one.args):
-            inner = one.args[0] if type(one.args[1]) is Const else one.args[1]
-            if type(inner) is Call and inner.op is OPS["mul"] and Const in map(type, inner.args):
-                return True
-    return constants > 1
-
-
-def _atoms(node: Expr) -> list[Expr]:
-    stack, found = [node], []
-    while stack:
-        one = stack.pop()
-        sums = type(one) is Call and one.op in _SUMS
-        if sums and (one.op is not OPS["mul"] or Const in map(type, one.args)):  # type: ignore[attr-defined]
-            stack += one.args  # type: ignore[attr-defined]
-        elif type(one) is not Const:
-            found.append(one)
-    return found
+    def store(self, stmt: BufferStore) -> BufferStore:
+        new = map_except_buffers(stmt, self.visit)
+        return new if new is stmt else self.expressions.legal(stmt, new)
 
 
 def leaves_loop(body: tuple[Stmt, ...]) -> bool:
@@ -431,37 +140,13 @@ def leaves_loop(body: tuple[Stmt, ...]) -> bool:
     return False
 
 
-# what is left out when the place of an access alone is looked at
-_NO_VALUE: dict[type, dict[str, Any]] = {BufferLoad: {}, BufferStore: {"value": Const(0, INT32)}}
-_RULES: dict[type, Callable[[Simplifier, Any], Any]] = {
-    For: Simplifier.loop,
-    If: Simplifier.branch,
-    While: Simplifier.repeat,
-    Bind: Simplifier.bind,
-    Block: Simplifier.block,
-    Assert: Simplifier.check,
-    StaticAssert: Simplifier.check,
-    Assume: Simplifier.check,
-    Let: Simplifier.let,
-    Call: Simplifier.call,
-    BufferLoad: Simplifier.access,
-    BufferStore: Simplifier.access,
-    Ramp: Simplifier.ramp,
-    Var: lambda self, node: node,
-    Const: lambda self, node: node,
-    Buffer: lambda self, node: node,
-}
-_CALLS: dict[str, Callable[[Simplifier, Call], Expr | None]] = {
-    "floordiv": Simplifier.divide,
-    "floormod": Simplifier.remainder,
-    "min": Simplifier.extreme,
-    "max": Simplifier.extreme,
-    "logical_and": Simplifier.both,
-    "logical_or": Simplifier.either,
-    "logical_not": Simplifier.inverse,
-    "if_then_else": Simplifier.choice,
-    "Select": Simplifier.choice,
-    "mul": Simplifier.identity,
-    "div": Simplifier.identity,
-    **dict.fromkeys(COMPARISONS, Simplifier.comparison),
+_RULES: dict[type, Any] = {
+    For: Simplify.run,
+    If: Simplify.choose,
+    While: Simplify.again,
+    Block: Simplify.place,
+    Assert: Simplify.check,
+    StaticAssert: Simplify.check,
+    Assume: Simplify.check,
+    BufferStore: Simplify.store,
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from ..dtype import DType
 from ..expr import Broadcast, BufferLoad, Call, Const, Expr, Let, Ramp, Var
@@ -13,9 +15,87 @@ Interval = tuple[int, int]
 Ranges = Mapping[Var, Interval]
 
 
+class Known(dict[Var, Interval]):
+    """Ranges of variables, and of expressions that are no variables, with what was derived from them.
+
+    `exprs` holds what is known of whole expressions, such as `n % 4` or `A[i]`, by the conditions around, `steps` what
+    variables leave when divided (coefficient, base), `lets` what bound names stand for. Derived bounds are kept until
+    a range changes, so that asking for those of every part of an expression takes linear time.
+    """
+
+    __slots__ = ("derived", "exprs", "lets", "steps", "trail")
+
+    def __init__(self, ranges: Ranges = MappingProxyType({})) -> None:
+        super().__init__(ranges)
+        self.exprs: dict[Expr, Interval] = {}
+        self.lets: dict[Var, Expr] = {}
+        self.steps: dict[Var, tuple[int, int]] = {}
+        self.derived: dict[int, tuple[Expr, Interval]] = {}
+        # what was there before each change, newest last: (table, key, value or None)
+        self.trail: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    def __setitem__(self, var: Var, interval: Interval) -> None:
+        self.trail.append((self, var, self.get(var)))
+        super().__setitem__(var, interval)
+        self.derived.clear()
+
+    def learn(self, expr: Expr, interval: Interval) -> None:
+        """The bounds of an expression that is no variable."""
+        self.trail.append((self.exprs, expr, self.exprs.get(expr)))
+        self.exprs[expr] = interval
+        self.derived.clear()
+
+    def forget(self, expr: Expr) -> None:
+        """Nothing is known of an expression any more, beyond what its parts say."""
+        if expr in self.exprs:
+            self.trail.append((self.exprs, expr, self.exprs.pop(expr)))
+            self.derived.clear()
+
+    def step(self, var: Var, coefficient: int, base: int) -> None:
+        """`var` is `base` and a multiple of `coefficient`."""
+        self.trail.append((self.steps, var, self.steps.get(var)))
+        self.steps[var] = coefficient, base
+
+    def bind(self, var: Var, value: Expr) -> None:
+        """`var` stands for a value that does not change."""
+        self.trail.append((self.lets, var, self.lets.get(var)))
+        self.lets[var] = value
+        self.derived.clear()
+
+    def back_to(self, mark: int) -> None:
+        """Undo every change since the trail was `mark` long."""
+        if len(self.trail) == mark:
+            return
+        while len(self.trail) > mark:
+            table, key, before = self.trail.pop()
+            if before is None:
+                dict.pop(table, key, None)
+            else:
+                dict.__setitem__(table, key, before)
+        self.derived.clear()
+
+
 def bounds(expr: Expr, ranges: Ranges) -> Interval:
     """The least and greatest value that an integer or bool expression (each lane of it) can have."""
-    return _RULES.get(type(expr), _anything)(expr, ranges)
+    kind = type(expr)
+    if type(ranges) is not Known or kind is Const or kind is Var:
+        return _RULES.get(kind, _anything)(expr, ranges)
+    found = ranges.derived.get(id(expr))
+    if found is not None:
+        return found[1]
+    interval = _RULES.get(kind, _anything)(expr, ranges)
+    if ranges.exprs:
+        known = ranges.exprs.get(expr)
+        if known is not None:
+            interval = meet(interval, known)
+    ranges.derived[id(expr)] = expr, interval
+    return interval
+
+
+def meet(a: Interval, b: Interval) -> Interval:
+    """What lies in both; where nothing does, the code is never reached and `a` will do."""
+    low, high = max(a[0], b[0]), min(a[1], b[1])
+    return (low, high) if low <= high else a
 
 
 def whole(dtype: DType) -> Interval:
@@ -71,7 +151,13 @@ def _ramp(expr: Ramp, ranges: Ranges) -> Interval:
 
 
 def _let(expr: Let, ranges: Ranges) -> Interval:
-    return whole(expr.dtype)
+    if not (expr.value.dtype.is_int or expr.value.dtype.is_bool) or expr.value.dtype.is_vector:
+        return bounds(expr.body, ranges)
+    if type(ranges) is Known:
+        if expr.var not in ranges:
+            ranges[expr.var] = bounds(expr.value, ranges)
+        return bounds(expr.body, ranges)
+    return bounds(expr.body, {**ranges, expr.var: bounds(expr.value, ranges)})
 
 
 def _call(expr: Call, ranges: Ranges) -> Interval:
@@ -119,8 +205,14 @@ def _truncdiv(expr: Call, ranges: Ranges) -> Interval:
 
 
 def _truncmod(expr: Call, ranges: Ranges) -> Interval:
-    (a, _), (c, _) = (bounds(arg, ranges) for arg in expr.args)
-    return _floormod(expr, ranges) if a >= 0 and c > 0 else whole(expr.dtype)
+    (a, b), (c, d) = (bounds(arg, ranges) for arg in expr.args)
+    if a >= 0 and c > 0:
+        return _floormod(expr, ranges)
+    if c <= 0 <= d:
+        return whole(expr.dtype)
+    # the sign is the numerator's, the magnitude below the divisor's and not above the numerator's
+    most = max(abs(c), abs(d)) - 1
+    return max(min(0, a), -most), min(max(0, b), most)
 
 
 def _ceildiv(expr: Call, ranges: Ranges) -> Interval:
@@ -202,4 +294,4 @@ _OPS: dict[str, Callable[[Call, Ranges], Interval]] = {
     }.items()
 }
 
-__all__ = ["Interval", "Ranges", "bounds", "exact", "linear_bounds", "whole", "wrap"]
+__all__ = ["Interval", "Known", "Ranges", "bounds", "exact", "linear_bounds", "meet", "whole", "wrap"]

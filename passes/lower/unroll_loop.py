@@ -19,7 +19,7 @@ from tirscript.ir.stmt import Bind, For, Stmt
 
 from ..access import constant_extent
 from ..pipeline import prim_func_pass
-from ..simplify import Simplifier, leaves_loop
+from ..simplify import Simplify, leaves_loop
 from ..statements import keep_comments, out_of_bounds, reads_memory
 
 
@@ -37,7 +37,7 @@ def _unroll(loop: For, limit: int) -> Any:
     for at in range(extent):
         value = Const(loop.start.value + at, loop.start.dtype) if type(loop.start) is Const else loop.start + at
         body = refresh(loop.body) if at else loop.body
-        ready = Simplifier().body(substitute(body, {loop.var: cast(value, loop.var.dtype)}))
+        ready = Simplify().body(substitute(body, {loop.var: cast(value, loop.var.dtype)}))
         if out_of_bounds(ready):  # under a condition that is false then, but only known when it runs
             index = loop.var.replace()
             ready = (Bind(index, cast(value, loop.var.dtype), span=loop.span), *substitute(body, {loop.var: index}))
