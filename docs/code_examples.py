@@ -30,6 +30,15 @@ GATHER = kernel(
     params='A: T.Buffer((8,), "float32"), index: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")',
 )
 COPY = kernel("for i in range(4):", "    B[i] = A[i]", params=TWO)
+SUM = kernel(
+    "for k in range(4):",
+    '    with T.block("C"):',
+    "        vk = T.axis.reduce(4, k)",
+    "        with T.init():",
+    "            B[0] = 0.0",
+    "        B[0] += A[vk]",
+    params=TWO,
+)
 ZEROS = "tirscript.interpret(kernel, zeros(4))"
 
 EXAMPLES: dict[str, Example] = {
@@ -198,6 +207,20 @@ exec(compile(text, "kernel.py", "exec"))
         "read or write foreign memory.",
         kernel("A[4] = 1.0"),
     ),
+    "T114": Example(
+        "The data of a constant is not what its declaration says: another dtype or shape, lists of unequal lengths, a "
+        "number that its dtype does not hold, or no numbers at all. Nothing is converted silently, since a weight that "
+        "changed is a bug that nobody sees. Convert the array before: `array.astype(...)`, `array.reshape(...)`.",
+        kernel('K = T.allocate_const([[1, 2], [3]], "int32", (2, 2))', "A[0] = K[0, 0]", params=INTS),
+    ),
+    "T115": Example(
+        "A constant is known by the digest of its data, and what the text, the file or the store has under that digest "
+        "is something else, is cut off, or is not there. The data was damaged or exchanged after the program was "
+        "written. Write it again from the original, or take the file that belongs to the text.",
+        kernel(
+            f'K = T.constant("sha256:{"0" * 64}", (2,), "int32", base64="AAAAAAAAAAA=")', "A[0] = K[0]", params=INTS
+        ),
+    ),
     "T201": Example(
         "A variable or buffer is used where its definition does not reach: outside of the body that defines it, before "
         "it, or nothing defines it at all. Text cannot say this; it is found in programs that a pass or your own code "
@@ -291,6 +314,12 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
         ),
         "for warning in warnings(kernel):\n    print(warning)\n",
     ),
+    "T213": Example(
+        "A constant is part of the program and shared by all programs that have it: nothing may write it, itself, "
+        "through a view, or in a function that it is passed to. Copy it into a buffer of `T.alloc_buffer`, and write "
+        "that.",
+        kernel('K = T.allocate_const([1, 2], "int32", (2,))', "K[0] = A[0]", params=INTS),
+    ),
     "T301": Example(
         "The arguments of the call are not what the kernel declares: their number, dtype, shape, strides, alignment or "
         "whether they can be written. Native code would read foreign memory, so every call is checked. Convert the "
@@ -362,6 +391,13 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
         kernel("if A[0] > 0.0:", "    return 1", returns=" -> T.int32"),
         ZEROS,
     ),
+    "T312": Example(
+        "The program names a constant by its digest only, and no program or store of this process has the data. Such a "
+        "program is printed, compared and transformed, but cannot run. Every missing digest is named. Load the data: "
+        '`ConstantStore.load("model.safetensors")`, and pass the store to `parse(text, constants=store)`.',
+        kernel(f'K = T.constant("sha256:{"0" * 64}", (2,), "int32")', "A[0] = K[0]", params=INTS),
+        'tirscript.interpret(kernel, zeros(4, dtype="int32"))',
+    ),
     "T401": Example(
         "A pass or the code generator met a construct that another pass must lower first: the passes were run in "
         "another order, or one was left out. The help names it.",
@@ -410,5 +446,27 @@ def faulty(func: ir.PrimFunc) -> ir.PrimFunc:
 
 faulty(kernel)
 """,
+    ),
+    "T501": Example(
+        "A step of a schedule would change what the program means, or cannot be made on it. The message names the step "
+        "and the condition that fails, the place is in the program as it is now, and the schedule is as it was before.",
+        SUM,
+        'tirscript.Schedule(kernel).parallel("k")',
+    ),
+    "T502": Example(
+        "A step of a schedule names a block, a loop or a function that is not there, or holds the handle of a loop that "
+        "an earlier step took away. Steps that replace a loop return handles of the new ones.",
+        SUM,
+        'tirscript.Schedule(kernel).get_loops("c")',
+    ),
+    "T503": Example(
+        "A step of a schedule got an argument of the wrong kind, or too many or too few; or a text is not a trace.",
+        SUM,
+        'tirscript.Schedule(kernel).split("k", factors=[None, None])',
+    ),
+    "T504": Example(
+        "`undo` takes back the last step that changed the program, and there is none.",
+        SUM,
+        "tirscript.Schedule(kernel).undo()",
     ),
 }

@@ -1,4 +1,7 @@
-"""Write docs/codes.md: every diagnostic code, what it means and what gives it. With --check only compare."""
+"""Write docs/codes.md: every diagnostic code, what it means and what gives it. With --check only compare.
+
+The page is written into the package too, where `tirscript explain` reads it.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from code_examples import EXAMPLES, Example
 
 FILE = Path(__file__).resolve().parent / "codes.md"
+PACKAGED = FILE.parent.parent / "cli" / "codes.md"
 HEAD = """\
 # The diagnostic codes
 
@@ -34,6 +38,7 @@ GROUPS = {
     "T2": "Well-formed programs",
     "T3": "Calling and running",
     "T4": "Passes and building",
+    "T5": "Schedules",
 }
 
 
@@ -101,11 +106,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is not up to date")
     text = page()
     if parser.parse_args().check:
-        if FILE.read_text(encoding="utf-8") == text:
+        if all(file.read_text(encoding="utf-8") == text for file in (FILE, PACKAGED)):
             return 0
-        print("docs/codes.md is not what the examples give; run `make docs`", file=sys.stderr)
+        print("docs/codes.md or cli/codes.md is not what the examples give; run `make docs`", file=sys.stderr)
         return 1
-    FILE.write_text(text, encoding="utf-8")
+    for file in (FILE, PACKAGED):
+        file.write_text(text, encoding="utf-8")
     return 0
 
 

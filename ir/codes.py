@@ -1,4 +1,6 @@
-"""The one table of diagnostic codes. T0: reading; T1: types; T2: the verifier; T3: running; T4: passes and building."""
+"""The one table of diagnostic codes. T0: reading; T1: types; T2: the verifier; T3: running; T4: passes and
+building; T5: schedules.
+"""
 
 CODES: dict[str, str] = {
     "T001": "syntax error",
@@ -30,6 +32,8 @@ CODES: dict[str, str] = {
     "T111": "wrong number of indices",
     "T112": "index is not an integer",
     "T113": "index out of bounds",
+    "T114": "constant does not fit",
+    "T115": "constant is damaged or not there",
     "T201": "use outside of scope",
     "T202": "defined twice",
     "T203": "block binding is wrong",
@@ -42,6 +46,7 @@ CODES: dict[str, str] = {
     "T210": "malformed node",
     "T211": "block axis without use",
     "T212": "suspicious block",
+    "T213": "a constant is written",
     "T301": "wrong argument at the call",
     "T302": "out of bounds",
     "T303": "uninitialized read",
@@ -53,10 +58,15 @@ CODES: dict[str, str] = {
     "T309": "step limit reached",
     "T310": "assertion failed",
     "T311": "nothing returned",
+    "T312": "constant without data",
     "T401": "cannot lower",
     "T402": "not supported by the target",
     "T403": "cannot be proved",
     "T404": "no such pass or option",
     "T405": "cannot be written as text",
     "T499": "internal error",
+    "T501": "schedule step refused",
+    "T502": "no such block or loop",
+    "T503": "wrong argument of a schedule step",
+    "T504": "nothing to undo",
 }

@@ -80,8 +80,11 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
     """The known word nearest to a misspelt one, or None."""
     import difflib
 
-    near = difflib.get_close_matches(word, [name for name in known if not name.startswith("_")], n=1, cutoff=0.6)
-    return near[0] if near else None
+    names = [name for name in known if not name.startswith("_")]
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if near:
+        return near[0]
+    return next((name for name in names if name.casefold() == word.casefold()), None)
 
 
 def render(diagnostic: Diagnostic) -> str:
@@ -95,26 +98,33 @@ def render(diagnostic: Diagnostic) -> str:
             lines.append(f"{' ' * width} = note: {label.message}")
         arrow = "-->" if number == 0 else ":::"
         lines.append(f"{' ' * width}{arrow} {span}")
-        text = span.source.line(span.line)
-        if not text and not span.source.text:
-            continue
-        lines.append(f"{' ' * width} |")
-        start = span.column
-        stop = span.end if span.last_line == span.line else span.source.indent + len(text)
-        if len(text) > WIDEST:
-            # a part of the line that holds the place
-            first = max(0, start - span.source.indent - WIDEST // 2)
-            text, start, stop = text[first : first + WIDEST], start - first, stop - first
-        lines.append(f"{span.line:>{width}} | {' ' * span.source.indent}{text}".rstrip())
-        carets = "^" * max(1, min(stop - start, 200))
-        beside = f" {label.message}" if number == 0 and label.message else ""
-        lines.append(f"{' ' * width} | {_padding(text, start, span.source.indent)}{carets}{beside}")
+        lines += snippet(span, width, label.message if number == 0 else "")
     if labels and (diagnostic.notes or diagnostic.hint):
         lines.append(f"{' ' * width} |")
     lines += [f"{' ' * width} = note: {note}" for note in diagnostic.notes]
     if diagnostic.hint:
         lines.append(f"{' ' * width} = help: {diagnostic.hint}")
     return "\n".join(line if len(line) <= 4 * WIDEST else f"{line[: 4 * WIDEST]}..." for line in lines)
+
+
+def snippet(span: Span, width: int, beside: str = "") -> list[str]:
+    """The source line of a span with carets under it, line numbers `width` columns wide; nothing where the source is
+    not known."""
+    text = span.source.line(span.line)
+    if not text and not span.source.text:
+        return []
+    start = span.column
+    stop = span.end if span.last_line == span.line else span.source.indent + len(text)
+    if len(text) > WIDEST:
+        # a part of the line that holds the place
+        first = max(0, start - span.source.indent - WIDEST // 2)
+        text, start, stop = text[first : first + WIDEST], start - first, stop - first
+    carets = "^" * max(1, min(stop - start, 200))
+    return [
+        f"{' ' * width} |",
+        f"{span.line:>{width}} | {' ' * span.source.indent}{text}".rstrip(),
+        f"{' ' * width} | {_padding(text, start, span.source.indent)}{carets}{' ' if beside else ''}{beside}",
+    ]
 
 
 def _padding(text: str, column: int, indent: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tirscript.ir.align import pairs
 from tirscript.ir.check import public
+from tirscript.ir.expr import Var
 from tirscript.ir.node import Binder, Node, recursion_room, shape_of
 from tirscript.ir.rewrite import definitions, substitute
 
@@ -32,8 +33,15 @@ def diff(a: Node | tuple[Node, ...], b: Node | tuple[Node, ...], *, context: int
 
 
 def counterparts(a: Any, b: Any) -> dict[int, str]:
-    """For what `b` defines, by id: the name of what stands in its place in `a`."""
+    """For what `b` defines, by id: the name of what stands in its place in `a`.
+
+    Where `b` was made from `a` and still holds variables and buffers of it, they are their own counterparts, and what
+    is new has a name of its own.
+    """
     defined = {id(binder) for binder in definitions(b)}
+    kept = [binder for binder in definitions(a) if id(binder) in defined]
+    if any(type(binder) is Var for binder in kept):
+        return {id(binder): binder.name for binder in kept}
     matched: dict[int, str] = {}
     seen: set[int] = set()  # binders of `a` that have a counterpart
     _match(a, b, defined, matched, seen)

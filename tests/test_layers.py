@@ -24,6 +24,9 @@ LAYERS = {
 LOOKUPS = {
     "ir/node.py": {"printer"},
     "passes/instruments.py": {"script"},
+    "passes/schedule/refusal.py": {"printer"},
+    "passes/schedule/schedule.py": {"printer"},
+    "passes/schedule/trace.py": {"printer", "script"},
 }
 HEAVY = ("numpy", "llvmlite", "libcst", "typeguard", "ml_dtypes", "rich", "click")
 

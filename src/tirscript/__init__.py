@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .backend.interpreter import interpret
     from .backend.runtime.library import register_library
     from .ir.diagnostic import Diagnostic, DiagnosticError
+    from .passes.schedule import Schedule, ScheduleError
     from .script import ir_module, parse, parse_file, prim_func
 
 __version__ = "0.1.0"
@@ -17,6 +18,8 @@ __version__ = "0.1.0"
 _NAMES = {
     "Diagnostic": "ir.diagnostic",
     "DiagnosticError": "ir.diagnostic",
+    "Schedule": "passes.schedule",
+    "ScheduleError": "passes.schedule",
     "build": "backend.build",
     "interpret": "backend.interpreter",
     "ir_module": "script",
@@ -30,6 +33,8 @@ _NAMES = {
 __all__ = [
     "Diagnostic",
     "DiagnosticError",
+    "Schedule",
+    "ScheduleError",
     "build",
     "interpret",
     "ir_module",

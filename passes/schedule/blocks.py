@@ -1,0 +1,74 @@
+"""What blocks access, worked out once a block: blocks are immutable, so most of them live through a whole schedule."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferRegion
+from tirscript.ir.stmt import Block
+
+from ..access import Accesses, access_regions
+
+
+class _Key:
+    """A block by identity: equality of programs would walk them."""
+
+    __slots__ = ("block",)
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.block is self.block
+
+    def __hash__(self) -> int:
+        return id(self.block)
+
+
+@lru_cache(4096)
+def _accesses(key: _Key) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    block = key.block
+    seen = Accesses((*(block.init or ()), *block.body), declared=True)
+    reads = dict.fromkeys(access.buffer for access in seen.found if not access.write)
+    writes = dict.fromkeys(access.buffer for access in seen.found if access.write)
+    for region in block.reads or ():
+        reads.setdefault(region.buffer)
+    for region in block.writes or ():
+        writes.setdefault(region.buffer)
+    return tuple(reads), tuple(writes)
+
+
+@lru_cache(4096)
+def _regions(key: _Key) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
+    block = key.block
+    if block.reads is not None and block.writes is not None:
+        return block.reads, block.writes
+    reads, writes = access_regions(block)
+    return (reads if block.reads is None else block.reads, writes if block.writes is None else block.writes)
+
+
+def reads_of(block: Block) -> tuple[Buffer, ...]:
+    """The buffers that a block reads, in the order of first access."""
+    return _accesses(_Key(block))[0]
+
+
+def writes_of(block: Block) -> tuple[Buffer, ...]:
+    """The buffers that a block writes, in the order of first access."""
+    return _accesses(_Key(block))[1]
+
+
+def regions_of(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
+    """What a block reads and writes, as said by T.reads and T.writes or else as inferred, in terms of its axes."""
+    return _regions(_Key(block))
+
+
+def inferred(block: Block) -> Block:
+    """`block` with T.reads and T.writes, where it has them, made anew from its body."""
+    if block.reads is None and block.writes is None:
+        return block
+    reads, writes = access_regions(block.replace(reads=None, writes=None))
+    return block.replace(reads=None if block.reads is None else reads, writes=None if block.writes is None else writes)
+
+
+__all__ = ["inferred", "reads_of", "regions_of", "writes_of"]

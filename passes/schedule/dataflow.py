@@ -1,0 +1,122 @@
+"""Who writes a buffer before whom reads it: what moves of blocks ask."""
+
+from __future__ import annotations
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, DeclBuffer, MatchBuffer
+
+from .blocks import reads_of, writes_of
+from .edit import Edit
+from .tree import Place, body_fields
+
+
+def scope_of(edit: Edit, block: Place) -> Place:
+    """The block around a block, or the function."""
+    return block.block() or edit.tree.root
+
+
+def top(scope: Place, place: Place) -> Place:
+    """The statement of the body of `scope` that holds `place`."""
+    while place.parent is not scope:
+        assert place.parent is not None
+        place = place.parent
+    return place
+
+
+def allocation(edit: Edit, buffer: Buffer) -> Place | None:
+    """The place where a buffer is allocated, None for a parameter or a view."""
+    return next((p for p in edit.tree.root.below(AllocBuffer) if p.stmt.buffer is buffer), None)
+
+
+def accesses_outside_blocks(scope: Place, buffer: Buffer) -> Place | None:
+    """A statement in `scope` that stands in no block of it and touches `buffer`; None where there is none."""
+    for place in scope.below(nested=False):
+        stmt = place.stmt
+        if type(stmt) in (Block, AllocBuffer):
+            continue
+        own = stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ())) if body_fields(type(stmt)) else stmt
+        if any(node is buffer for node in walk(own)):
+            return place
+    return None
+
+
+def writers(scope: Place, buffer: Buffer) -> list[Place]:
+    """The blocks of a scope that write a buffer, in program order."""
+    return [place for place in scope.below(Block, nested=False) if buffer in writes_of(place.stmt)]
+
+
+def readers(scope: Place, buffer: Buffer) -> list[Place]:
+    """The blocks of a scope that read a buffer, in program order."""
+    return [place for place in scope.below(Block, nested=False) if buffer in reads_of(place.stmt)]
+
+
+def before(first: Place, second: Place) -> bool:
+    """Whether `first` stands before `second` in the text of the program, and neither holds the other."""
+    path, other = _path(first), _path(second)
+    return path < other and other[: len(path)] != path
+
+
+def _path(place: Place) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    while place.parent is not None:
+        order = body_fields(type(place.parent.stmt)).index(place.field)
+        found.append((order, place.index))
+        place = place.parent
+    return found[::-1]
+
+
+def common(first: Place, second: Place) -> Place:
+    """The innermost place that holds both."""
+    above = {id(place) for place in first.above()}
+    for place in second.above():
+        if id(place) in above:
+            return place
+    root = first
+    while root.parent is not None:
+        root = root.parent
+    return root
+
+
+def is_viewed(func: PrimFunc, buffer: Buffer) -> bool:
+    """Whether a buffer's memory is reached by other ways than loads and stores: views, regions, addresses, calls."""
+    for node in walk(func.body):
+        kind = type(node)
+        if kind is BufferData and node.buffer is buffer:  # type: ignore[attr-defined]
+            return True
+        if kind is MatchBuffer and type(node.source) is BufferRegion and node.source.buffer is buffer:  # type: ignore[attr-defined]
+            return True
+        if kind is DeclBuffer and any(n is buffer for n in walk(node.data)):  # type: ignore[attr-defined]
+            return True
+        if kind is CallFunction:
+            for arg in node.args:  # type: ignore[attr-defined]
+                if arg is buffer or (type(arg) is BufferRegion and arg.buffer is buffer):
+                    return True
+    return False
+
+
+def loads_of(root: object, buffer: Buffer) -> list[BufferLoad]:
+    """The loads of a buffer in a piece of program."""
+    return [node for node in walk(root) if type(node) is BufferLoad and node.buffer is buffer]  # type: ignore[arg-type]
+
+
+def stores_of(root: object, buffer: Buffer) -> list[BufferStore]:
+    """The stores to a buffer in a piece of program."""
+    return [node for node in walk(root) if type(node) is BufferStore and node.buffer is buffer]  # type: ignore[arg-type]
+
+
+__all__ = [
+    "accesses_outside_blocks",
+    "allocation",
+    "before",
+    "common",
+    "is_viewed",
+    "loads_of",
+    "readers",
+    "scope_of",
+    "stores_of",
+    "top",
+    "writers",
+]

@@ -1,0 +1,205 @@
+"""One step of a schedule on one function: what a primitive works with."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import suggest
+from tirscript.ir.dtype import DType
+from tirscript.ir.expr import Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Node
+from tirscript.ir.op import get_op
+from tirscript.ir.rewrite import definitions, walk
+from tirscript.ir.stmt import AllocBuffer, Block, For, If, Stmt
+
+from ..statements import reads_memory
+from .refusal import refusal
+from .tree import Place, Tree
+
+
+class Edit:
+    """The function that a primitive changes: its places, what is known at them, and how to refuse.
+
+    A primitive checks first and edits then; what it raises undoes the whole step.
+    """
+
+    def __init__(self, tree: Tree, primitive: str, function: str, random: Callable[[], Any] | None = None) -> None:
+        self.tree = tree
+        self.primitive = primitive
+        self.function = function
+        # what a sampler drew, by the name of the argument that fixes it in a replay
+        self.decisions: dict[str, Any] = {}
+        self._random = random
+
+    @property
+    def func(self) -> PrimFunc:
+        """The function as it is now."""
+        return self.tree.func
+
+    # finding
+
+    def block(self, name: str) -> Place:
+        """The place of the block of that name; "root" is the function itself where no block is called so."""
+        place = self.tree.blocks.get(name)
+        if place is None and name == "root":
+            return self.tree.root
+        if place is None:
+            self._missing("block", name, self.tree.blocks)
+        return place
+
+    def loop(self, var: Var) -> Place:
+        """The place of the loop of that variable."""
+        place = self.tree.loops.get(var)
+        if place is None:
+            raise refusal(
+                "T502",
+                f"`{self.primitive}`: the loop `{var.name}` is not in the function any more",
+                None,
+                notes=(f"the loops of `{self.function}` are {self._names(self._loop_names())}",),
+                hint="take the handles that the step which changed it returned, or `sch.get_loops(block)` again",
+            )
+        return place
+
+    def loop_named(self, name: str) -> Place:
+        """The place of the only loop whose variable has that name."""
+        found = [place for var, place in self.tree.loops.items() if var.name == name]
+        if not found:
+            self._missing("loop", name, self._loop_names())
+        if len(found) > 1:
+            raise refusal(
+                "T502",
+                f"`{self.primitive}`: {len(found)} loops are named `{name}`",
+                self.func,
+                [(place.stmt, "") for place in found],
+                hint="take the handle from `sch.get_loops(block)`",
+            )
+        return found[0]
+
+    def _loop_names(self) -> list[str]:
+        return list(dict.fromkeys(var.name for var in self.tree.loops))
+
+    def _missing(self, kind: str, name: str, known: Iterable[str]) -> NoReturn:
+        names = list(known)
+        near = suggest(name, names)
+        raise refusal(
+            "T502",
+            f"`{self.primitive}`: `{self.function}` has no {kind} named `{name}`",
+            None,
+            notes=(f"its {kind}s are {self._names(names)}",) if names else (f"it has no {kind}s",),
+            hint=f"did you mean `{near}`?" if near else None,
+        )
+
+    @staticmethod
+    def _names(names: Sequence[str]) -> str:
+        shown = ", ".join(f"`{name}`" for name in list(names)[:20])
+        return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown
+
+    def same_function(self, function: str, handle: Any) -> None:
+        """Refuse a handle of another function."""
+        if function != self.function:
+            self.wrong(f"{handle!r} is not of the function `{self.function}` that the other arguments are of")
+
+    # refusing
+
+    def refuse(
+        self,
+        message: str,
+        *places: Place | Node | tuple[Place | Node, str],
+        notes: Sequence[str] = (),
+        hint: str | None = None,
+    ) -> NoReturn:
+        """Refuse the step (T501): `message` says which condition fails, the places are underlined."""
+        shown = [place if type(place) is tuple else (place, "") for place in places]
+        nodes = [(place.stmt if type(place) is Place else place, words) for place, words in shown]
+        nodes = [(node, words) for node, words in nodes if not isinstance(node, PrimFunc)]
+        raise refusal("T501", f"`{self.primitive}`: {message}", self.func, nodes, notes=notes, hint=hint)  # type: ignore[arg-type]
+
+    def wrong(self, message: str, *, hint: str | None = None) -> NoReturn:
+        """Refuse the arguments (T503)."""
+        raise refusal("T503", f"`{self.primitive}`: {message}", None, hint=hint)
+
+    # knowing
+
+    def analyzer(self, place: Place, *, inside: bool = False) -> Analyzer:
+        """What is known at a place: the loops, axes, predicates and conditions around it.
+
+        With `inside` also what the statement at the place says of its own body.
+        """
+        known = Analyzer()
+        way = [*reversed(list(place.above())), place]
+        for around, inner in itertools.pairwise(way):
+            _enter(known, around.stmt, inner.field)
+        if inside and place.parent is not None:
+            _enter(known, place.stmt, "body")
+        return known
+
+    # making
+
+    @property
+    def random(self) -> Any:
+        """The schedule's generator of random numbers, a `random.Random`."""
+        assert self._random is not None
+        return self._random()
+
+    def fresh_block_name(self, base: str) -> str:
+        """`base`, with a number behind it where a block has that name."""
+        name, number = base, 0
+        while name in self.tree.blocks:
+            number += 1
+            name = f"{base}_{number}"
+        return name
+
+    def fresh_var(self, name: str, dtype: DType) -> Var:
+        """A variable; the printer tells apart variables of one name."""
+        return Var(name, dtype)
+
+    def replace(self, place: Place, *stmts: Stmt) -> list[Place]:
+        """Put statements in the place of one; the places of the new ones."""
+        return self.tree.replace(place, stmts)
+
+    def allocate(self, buffer: Buffer, place: Place | None = None) -> None:
+        """Allocate a buffer at the head of the block around `place`, or of the function where there is none."""
+        parent = None if place is None else place.block()
+        target = parent or self.tree.root
+        children = target.children.get("body", [])
+        at = 0
+        while at < len(children) and type(children[at].stmt).__name__ in _HEADS:
+            at += 1
+        self.tree.splice(target, "body", at, at, (AllocBuffer(buffer),))
+
+
+_HEADS = ("MatchBuffer", "AllocBuffer", "DeclBuffer", "AllocateConst")
+
+
+def _enter(known: Analyzer, stmt: Stmt, field: str) -> None:
+    """What a statement says of its body `field`. What reads memory is left out: it may have changed since."""
+    kind = type(stmt)
+    if kind is For:
+        known.enter_loop(stmt)  # type: ignore[arg-type]
+    elif kind is Block:
+        for axis in stmt.axes:  # type: ignore[attr-defined]
+            known.enter_axis(axis)
+        predicate = stmt.predicate  # type: ignore[attr-defined]
+        if predicate is not None and not reads_memory(predicate):
+            known.assume(predicate)
+    elif kind is If and not reads_memory(stmt.condition):  # type: ignore[attr-defined]
+        condition = stmt.condition  # type: ignore[attr-defined]
+        known.assume(condition if field == "then" else get_op("logical_not")(condition))
+
+
+def defined_in(stmts: tuple[Stmt, ...]) -> set[Any]:
+    """The variables and buffers that statements define."""
+    return set(definitions(stmts))
+
+
+def used_in(node: Any) -> set[Any]:
+    """The variables and buffers that occur in a program."""
+    return {item for item in walk(node) if type(item) in (Var, Buffer)}
+
+
+__all__ = ["Edit", "defined_in", "used_in"]

@@ -1,0 +1,133 @@
+"""What the primitives on loops share: chains of loops, predicates of bodies, extents."""
+
+from __future__ import annotations
+
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.op import const, get_op
+from tirscript.ir.stmt import Block, Break, Continue, For, If, Stmt, While
+
+from .edit import Edit
+from .tree import Place
+
+
+def plain(edit: Edit, loop: Place, what: str) -> For:
+    """The loop at a place, refused where it is not serial, counts by a step, or is left by `break`."""
+    stmt: For = loop.stmt
+    if stmt.kind != "serial":
+        edit.refuse(
+            f"the loop `{stmt.var.name}` is {stmt.kind.replace('_', ' ')}; only a serial loop can be {what}",
+            loop,
+            hint=f"{edit.primitive} first, and make the loop {stmt.kind} afterwards",
+        )
+    if stmt.annotations:
+        names = ", ".join(map(repr, stmt.annotations))
+        edit.refuse(
+            f"the loop `{stmt.var.name}` has annotations ({names}) that would be lost",
+            loop,
+            hint="take them off with `unannotate`, and annotate the new loops",
+        )
+    if stmt.step is not None:
+        edit.refuse(f"the loop `{stmt.var.name}` counts by a step", loop)
+    leaver = leaves(stmt)
+    if leaver is not None:
+        word = "break" if type(leaver) is Break else "continue"
+        edit.refuse(f"the loop `{stmt.var.name}` has a `{word}` of its own", (loop, ""), (leaver, "here"))
+    return stmt
+
+
+def leaves(loop: For) -> Stmt | None:
+    """The `break` or `continue` that is one of this loop's own, None where there is none."""
+    stack: list[Stmt] = list(loop.body)
+    while stack:
+        stmt = stack.pop()
+        if type(stmt) in (Break, Continue):
+            return stmt
+        if type(stmt) in (For, While):
+            continue
+        for name in ("init", "then", "orelse", "body"):
+            stack += getattr(stmt, name, None) or ()
+    return None
+
+
+def chain(edit: Edit, loops: list[Place]) -> list[Place]:
+    """The loops from the outermost of `loops` to the innermost, refused where they are not a chain of only children."""
+    if len({id(loop) for loop in loops}) != len(loops):
+        twice = next(loop for at, loop in enumerate(loops) if any(loop is other for other in loops[:at]))
+        edit.refuse(f"the loop `{twice.stmt.var.name}` is given twice", twice)
+    inner = max(loops, key=lambda place: sum(1 for _ in place.above()))
+    wanted = {id(loop) for loop in loops}
+    found = [inner]
+    for place in inner.above():
+        if len([p for p in found if id(p) in wanted]) == len(wanted):
+            break
+        if type(place.stmt) is Block:
+            edit.refuse(
+                f"the block `{place.stmt.name}` stands between the loops",
+                *[(loop, "") for loop in loops],
+                (place, "this block"),
+            )
+        if type(place.stmt) is not For:
+            edit.refuse("between the loops stands something else than loops", (place, "this"))
+        if len(place.stmt.body) != 1:
+            edit.refuse(
+                f"the loops are not nested in each other alone: `{place.stmt.var.name}` holds {len(place.stmt.body)} "
+                "statements",
+                place,
+            )
+        found.append(place)
+    missing = [loop for loop in loops if all(loop is not place for place in found)]
+    if missing:
+        edit.refuse(
+            f"the loops `{missing[0].stmt.var.name}` and `{inner.stmt.var.name}` are not nested in each other",
+            *[(loop, "") for loop in (missing[0], inner)],
+        )
+    return found[::-1]
+
+
+def guarded(body: tuple[Stmt, ...], condition: Expr) -> tuple[Stmt, ...]:
+    """`body` run only where `condition` holds: as the predicate of its blocks, or in an `if` for other statements."""
+    if not all(map(_only_blocks, body)):
+        return (If(condition, body),)
+    return tuple(_predicated(stmt, condition) for stmt in body)
+
+
+def _only_blocks(stmt: Stmt) -> bool:
+    if type(stmt) is For:
+        return all(map(_only_blocks, stmt.body))
+    return type(stmt) is Block
+
+
+def _predicated(stmt: Stmt, condition: Expr) -> Stmt:
+    if type(stmt) is For:
+        return stmt.replace(body=tuple(_predicated(inner, condition) for inner in stmt.body))
+    assert type(stmt) is Block
+    both = condition if stmt.predicate is None else get_op("logical_and")(stmt.predicate, condition)
+    return stmt.replace(predicate=both)
+
+
+def is_one(expr: Expr) -> bool:
+    """Whether an expression is the number 1."""
+    return type(expr) is Const and expr.value == 1
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    """`a * b`, folded where a factor is 1 or both are numbers."""
+    if is_one(a):
+        return b
+    if is_one(b):
+        return a
+    if type(a) is Const and type(b) is Const:
+        return const(int(a.value) * int(b.value), a.dtype)
+    return a * b
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    """`a + b`, without what is 0."""
+    if type(a) is Const and a.value == 0:
+        return b
+    if type(b) is Const and b.value == 0:
+        return a
+    return a + b
+
+
+__all__ = ["chain", "guarded", "is_one", "leaves", "plain", "plus", "times"]

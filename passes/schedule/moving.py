@@ -1,0 +1,149 @@
+"""What compute_at and reverse_compute_at share: the region that one iteration of a loop needs, and loops over it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tirscript.ir.arith.linear import Linear, expression
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.op import cast, const
+from tirscript.ir.rewrite import refresh, uses
+from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
+
+from ..access import Access, Accesses, Extent, box, union
+from ..statements import conjunction
+from .edit import Edit
+from .tree import Place
+
+Box = tuple[Extent, ...]
+
+
+def needed(edit: Edit, loop: Place, buffer: Buffer, *, write: bool, blocks: Sequence[Place]) -> Box:
+    """The box of `buffer` that `blocks` read (or write) in one iteration of `loop`, in names known outside of it."""
+    known = edit.analyzer(loop, inside=True)
+    seen = Accesses(loop.stmt.body, known=known.known)
+    inside = {id(place.stmt) for block in blocks for place in (block, *block.below(Block))}
+    found: list[Access] = [
+        access
+        for access in seen.found
+        if access.buffer is buffer and access.write is write and access.block is not None and id(access.block) in inside
+    ]
+    result: Box | None = None
+    for access in found:
+        area = box(access, seen)
+        if area is None:
+            return (None,) * buffer.ndim
+        result = area if result is None else union(result, area)
+        if result is None:
+            return (None,) * buffer.ndim
+    if result is None:
+        edit.refuse(f"the loop `{loop.stmt.var.name}` does not use `{buffer.name}`", loop)
+    return result
+
+
+def nest(
+    edit: Edit, block: Block, ranges: dict[Var, tuple[Linear, Linear] | None], loop: Place, preserve_unit_loops: bool
+) -> tuple[Stmt, Var | None]:
+    """`block` in loops of its own over `ranges` of its axes, both ends included; an axis without one is whole.
+
+    Parts of a range that may lie outside of the axis get a predicate. The old predicate is dropped: the axes now cover
+    exactly what they are asked for.
+    """
+    known = edit.analyzer(loop, inside=True)
+    loops: list[tuple[Var, Expr]] = []
+    axes: list[Axis] = []
+    conditions: list[Expr] = []
+    number = 0
+    for axis in block.axes:
+        low, extent = axis.start, known.simplify(axis.stop - axis.start)
+        clipped = False
+        area = ranges.get(axis.var)
+        if area is not None:
+            low = known.simplify(cast(expression(area[0]), axis.var.dtype))
+            extent = known.simplify(cast(expression((area[1] - area[0]).shifted(1)), axis.var.dtype))
+            clipped = True
+        value: Expr = low
+        if preserve_unit_loops or not (type(extent) is Const and extent.value == 1):
+            var = Var(f"ax{number}", axis.var.dtype)
+            number += 1
+            loops.append((var, extent))
+            value = var if type(low) is Const and low.value == 0 else low + var
+            known.bind(var, (const(0, var.dtype), extent))
+        if clipped:
+            for condition in (value >= axis.start, value < axis.stop):
+                if not known.can_prove(condition):
+                    conditions.append(condition)
+        axes.append(axis.replace(value=value))
+    made: Stmt = block.replace(axes=tuple(axes), predicate=conjunction(conditions))
+    for var, extent in reversed(loops):
+        made = For(var, const(0, var.dtype), extent, (made,), span=block.span)
+    if loops and block.trivia is not None:
+        made = made.replace(trivia=block.trivia)
+        made = _without_trivia(made, block.name)
+    return refresh(made), (loops[0][0] if loops else None)
+
+
+def _without_trivia(stmt: Stmt, name: str) -> Stmt:
+    """The nest with the block's comments taken off the block: they stand at its first loop."""
+    if type(stmt) is Block:
+        return stmt.replace(trivia=None)
+    assert type(stmt) is For
+    return stmt.replace(body=tuple(_without_trivia(inner, name) for inner in stmt.body))
+
+
+def axes_of_indices(edit: Edit, block: Place, indices: Sequence[Expr], what: str) -> list[Var | None]:
+    """The axis that each index is, None for a number; refused where an index is something else."""
+    stmt: Block = block.stmt
+    spatial = {axis.var for axis in stmt.axes if axis.kind == "spatial"}
+    found: list[Var | None] = []
+    for index in indices:
+        if type(index) is Const:
+            found.append(None)
+        elif type(index) is Var and index in spatial and index not in found:
+            found.append(index)
+        else:
+            edit.refuse(
+                f"an index of the {what} of the block `{stmt.name}` is not one of its spatial axes alone",
+                (block, ""),
+                (index, "this index"),
+                hint="transform_block_layout or reindex make the indices plain axes",
+            )
+    return found
+
+
+def only_store(edit: Edit, block: Place, buffer: Buffer) -> BufferStore:
+    """The store of a block to a buffer; refused where there are several at other indices."""
+    from tirscript.ir.equal import structural_equal
+
+    from .dataflow import stores_of
+
+    stores = stores_of(block.stmt.body, buffer)
+    if not stores:
+        edit.refuse(f"the block `{block.stmt.name}` writes `{buffer.name}` by other means than a store", block)
+    for other in stores[1:]:
+        same = all(structural_equal(a, b, map_free_vars=False) for a, b in zip(stores[0].indices, other.indices))
+        if not same:
+            edit.refuse(
+                f"the block `{block.stmt.name}` stores to several elements of `{buffer.name}`", (block, ""), other
+            )
+    return stores[0]
+
+
+def moved_loops(edit: Edit, block: Place, what: str) -> list[Place]:
+    """The loops that a block leaves behind; refused where its axes are no plain ones."""
+    stmt: Block = block.stmt
+    for axis in stmt.axes:
+        if axis.kind not in ("spatial", "reduce"):
+            edit.refuse(f"the axis `{axis.var.name}` is {axis.kind}, so the block cannot be {what}", (block, ""), axis)
+    if not stmt.axes:
+        edit.refuse(f"the block `{stmt.name}` has no axes, so the elements that it makes are not known", block)
+    return block.loops()
+
+
+def reads_index_uses(expr: Expr, variables: Sequence[Var]) -> bool:
+    """Whether an expression uses one of the variables."""
+    return any(uses(expr, var) for var in variables)
+
+
+__all__ = ["Box", "axes_of_indices", "moved_loops", "needed", "nest", "only_store", "reads_index_uses"]

@@ -1,0 +1,181 @@
+"""cache_read, cache_write: a copy of a buffer in another storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad, Expr, Var
+from tirscript.ir.op import const
+from tirscript.ir.rewrite import substitute
+from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
+
+from ..blocks import inferred, reads_of, writes_of
+from ..dataflow import accesses_outside_blocks, before, is_viewed, readers, scope_of, top, writers
+from ..edit import Edit
+from ..legality import check_writes_all, written_box
+from ..primitive import BlockAt, primitive
+from ..tree import Place
+
+
+@primitive
+def cache_read(
+    edit: Edit,
+    block: BlockAt,
+    read_buffer_index: int | str,
+    storage_scope: str,
+    consumer_blocks: Sequence[BlockAt] | None = None,
+) -> Place:
+    """Copy a buffer that a block reads, and let the block and the other readers read the copy; the block that copies.
+
+    before:                                    after `cache_read("B", 0, "local")`:
+        with T.block("B"):                         A_local = T.alloc_buffer((8,), scope="local")
+            B[vi] = A[vi] + 1.0                    with T.block("A_local"):
+                                                       A_local[v0] = A[v0]
+                                                   with T.block("B"):
+                                                       B[vi] = A_local[vi] + 1.0
+
+    The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change; all
+    of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader needs.
+    """
+    buffer = _buffer(edit, block, reads_of(block.stmt), read_buffer_index, "reads")
+    scope = scope_of(edit, block)
+    _check_reachable(edit, block, buffer)
+    made_by = writers(scope, buffer)
+    consumers = readers(scope, buffer) if consumer_blocks is None else list(consumer_blocks)
+    if all(place is not block for place in consumers):
+        consumers.append(block)
+    for place in consumers:
+        if buffer not in reads_of(place.stmt):
+            edit.refuse(f"the block `{place.stmt.name}` does not read `{buffer.name}`", place)
+        if buffer in writes_of(place.stmt):
+            edit.refuse(f"the block `{place.stmt.name}` writes `{buffer.name}` too", place)
+        if scope_of(edit, place) is not scope:
+            edit.refuse(f"the block `{place.stmt.name}` stands in another block", place)
+    first = min(top(scope, place).index for place in consumers)
+    for writer in made_by:
+        if top(scope, writer).index >= first:
+            edit.refuse(
+                f"`{buffer.name}` is still written where the copy would be made",
+                (block, ""),
+                (writer, "written here"),
+            )
+    bare = accesses_outside_blocks(scope, buffer)
+    if bare is not None and type(bare.stmt) is BufferStore and top(scope, bare).index >= first:
+        edit.refuse(f"`{buffer.name}` is written outside of blocks", block, (bare, "here"))
+    if len(made_by) == 1:
+        # what was never written cannot be copied
+        check_writes_all(edit, made_by[0], buffer)
+        at = top(scope, made_by[0]).index + 1
+    elif made_by:
+        edit.refuse(f"`{buffer.name}` is written by {len(made_by)} blocks", block, *made_by)
+    else:
+        at = first
+    cache = _cache(buffer, storage_scope)
+    name = edit.fresh_block_name(cache.name)
+    copied = _copy(name, buffer, cache, [(const(0, dim.dtype), dim) for dim in buffer.shape])
+    for place in consumers:
+        edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
+    edit.tree.splice(scope, "body", at, at, (copied,))
+    edit.allocate(cache, edit.block(name))
+    return edit.block(name)
+
+
+@primitive
+def cache_write(
+    edit: Edit,
+    block: BlockAt,
+    write_buffer_index: int | str,
+    storage_scope: str,
+    consumer_blocks: Sequence[BlockAt] | None = None,
+) -> Place:
+    """Let a block write to a buffer of its own, which is copied to the old one behind it; the block that copies.
+
+    before:                                    after `cache_write("B", 0, "local")`:
+        with T.block("B"):                         B_local = T.alloc_buffer((8,), scope="local")
+            B[vi] = A[vi] + 1.0                    with T.block("B"):
+                                                       B_local[vi] = A[vi] + 1.0
+                                                   with T.block("B_local"):
+                                                       B[v0] = B_local[v0]
+
+    The buffer is named or counted among those that the block writes. `consumer_blocks` are readers that read the new
+    buffer instead.
+    """
+    stmt: Block = block.stmt
+    buffer = _buffer(edit, block, writes_of(stmt), write_buffer_index, "writes")
+    scope = scope_of(edit, block)
+    _check_reachable(edit, block, buffer)
+    others = [other for other in writers(scope, buffer) if other is not block]
+    if others:
+        edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
+    bare = accesses_outside_blocks(scope, buffer)
+    if bare is not None and type(bare.stmt) is BufferStore:
+        edit.refuse(f"`{buffer.name}` is written outside of blocks too", (block, ""), (bare, "here"))
+    if buffer in reads_of(stmt) and stmt.init is None:
+        edit.refuse(
+            f"the block `{stmt.name}` reads what `{buffer.name}` held before",
+            block,
+            hint="a block that updates a buffer is cached together with the block that begins it",
+        )
+    box = written_box(edit, block, buffer)
+    consumers = [] if consumer_blocks is None else list(consumer_blocks)
+    for place in consumers:
+        if buffer not in reads_of(place.stmt):
+            edit.refuse(f"the block `{place.stmt.name}` does not read `{buffer.name}`", place)
+    home = top(scope, block)
+    for place in readers(scope, buffer):
+        if place is not block and home.contains(place) and all(place is not other for other in consumers):
+            edit.refuse(
+                f"`{buffer.name}` is read in the same loops, before the copy would be made",
+                (block, ""),
+                (place, "read here"),
+            )
+        if place is not block and before(place, home):
+            edit.refuse(f"`{buffer.name}` is read before it is written", (block, ""), (place, "read here"))
+    cache = _cache(buffer, storage_scope)
+    name = edit.fresh_block_name(cache.name)
+    copied = _copy(name, cache, buffer, box)
+    for place in (block, *consumers):
+        edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
+    edit.tree.insert(home, after=(copied,))
+    edit.allocate(cache, edit.block(name))
+    return edit.block(name)
+
+
+def _buffer(edit: Edit, block: Place, buffers: tuple[Buffer, ...], which: int | str, does: str) -> Buffer:
+    names = ", ".join(f"`{buffer.name}`" for buffer in buffers) or "nothing"
+    if isinstance(which, str):
+        found = [buffer for buffer in buffers if buffer.name == which]
+        if not found:
+            edit.refuse(f"the block `{block.stmt.name}` {does} no `{which}`", block, hint=f"it {does} {names}")
+        return found[0]
+    if isinstance(which, bool) or not 0 <= which < len(buffers):
+        edit.refuse(f"the block `{block.stmt.name}` {does} {len(buffers)} buffers, none at {which}", block, hint=names)
+    return buffers[which]
+
+
+def _check_reachable(edit: Edit, block: Place, buffer: Buffer) -> None:
+    if buffer.is_scalar:
+        edit.refuse(f"`{buffer.name}` is a scalar variable", block)
+    if is_viewed(edit.func, buffer):
+        edit.refuse(f"the memory of `{buffer.name}` is reached by a view, an address or a call", block)
+
+
+def _cache(buffer: Buffer, storage_scope: str) -> Buffer:
+    suffix = storage_scope.replace(".", "_") or "cache"
+    return Buffer(f"{buffer.name}_{suffix}", buffer.shape, buffer.dtype, scope=storage_scope or "global")
+
+
+def _copy(name: str, source: Buffer, target: Buffer, box: Sequence[tuple[Expr, Expr]]) -> Stmt:
+    """Loops and a block that copy a box, given as start and stop of each dimension."""
+    loops: list[tuple[Var, Expr, Expr]] = []
+    axes: list[Axis] = []
+    for at, (start, stop) in enumerate(box):
+        loop = Var(f"ax{at}", start.dtype)
+        loops.append((loop, start, stop))
+        axes.append(Axis(Var(f"v{at}", start.dtype), "spatial", start, stop, loop))
+    indices = tuple(axis.var for axis in axes)
+    stmt: Stmt = Block(name, tuple(axes), (BufferStore(target, indices, BufferLoad(source, indices)),))
+    for loop, start, stop in reversed(loops):
+        stmt = For(loop, start, stop, (stmt,))
+    return stmt

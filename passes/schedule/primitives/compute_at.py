@@ -1,0 +1,97 @@
+"""compute_at: a producer moves into a loop of its consumers."""
+
+from __future__ import annotations
+
+from tirscript.ir.arith.linear import Linear
+from tirscript.ir.expr import Var
+from tirscript.ir.stmt import Block
+
+from ..blocks import writes_of
+from ..dataflow import accesses_outside_blocks, allocation, before, is_viewed, readers, scope_of, top, writers
+from ..edit import Edit
+from ..legality import check_covers
+from ..moving import axes_of_indices, moved_loops, needed, nest, only_store
+from ..primitive import BlockAt, LoopAt, primitive
+from ..removal import remove
+from ..tree import Place
+from .compute_inline import unchanged_since
+
+
+@primitive
+def compute_at(edit: Edit, block: BlockAt, loop: LoopAt, preserve_unit_loops: bool = False, index: int = -1) -> None:
+    """Move a block into a loop around the blocks that read what it makes: each iteration makes what it needs.
+
+    before:                                    after `compute_at("B", "i")`:
+        for i, j in T.grid(8, 8):                  for i in range(8):
+            with T.block("B"):                         for ax0 in range(8):
+                vi, vj = T.axis.remap(...)                 with T.block("B"):
+                B[vi, vj] = A[vi, vj] * 2.0                    vi = T.axis.spatial(8, i)
+        for i, j in T.grid(8, 8):                              vj = T.axis.spatial(8, ax0)
+            with T.block("C"):                                 B[vi, vj] = A[vi, vj] * 2.0
+                vi, vj = T.axis.remap(...)             for j in range(8):
+                C[vi, vj] = B[vi, vj] + 1.0                with T.block("C"): ...
+
+    Elements that several iterations need are made again in each. `index` is where among the loop's statements the
+    block comes: -1 right before its first reader, else that position. `preserve_unit_loops` keeps loops of one
+    iteration.
+    """
+    stmt: Block = block.stmt
+    scope = scope_of(edit, block)
+    if scope is not _scope_of_loop(edit, loop):
+        edit.refuse(f"the loop `{loop.stmt.var.name}` stands in another block than `{stmt.name}`", (block, ""), loop)
+    if loop.contains(block):
+        edit.refuse(f"the block `{stmt.name}` is in the loop `{loop.stmt.var.name}` already", (block, ""), loop)
+    moved_loops(edit, block, "moved")
+    written = writes_of(stmt)
+    consumers: list[Place] = []
+    for buffer in written:
+        if allocation(edit, buffer) is None or is_viewed(edit.func, buffer):
+            edit.refuse(f"`{buffer.name}`, which `{stmt.name}` writes, is seen outside of the function", block)
+        others = [other for other in writers(scope, buffer) if other is not block]
+        if others:
+            edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
+        outside = accesses_outside_blocks(scope, buffer)
+        if outside is not None:
+            edit.refuse(f"`{buffer.name}` is accessed outside of blocks", (block, ""), (outside, "here"))
+        consumers += [other for other in readers(scope, buffer) if other is not block]
+    if not consumers:
+        edit.refuse(f"nothing reads what the block `{stmt.name}` writes", block)
+    for consumer in consumers:
+        if not loop.contains(consumer):
+            edit.refuse(
+                f"the block `{consumer.stmt.name}` reads what `{stmt.name}` makes and is not in the loop "
+                f"`{loop.stmt.var.name}`",
+                (consumer, ""),
+                (loop, "this loop"),
+            )
+        if not before(block, consumer):
+            edit.refuse(f"`{consumer.stmt.name}` comes before `{stmt.name}`", (block, ""), consumer)
+    unchanged_since(edit, block, scope)
+    check_covers(edit, block)
+    ranges: dict[Var, tuple[Linear, Linear] | None] = {}
+    for buffer in written:
+        store = only_store(edit, block, buffer)
+        axes = axes_of_indices(edit, block, store.indices, "store")
+        area = needed(edit, loop, buffer, write=False, blocks=consumers)
+        for axis, extent in zip(axes, area, strict=True):
+            if axis is None or (axis in ranges and ranges[axis] is None):
+                continue
+            before_it = ranges.get(axis, extent)
+            ranges[axis] = extent if before_it is extent else None
+    made, _ = nest(edit, stmt, ranges, loop, preserve_unit_loops)
+    first = min(top(loop, consumer).index for consumer in consumers)
+    at = _position(edit, loop, index, first)
+    remove(edit, block)
+    edit.tree.splice(loop, "body", at, at, (made,))
+
+
+def _scope_of_loop(edit: Edit, loop: Place) -> Place:
+    return loop.block() or edit.tree.root
+
+
+def _position(edit: Edit, loop: Place, index: int, first: int) -> int:
+    if index == -1:
+        return first
+    if not 0 <= index <= first:
+        edit.wrong(f"`index` is {index}: the block must come before its first reader, at most at {first}")
+    return index

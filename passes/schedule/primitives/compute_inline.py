@@ -1,0 +1,159 @@
+"""compute_inline: what a block computes stands where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var
+from tirscript.ir.op import get_op
+from tirscript.ir.rewrite import rewrite, substitute, uses, walk
+from tirscript.ir.stmt import Block, BufferStore
+
+from ...statements import has_effect
+from ..blocks import inferred, reads_of, writes_of
+from ..dataflow import accesses_outside_blocks, allocation, before, common, is_viewed, readers, scope_of, writers
+from ..edit import Edit
+from ..primitive import BlockAt, primitive
+from ..removal import remove
+from ..tree import Place
+
+
+@primitive
+def compute_inline(edit: Edit, block: BlockAt) -> None:
+    """Put the value that a block stores into the blocks that read it, and take the block and its buffer away.
+
+    before:                                    after `compute_inline("B")`:
+        with T.block("B"):                         with T.block("C"):
+            vi = T.axis.spatial(8, i)                  vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * 2.0                        C[vi] = A[vi] * 2.0 + 1.0
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + 1.0
+    """
+    stmt: Block = block.stmt
+    store = _single_store(edit, block)
+    buffer = store.buffer
+    scope = scope_of(edit, block)
+    place = allocation(edit, buffer)
+    if place is None:
+        edit.refuse(
+            f"the block `{stmt.name}` writes `{buffer.name}`, which is seen outside of the function",
+            (block, ""),
+            hint="inline only what is written to a buffer allocated in the function",
+        )
+    if is_viewed(edit.func, buffer):
+        edit.refuse(f"the memory of `{buffer.name}` is reached by a view, an address or a call", block)
+    others = [other for other in writers(scope, buffer) if other is not block]
+    if others:
+        edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
+    outside = accesses_outside_blocks(scope, buffer)
+    if outside is not None and type(outside.stmt).__name__ != "AllocBuffer":
+        edit.refuse(f"`{buffer.name}` is accessed outside of blocks", (block, ""), (outside, "here"))
+    consumers = readers(scope, buffer)
+    if not consumers:
+        edit.refuse(f"nothing reads `{buffer.name}`", block, hint="a block without use is removed by `remove_no_op`")
+    for consumer in consumers:
+        if not before(block, consumer):
+            edit.refuse(
+                f"the block `{consumer.stmt.name}` reads `{buffer.name}` before `{stmt.name}` writes it",
+                (block, ""),
+                (consumer, "this block"),
+            )
+    unchanged_since(edit, block, scope)
+    rule = _inliner(edit, block, store)
+    for consumer in consumers:
+        made = rewrite(consumer.stmt, {BufferLoad: rule})
+        edit.replace(consumer, inferred(made))
+    remove(edit, edit.block(stmt.name))
+    home = allocation(edit, buffer)
+    assert home is not None
+    edit.replace(home)
+
+
+def _single_store(edit: Edit, block: Place) -> BufferStore:
+    """The only statement of the block, a store to an element for each of its axes."""
+    stmt: Block = block.stmt
+    if stmt.init is not None or any(axis.kind == "reduce" for axis in stmt.axes):
+        edit.refuse(
+            f"the block `{stmt.name}` is a reduction: its value is known only when all of it is done",
+            block,
+            hint="compute_at moves a reduction to its reader",
+        )
+    if len(stmt.body) != 1 or type(stmt.body[0]) is not BufferStore:
+        edit.refuse(f"the body of the block `{stmt.name}` is not one store", block)
+    store: BufferStore = stmt.body[0]
+    if store.predicate is not None:
+        edit.refuse(f"the block `{stmt.name}` stores under a mask", (block, ""), (store, "here"))
+    if any(node is store.buffer for node in walk(store.value)):
+        edit.refuse(
+            f"the block `{stmt.name}` reads `{store.buffer.name}`, which it writes", (block, ""), (store, "here")
+        )
+    if has_effect(store.value):
+        edit.refuse(f"the value that `{stmt.name}` stores has an effect", (block, ""), (store, "here"))
+    seen: set[Var] = set()
+    for index in store.indices:
+        if type(index) is Const:
+            continue
+        if type(index) is not Var or index in seen:
+            edit.refuse(
+                f"the indices of the store are not distinct axes of the block `{stmt.name}`",
+                (block, ""),
+                (store, "here"),
+                hint="reindex_cache_write or transform_layout make them so",
+            )
+        seen.add(index)
+    return store
+
+
+def _inliner(edit: Edit, block: Place, store: BufferStore) -> Callable[[BufferLoad], Expr]:
+    """The rule that puts the stored value in the place of a load."""
+    stmt: Block = block.stmt
+    fixed = {axis.var: axis.start for axis in stmt.axes if all(index is not axis.var for index in store.indices)}
+    known = edit.analyzer(block)
+    for axis in stmt.axes:
+        if axis.var in fixed and uses(store.value, axis.var):
+            if not known.can_prove(get_op("equal")(axis.stop - axis.start, 1)):
+                edit.refuse(f"the value depends on the axis `{axis.var.name}`, which is no index of the store", block)
+
+    def rule(load: BufferLoad) -> Expr:
+        if load.buffer is not store.buffer:
+            return load
+        if load.predicate is not None or any(index.dtype.is_vector for index in load.indices):
+            edit.refuse(f"`{store.buffer.name}` is read as a vector", load)
+        values: dict[Var, Expr] = dict(fixed)
+        for index, given in zip(store.indices, load.indices):
+            if type(index) is Var:
+                values[index] = given if given.dtype is index.dtype else given.astype(index.dtype)
+        result: Expr = substitute(store.value, values)
+        return result
+
+    return rule
+
+
+def unchanged_since(edit: Edit, block: Place, scope: Place) -> None:
+    """Refuse where what a block reads is written again behind it, or in a loop around it: it would be read later."""
+    stmt: Block = block.stmt
+    for buffer in reads_of(stmt):
+        if buffer in writes_of(stmt):
+            continue
+        for writer in writers(scope, buffer):
+            shared = common(block, writer)
+            if before(writer, block) and (shared is scope or not _in_loop(shared, scope)):
+                continue
+            edit.refuse(
+                f"`{buffer.name}`, which `{stmt.name}` reads, may be written again before its value is used",
+                (block, ""),
+                (writer, "written here"),
+            )
+        outside = accesses_outside_blocks(scope, buffer)
+        if outside is not None and type(outside.stmt) is BufferStore:
+            edit.refuse(f"`{buffer.name}`, which `{stmt.name}` reads, is written outside of blocks", block, outside)
+
+
+def _in_loop(place: Place, scope: Place) -> bool:
+    """Whether a loop stands at `place` or between it and the scope."""
+    while place is not scope and place.parent is not None:
+        if type(place.stmt).__name__ in ("For", "While"):
+            return True
+        place = place.parent
+    return False

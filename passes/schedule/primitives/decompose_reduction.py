@@ -1,0 +1,110 @@
+"""decompose_reduction: the init of a reduction as a block of its own."""
+
+from __future__ import annotations
+
+from tirscript.ir.expr import Expr, Var
+from tirscript.ir.op import get_op
+from tirscript.ir.rewrite import refresh, substitute, uses
+from tirscript.ir.stmt import Axis, Block, For, Stmt
+
+from ...statements import conjunction
+from ..blocks import inferred
+from ..edit import Edit
+from ..primitive import BlockAt, LoopAt, primitive
+from ..tree import Place
+
+
+@primitive
+def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
+    """Make the init of a reduction a block of its own, right before a loop around it; the new block.
+
+    before:                                after `decompose_reduction("C", "k")`:
+        for i, k in T.grid(4, 8):              for i in range(4):
+            with T.block("C"):                     with T.block("C_init"):
+                vi, vk = T.axis.remap(...)             vi = T.axis.spatial(4, i)
+                with T.init():                         C[vi] = 0.0
+                    C[vi] = 0.0                    for k in range(8):
+                C[vi] += A[vi, vk]                     with T.block("C_update"):
+                                                           vi, vk = T.axis.remap("SR", [i, k])
+                                                           C[vi] += A[vi, vk]
+
+    Refused where a loop outside of the given one runs over the reduction, since the init would then come again.
+    """
+    stmt: Block = block.stmt
+    if stmt.init is None:
+        edit.refuse(f"the block `{stmt.name}` has no T.init", block)
+    loops = block.loops()
+    if all(place is not loop for place in loops):
+        names = ", ".join(f"`{place.stmt.var.name}`" for place in loops) or "none"
+        edit.refuse(
+            f"the loop `{loop.stmt.var.name}` is not around the block `{stmt.name}`",
+            (block, ""),
+            (loop, "this loop"),
+            hint=f"the loops around it are {names}",
+        )
+    at = next(number for number, place in enumerate(loops) if place is loop)
+    reduced = [axis for axis in stmt.axes if axis.kind == "reduce"]
+    for place in loops[:at]:
+        for axis in reduced:
+            if uses(axis.value, place.stmt.var):
+                edit.refuse(
+                    f"the loop `{place.stmt.var.name}` runs over the reduction axis `{axis.var.name}` outside of "
+                    f"`{loop.stmt.var.name}`: each of its iterations would begin the reduction anew",
+                    (loop, ""),
+                    (place, "this loop"),
+                    hint="reorder the loops, or give an outer one",
+                )
+    inner = loops[at:]
+    for place in inner:
+        if len(place.stmt.body) != 1:
+            edit.refuse(
+                f"the loop `{place.stmt.var.name}` holds more than the block `{stmt.name}`",
+                place,
+                hint="the init would come before all of it; move the other blocks out first",
+            )
+    spatial = [axis for axis in stmt.axes if axis.kind != "reduce"]
+    over = [place.stmt for place in inner if any(uses(axis.value, place.stmt.var) for axis in spatial)]
+    starts = {place.stmt.var: place.stmt.start for place in inner if all(place.stmt is not kept for kept in over)}
+    known = edit.analyzer(block)
+    predicate = _predicate(edit, block, reduced, starts, [loop_stmt.var for loop_stmt in over])
+    for axis in reduced:
+        first = substitute(axis.value, starts)
+        if not known.can_prove(get_op("equal")(first, axis.start)):
+            edit.refuse(
+                f"the reduction axis `{axis.var.name}` is not at its start where its loops begin",
+                (block, ""),
+                (axis, "this axis"),
+            )
+    axes = tuple(Axis(a.var, a.kind, a.start, a.stop, substitute(a.value, starts), span=a.span) for a in spatial)
+    name = edit.fresh_block_name(f"{stmt.name}_init")
+    init = Block(name, axes, stmt.init, predicate=predicate, span=stmt.span)
+    if stmt.reads is not None or stmt.writes is not None:
+        init = inferred(init.replace(reads=(), writes=()))
+    nest: Stmt = init
+    for outer in reversed(over):
+        nest = For(outer.var, outer.start, outer.stop, (nest,), None, outer.kind, outer.thread, span=outer.span)
+    edit.tree.update(block, inferred(stmt.replace(init=None, name=edit.fresh_block_name(f"{stmt.name}_update"))))
+    edit.tree.insert(loop, before=(refresh(nest),))
+    return edit.block(name)
+
+
+def _predicate(edit: Edit, block: Place, reduced: list[Axis], starts: dict[Var, Expr], kept: list[Var]) -> Expr | None:
+    """The block's predicate where the reduction begins."""
+    if block.stmt.predicate is None:
+        return None
+    parts: list[Expr] = []
+    known = edit.analyzer(block)
+    for part in conjuncts(block.stmt.predicate):
+        first = substitute(part, starts)
+        if not known.can_prove(first) or any(uses(part, var) for var in kept):
+            parts.append(known.simplify(first))
+    return conjunction(parts)
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """The parts of a condition that are joined by `and`."""
+    from tirscript.ir.expr import Call
+
+    if type(condition) is Call and condition.op is get_op("logical_and"):
+        return [part for arg in condition.args for part in conjuncts(arg)]
+    return [condition]

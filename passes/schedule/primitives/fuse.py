@@ -1,0 +1,69 @@
+"""fuse: nested loops become one."""
+
+from __future__ import annotations
+
+from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.op import const
+from tirscript.ir.rewrite import substitute, uses
+from tirscript.ir.stmt import For
+
+from ..edit import Edit
+from ..loops import chain, is_one, plain, plus, times
+from ..primitive import LoopAt, primitive
+from ..tree import Place
+
+
+@primitive
+def fuse(edit: Edit, *loops: LoopAt, preserve_unit_iters: bool = True) -> Place:
+    """Make one loop of loops that are nested in each other alone; given outermost first.
+
+    before:                            after `fuse("i", "j")`:
+        for i, j in T.grid(4, 8):          for i_j_fused in range(32):
+            B[i, j] = A[i, j]                  B[i_j_fused // 8, i_j_fused % 8] = A[i_j_fused // 8, i_j_fused % 8]
+
+    `preserve_unit_iters` of False gives the variables of loops of one iteration their only value.
+    """
+    if not loops:
+        edit.wrong("it takes the loops to fuse")
+    stmts = [plain(edit, loop, "fused") for loop in loops]
+    order = chain(edit, list(loops))
+    if [id(place) for place in order] != [id(place) for place in loops]:
+        between = next((place for place in order if all(place is not loop for loop in loops)), None)
+        if between is not None:
+            edit.refuse(
+                f"the loop `{between.stmt.var.name}` stands between the loops to fuse",
+                (between, "this loop"),
+                hint="reorder the loops first, or fuse it with them",
+            )
+        names = ", ".join(f"`{place.stmt.var.name}`" for place in order)
+        edit.wrong("the loops are to be given from the outermost to the innermost", hint=f"that is {names}")
+    for at, stmt in enumerate(stmts):
+        for outer in stmts[:at]:
+            if uses(stmt.start, outer.var) or uses(stmt.stop, outer.var):
+                edit.refuse(
+                    f"the extent of `{stmt.var.name}` depends on `{outer.var.name}`, so together they are no box",
+                    *[place for place in order if place.stmt is stmt],
+                )
+    dtype = max((stmt.var.dtype for stmt in stmts), key=lambda d: d.bits)
+    extents = [stmt.extent.astype(dtype) if stmt.extent.dtype is not dtype else stmt.extent for stmt in stmts]
+    whole: Expr = const(1, dtype)
+    for extent in extents:
+        whole = times(whole, extent)
+    if type(whole) is Const and int(whole.value) >= 1 << (dtype.bits - 1):
+        edit.refuse(f"{whole.value} iterations do not fit the {dtype} of the loops", *order)
+    fused = edit.fresh_var("_".join(stmt.var.name for stmt in stmts) + "_fused", dtype)
+    values: dict[Var, Expr] = {}
+    below: Expr = const(1, dtype)
+    for at in range(len(stmts) - 1, -1, -1):
+        stmt, extent = stmts[at], extents[at]
+        value: Expr = fused if is_one(below) else fused // below
+        if at and not is_one(extent):
+            value = value % extent
+        if is_one(extent) and (at or len(stmts) > 1) and (not preserve_unit_iters or at):
+            value = const(0, dtype)
+        value = plus(stmt.start.astype(dtype) if stmt.start.dtype is not dtype else stmt.start, value)
+        values[stmt.var] = value if value.dtype is stmt.var.dtype else value.astype(stmt.var.dtype)
+        below = times(below, extent)
+    body = substitute(stmts[-1].body, values)
+    new = For(fused, const(0, dtype), whole, body, span=stmts[0].span, trivia=stmts[0].trivia)
+    return edit.replace(loops[0], new)[0]

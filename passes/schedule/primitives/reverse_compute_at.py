@@ -1,0 +1,136 @@
+"""reverse_compute_at: a consumer moves into a loop of its producer."""
+
+from __future__ import annotations
+
+from tirscript.ir.arith.linear import Linear
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import Var
+from tirscript.ir.rewrite import uses
+from tirscript.ir.stmt import Block
+
+from ..blocks import reads_of, writes_of
+from ..dataflow import accesses_outside_blocks, before, is_viewed, loads_of, readers, scope_of, top, writers
+from ..edit import Edit
+from ..legality import check_covers
+from ..moving import Box, axes_of_indices, moved_loops, needed, nest
+from ..primitive import BlockAt, LoopAt, primitive
+from ..removal import remove
+from ..tree import Place
+
+
+@primitive
+def reverse_compute_at(
+    edit: Edit, block: BlockAt, loop: LoopAt, preserve_unit_loops: bool = False, index: int = -1
+) -> None:
+    """Move a block into a loop around the block whose results it reads: each iteration uses what it has just made.
+
+    before:                                    after `reverse_compute_at("C", "i")`:
+        for i, j in T.grid(8, 8):                  for i in range(8):
+            with T.block("B"): ...                     for j in range(8):
+        for i, j in T.grid(8, 8):                          with T.block("B"): ...
+            with T.block("C"): ...                     for ax0 in range(8):
+                                                           with T.block("C"): ...
+
+    `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
+    `preserve_unit_loops` keeps loops of one iteration.
+    """
+    stmt: Block = block.stmt
+    scope = scope_of(edit, block)
+    if scope is not (loop.block() or edit.tree.root):
+        edit.refuse(f"the loop `{loop.stmt.var.name}` stands in another block than `{stmt.name}`", (block, ""), loop)
+    if loop.contains(block):
+        edit.refuse(f"the block `{stmt.name}` is in the loop `{loop.stmt.var.name}` already", (block, ""), loop)
+    moved_loops(edit, block, "moved")
+    if any(axis.kind == "reduce" for axis in stmt.axes):
+        edit.refuse(
+            f"the block `{stmt.name}` is a reduction: its parts would be in several iterations of the loop",
+            block,
+            hint="move its producers to it with compute_at",
+        )
+    own = set(writes_of(stmt))
+    if own & set(reads_of(stmt)):
+        edit.refuse(f"the block `{stmt.name}` reads what it writes", block)
+    ranges: dict[Var, tuple[Linear, Linear] | None] = {}
+    producers: list[Place] = []
+    for buffer in reads_of(stmt):
+        made_by = [other for other in writers(scope, buffer) if other is not block]
+        inside = [other for other in made_by if loop.contains(other)]
+        outside_writers = [other for other in made_by if not loop.contains(other)]
+        late = [other for other in outside_writers if not before(other, loop)]
+        if late:
+            edit.refuse(f"`{buffer.name}` is written behind the loop", (loop, ""), (late[0], "here"))
+        bare = accesses_outside_blocks(scope, buffer)
+        if (bare is not None and type(bare.stmt).__name__ != "AllocBuffer") or is_viewed(edit.func, buffer):
+            edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", block)
+        if not inside:
+            continue
+        if outside_writers:
+            edit.refuse(f"`{buffer.name}` is written outside of the loop too", (loop, ""), (outside_writers[0], "here"))
+        producers += inside
+        area = _finished(edit, block, loop, buffer, inside)
+        for load in loads_of((*stmt.body, *(() if stmt.init is None else stmt.init)), buffer):
+            axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
+            for axis, extent in zip(axes, area, strict=True):
+                if axis is None:
+                    continue
+                if axis in ranges and not _same(ranges[axis], extent):
+                    edit.refuse(f"the producers make different parts along the axis `{axis.name}`", block)
+                ranges[axis] = extent
+    if not producers:
+        edit.refuse(
+            f"nothing that `{stmt.name}` reads is written in the loop `{loop.stmt.var.name}`",
+            (block, ""),
+            (loop, "this loop"),
+        )
+    _output_free(edit, block, loop, scope)
+    check_covers(edit, block)
+    made, _ = nest(edit, stmt, ranges, loop, preserve_unit_loops)
+    last = max(top(loop, producer).index for producer in producers) + 1
+    if index != -1 and not last <= index <= len(loop.stmt.body):
+        edit.wrong(f"`index` is {index}: the block must come behind its last producer, at {last} or later")
+    at = last if index == -1 else index
+    remove(edit, block)
+    edit.tree.splice(loop, "body", at, at, (made,))
+
+
+def _same(a: tuple[Linear, Linear] | None, b: tuple[Linear, Linear] | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    ends = (a[0] - b[0], a[1] - b[1])
+    return all(end.is_constant and end.constant == 0 for end in ends)
+
+
+def _finished(edit: Edit, block: Place, loop: Place, buffer: Buffer, producers: list[Place]) -> Box:
+    """What the producers have made for good when an iteration of the loop ends."""
+    for producer in producers:
+        stmt: Block = producer.stmt
+        for place in (loop, *loop.above()):
+            if place is producer.block():
+                break
+            var = getattr(place.stmt, "var", None)
+            if var is None:
+                continue
+            for axis in stmt.axes:
+                if axis.kind != "spatial" and uses(axis.value, var):
+                    edit.refuse(
+                        f"the loop `{var.name}` runs over the {axis.kind} axis `{axis.var.name}` of `{stmt.name}`, so "
+                        "an iteration of it finishes no element",
+                        (loop, ""),
+                        (axis, "this axis"),
+                    )
+    return needed(edit, loop, buffer, write=True, blocks=producers)
+
+
+def _output_free(edit: Edit, block: Place, loop: Place, scope: Place) -> None:
+    """Refuse where what the block writes is touched between the loop and the block's old place."""
+    for buffer in writes_of(block.stmt):
+        for other in {id(p): p for p in (*writers(scope, buffer), *readers(scope, buffer))}.values():
+            if other is block or before(block, other):
+                continue
+            if before(other, loop):
+                continue
+            edit.refuse(
+                f"`{buffer.name}`, which `{block.stmt.name}` writes, is used between the loop and the block",
+                (block, ""),
+                (other, "here"),
+            )

@@ -1,0 +1,219 @@
+"""rfactor: a reduction in two steps, partial results beside each other first."""
+
+from __future__ import annotations
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad, Expr, Var, is_const
+from tirscript.ir.op import get_op
+from tirscript.ir.rewrite import substitute, uses
+from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
+
+from ...statements import conjunction
+from ..blocks import inferred
+from ..edit import Edit
+from ..loops import chain
+from ..primitive import LoopAt, primitive
+from ..reducers import Update, update_of
+from ..tree import Place
+from .decompose_reduction import conjuncts
+
+
+@primitive
+def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
+    """Give each iteration of a reduction loop a partial result of its own; the block that makes them is returned.
+
+    before:                                     after `rfactor("k0")`:
+        for k0, k1 in T.grid(4, 8):                 for k0, k1 in T.grid(4, 8):
+            with T.block("C"):                          with T.block("C_rf"):
+                vk = T.axis.reduce(32, k0 * 8 + k1)         vk0, vk1 = T.axis.remap("SR", [k0, k1])
+                with T.init():                              with T.init():
+                    C[()] = 0.0                                 C_rf[vk0] = 0.0
+                C[()] += A[vk]                              C_rf[vk0] += A[vk0 * 8 + vk1]
+                                                    for k0 in range(4):
+                                                        with T.block("C"):
+                                                            vk0 = T.axis.reduce(4, k0)
+                                                            with T.init():
+                                                                C[()] = 0.0
+                                                            C[()] += C_rf[vk0]
+
+    The new dimension of the partial results stands at `factor_axis`. The combiner must be known to be commutative and
+    associative; sums of floats are rounded in another order.
+    """
+    blocks = list(loop.below(Block, nested=False))
+    if len(blocks) != 1:
+        edit.refuse(f"the loop `{loop.stmt.var.name}` holds {len(blocks)} blocks, not one", loop)
+    block = blocks[0]
+    stmt: Block = block.stmt
+    loops = chain(edit, [block.loops()[0], block.loops()[-1]] if len(block.loops()) > 1 else block.loops())
+    if len(block.loops()[-1].stmt.body) != 1:
+        edit.refuse("beside the block stand other statements", block.loops()[-1])
+    update, rf = _checked(edit, block, loop, loops)
+    ndim = update.store.buffer.ndim
+    if not -(ndim + 1) <= factor_axis <= ndim:
+        edit.wrong(f"`factor_axis` is {factor_axis}, and the partial results have {ndim + 1} dimensions")
+    where = factor_axis if factor_axis >= 0 else factor_axis + ndim + 1
+    partial = _partial_buffer(update.store.buffer, where, rf)
+    first = _partial_block(edit, stmt, update, partial, where, rf, loops)
+    nest = _final_block(edit, stmt, update, partial, where, rf, loops)
+    outer: Stmt = first
+    for place in reversed(loops):
+        outer = place.stmt.replace(body=(outer,))
+    edit.replace(loops[0], outer, nest)
+    edit.allocate(partial, edit.block(first.name))
+    return edit.block(first.name)
+
+
+def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> tuple[Update, For]:
+    """The update of the block, refused where the loop cannot be factored."""
+    stmt: Block = block.stmt
+    rf: For = loop.stmt
+    update = update_of(stmt)
+    if update is None:
+        edit.refuse(
+            f"the body of the block `{stmt.name}` is not an update such as `C[vi] = C[vi] + value`",
+            block,
+            notes=("known combiners are +, *, min, max, and, or, &, |, ^",),
+        )
+    if stmt.init is None:
+        edit.refuse(f"the block `{stmt.name}` has no T.init", block)
+    for axis in stmt.axes:
+        if axis.kind != "reduce" and uses(axis.value, rf.var):
+            edit.refuse(
+                f"the loop `{rf.var.name}` runs over the {axis.kind} axis `{axis.var.name}`, not over the reduction",
+                (loop, ""),
+                (axis, "this axis"),
+            )
+    if not any(uses(axis.value, rf.var) for axis in stmt.axes):
+        edit.refuse(f"the loop `{rf.var.name}` does not run over a reduction axis", loop)
+    for place in loops:
+        other: For = place.stmt
+        if other.step is not None:
+            edit.refuse(f"the loop `{other.var.name}` counts by a step", place)
+        if other is not rf and (uses((other.start, other.stop), rf.var) or uses((rf.start, rf.stop), other.var)):
+            edit.refuse(f"the extents of `{rf.var.name}` and `{other.var.name}` depend on each other", place)
+        spatial = any(a.kind != "reduce" and uses(a.value, other.var) for a in stmt.axes)
+        reduce = any(a.kind == "reduce" and uses(a.value, other.var) for a in stmt.axes)
+        if spatial and reduce:
+            edit.refuse(f"the loop `{other.var.name}` runs over spatial and reduction axes at once", place)
+    return update, rf
+
+
+def _partial_buffer(buffer: Buffer, where: int, rf: For) -> Buffer:
+    shape = list(buffer.shape)
+    shape.insert(where, rf.extent)
+    return Buffer(f"{buffer.name}_rf", tuple(shape), buffer.dtype, scope=buffer.scope)
+
+
+def _partial_block(
+    edit: Edit, stmt: Block, update: Update, partial: Buffer, where: int, rf: For, loops: list[Place]
+) -> Block:
+    """The block of the partial results: the factored loop is spatial, each other reduction loop an axis of its own."""
+    axes: list[Axis] = []
+    values: dict[Var, Expr] = {}
+    lane = Var(f"v{rf.var.name}", rf.var.dtype)
+    axes.append(Axis(lane, "spatial", rf.start, rf.stop, rf.var))
+    values[rf.var] = lane
+    for axis in stmt.axes:
+        if axis.kind != "reduce":
+            fresh = axis.var.replace()
+            axes.append(axis.replace(var=fresh))
+            values[axis.var] = fresh
+    for place in loops:
+        other: For = place.stmt
+        if other is rf or not any(a.kind == "reduce" and uses(a.value, other.var) for a in stmt.axes):
+            continue
+        fresh = Var(f"v{other.var.name}", other.var.dtype)
+        axes.append(Axis(fresh, "reduce", other.start, other.stop, other.var))
+        values[other.var] = fresh
+    loop_values = {var: value for var, value in values.items() if any(place.stmt.var is var for place in loops)}
+    for axis in stmt.axes:
+        if axis.kind == "reduce":
+            values[axis.var] = substitute(axis.value, loop_values)
+    indices = [substitute(index, values) for index in update.store.indices]
+    indices.insert(where, lane if _zero(rf) else lane - rf.start)
+    element = BufferLoad(partial, tuple(indices))
+    spatial, reducing = _conditions(edit, stmt, loops)
+    value = substitute(update.value, values)
+    if reducing:
+        # a lane of which nothing is reduced still begins with the identity
+        held = conjunction(substitute(tuple(reducing), loop_values))
+        assert held is not None
+        value = get_op("if_then_else")(held, value, update.identity)
+    store = BufferStore(partial, tuple(indices), update.combine(element, value), span=update.store.span)
+    init = BufferStore(partial, tuple(indices), update.identity, span=update.store.span)
+    made = stmt.replace(
+        name=edit.fresh_block_name(f"{stmt.name}_rf"), axes=tuple(axes), body=(store,), init=(init,), trivia=stmt.trivia
+    )
+    return inferred(made.replace(predicate=conjunction(spatial)))
+
+
+def _final_block(
+    edit: Edit, stmt: Block, update: Update, partial: Buffer, where: int, rf: For, loops: list[Place]
+) -> Stmt:
+    """The block that combines the partial results, in loops of its own."""
+    over = [
+        p.stmt
+        for p in loops
+        if p.stmt is rf or any(a.kind != "reduce" and uses(a.value, p.stmt.var) for a in stmt.axes)
+    ]
+    fresh = {loop.var: loop.var.replace() for loop in over}
+    lane = Var(f"v{rf.var.name}", rf.var.dtype)
+    axes = [Axis(lane, "reduce", rf.start, rf.stop, fresh[rf.var])]
+    values: dict[Var, Expr] = {}
+    for axis in stmt.axes:
+        if axis.kind != "reduce":
+            var = values[axis.var] = axis.var.replace()
+            axes.append(axis.replace(var=var, value=substitute(axis.value, fresh)))
+    indices = [substitute(index, values) for index in update.store.indices]
+    lanes = list(indices)
+    lanes.insert(where, lane if _zero(rf) else lane - rf.start)
+    element = BufferLoad(update.store.buffer, tuple(indices))
+    store = BufferStore(
+        update.store.buffer,
+        tuple(indices),
+        update.combine(element, BufferLoad(partial, tuple(lanes))),
+        span=update.store.span,
+    )
+    spatial, _ = _conditions(edit, stmt, loops)
+    predicate = conjunction([substitute(part, fresh) for part in spatial])
+    made = Block(
+        stmt.name,
+        tuple(axes),
+        (store,),
+        substitute(stmt.init or (), values),
+        predicate,
+        None if stmt.reads is None else (),
+        None if stmt.writes is None else (),
+        stmt.annotations,
+        span=stmt.span,
+    )
+    nest: Stmt = inferred(made)
+    for loop in reversed(over):
+        nest = loop.replace(var=fresh[loop.var], body=(nest,), trivia=None, kind="serial" if loop is rf else loop.kind)
+    return nest
+
+
+def _conditions(edit: Edit, stmt: Block, loops: list[Place]) -> tuple[list[Expr], list[Expr]]:
+    """The parts of the block's predicate on spatial loops alone, and those on reduction loops alone."""
+    if stmt.predicate is None:
+        return [], []
+    reduced = [p.stmt for p in loops if any(a.kind == "reduce" and uses(a.value, p.stmt.var) for a in stmt.axes)]
+    others = [p.stmt for p in loops if all(p.stmt is not loop for loop in reduced)]
+    spatial: list[Expr] = []
+    reducing: list[Expr] = []
+    starts = {loop.var: loop.start for loop in reduced}
+    known = edit.analyzer(loops[0])
+    for part in conjuncts(stmt.predicate):
+        if not any(uses(part, loop.var) for loop in reduced):
+            spatial.append(part)
+            continue
+        if any(uses(part, loop.var) for loop in others):
+            edit.refuse("the predicate ties spatial loops to reduction loops, so it cannot be taken apart", stmt)
+        if not known.can_prove(substitute(part, starts)):
+            edit.refuse("the predicate does not hold where the reduction begins", stmt)
+        reducing.append(part)
+    return spatial, reducing
+
+
+def _zero(loop: For) -> bool:
+    return is_const(loop.start, 0)

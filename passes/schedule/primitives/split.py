@@ -1,0 +1,109 @@
+"""split: one loop becomes several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.op import as_expr, const, get_op
+from tirscript.ir.rewrite import substitute
+from tirscript.ir.stmt import For
+
+from ..edit import Edit
+from ..loops import guarded, plain, plus, times
+from ..primitive import LoopAt, primitive
+from ..tree import Place
+
+
+@primitive
+def split(
+    edit: Edit,
+    loop: LoopAt,
+    factors: Sequence[int | Expr | None],
+    *,
+    preserve_unit_iters: bool = True,
+    disable_predication: bool = False,
+) -> list[Place]:
+    """Split a loop into one loop for each factor, outermost first; one factor may be None and is worked out.
+
+    before:                            after `split("i", [None, 4])`:
+        for i in range(30):                for i_0 in range(8):
+            B[i] = A[i]                        for i_1 in range(4):
+                                                   if i_0 * 4 + i_1 < 30:
+                                                       B[i_0 * 4 + i_1] = A[i_0 * 4 + i_1]
+
+    Where the factors do not divide the extent, the blocks in the loop get a predicate and other statements an `if`;
+    with `disable_predication` they must divide it. `preserve_unit_iters` of False leaves out loops of one iteration.
+    """
+    stmt = plain(edit, loop, "split")
+    dtype = stmt.var.dtype
+    name = stmt.var.name
+    if len(factors) == 0:
+        edit.wrong("`factors` is empty")
+    unknown = [at for at, factor in enumerate(factors) if factor is None]
+    if len(unknown) > 1:
+        edit.wrong(f"`factors` has {len(unknown)} times None; only one factor can be worked out")
+    sizes: list[Expr] = []
+    for factor in factors:
+        if isinstance(factor, int) and (isinstance(factor, bool) or factor < 1):
+            edit.wrong(f"a factor is at least 1, not {factor}")
+        sizes.append(const(1, dtype) if factor is None else as_expr(factor, dtype))
+    given: Expr = const(1, dtype)
+    for size in sizes:
+        given = times(given, size)
+    known = edit.analyzer(loop)
+    extent = known.simplify(stmt.extent)
+    if unknown:
+        if type(extent) is Const and type(given) is Const:
+            sizes[unknown[0]] = const(-(-max(0, int(extent.value)) // int(given.value)), dtype)
+        else:
+            sizes[unknown[0]] = known.simplify(get_op("ceildiv")(extent, given))
+    elif known.can_prove(given < extent):
+        edit.refuse(
+            f"the factors make {_text(given)} iterations, fewer than the {_text(extent)} of `{name}`",
+            loop,
+            hint="give None for one of the factors",
+        )
+    whole: Expr = const(1, dtype)
+    for size in sizes:
+        whole = times(whole, size)
+    limit = (1 << (dtype.bits - 1)) - 1
+    if type(whole) is Const and int(whole.value) > limit:
+        edit.refuse(f"{_text(whole)} iterations do not fit the {dtype} of `{name}`", loop)
+
+    kept = [at for at, size in enumerate(sizes) if preserve_unit_iters or not known.can_prove(get_op("equal")(size, 1))]
+    variables = {at: edit.fresh_var(f"{name}_{at}", dtype) for at in kept}
+    position: Expr = const(0, dtype)
+    for at, size in enumerate(sizes):
+        position = times(position, size) if type(position) is not Const else position
+        if at in variables:
+            position = plus(position, variables[at])
+    exact = known.can_prove(get_op("equal")(whole, extent))
+    body = substitute(stmt.body, {stmt.var: plus(stmt.start, position)})
+    if not exact:
+        if disable_predication:
+            edit.refuse(
+                f"the factors do not divide the extent of `{name}`: {_text(whole)} is not proved to be {_text(extent)}",
+                loop,
+                notes=known.explain(get_op("equal")(whole, extent)).lines(),
+                hint="leave out `disable_predication`",
+            )
+        body = guarded(body, position < extent)
+    for at in reversed(kept):
+        inner = at != kept[0]
+        body = (
+            For(
+                variables[at],
+                const(0, dtype),
+                sizes[at],
+                body,
+                span=stmt.span,
+                trivia=None if inner else stmt.trivia,
+            ),
+        )
+    edit.replace(loop, *body)
+    return [edit.loop(variables[at]) for at in kept]
+
+
+def _text(expr: Expr) -> str:
+    return str(expr.value) if type(expr) is Const else f"`{expr.script().strip()}`"

@@ -1,0 +1,95 @@
+"""What a schedule says when it refuses a step: the program as it is now, with the place underlined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Node
+from tirscript.ir.span import Source, Span
+
+AROUND = 12  # lines of the program shown on each side of a place
+
+
+class ScheduleError(DiagnosticError):
+    """A step of a schedule that was refused. The schedule is as it was before it.
+
+    `diagnostics` hold one diagnostic, whose labels point into the text of the program as it is now.
+    """
+
+
+def refusal(
+    code: str,
+    message: str,
+    func: PrimFunc | None,
+    places: Sequence[tuple[Node, str]] = (),
+    *,
+    notes: Sequence[str] = (),
+    hint: str | None = None,
+) -> ScheduleError:
+    """The error for a step on `func`; each place is a statement of the function with a word about it."""
+    labels = () if func is None else _labels(func, places)
+    listing = () if not labels else _listing(labels)
+    return ScheduleError([Diagnostic(code, message, labels, (*notes, *listing), hint)])
+
+
+def _labels(func: PrimFunc, places: Sequence[tuple[Node, str]]) -> tuple[Label, ...]:
+    """The places as stretches of the text of the function."""
+    from tirscript.printer.positions import print_with_positions
+
+    if not places:
+        return ()
+    printed = print_with_positions(func)
+    text = printed.text
+    source = Source(f"<schedule of {func.name}>", text)
+    spans = printed.by_node()
+    found: list[Label] = []
+    for node, words in places:
+        stretch = spans.get(id(node)) or [
+            # a loop of a `T.grid` has no text of its own, but its variable has
+            one
+            for one in spans.get(id(getattr(node, "var", None)), ())
+            if one.definition
+        ]
+        if stretch:
+            found.append(Label(_span(source, text, stretch[0].start, stretch[0].end), words))
+    return tuple(found)
+
+
+def _span(source: Source, text: str, start: int, end: int) -> Span:
+    """A stretch of characters as lines and columns, of its first line where it has several."""
+    line = text.count("\n", 0, start) + 1
+    first = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", start)
+    end = min(end, len(text) if stop < 0 else stop)
+
+    def column(at: int) -> int:
+        return len(text[first:at].encode())
+
+    return Span(source, line, column(start), line, column(end))
+
+
+def _listing(labels: tuple[Label, ...]) -> tuple[str, ...]:
+    """The program around the first place, as a note."""
+    source = labels[0].span.source
+    lines = source.text.rstrip("\n").split("\n")
+    marked: dict[int, Any] = {label.span.line: label.span for label in labels}
+    shown = [n for n in range(1, len(lines) + 1) if any(abs(n - line) <= AROUND for line in marked)]
+    out: list[str] = ["the program now:"]
+    before = 0
+    for number in shown:
+        if number != before + 1:
+            out.append("    ...")
+        out.append(f"    {lines[number - 1]}".rstrip())
+        span = marked.get(number)
+        if span is not None:
+            out.append(f"    {' ' * span.column}{'^' * max(1, span.end - span.column)}")
+        before = number
+    if before != len(lines):
+        out.append("    ...")
+    return ("\n".join(out),)
+
+
+__all__ = ["ScheduleError", "refusal"]

@@ -1,0 +1,271 @@
+"""Schedules: a program transformed step by step.
+
+    sch = tirscript.Schedule(matmul)
+    i, j, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, factors=[None, 8])
+    print(sch.func)
+
+Each step takes blocks and loops by handle or by name, leaves a valid program that means the same, or is refused with a
+`ScheduleError` and changes nothing. The primitives are the functions of the table `PRIMITIVES`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tirscript.ir.check import describe
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+from tirscript.ir.node import CHECK, recursion_room
+from tirscript.ir.stmt import Block
+
+from ..pipeline import REPORT
+from .edit import Edit
+from .primitive import PRIMITIVES, BlockHandle, LoopHandle, Primitive, readers_of, to_handle
+from .refusal import ScheduleError, refusal
+from .trace import Recorder, Trace
+from .tree import Tree
+
+
+class Schedule:
+    """A module or function under transformation.
+
+    `function` names the function that names of blocks and loops are of: the only one, "main", or what `work_on` says.
+    With `verify` the verifier checks the program after each step (always in tests); what it finds is a fault of the
+    primitive. `seed` makes what the samplers draw repeatable.
+
+    Blocks of one name in a function get numbers behind it, `C`, `C_1`, so that every block has a name of its own.
+    """
+
+    def __init__(self, program: PrimFunc | Module, *, seed: int | None = None, verify: bool | None = None) -> None:
+        if not isinstance(program, (PrimFunc, Module)):
+            raise TypeError(f"Schedule() takes a function (PrimFunc) or a module (Module), not {describe(program)}")
+        self._program = program
+        functions = program.functions if isinstance(program, Module) else (program,)
+        self._functions = {function.name: function for function in functions}
+        self._trees: dict[str, Tree] = {}
+        self._recorder = Recorder()
+        self._past: list[tuple[str, PrimFunc, Any, dict[str, Any] | None]] = []
+        self._verify = CHECK if verify is None else verify
+        self._random: Any = None
+        self._seed = seed
+        scheduled = [f.name for f in functions if isinstance(f, PrimFunc)]
+        if not scheduled:
+            raise DiagnosticError([error("T502", f"the module `{program.name}` has no tensor function to schedule")])
+        public = [name for name in scheduled if not self._functions[name].private]
+        self._current: str | None = (
+            scheduled[0] if len(scheduled) == 1 else "main" if "main" in scheduled else next(iter(public), None)
+        )
+        if len(public) > 1 and "main" not in scheduled:
+            self._current = None
+
+    # the program
+
+    @property
+    def func(self) -> PrimFunc:
+        """The function that the schedule works on, as it is now."""
+        return self._function(self._name())
+
+    @property
+    def mod(self) -> Module:
+        """The module as it is now; a function alone is in a module of its own."""
+        if isinstance(self._program, PrimFunc):
+            return Module((self.func,), name="Module")
+        functions = tuple(self._function(function.name) for function in self._program.functions)
+        return self._program.replace(functions=functions)
+
+    def work_on(self, name: str) -> None:
+        """Take names of blocks and loops to be of the function of that name from now on."""
+        if name not in self._functions:
+            near = suggest(name, self._functions)
+            hint = f"did you mean `{near}`?" if near else f"it has {', '.join(self._functions)}"
+            raise refusal("T502", f"the module has no function `{name}`", None, hint=hint)
+        self._current = name
+
+    def get(self, handle: BlockHandle | LoopHandle) -> Any:
+        """The statement that a handle stands for now; ScheduleError where it is gone."""
+        edit = Edit(self._tree(handle.function), "get", handle.function)
+        return (edit.block(handle.name) if type(handle) is BlockHandle else edit.loop(handle.var)).stmt  # type: ignore[union-attr]
+
+    def _name(self) -> str:
+        if self._current is None:
+            raise refusal(
+                "T502",
+                f"the module has {len(self._functions)} functions and none is called main",
+                None,
+                hint=f"say which with `sch.work_on(name)`: {', '.join(self._functions)}",
+            )
+        return self._current
+
+    def _function(self, name: str) -> PrimFunc:
+        tree = self._trees.get(name)
+        return tree.func if tree is not None else self._functions[name]
+
+    def _tree(self, name: str) -> Tree:
+        tree = self._trees.get(name)
+        if tree is None:
+            tree = self._trees[name] = Tree(named_apart(self._functions[name]))
+        return tree
+
+    # steps
+
+    def _call(self, entry: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        kwargs = dict(kwargs)
+        function = self._of(args, kwargs)
+        tree = self._tree(function)
+        edit = Edit(tree, entry.name, function, lambda: self.random)
+        try:
+            bound = entry.signature.bind(*args, **kwargs)
+        except TypeError as problem:
+            edit.wrong(f"{problem}", hint=f"it is `{entry.name}{entry.signature}`")
+        readers = readers_of(entry)
+        before, mark = tree.func, self._recorder.mark()
+        try:
+            with recursion_room():
+                values = _read(entry, bound.arguments, readers, edit)
+                result = entry.function(edit, *values[0], **values[1])
+                if tree.func is not before and self._verify:
+                    self._checked(entry, tree.func)
+        except BaseException:
+            # whatever was changed before the refusal is undone
+            if tree.func is not before:
+                self._trees[function] = Tree(before)
+            raise
+        result = to_handle(result, function)
+        self._recorder.record(entry.name, args, {**kwargs, **edit.decisions}, result)
+        if not entry.query:
+            self._past.append((function, before, mark, None))
+        return result
+
+    def _of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """The function that a step is on: that of its handles, or the one worked on."""
+        for value in (*args, *kwargs.values()):
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if type(item) in (BlockHandle, LoopHandle):
+                    function: str = item.function
+                    return function
+        named = kwargs.get("func_name")
+        if isinstance(named, str) and named in self._functions:
+            return named
+        return self._name()
+
+    def _checked(self, entry: Primitive, func: PrimFunc) -> None:
+        from tirscript.ir.verify import verify
+
+        found = verify(func) if isinstance(self._program, PrimFunc) else verify(self.mod)
+        if found:
+            message = f"schedule primitive `{entry.name}` made an illegal program: {found[0].message}"
+            raise DiagnosticError([error("T499", message, found[0].span, notes=(f"{func}",), hint=REPORT)])
+
+    # looking back
+
+    @property
+    def trace(self) -> Trace:
+        """The steps so far, as a program that can be printed, saved, edited and replayed."""
+        return Trace(tuple(self._recorder.steps))
+
+    def undo(self) -> None:
+        """Take the last step that changed the program back, and the steps after it; T504 where there is none."""
+        if not self._past:
+            raise DiagnosticError([error("T504", "there is no step to undo")])
+        function, before, mark, _ = self._past.pop()
+        self._trees[function] = Tree(before)
+        self._recorder.reset(mark)
+
+    def diff(self, *, context: int = 3) -> str:
+        """The last step that changed the program as a unified source diff; empty where there is none."""
+        from tirscript.printer import diff
+
+        if not self._past:
+            return ""
+        function, before, _, _ = self._past[-1]
+        return diff(before, self._function(function), context=context)
+
+    def copy(self) -> Schedule:
+        """A schedule of the same state that goes on by itself; the handles of this one are good for it."""
+        other = Schedule(self.mod if isinstance(self._program, Module) else self.func, seed=self._seed)
+        other._current = self._current
+        other._past = list(self._past)
+        other._recorder.steps = list(self._recorder.steps)
+        other._recorder.reset(self._recorder.mark())
+        other._verify = self._verify
+        return other
+
+    def script(self, **options: Any) -> str:
+        """The program as source text; the options are those of `tirscript.printer.script`."""
+        return (self.func if isinstance(self._program, PrimFunc) else self.mod).script(**options)
+
+    def show(self, **options: Any) -> None:
+        """Print the program, highlighted where the output is a terminal."""
+        (self.func if isinstance(self._program, PrimFunc) else self.mod).show(**options)
+
+    def __str__(self) -> str:
+        return self.script()
+
+    @property
+    def random(self) -> Any:
+        """The generator of random numbers that the samplers draw from."""
+        if self._random is None:
+            import random
+
+            self._random = random.Random(self._seed)
+        return self._random
+
+    def __getattr__(self, name: str) -> Any:
+        entry = PRIMITIVES.get(name)
+        if entry is None:
+            near = suggest(name, [*PRIMITIVES, *vars(Schedule)])
+            raise AttributeError(
+                f"there is no schedule primitive `{name}`" + (f"; did you mean `{near}`?" if near else "")
+            )
+        call = functools.partial(self._invoke, entry)
+        return functools.update_wrapper(call, entry.function)
+
+    def _invoke(self, entry: Primitive, *args: Any, **kwargs: Any) -> Any:
+        return self._call(entry, args, kwargs)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *PRIMITIVES})
+
+
+def _read(
+    entry: Primitive, arguments: dict[str, Any], readers: dict[str, Any], edit: Edit
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call as the primitive gets them."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for name, value in arguments.items():
+        parameter = entry.signature.parameters[name]
+        reader = readers[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional += [reader(name, item, edit) for item in value]
+        elif parameter.kind is parameter.KEYWORD_ONLY or (named and parameter.kind is parameter.POSITIONAL_OR_KEYWORD):
+            named[name] = reader(name, value, edit)
+        else:
+            positional.append(reader(name, value, edit))
+    return positional, named
+
+
+def named_apart(func: PrimFunc) -> PrimFunc:
+    """`func` with numbers behind the names of blocks that are not the first of their name."""
+    tree = Tree(func)
+    places = list(tree.root.below(Block))
+    if len(tree.blocks) == len(places) and "" not in tree.blocks:
+        return func
+    taken = {place.stmt.name for place in places}
+    seen: set[str] = set()
+    for place in places:
+        base = place.stmt.name or "block"
+        name, number = base, 0
+        while name in seen or (name in taken and name != place.stmt.name):
+            number += 1
+            name = f"{base}_{number}"
+        seen.add(name)
+        if name != place.stmt.name:
+            tree.update(place, place.stmt.replace(name=name))
+    return tree.func
+
+
+__all__ = ["Schedule", "ScheduleError"]

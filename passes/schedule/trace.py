@@ -1,0 +1,279 @@
+"""The steps of a schedule as a Python program.
+
+    def apply(sch):
+        b0 = sch.get_block("C")
+        l0, l1, l2 = sch.get_loops(b0)
+        l3, l4 = sch.split(l0, factors=[None, 8])
+
+The text can be saved and edited, and `Trace.parse` reads it back without executing it. `replay` does the steps again on
+another schedule.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.node import Node
+from tirscript.ir.stmt import Block
+
+from .primitive import PRIMITIVES, BlockHandle, LoopHandle
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+
+class Name(Struct, frozen=True):
+    """A handle in a step: the name of the result of an earlier one."""
+
+    name: str
+
+
+class Step(Struct, frozen=True, eq=False):
+    """One call of a primitive: its arguments, with `Name`s for handles, and the names of its results.
+
+    `results` of a string is one result, of a tuple as many; `()` is none.
+    """
+
+    primitive: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    results: str | tuple[str, ...]
+
+    def __str__(self) -> str:
+        args = [*map(value_text, self.args), *(f"{name}={value_text(v)}" for name, v in self.kwargs.items())]
+        call = f"sch.{self.primitive}({', '.join(args)})"
+        if not self.results:
+            return call
+        if isinstance(self.results, str):
+            return f"{self.results} = {call}"
+        comma = "," if len(self.results) == 1 else ""
+        return f"{', '.join(self.results)}{comma} = {call}"
+
+
+class Trace:
+    """The steps of a schedule in order."""
+
+    def __init__(self, steps: tuple[Step, ...] = ()) -> None:
+        self.steps = steps
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trace) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        """The steps as the Python function `apply(sch)`."""
+        lines = [f"    {step}" for step in self.steps] or ["    pass"]
+        return "\n".join(["def apply(sch):", *lines, ""])
+
+    def replay(self, schedule: Schedule) -> Schedule:
+        """Do the steps on `schedule`, which is returned; ScheduleError where one is refused there."""
+        known: dict[str, Any] = {}
+        for step in self.steps:
+            args = [_filled(arg, known) for arg in step.args]
+            kwargs = {name: _filled(value, known) for name, value in step.kwargs.items()}
+            result = getattr(schedule, step.primitive)(*args, **kwargs)
+            if isinstance(step.results, str):
+                known[step.results] = result
+                continue
+            if step.results and len(result) != len(step.results):
+                message = f"`{step}` gives {len(result)} here, not {len(step.results)}: the trace is of another program"
+                raise DiagnosticError([error("T503", message)])
+            known.update(zip(step.results, result if step.results else ()))
+        return schedule
+
+    @staticmethod
+    def parse(text: str) -> Trace:
+        """The trace that a text says; T503 where it holds anything but calls of primitives on plain values."""
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+            raise DiagnosticError([error("T503", f"the trace is not Python: {problem}")]) from None
+        functions = [stmt for stmt in tree.body if isinstance(stmt, ast.FunctionDef)]
+        if len(functions) != 1 or len(tree.body) != 1 or len(functions[0].args.args) != 1:
+            raise DiagnosticError([error("T503", "a trace is one function: `def apply(sch):`")])
+        schedule = functions[0].args.args[0].arg
+        body = [stmt for stmt in functions[0].body if not isinstance(stmt, ast.Pass)]
+        return Trace(tuple(_step(stmt, schedule) for stmt in body if not _is_docstring(stmt)))
+
+
+class Recorder:
+    """Names the handles of a schedule and writes down its steps."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._names: dict[Any, str] = {}
+        self._counts = {"b": 0, "l": 0, "v": 0}
+
+    def mark(self) -> tuple[int, dict[Any, str], dict[str, int]]:
+        """Where the record is now, for `reset`."""
+        return len(self.steps), dict(self._names), dict(self._counts)
+
+    def reset(self, mark: tuple[int, dict[Any, str], dict[str, int]]) -> None:
+        """Forget what was recorded since `mark`."""
+        count, self._names, self._counts = mark[0], dict(mark[1]), dict(mark[2])
+        del self.steps[count:]
+
+    def record(self, primitive: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """Write down one call."""
+        args = tuple(self._argument(arg) for arg in args)
+        kwargs = {name: self._argument(value) for name, value in kwargs.items()}
+        if isinstance(result, (list, tuple)):
+            results: str | tuple[str, ...] = tuple(self._name(item) for item in result)
+        else:
+            results = () if result is None else self._name(result)
+        self.steps.append(Step(primitive, args, kwargs, results))
+
+    def _name(self, result: Any) -> str:
+        kinds: dict[Any, str] = {BlockHandle: "b", LoopHandle: "l"}
+        kind = kinds.get(type(result), "v")
+        name = f"{kind}{self._counts[kind]}"
+        self._counts[kind] += 1
+        if kind != "v":
+            self._names[result] = name
+        return name
+
+    def _argument(self, value: Any) -> Any:
+        if type(value) in (BlockHandle, LoopHandle):
+            return Name(self._names[value]) if value in self._names else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._argument(item) for item in value)
+        if isinstance(value, dict):
+            return {key: self._argument(item) for key, item in value.items()}
+        return value
+
+
+def _filled(value: Any, known: dict[str, Any]) -> Any:
+    if type(value) is Name:
+        if value.name not in known:
+            raise DiagnosticError([error("T503", f"the trace uses `{value.name}` before it is made")])
+        return known[value.name]
+    if isinstance(value, (list, tuple)):
+        return type(value)(_filled(item, known) for item in value)
+    if isinstance(value, dict):
+        return {key: _filled(item, known) for key, item in value.items()}
+    return value
+
+
+def value_text(value: Any) -> str:
+    """An argument as Python source."""
+    rule = _TEXTS.get(type(value))
+    if rule is not None:
+        return rule(value)
+    if isinstance(value, Expr):
+        return _expression(value)
+    return repr(value)
+
+
+def _index_map(value: IndexMap) -> str:
+    from tirscript.printer import script
+
+    return script(value).strip()
+
+
+def _expression(value: Expr) -> str:
+    from tirscript.printer import script
+
+    return script(value).strip()
+
+
+def _items(value: Any) -> str:
+    inner = ", ".join(map(value_text, value))
+    if isinstance(value, list):
+        return f"[{inner}]"
+    return f"({inner},)" if len(value) == 1 else f"({inner})"
+
+
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    Name: lambda value: value.name,
+    BlockHandle: lambda value: repr(value.name),
+    LoopHandle: lambda value: repr(value.var.name),
+    IndexMap: _index_map,
+    list: _items,
+    tuple: _items,
+    dict: lambda value: "{" + ", ".join(f"{k!r}: {value_text(v)}" for k, v in value.items()) + "}",
+    Const: lambda value: repr(value.value),
+}
+
+
+def _is_docstring(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.value.value, str)
+
+
+def _step(stmt: ast.stmt, schedule: str) -> Step:
+    call = stmt.value if isinstance(stmt, (ast.Assign, ast.Expr)) else None
+    if (
+        not isinstance(call, ast.Call)
+        or not isinstance(call.func, ast.Attribute)
+        or not isinstance(call.func.value, ast.Name)
+        or call.func.value.id != schedule
+        or call.func.attr not in PRIMITIVES
+    ):
+        raise _unreadable(stmt, "is not a call of a schedule primitive")
+    results: str | tuple[str, ...] = ()
+    if isinstance(stmt, ast.Assign):
+        target = stmt.targets[0]
+        names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        if len(stmt.targets) != 1 or not all(isinstance(name, ast.Name) for name in names):
+            raise _unreadable(stmt, "assigns to something else than names")
+        ids = tuple(name.id for name in names if isinstance(name, ast.Name))
+        results = ids if names is not None and isinstance(target, (ast.Tuple, ast.List)) else ids[0]
+    if any(keyword.arg is None for keyword in call.keywords):
+        raise _unreadable(stmt, "has `**` arguments")
+    kwargs = {keyword.arg: _value(keyword.value) for keyword in call.keywords if keyword.arg is not None}
+    return Step(call.func.attr, tuple(map(_value, call.args)), kwargs, results)
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name):
+        return Name(node.id)
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.List):
+        return list(map(_value, node.elts))
+    if isinstance(node, ast.Tuple):
+        return tuple(map(_value, node.elts))
+    if isinstance(node, ast.Dict) and all(key is not None for key in node.keys):
+        return {_value(key): _value(value) for key, value in zip(node.keys, node.values) if key is not None}
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _value(node.operand)
+        if isinstance(value, (int, float)):
+            return -value
+    if isinstance(node, (ast.Lambda, ast.Call)):
+        return _program(node)
+    raise _unreadable(node, "is not a plain value")
+
+
+def _program(node: ast.expr) -> Any:
+    """An index map or an expression, as text that the parser of fragments reads."""
+    from tirscript.script import parse
+
+    written = ast.unparse(ast.Dict([ast.Constant("value")], [node]))
+    if "\n" in written:
+        raise _unreadable(node, "is not a plain value")
+    func = parse(f"@T.prim_func\ndef value():\n    with T.block('value'):\n        T.block_attr({written})\n")
+    assert isinstance(func, PrimFunc)
+    value = next(item.annotations["value"] for item in func.body if type(item) is Block)
+    if isinstance(value, Node):
+        return value
+    raise _unreadable(node, "is not a plain value")
+
+
+def _unreadable(node: ast.AST, why: str) -> DiagnosticError:
+    line = getattr(node, "lineno", 1)
+    return DiagnosticError([error("T503", f"line {line} of the trace, `{ast.unparse(node)[:80]}`, {why}")])
+
+
+__all__ = ["Name", "Recorder", "Step", "Trace"]

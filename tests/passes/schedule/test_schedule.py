@@ -1,0 +1,227 @@
+"""The schedule itself: handles, refusals, traces, undo."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir.equal import structural_equal
+from tirscript.passes.schedule import Schedule, ScheduleError, Trace
+from tirscript.script import ir as I
+from tirscript.script import parse
+from tirscript.script import tir as T
+
+
+@T.prim_func
+def matmul(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    # a comment that stays
+    for i, j, k in T.grid(16, 16, 16):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+
+
+@I.ir_module
+class Two:
+    @T.prim_func
+    def first(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("S"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = 1.0
+
+    @T.prim_func
+    def second(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("S"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = 2.0
+
+
+def tiled(sch: Schedule) -> None:
+    i, j, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, factors=[None, 4])
+    j0, j1 = sch.split(j, [4, None])
+    sch.reorder(i0, j0, k, i1, j1)
+    sch.vectorize(j1)
+    sch.parallel(i0)
+
+
+def product(kernel) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    a, b = rng.random((16, 16), np.float32), rng.random((16, 16), np.float32)
+    c = np.full((16, 16), np.nan, np.float32)
+    tirscript.build(kernel)(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+    return c
+
+
+def test_steps_change_the_program_and_not_its_meaning():
+    sch = Schedule(matmul)
+    tiled(sch)
+    text = sch.script()
+    assert "for i_0 in T.parallel(4):" in text and "T.vectorized(4)" in text
+    assert "# a comment that stays" in text
+    assert structural_equal(parse(text), sch.func)
+    product(sch.func)
+
+
+def test_trace_replays_to_the_same_bytes():
+    sch = Schedule(matmul)
+    tiled(sch)
+    text = str(sch.trace)
+    assert 'l0, l1, l2 = sch.get_loops("C")'.replace('"', "'") in text
+    again = Trace.parse(text)
+    assert str(again) == text
+    assert again.replay(Schedule(matmul)).script() == sch.script()
+    space: dict = {}
+    exec(text, space)
+    other = Schedule(matmul)
+    space["apply"](other)
+    assert other.script() == sch.script()
+
+
+def test_undo_takes_back_one_step():
+    sch = Schedule(matmul)
+    i, _, _ = sch.get_loops("C")
+    before = sch.script()
+    i0, _ = sch.split(i, [None, 4])
+    assert "+            vi = T.axis.spatial(16, i_0 * 4 + i_1)" in sch.diff() and sch.diff().startswith("---")
+    sch.undo()
+    assert sch.script() == before
+    assert len(sch.trace) == 1
+    with pytest.raises(ScheduleError, match="not in the function any more"):
+        sch.parallel(i0)
+    sch.split(i, [2, None])
+    with pytest.raises(tirscript.DiagnosticError, match="no step to undo"):
+        Schedule(matmul).undo()
+
+
+def test_a_refused_step_changes_nothing():
+    sch = Schedule(matmul)
+    k = sch.get_loops("C")[2]
+    before, trace = sch.script(), str(sch.trace)
+    with pytest.raises(ScheduleError):
+        sch.parallel(k)
+    assert sch.script() == before and str(sch.trace) == trace
+
+
+def test_a_refusal_underlines_the_place():
+    sch = Schedule(matmul)
+    k = sch.get_loops("C")[2]
+    with pytest.raises(ScheduleError) as caught:
+        sch.parallel(k)
+    (found,) = caught.value.diagnostics
+    assert found.code == "T501"
+    text = str(found)
+    assert "the program now:" in text
+    assert "for i, j, k in T.grid(16, 16, 16):" in text
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "words"),
+    [
+        (lambda s: s.get_loops("D"), "T502", "has no block named `D`"),
+        (lambda s: s.get_loops("c"), "T502", "did you mean `C`?"),
+        (lambda s: s.split("x", [2, None]), "T502", "has no loop named `x`"),
+        (lambda s: s.split("i", [2, 2]), "T501", "fewer than the 16"),
+        (lambda s: s.split("i", [None, None]), "T503", "only one factor"),
+        (lambda s: s.split("i", [0, None]), "T503", "at least 1"),
+        (lambda s: s.split("i", 4), "T503", "`factors` takes"),
+        (lambda s: s.split("i", ["a"]), "T503", "`factors` takes"),
+        (lambda s: s.split("i"), "T503", "missing a required argument: 'factors'"),
+        (lambda s: s.split(s.get_block("C"), [2, None]), "T503", "takes a loop, not the block `C`"),
+        (lambda s: s.get_loops(3), "T503", "takes a block or the name of one, not an int"),
+        (lambda s: s.fuse("j", "i"), "T503", "from the outermost to the innermost"),
+        (lambda s: s.fuse("i", "k"), "T501", "`j` stands between"),
+        (lambda s: s.reorder("i", "i"), "T501", "given twice"),
+        (lambda s: s.bind("i", "threadIdx.q"), "T503", "no thread axis"),
+        (lambda s: s.unannotate("C", "x"), "T501", "no annotation 'x'"),
+        (lambda s: s.split("i", [3, None], disable_predication=True), "T501", "do not divide"),
+        (lambda s: s.annotate("root", "a", 1), "T503", '"root" is the function'),
+    ],
+)
+def test_mistakes(step, code, words):
+    sch = Schedule(matmul)
+    before = sch.script()
+    with pytest.raises(ScheduleError) as caught:
+        step(sch)
+    assert caught.value.diagnostics[0].code == code
+    assert words in str(caught.value)
+    assert sch.script() == before
+
+
+def test_an_unknown_primitive_is_suggested():
+    with pytest.raises(AttributeError, match="did you mean `vectorize`"):
+        Schedule(matmul).vectorise("j")
+    with pytest.raises(TypeError, match="takes a function"):
+        Schedule("matmul")
+
+
+def test_functions_of_a_module():
+    sch = Schedule(Two)
+    with pytest.raises(ScheduleError, match="none is called main"):
+        sch.get_loops("S")
+    sch.work_on("second")
+    sch.parallel(*sch.get_loops("S"))
+    block = sch.get_block("S", func_name="first")
+    sch.vectorize(sch.get_loops(block)[0])
+    assert "T.vectorized(8)" in sch.mod["first"].script()
+    assert "T.parallel(8)" in sch.mod["second"].script()
+    with pytest.raises(ScheduleError, match="did you mean `second`"):
+        sch.work_on("secnd")
+    with pytest.raises(ScheduleError, match="is not of the function"):
+        sch.fuse(sch.get_loops(block)[0], *Schedule(Two["second"]).get_loops("S"))
+
+
+def test_blocks_of_one_name_are_told_apart():
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = 1.0
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = A[vi] + 1.0
+"""
+    sch = Schedule(parse(text))
+    assert [block.name for block in sch.get_child_blocks("root")] == ["B", "B_1"]
+    with pytest.raises(ScheduleError, match="2 loops are named `i`"):
+        sch.split("i", [2, None])
+    assert sch.get_producers("B_1") == [sch.get_block("B")]
+    assert sch.get_consumers("B") == [sch.get_block("B_1")]
+    assert sch.get_output_blocks("root") == [sch.get_block("B"), sch.get_block("B_1")]
+
+
+def test_copies_go_on_by_themselves():
+    sch = Schedule(matmul)
+    i, j, _ = sch.get_loops("C")
+    other = sch.copy()
+    other.fuse(i, j)
+    assert "i_j_fused" in other.script() and "i_j_fused" not in sch.script()
+    sch.parallel(i)
+    assert "parallel" not in other.script()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1",
+        "def apply(sch):\n    import os",
+        "def apply(sch):\n    sch.nothing(1)",
+        "def apply(sch):\n    open('x')",
+        "def apply(sch):\n    sch.split(__import__('os'), [1])",
+        "def (",
+        "def apply(sch):\n    sch.split(*x)",
+    ],
+)
+def test_texts_that_are_no_traces(text):
+    with pytest.raises(tirscript.DiagnosticError) as caught:
+        Trace.parse(text)
+    assert caught.value.diagnostics[0].code in ("T503", "T003", "T030", "T010")
