@@ -87,7 +87,7 @@ ADVICE: dict[str, str] = {
     "print": '`T.print("x =", x)` prints when the kernel runs',
     "ptr": '`T.handle("float32")` is a typed pointer',
 }
-AXIS_ADVICE = {"S": "spatial", "R": "reduce", "C": "scan", "O": "opaque", "reduction": "reduce", "parallel": "spatial"}
+AXIS_ADVICE = {"C": "scan", "O": "opaque", "reduction": "reduce", "parallel": "spatial"}
 
 
 def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str] = ()) -> str | None:
@@ -101,6 +101,8 @@ def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str]
     local = suggest(name, near)
     if local is not None:
         return f"did you mean `{local}`?"
+    if near and len(name) < 3:
+        return None  # a name of a letter or two is near to any of T's
     found = suggest(name, of)
     return f"did you mean `{letter}.{found}`?" if found is not None else None
 

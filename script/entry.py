@@ -21,7 +21,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.span import Source, Span, Trivia
-from tirscript.ir.verify import check_well_formed
+from tirscript.ir.verify import check_well_formed, verify
 
 from .budget import Budget
 from .context import MAX_MISTAKES, Abort, FunctionRef, Macro, ModuleRef
@@ -266,12 +266,11 @@ class Reader:
 
     def finish(self, made: list[Definition]) -> None:
         """Verify what was read; raise where anything is wrong."""
-        if not self.diagnostics:
-            for definition in made:
-                try:
-                    check_well_formed(definition)
-                except DiagnosticError as problem:
-                    self.diagnostics += problem.diagnostics
+        for definition in made:
+            try:
+                check_well_formed(definition)
+            except DiagnosticError as problem:
+                self.diagnostics += problem.diagnostics
         if self.diagnostics:
             # several names of one failed definition may be blamed on one place; each message is said once
             unique = {(found.code, found.message, _position(found)): found for found in self.diagnostics}
@@ -458,6 +457,8 @@ class Reader:
             if made is not None:
                 functions.append(made)
         if len(self.diagnostics) > before:
+            for function in functions:  # those of the module that were read, by themselves
+                self.diagnostics += verify(function) if function.check_well_formed else []
             return None
         header = None
         if self.comments is not None:

@@ -7,12 +7,13 @@ import re
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import suggest
+from tirscript.ir.diagnostic import Diagnostic, suggest
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.span import Source
+from tirscript.ir.verify import verify
 
 from .context import Abort, ModuleRef, Poison
 from .macro import MacroLowering
@@ -22,6 +23,7 @@ from .scope import Names
 from .trivia import Comments, trivia
 
 _OPTIONS = ("private", "check_well_formed", "s_tir")
+_SURE = ("T113", "T209")  # constant indices out of bounds, races: no statement that is missing makes them right
 
 
 class FunctionLowering(MacroLowering):
@@ -233,10 +235,8 @@ class FunctionLowering(MacroLowering):
         with recursion_room():
             if body:
                 self.statements(body, opener, max(last_line, node.end_lineno or 0))
-        if self.diagnostics:
-            return None
         attrs = self.attrs_found
-        return PrimFunc(
+        made = PrimFunc(
             node.name,
             tuple(self.params),
             tuple(self.out),
@@ -248,6 +248,16 @@ class FunctionLowering(MacroLowering):
             self._header_trivia(first_line),
             span=self.span(node),
         )
+        if self.diagnostics:
+            self.diagnostics += self.sure_mistakes(made)
+            return None
+        return made
+
+    def sure_mistakes(self, rest: PrimFunc) -> list[Diagnostic]:
+        """What the verifier finds in a function without the statements that failed, where these could not mend it."""
+        if not rest.check_well_formed:
+            return []
+        return [found for found in verify(rest) if found.code in _SURE]
 
     def _header_trivia(self, start: int) -> Any:
         comments = self.comments

@@ -50,6 +50,7 @@ class LaunchLowering(DialectLowering):
             tag, kind = (*args, *kwargs.values(), None)[:2] if args else (None, None)
             if not isinstance(tag, str) or len(args) + len(kwargs) > 2 or set(kwargs) - {"dtype"}:
                 raise self.fail("T032", "`T.env_thread` takes the tag of a thread, and a dtype", call)
+            self.thread_tag(call.args[0] if call.args else call.keywords[0].value, tag)
             self.define(target.id, EnvThread(target.id, tag, None if kind is None else self.dtype_of(kind, call)))
             return True
         return super().define_construct(target, call, node)
@@ -82,6 +83,7 @@ class LaunchLowering(DialectLowering):
         if not isinstance(thread, str) or not thread:
             message = "`T.launch_thread` takes the tag of a thread and how many there are"
             raise self.fail("T032", message, call, hint=_HINT)
+        self.thread_tag(call.args[0] if call.args else nodes["thread"], thread)
         label = thread.replace(".", "_") if name is None else name.id
         var = Var(label, extent.dtype, span=self.span(call if name is None else name))
         return LaunchThread(var, thread, extent, (), span=self.span(call))

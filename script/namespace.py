@@ -273,9 +273,8 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
         names[form.name] = form
     names["let"] = LetForm("let", _VALUES["let"])
     names["Buffer"] = BufferForm()
-    names["axis"] = Namespace(
-        "T.axis", {name: Form(f"axis.{name}", f"an axis of a block: `T.axis.{name}`") for name in AXES}, "Block axes."
-    )
+    axes = {name: Form(f"axis.{name}", f"an axis of a block: `T.axis.{name}`") for name in AXES}
+    names["axis"] = Namespace("T.axis", {**axes, "S": axes["spatial"], "R": axes["reduce"]}, "Block axes.")
     for lanes in (2, 4, 8, 16, 32, 64):
         for name in scalar_names():
             if name not in ("handle", "void"):

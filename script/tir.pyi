@@ -547,6 +547,10 @@ def attr(node: Any, key: str, value: Any) -> AbstractContextManager[None]:
 class _Axis:
     """Block axes."""
 
+    def R(self, dom: Any, value: Any) -> Var:
+        """an axis of a block: `T.axis.reduce`"""
+    def S(self, dom: Any, value: Any) -> Var:
+        """an axis of a block: `T.axis.spatial`"""
     def opaque(self, dom: Any, value: Any) -> Var:
         """an axis of a block: `T.axis.opaque`"""
     def reduce(self, dom: Any, value: Any) -> Var:

@@ -215,6 +215,8 @@ class Verifier(Values):
             )
         elif (node.thread is not None) != (node.kind == "thread_binding"):
             self.report("T210", "a thread is given exactly where a loop is a thread_binding", node)
+        elif node.thread is not None:
+            self.thread_tag(node)
         if node.annotations:
             self.attrs(node.annotations, "loop")
         before = len(self.local)

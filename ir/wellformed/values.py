@@ -7,7 +7,8 @@ from typing import Any
 from ..dtype import DType
 from ..expr import CommReducer, Const, Reduce, Shuffle
 from ..index_map import IndexMap
-from ..stmt import LaunchThread
+from ..stmt import For, LaunchThread
+from ..threads import is_thread, thread_hint
 from .places import pointing, spot
 from .uses import Uses
 
@@ -94,13 +95,18 @@ class Values(Uses):
             if (len(node.inverse.params), len(node.inverse.indices)) != (len(node.indices), len(node.params)):
                 self.report("T210", "the inverse of an index map does not take what the map makes", node)
 
+    def thread_tag(self, node: For | LaunchThread) -> None:
+        tag = node.thread or ""
+        if not is_thread(tag):
+            what = f"there is no thread {tag!r}" if tag else f"the thread `{node.var.name}` has no tag"
+            self.report("T210", what, node, hint=thread_hint(tag))
+
     def launch(self, node: LaunchThread) -> None:
         var = node.var
         if not var.dtype.is_int or var.dtype.is_vector:
             self.report("T204", f"the thread `{var.name}` is {var.dtype}, not an integer", node)
         self.same(self.any(node.extent), var.dtype, f"the number of threads of `{var.name}`", spot(node.extent, node))
-        if not node.thread:
-            self.report("T210", f"the thread `{var.name}` has no tag", node)
+        self.thread_tag(node)
         before, key = len(self.local), id(var)
         first: Any = self.defined.get(key, (None, None))[1]
         if type(first) is not LaunchThread:

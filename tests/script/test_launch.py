@@ -151,6 +151,43 @@ def test_a_block_bound_to_threads_is_checked_against_their_number() -> None:
     assert found.code == "T203" and "goes from 0 to 7" in found.message
 
 
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ('for i in T.thread_binding(4, thread="{}"):\n    X[i] = 1', "threadIdx.z"),
+        ('for i in T.thread_binding(0, 4, "{}"):\n    X[i] = 1', "threadIdx.z"),
+        ('with T.launch_thread("{}", 4) as i:\n    X[i] = 1', "threadIdx.z"),
+        ('i = T.launch_thread(extent=4, thread="{}")\nX[i] = 1', "threadIdx.z"),
+        ('i = T.env_thread("{}")', "threadIdx.z"),
+    ],
+)
+def test_a_thread_that_does_not_exist(text: str, near: str) -> None:
+    found = one_mistake(text.format("threadIdx.q"))
+    assert (found.code, found.message) == ("T032", 'there is no thread "threadIdx.q"')
+    assert found.hint == f'did you mean "{near}"?' and found.span is not None and found.span.text == '"threadIdx.q"'
+    assert "the threads are threadIdx.x, " in (one_mistake(text.format("?")).hint or "")
+    for tag in ("threadIdx.x", "blockIdx.z", "vthread", "vthread.x", "cthread", "clusterCtaIdx.y"):
+        function(text.format(tag))
+
+
+def test_the_verifier_knows_the_threads_too() -> None:
+    for text in (
+        WITH,
+        WITH.replace("with T.launch_thread(", "for bx in T.thread_binding(16, ").replace(", 16) as bx", ")"),
+    ):
+        made = function(text)
+        (stmt,) = made.body
+        (found,) = verify(made.replace(body=(stmt.replace(thread="blokIdx.x"),)))
+        assert (found.code, found.hint) == ("T210", 'did you mean "blockIdx.x"?')
+
+
+def test_a_binding_takes_its_thread_by_place() -> None:
+    body = "    X[i] = 1"
+    named = function(f'for i in T.thread_binding(2, 4, thread="threadIdx.x"):\n{body}')
+    assert structural_equal(named, function(f'for i in T.thread_binding(2, 4, "threadIdx.x"):\n{body}'))
+    assert structural_equal(named, function(f"for i in T.thread_binding(2, 4, tag):\n{body}", tag="threadIdx.x"))
+
+
 class TestTvm:
     """Texts that apache-tvm 0.27 read when they were written down."""
 

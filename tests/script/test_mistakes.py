@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 from helpers.script import PARAMS, body_text, mistakes, one_mistake
 
@@ -13,6 +15,7 @@ CASES = [
     ("A[0] = T.exq(A[0])", "T031", "T.exq", "not a function of T", "`T.exp`"),
     ("A[0] = C[0]", "T010", "C", "`C` is not defined", ""),
     ("A[0] = lenght", "T010", "lenght", "not defined", ""),
+    ("A[0] = sqtr(A[0])", "T010", "sqtr", "not defined", "`T.sqrt`"),
     ("A[0, 1] = 1.0", "T111", "A[0, 1]", "`A` has 1 dimension, but 2 indices stand here", ""),
     ("B[0] = 1.0", "T111", "B[0]", "2 dimensions, but 1 index stands here", ""),
     ("A[0.5] = 1.0", "T112", "0.5", "not an integer", "write an int"),
@@ -184,6 +187,65 @@ def test_mistakes_around_functions(text: str, code: str, message: str) -> None:
         parse(text)
     assert caught.value.diagnostics[0].code == code, str(caught.value)
     assert message in caught.value.diagnostics[0].message
+
+
+ALL_AT_ONCE = """
+A[16] = 1.0
+A[0] = T.exq(A[-1])
+X[20] = 1
+s = 0
+for i in T.parallel(4):
+    s += X[i]
+Q[0] = 1
+A[1] = later[0]
+later = T.alloc_buffer((4,))
+"""
+
+
+def test_bounds_and_races_are_reported_beside_what_cannot_be_read() -> None:
+    found = [(each.code, each.span.text if each.span else "") for each in mistakes(ALL_AT_ONCE)]
+    assert found == [
+        ("T113", "16"),
+        ("T031", "T.exq"),
+        ("T113", "20"),
+        ("T209", "s += X[i]"),
+        ("T010", "Q"),
+        ("T011", "later"),
+    ]
+    quiet = body_text(ALL_AT_ONCE).replace("T.prim_func", "T.prim_func(check_well_formed=False)")
+    with pytest.raises(DiagnosticError) as caught:
+        parse(quiet)
+    assert [each.code for each in caught.value.diagnostics] == ["T031", "T010", "T011"]
+
+
+def test_what_statements_that_fail_may_mend_is_not_reported() -> None:
+    assert [each.code for each in mistakes("C = T.alloc_buffer((4,))\nC[0] = T.exq(A[0])\nA[0] = C[0]")] == ["T031"]
+
+
+def test_functions_that_can_be_read_are_verified_beside_those_that_cannot() -> None:
+    functions = """
+    @T.prim_func{}
+    def f(A: T.Buffer((4,), "float32")):
+        A[5] = 1.0
+        C = T.alloc_buffer((4,))
+        A[0] = C[0]
+
+    @T.prim_func
+    def g(A: T.Buffer((4,), "float32")):
+        A[0] = T.exq(A[0])
+"""
+    for text, codes in (
+        (f"@I.ir_module\nclass M:\n{functions.format('')}", ["T113", "T208", "T031"]),
+        (textwrap.dedent(functions).format(""), ["T113", "T208", "T031"]),
+        (f"@I.ir_module\nclass M:\n{functions.format('(check_well_formed=False)')}", ["T031"]),
+    ):
+        with pytest.raises(DiagnosticError) as caught:
+            parse_all(text)
+        assert [each.code for each in caught.value.diagnostics] == codes
+
+
+def test_a_name_of_a_letter_is_near_to_none_of_the_language() -> None:
+    assert one_mistake("A[0] = Q[0]").hint is None
 
 
 def test_several_definitions_need_parse_all() -> None:

@@ -143,7 +143,7 @@ def test_deep_programs_are_read() -> None:
 
 
 def test_loops_over_sequences_write_out_so_much_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tirscript.script.stmt.MAX_UNROLLED", 100)
+    monkeypatch.setattr("tirscript.script.loop.MAX_UNROLLED", 100)
     with pytest.raises(DiagnosticError, match="writes out over 100 statements"):
         parse(body_text("for i in [0] * 900000:\n    A[0] = 1.0"))
 

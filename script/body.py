@@ -1,0 +1,116 @@
+"""A body of syntax nodes becomes a tuple of IR statements, with the comments between them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from msgspec.structs import force_setattr
+
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.stmt import Stmt
+
+from .assign import AssignLowering
+from .context import MAX_MISTAKES, Abort, Poison
+from .python import TooLarge
+from .refused import REFUSED
+from .scope import targets_of
+from .trivia import Comments, first_line, header_end, trivia
+
+
+class BodyLowering(AssignLowering):
+    """Lowers bodies. `out` is the list that the body being lowered appends to; `stmt_rules` has the method that lowers
+    each class of statement."""
+
+    comments: Comments | None = None
+    end = 0  # the last line that may belong to the statement being lowered, comments behind it included
+    lead: list[str]  # comments that stand above the first statement of the next body
+    orphans: list[str]  # comments of a body without statements, for what encloses it
+    taken = 0  # the last line whose comments stand in a body already
+    stmt_rules: ClassVar[dict[type, Callable[[Any, Any], None]]] = {}
+
+    def body(self, stmts: list[ast.stmt], opener: int, end: int = 0, elif_: bool = False) -> tuple[Stmt, ...]:
+        """The statements of one body in a scope of its own. `opener` is the last line of what opens it, `end` the last
+        line before what follows it (0: unknown)."""
+        outer, self.out = self.out, []
+        self.scopes.append({})
+        try:
+            self.statements(stmts, opener, end, elif_)
+            return tuple(self.out)
+        finally:
+            self.scopes.pop()
+            self.out = outer
+
+    def statements(self, stmts: list[ast.stmt], opener: int, end: int = 0, elif_: bool = False) -> None:
+        """Lower statements into the current body, with the comments between them."""
+        comments = self.comments
+        if comments is None:
+            for stmt in stmts:
+                self.statement(stmt)
+            return
+        pending, self.lead = self.lead, []
+        last = opener
+        made = len(self.out)
+        for place, stmt in enumerate(stmts):
+            at = len(self.out)
+            first = first_line(stmt)
+            self.end = first_line(stmts[place + 1]) - 1 if place + 1 < len(stmts) else end
+            before = comments.lines(last + 1, first - 1)
+            header = header_end(stmt)
+            above, beside = comments.within(first, header)
+            self.statement(stmt)
+            last = max(stmt.end_lineno or first, self.taken)
+            lines = [*pending, *before, *above, *self.orphans]
+            self.orphans = []
+            if len(self.out) > at:
+                if lines or beside:
+                    self.attach(at, trivia(lines, beside))
+                pending = []
+            else:
+                pending = [*lines, *([beside] if beside else [])]
+        # an `elif` stands where its `if` does: what follows it at that level belongs to the body around both
+        if end > last and not elif_:
+            stop = comments.split_after(last + 1, end, stmts[0].col_offset)
+            pending += comments.lines(last + 1, stop - 1)
+            self.taken = max(self.taken, stop - 1)
+        if any(pending):
+            if len(self.out) > made:
+                self.attach(len(self.out) - 1, trivia([], "", pending))
+            else:
+                self.orphans += filter(None, pending)
+
+    def attach(self, at: int, found: Any) -> None:
+        """Give trivia to the statement at a place of the current body, beside what it has."""
+        stmt = self.out[at]
+        old = stmt.trivia
+        if old is not None:
+            found = trivia([*found.before, *old.before], old.beside or found.beside, [*old.after, *found.after])
+        force_setattr(stmt, "trivia", found)
+
+    def statement(self, node: ast.stmt) -> None:
+        """Lower one statement; its mistakes are reported and the next one is read."""
+        if self.diagnostics and (len(self.diagnostics) > MAX_MISTAKES or self.budget.left < 0):
+            return
+        rule = self.stmt_rules.get(type(node))
+        try:
+            if self.copies:
+                self.budget.again(node)
+            if rule is None:
+                code, what, hint = REFUSED.get(
+                    type(node), ("T020", f"{type(node).__name__} is not a statement of the language", None)
+                )
+                raise self.fail(code, what, node, hint=hint)
+            rule(self, node)
+        except Abort:
+            for name in targets_of(node):
+                if name not in self.scopes[-1]:
+                    self.define(name, Poison())
+        except DiagnosticError as problem:
+            self.located(problem, node)
+        except TooLarge as problem:
+            self.report("T004", f"this makes {problem}", node)
+
+    def emit(self, stmt: Stmt) -> None:
+        """Append a statement to the current body."""
+        self.out.append(stmt)

@@ -1,0 +1,238 @@
+"""Loops: those of the program, and those over Python sequences, which are written out."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, suggest
+from tirscript.ir.expr import Expr, Var, const
+from tirscript.ir.op import OPS, as_expr, unify
+from tirscript.ir.stmt import LOOP_KINDS, Break, Continue, For, Stmt, While
+from tirscript.ir.threads import is_thread, thread_hint
+from tirscript.ir.words import words
+
+from .body import BodyLowering
+from .meet import together
+from .namespace import Form
+from .trivia import header_end
+
+MAX_UNROLLED = 1 << 16  # statements that loops over Python sequences may make
+
+
+class LoopLowering(BodyLowering):
+    """Lowers loops."""
+
+    def _for(self, node: ast.For) -> None:
+        if node.orelse:
+            self.report(
+                "T020",
+                "`else` on a loop is not part of the language",
+                node.orelse[0],
+                hint="put the statements behind the loop",
+            )
+        call = node.iter
+        if isinstance(call, ast.Call):
+            function = self.loop_function(call)
+            name = "serial" if function is range else function.name if isinstance(function, Form) else ""
+            if name == "grid":
+                self._grid(node, call)
+                return
+            if name in LOOP_KINDS:
+                self._loop(node, call, name)
+                return
+        self._static_for(node)
+
+    def loop_function(self, call: ast.Call) -> Any:
+        """What the iterator of a loop calls, where that is a name or an attribute of a namespace."""
+        if isinstance(call.func, ast.Name):
+            found = self.lookup(call.func.id)
+            return range if found is self.builtins_range else found
+        if isinstance(call.func, ast.Attribute):
+            return self.value(call.func)
+        return None
+
+    def _loop(self, node: ast.For, call: ast.Call, kind: str) -> None:
+        options: dict[str, Any] = {}
+        for keyword in call.keywords:
+            if kind == "serial" and isinstance(call.func, ast.Name):
+                way = "write `range(start, stop, step)`"
+                if keyword.arg == "annotations":
+                    way = "use `T.serial(n, annotations={...})`"
+                raise self.fail("T032", "`range` takes no keyword arguments", keyword.value, hint=way)
+            if keyword.arg not in ("annotations", "thread", "start", "stop", "step") or (
+                (keyword.arg == "thread") != (kind == "thread_binding") and keyword.arg == "thread"
+            ):
+                near = suggest(str(keyword.arg), ("annotations", "thread", "start", "stop", "step"))
+                raise self.fail(
+                    "T032",
+                    f"a {kind} loop takes no `{keyword.arg}`",
+                    keyword.value,
+                    hint=f"did you mean `{near}`?" if near and near != keyword.arg else None,
+                )
+            options[keyword.arg] = keyword.value
+        nodes = list(call.args)
+        if kind == "thread_binding" and len(nodes) > 1 and "thread" not in options:
+            if isinstance(self.value(nodes[-1]), str):
+                options["thread"] = nodes.pop()  # TVM takes it by place too
+        nodes += [options.pop(name) for name in ("start", "stop", "step") if name in options]
+        if not 1 <= len(nodes) <= 3 or any(isinstance(item, ast.Starred) for item in nodes):
+            raise self.fail(
+                "T032", f"a loop takes one to three bounds, not {len(nodes)}", call, hint="`for i in range(16):`"
+            )
+        start, stop, step = self.bounds(nodes, call)
+        thread = self.thread_tag(options["thread"]) if "thread" in options else None
+        if kind == "thread_binding" and thread is None:
+            raise self.fail(
+                "T032",
+                "`T.thread_binding` needs the thread it binds to",
+                call,
+                hint='write `T.thread_binding(n, thread="threadIdx.x")`',
+            )
+        annotations = self.attrs(options["annotations"]) if "annotations" in options else None
+        name = self.loop_name(node.target)
+        var = Var(name, stop.dtype, span=self.span(node.target))
+        if step is None:
+            self.domains[var] = (start, stop)
+        body = self.loop_body(node, {name: var})
+        made = For(var, start, stop, body, step=step, kind=kind, thread=thread, span=self.span(node))
+        self.emit(made if annotations is None else made.replace(annotations=annotations))
+
+    def thread_tag(self, node: ast.expr, given: Any = None) -> str:
+        """The tag of a thread, such as "threadIdx.x"."""
+        tag: str = self.python(node, "the tag of a thread", (str,)) if given is None else given
+        if not is_thread(tag):
+            raise self.fail("T032", f'there is no thread "{tag}"', node, hint=thread_hint(tag))
+        return tag
+
+    def bounds(self, nodes: list[ast.expr], call: ast.Call) -> tuple[Expr, Expr, Expr | None]:
+        """Start, stop and step of a loop, of one integer dtype."""
+        values = [self.value(item) for item in nodes]
+        for value, item in zip(values, nodes, strict=True):
+            if (isinstance(value, Expr) and not value.dtype.is_int) or isinstance(value, float):
+                kind = value.dtype if isinstance(value, Expr) else "a float"
+                way = 'cast it: `x.astype("int32")`' if isinstance(value, Expr) else "write an int"
+                raise self.fail("T112", f"the bound of a loop is {kind}, not an integer", item, hint=way)
+            if isinstance(value, Buffer):
+                raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
+            if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
+                hint = f"name it: `thread={value!r}`" if isinstance(value, str) else None
+                raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
+        try:
+            given = [value if isinstance(value, Expr) else int(value) for value in values]
+            exprs = unify(OPS["add"], together(given) if self.theirs else given)
+        except DiagnosticError as problem:
+            raise self.located(problem, call) from None
+        for expr, item in zip(exprs, nodes, strict=True):
+            self.placed(expr, item)
+        if len(exprs) == 1:
+            return const(0, exprs[0].dtype), exprs[0], None
+        return exprs[0], exprs[1], exprs[2] if len(exprs) == 3 else None
+
+    def loop_name(self, target: ast.expr) -> str:
+        """The name of a loop variable."""
+        if not isinstance(target, ast.Name):
+            hint = "use `T.grid` for several: `for i, j in T.grid(4, 4):`"
+            raise self.fail("T012", "a loop has one variable", target, hint=hint)
+        what = self.fixed.get(target.id)
+        if what is not None and any(target.id in scope for scope in self.scopes):
+            raise self.fail(
+                "T012", f"`{target.id}` is {what} and cannot be a loop variable too", target, hint="use another name"
+            )
+        return target.id
+
+    def loop_body(self, node: ast.For | ast.While, names: dict[str, Any]) -> tuple[Stmt, ...]:
+        """The body of a loop with its variables in scope."""
+        self.scopes.append(names)
+        added = [name for name in names if name not in self.fixed]
+        self.fixed.update(dict.fromkeys(added, "a loop variable"))
+        self.loops += 1
+        try:
+            return self.body(node.body, header_end(node), self.end)
+        finally:
+            self.loops -= 1
+            self.scopes.pop()
+            for name in added:
+                del self.fixed[name]
+
+    def _grid(self, node: ast.For, call: ast.Call) -> None:
+        if call.keywords:
+            raise self.fail("T032", "`T.grid` takes no keyword arguments", call)
+        extents: list[Any] = []
+        for arg in call.args:
+            if isinstance(arg, ast.Starred):
+                extents += [(value, arg) for value in self.unpacked(arg)]
+            else:
+                extents.append((self.index(arg), arg))
+        targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
+        if len(targets) != len(extents) or not extents:
+            counts = f"{len(extents)} extent{'s' if len(extents) != 1 else ''} for {len(targets)} variable"
+            names = ", ".join("ijklmnop"[: len(extents)]) or "i"
+            raise self.fail(
+                "T032",
+                f"`T.grid` has {counts}{'s' if len(targets) != 1 else ''}",
+                call,
+                hint=f"each extent has a variable: `for {names} in T.grid(...):`" if len(extents) < 9 else None,
+            )
+        made = []
+        for target, (given, _) in zip(targets, extents, strict=True):
+            extent = as_expr(given)
+            if not extent.dtype.is_int:
+                raise self.fail("T112", f"the bound of a loop is {extent.dtype}, not an integer", call)
+            name = self.loop_name(target)
+            made.append((name, Var(name, extent.dtype, span=self.span(target)), extent))
+            self.domains[made[-1][1]] = (const(0, extent.dtype), extent)
+        if len({name for name, _, _ in made}) != len(made):
+            raise self.fail("T202", "two variables of this loop have one name", node.target)
+        inner = self.loop_body(node, {name: var for name, var, _ in made})
+        span = self.span(node)
+        for _, var, extent in reversed(made):
+            inner = (For(var, const(0, extent.dtype), extent, inner, span=span),)
+        self.emit(inner[0])
+
+    def _static_for(self, node: ast.For) -> None:
+        values = self.iterate(self.value(node.iter), node.iter)
+        mistakes = len(self.diagnostics)
+        for value in values:
+            self.scopes.append({})
+            self.copies += 1
+            left, self.orphans = self.orphans, []
+            try:
+                self.unpack(node.target, value)
+                self.statements(node.body, header_end(node), node.end_lineno or 0)
+            finally:
+                self.copies -= 1
+                self.scopes.pop()
+            self.orphans = left or self.orphans  # of the rounds that make no statement, the comments of the first
+            if len(self.diagnostics) > mistakes:
+                return  # the next round would make the same ones
+            if len(self.out) > MAX_UNROLLED:
+                raise self.fail(
+                    "T004",
+                    f"this loop writes out over {MAX_UNROLLED:,} statements",
+                    node,
+                    hint="use `range`, which stays a loop",
+                )
+
+    def _while(self, node: ast.While) -> None:
+        if node.orelse:
+            self.report(
+                "T020",
+                "`else` on a loop is not part of the language",
+                node.orelse[0],
+                hint="put the statements behind the loop",
+            )
+        test = self.condition(node.test)
+        if not isinstance(test, Expr):
+            if not test:
+                return
+            test = const(True)
+        body = self.loop_body(node, {})
+        self.emit(While(test, body, span=self.span(node)))
+
+    def _break(self, node: ast.Break) -> None:
+        self.emit(Break(span=self.span(node)))
+
+    def _continue(self, node: ast.Continue) -> None:
+        self.emit(Continue(span=self.span(node)))
