@@ -20,6 +20,9 @@ OPERATIONS = 200_000
 NODES = 4_000
 PIECES = 400
 
+# no memory holds more elements: what symbols that are sizes are bounded by, so that sums of them fit int64
+LARGEST = 1 << 56
+
 T = TypeVar("T")
 
 

@@ -18,16 +18,15 @@ from ..evaluate import Element, Undecided, evaluate
 from .build import Build
 from .form import FALSE, Condition, Dim, dims_of
 from .limits import OPERATIONS, bounded, context, or_none
+from .points import SMALL, point_in
 from .translate import Translation
 
 if TYPE_CHECKING:
     import islpy
 
 Ranges = Mapping[Var, Interval]
-# a counterexample is looked for among these values first, so that it is one a person can follow
-# (and unknowns may make samples that are none: up to TRIED values of the variables are tried one by one)
+# up to so many values of the variables are tried one by one where unknowns make samples that are none
 TRIED = 2048
-SMALL = ((0, 16), (-16, 16), (-128, 128), (-4096, 4096))
 
 
 class Counterexample(Struct, frozen=True, eq=False):
@@ -144,20 +143,11 @@ class _Question:
             return found
 
     def _sample(self, dims: list[Dim], found: islpy.Set) -> Counterexample | None:
-        import islpy
-
-        limits: tuple[Interval | None, ...] = (*SMALL, None)
-        for limit in limits:
+        for limit in (*SMALL, None):
             with bounded(self._context(), self.operations):
-                some = found
-                for at, dim in enumerate(dims if limit else ()):
-                    low, high = max(dim.low, limit[0]), min(dim.high, limit[1])  # type: ignore[index]
-                    some = some.lower_bound_val(islpy.dim_type.set, at, islpy.Val.int_from_si(self._context(), low))
-                    some = some.upper_bound_val(islpy.dim_type.set, at, islpy.Val.int_from_si(self._context(), high))
-                point = some.sample_point()
-                if point.is_void():
-                    continue
-                numbers = [point.get_coordinate_val(islpy.dim_type.set, at).to_python() for at in range(len(dims))]
+                numbers = point_in(found, limit)
+            if numbers is None:
+                continue
             confirmed = self._confirmed(dict(zip(dims, numbers)))
             if confirmed is not None:
                 return confirmed

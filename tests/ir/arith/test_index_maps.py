@@ -1,0 +1,208 @@
+"""What index maps do to a domain, against trying all elements."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tirscript.ir import Expr, IndexMap, Var, dtype, get_op
+from tirscript.ir.arith.evaluate import evaluate
+from tirscript.ir.arith.presburger import MappedDomain
+
+INT64 = dtype("int64")
+n = Var("n", INT64)
+
+
+def mapped(function: Callable[..., object], *shape: Expr | int) -> MappedDomain:
+    return MappedDomain(IndexMap.of(function), shape)
+
+
+def places(count: int) -> list[Var]:
+    return [Var(f"p{at}", INT64) for at in range(count)]
+
+
+INVERSES = {
+    "transpose": (lambda i, j: (j, i), (16, 8), ["i1", "i0"]),
+    "tiles": (lambda i, j: (i // 4, j, i % 4), (16, 8), ["i0 * 4 + i2", "i1"]),
+    "flat": (lambda i, j: (8 * i + j,), (14, 8), ["i0 // 8", "i0 % 8"]),
+    "reversed": (lambda i: (15 - i,), (16,), ["15 - i0"]),
+    "rotated": (lambda i: ((i + 3) % 16,), (16,), ["(i0 - 3) % 16"]),
+    "spread": (lambda i: (2 * i,), (8,), ["i0 // 2"]),
+    "symbolic": (lambda i, j: (i // 4, j, i % 4), (n, 8), ["i0 * 4 + i2", "i1"]),
+    "split anew": (
+        lambda i, j, k: ((64 * i + 8 * j + k) // 24, (64 * i + 8 * j + k) % 24),
+        (14, 8, 8),
+        ["(i0 * 24 + i1) // 64", "(i0 * 24 + i1) // 8 % 8", "(i0 * 24 + i1) % 8"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", INVERSES)
+def test_inverse(case: str) -> None:
+    function, shape, expected = INVERSES[case]
+    domain = mapped(function, *shape)
+    inverse = domain.inverse()
+    assert inverse is not None
+    assert [str(index) for index in inverse.indices] == expected
+    assert domain.is_inverse(inverse) is True and domain.is_injective() is True
+    wrong = IndexMap(inverse.params, (inverse.indices[0] + 1, *inverse.indices[1:]))
+    assert domain.is_inverse(wrong) is False
+
+
+def test_collision() -> None:
+    domain = mapped(lambda i, j: (i // 2, j), 4, 4)
+    found = domain.collision()
+    assert found is not None and found.first != found.second
+    assert found.place == tuple(
+        evaluate(e, dict(zip(domain.index_map.params, found.second))) for e in domain.index_map.indices
+    )
+    assert domain.is_injective() is False and domain.inverse() is None
+
+
+def test_collision_names_the_symbols() -> None:
+    found = mapped(lambda i: (i % 8,), n).collision()
+    assert found is not None and found.symbols[n] > 8
+    assert str(found).endswith(f"where n = {found.symbols[n]}")
+    assert abs(found.first[0] - found.second[0]) % 8 == 0
+
+
+def test_padding_of_a_ragged_tiling() -> None:
+    domain = mapped(lambda i: (i // 4, i % 4), 14)
+    assert str(domain.padding((4, 4), places(2))) == "p0 == 3 and p1 >= 2"
+    assert [str(dim) for dim in domain.image_shape() or ()] == ["T.int64(4)", "T.int64(4)"]
+    assert domain.is_bijective((4, 4)) is False and domain.stays_within((4, 4)) is True
+    assert domain.stays_within((3, 4)) is False and domain.cardinality() == 14
+
+
+def test_padding_of_a_symbolic_size() -> None:
+    domain = mapped(lambda i, j: (i // 4, j, i % 4), n, 8)
+    assert str(domain.padding(((n + 3) // 4, 8, 4), places(3))) == "n <= p0 * 4 + p2"
+    assert str((domain.image_shape() or ())[0]) == "(n + 3) // 4"
+    assert domain.cardinality() is None
+
+
+def test_no_padding() -> None:
+    domain = mapped(lambda i, j: (i * 8 + j,), 4, 8)
+    assert str(domain.padding((32,), places(1))) == "False" and domain.is_bijective((32,)) is True
+    assert str(domain.image(places(1))) == "p0 >= 0 and p0 < 32"
+
+
+def test_wrapping_makes_collisions() -> None:
+    i = Var("i", dtype("int8"))
+    domain = MappedDomain(IndexMap((i,), (i * 4,)), (128,))
+    found = domain.collision()
+    assert found is not None and (found.first[0] - found.second[0]) % 64 == 0
+
+
+def test_a_swizzle_is_tried() -> None:
+    domain = mapped(lambda i, j: (i, get_op("bitwise_xor")(i, j)), 8, 8)
+    assert domain.is_injective() is True and domain.is_bijective((8, 8)) is True and domain.cardinality() == 64
+    other = mapped(lambda i, j: (get_op("bitwise_xor")(i, j),), 8, 8)
+    found = other.collision()
+    assert found is not None and found.first == (0, 1) and found.second == (1, 0)
+
+
+def test_what_is_not_affine_is_unknown() -> None:
+    domain = mapped(lambda i, j: (i * n + j,), n, n)
+    assert domain.is_injective() is None and domain.collision() is None and domain.inverse() is None
+    assert domain.image(places(1)) is None and domain.image_shape() is None and domain.cardinality() is None
+    assert domain.is_bijective((n * n,)) is None
+
+
+def test_an_empty_domain() -> None:
+    domain = mapped(lambda i: (i,), 0)
+    assert domain.is_empty() is True and domain.cardinality() == 0
+    assert str(domain.padding((3,), places(1))) == "True"
+
+
+def test_a_predicate_leaves_a_part() -> None:
+    made = IndexMap.of(lambda i: (i // 2,))
+    domain = MappedDomain(made, (8,), predicate=get_op("equal")(made.params[0] % 2, 1))
+    assert domain.is_injective() is True and domain.cardinality() == 4
+    inverse = domain.inverse()
+    assert inverse is not None and str(inverse.indices[0]) == "i0 * 2 + 1"
+
+
+def test_wrong_rank_is_an_error() -> None:
+    with pytest.raises(ValueError, match="takes 1 indices, the shape has 2"):
+        mapped(lambda i: (i,), 3, 3)
+    with pytest.raises(ValueError, match="gives 1 indices, the shape has 2"):
+        mapped(lambda i: (i,), 3).is_bijective((3, 3))
+
+
+@st.composite
+def maps(draw: st.DrawFn) -> MappedDomain:
+    shape = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
+    params = [Var(f"i{at}", INT64) for at in range(len(shape))]
+
+    def index(depth: int) -> Expr:
+        if depth == 0:
+            return draw(st.sampled_from(params))
+        kind = draw(st.integers(0, 5))
+        inner = index(depth - 1)
+        if kind == 0:
+            return inner // draw(st.integers(1, 4))
+        if kind == 1:
+            return inner % draw(st.integers(1, 5))
+        if kind == 2:
+            return inner * draw(st.integers(-2, 6)) + index(0)
+        if kind == 3:
+            return get_op(draw(st.sampled_from(("min", "max"))))(inner, index(0))
+        if kind == 4:
+            return get_op("Select")(index(0) < 2, inner, index(0) + 3)
+        return inner + draw(st.integers(-3, 3))
+
+    indices = tuple(index(draw(st.integers(0, 3))) for _ in range(draw(st.integers(1, 3))))
+    predicate = draw(st.sampled_from((None, params[0] < 4, (params[0] + params[-1]) % 3 < 2)))
+    return MappedDomain(IndexMap(tuple(params), indices), shape, predicate=predicate)
+
+
+@settings(max_examples=150, deadline=None)
+@given(maps())
+def test_brute_force(domain: MappedDomain) -> None:
+    params = domain.index_map.params
+    table = {}
+    for element in itertools.product(*(range(int(dim.value)) for dim in domain.shape)):  # type: ignore[attr-defined]
+        values = dict(zip(params, element))
+        if domain._predicate is None or evaluate(domain._predicate, values):
+            table[element] = tuple(evaluate(index, values) for index in domain.index_map.indices)
+    taken = set(table.values())
+    assert domain.is_injective() in (None, len(taken) == len(table))
+    assert domain.cardinality() in (None, len(taken))
+    found = domain.collision()
+    if found is not None:
+        assert found.first != found.second and table[found.first] == table[found.second] == found.place
+    elif domain.is_injective() is False:
+        raise AssertionError("not injective, and no collision")
+    count = len(domain.index_map.indices)
+    names = places(count)
+    if not taken:
+        return
+    lows = [min(place[at] for place in taken) for at in range(count)]
+    highs = [max(place[at] for place in taken) for at in range(count)]
+    sizes = domain.image_shape()
+    if sizes is not None:
+        assert [evaluate(size, {}) for size in sizes] == [high + 1 for high in highs]
+    image = domain.image(names)
+    around = list(itertools.product(*(range(low - 1, high + 2) for low, high in zip(lows, highs))))[:3000]
+    if image is not None:
+        for place in around:
+            assert evaluate(image, dict(zip(names, place))) == (place in taken)
+    shape = [max(1, high + 1) for high in highs]
+    padding = domain.padding(shape, names)
+    if padding is not None:
+        for place in list(itertools.product(*map(range, shape)))[:3000]:
+            assert evaluate(padding, dict(zip(names, place))) == (place not in taken)
+    full = all(low == 0 for low in lows) and len(taken) == len(table) == len(
+        list(itertools.product(*map(range, shape)))
+    )
+    assert domain.is_bijective(shape) in (None, full)
+    inverse = domain.inverse()
+    if inverse is not None:
+        for element, place in table.items():
+            assert tuple(evaluate(index, dict(zip(inverse.params, place))) for index in inverse.indices) == element
+        assert domain.is_inverse(inverse) in (None, True)
