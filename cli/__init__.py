@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 # name of the command -> the module that holds it, and what `tirscript --help` says of it
 COMMANDS: dict[str, tuple[str, str]] = {
+    "print": ("print_", "Print the programs of files, in this language or for apache-tvm."),
+    "fmt": ("fmt", "Write kernels the way they are printed, the rest of the file as it is."),
+    "diff": ("diff", "Compare the programs of two files; for git too."),
+    "textconv": ("textconv", "Print what git should compare of a file."),
+    "roundtrip": ("roundtrip", "Check that programs print to text that reads as the same program."),
+    "opt": ("opt", "Apply passes to the programs of a file."),
     "demo": ("demo", "Take every example from its source to native code and back, and show that each step holds."),
+    "passes": ("passes", "List the passes with their options."),
+    "ops": ("ops", "List the operators and intrinsics of T."),
+    "explain": ("explain", "Explain a diagnostic code, with an example."),
 }
+# exit codes beside 0, 1 (something is wrong with the input) and 2 (usage)
+INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 70, 130, 141
 
 
 class Commands(click.Group):
@@ -43,19 +55,91 @@ class Commands(click.Group):
             ctx.fail(f"there is no command {args[0]!r}" + (f"; did you mean {near!r}?" if near else ""))
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; whatever it raises becomes a message and an exit status, never a traceback."""
+        from tirscript.ir import DiagnosticError
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="tirscript", prog_name="tirscript")
+        # programs are UTF-8, and names of files may hold bytes that are not
+        _encode(sys.stdout, "surrogateescape")
+        _encode(sys.stderr, "backslashreplace")
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except DiagnosticError as problem:
+            from .output import report
+
+            report(problem)
+            ctx.exit(1)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            ctx.exit(INTERRUPTED)
+        except BrokenPipeError:
+            _forget_output()
+            ctx.exit(BROKEN_PIPE)
+        except Exception as problem:
+            _internal_error(ctx, problem)
+
+
+def _encode(stream: Any, errors: str) -> None:
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", errors=errors)
+
+
+def _forget_output() -> None:
+    """Whoever read our output has gone: what is still buffered must not be written when Python ends."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
+
+
+def _internal_error(ctx: click.Context, problem: Exception) -> NoReturn:
+    """A fault of ours: say what happened and ask for a report."""
+    import traceback
+
+    frames = traceback.extract_tb(problem.__traceback__)
+    where = f" (in {frames[-1].name}, {os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    command = " ".join(filter(None, (ctx.info_name, ctx.invoked_subcommand)))
+    lines = [
+        f"internal error: {type(problem).__name__}: {problem}{where}",
+        "  = note: this is a fault of tirscript, not of your program",
+        f"  = help: please report it with the file, this message and the command `{command}`",
+    ]
+    if os.environ.get("TIRSCRIPT_TRACEBACK"):
+        lines.append("".join(traceback.format_exception(problem)).rstrip())
+    else:
+        lines.append("  = help: TIRSCRIPT_TRACEBACK=1 shows where it happened")
+    print("\n".join(lines), file=sys.stderr)
+    ctx.exit(INTERNAL_ERROR)
+
+
+EPILOG = """\b
+Examples:
+  tirscript print kernel.py                what a file defines, in its printed form
+  tirscript opt kernel.py --passes=default --print-changed
+  tirscript run kernel.py:matmul --random --size n=64 --check
+  tirscript lint src/                      mistakes, as an editor or CI reads them
+  tirscript explain T203                   what a code means
+
+Files are read and never run. `-` is standard input, FILE:name one function of a file. Exit status: 0, 1 where something
+is wrong with what was given, 2 for a wrong command line, 70 for a fault of tirscript. NO_COLOR and FORCE_COLOR are
+respected."""
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EPILOG)
+@click.version_option(None, "--version", "-V", package_name="tirscript", prog_name="tirscript")
 def commands() -> None:
     """tirscript: tensor programs as Python source you can read, transform and run."""
 
 
 def main() -> None:
-    """The console script: the exit status is 1 where the command found something wrong."""
-    from tirscript.ir import DiagnosticError
-
+    """The console script."""
     try:
         commands(prog_name="tirscript")
-    except DiagnosticError as error:
-        print(str(error).strip(), file=sys.stderr)
-        sys.exit(1)
+    except KeyboardInterrupt:  # before or after a command
+        sys.exit(INTERRUPTED)

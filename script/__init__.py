@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .entry import parse, parse_all, parse_file
+from .extract import extract, parse_python
 
 if TYPE_CHECKING:
     # the stubs know every name, and that type checkers do not look into kernels
@@ -14,4 +15,4 @@ else:
     from .entry import T as tir
     from .entry import ir_module, prim_func
 
-__all__ = ["ir", "ir_module", "parse", "parse_all", "parse_file", "prim_func", "tir"]
+__all__ = ["extract", "ir", "ir_module", "parse", "parse_all", "parse_file", "parse_python", "prim_func", "tir"]

@@ -1,0 +1,173 @@
+"""`tirscript diff`: what differs between the programs of two files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from tirscript.ir import DiagnosticError, differences, structural_equal
+
+from .files import FILE, Program, may_hold_programs, name_of, read_bytes, some
+from .output import difference, machine, place, report, write
+
+EPILOG = """\b
+Examples:
+  tirscript diff old.py new.py
+  tirscript diff old.py:matmul new.py:matmul --paths
+  tirscript opt k.py --passes=simplify | tirscript diff k.py -
+
+\b
+For git, as a difftool:
+  git config difftool.tirscript.cmd 'tirscript diff "$LOCAL" "$REMOTE"'
+  git difftool --tool=tirscript
+and for `git diff` itself:
+  GIT_EXTERNAL_DIFF='tirscript diff' git diff
+`tirscript textconv --help` has the other way, which needs no files to be readable.
+
+Exit status: 0; with --exit-code 1 where the programs differ; 128 where a file cannot be read or is no program."""
+TROUBLE = 128
+GIT_ARGUMENTS = (7, 9)  # what git passes to GIT_EXTERNAL_DIFF: path, old file, hex, mode, new file, hex, mode, rename
+
+
+class Change(Struct, frozen=True, eq=False):
+    """One function or module that is not the same in both files; None where it is in one only."""
+
+    name: str
+    before: Program | None
+    after: Program | None
+
+    @property
+    def kind(self) -> str:
+        """What happened to it."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+def changes(before: dict[str, Program], after: dict[str, Program]) -> list[Change]:
+    """What differs structurally, in the order of the new file; names of variables and comments do not count."""
+    if len(before) == len(after) == 1:  # one each: compared whatever they are called
+        (a,), (b,) = before.values(), after.values()
+        return [] if structural_equal(a, b) else [Change(next(iter(after)), a, b)]
+    found = [Change(name, program, None) for name, program in before.items() if name not in after]
+    for name, program in after.items():
+        old = before.get(name)
+        if old is None or not structural_equal(old, program):
+            found.append(Change(name, old, program))
+    return found
+
+
+def unified(change: Change, left: str, right: str, context: int) -> str:
+    """The unified diff of a change; `left` and `right` are what the two files are called."""
+    import difflib
+
+    from tirscript.printer import diff
+
+    if change.before is not None and change.after is not None:
+        lines = diff(change.before, change.after, context=context).split("\n")[2:]
+    else:
+        a, b = (program.script().splitlines() if program else [] for program in (change.before, change.after))
+        lines = [*list(difflib.unified_diff(a, b, lineterm="", n=context))[2:], ""]
+    return "\n".join([f"--- {left}:{change.name}", f"+++ {right}:{change.name}", *lines])
+
+
+def described(change: Change) -> dict[str, Any]:
+    """A change as JSON has it."""
+    found = []
+    if change.before is not None and change.after is not None:
+        for one in differences(change.before, change.after):
+            before, after = one.spans
+            found.append({"path": one.path, "reason": one.reason, "before": place(before), "after": place(after)})
+    return {"name": change.name, "change": change.kind, "differences": found}
+
+
+@click.command(name="diff", epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="OLD NEW")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 where the programs differ.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; implies --exit-code.")
+@click.option("-U", "--unified", "context", type=click.IntRange(0), default=3, show_default=True, help="Lines around.")
+@click.option("--paths", is_flag=True, help="List the places that differ, `body[2].extent: ...`, in place of the text.")
+@click.option("--json", "as_json", is_flag=True, help="The places that differ as JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    exit_code: bool,
+    quiet: bool,
+    context: int,
+    paths: bool,
+    as_json: bool,
+) -> None:
+    """Compare the functions and modules of OLD with those of the same names of NEW.
+
+    What is compared is what they mean: layout, comments and the names of variables are no difference. The text that is
+    shown has the variables of NEW renamed to those of OLD.
+    """
+    if len(files) in GIT_ARGUMENTS:
+        _for_git(files, context)
+        return
+    if len(files) == 1 and "GIT_DIFF_PATH_TOTAL" in os.environ:
+        write(f"* Unmerged path {files[0]}\n")
+        return
+    if len(files) != 2:
+        raise click.UsageError(f"two files are compared, and {len(files)} are given")
+    try:
+        (left, before), (right, after) = some(files[0]), some(files[1])
+    except DiagnosticError as problem:
+        report(problem)
+        ctx.exit(TROUBLE)
+    found = changes(before, after)
+    if not quiet:
+        _show(found, name_of(left), name_of(right), context, paths, as_json)
+    ctx.exit(1 if found and (exit_code or quiet) else 0)
+
+
+def _show(found: list[Change], left: str, right: str, context: int, paths: bool, as_json: bool) -> None:
+    if as_json:
+        machine([described(change) for change in found])
+        return
+    for change in found:
+        if not paths:
+            difference(unified(change, left, right, context))
+        elif change.kind != "changed":
+            write(f"{change.name}: {change.kind}\n")
+        else:
+            assert change.before is not None and change.after is not None
+            for one in differences(change.before, change.after):
+                write(f"{change.name}.{one}\n" if one.path else f"{change.name}: {one.reason}\n")
+
+
+def _for_git(files: tuple[str, ...], context: int) -> None:
+    """What `git diff` asks of its external program: always a diff, of the text where there is no program."""
+    import difflib
+
+    path, old, new = files[0], files[1], files[4]
+    texts = [_blob(name) for name in (old, new)]
+    found: list[Change] | None = None
+    try:
+        if all(text is None or may_hold_programs(text) for text in texts):
+            found = changes(
+                *({} if text is None else some(name)[1] for text, name in zip(texts, (old, new), strict=True))
+            )
+    except DiagnosticError as problem:
+        report(problem)
+    write(f"diff --tirscript a/{path} b/{path}\n" if found is not None else f"diff --git a/{path} b/{path}\n")
+    if found is not None:
+        for change in found:
+            difference(unified(change, f"a/{path}", f"b/{path}", context))
+        return
+    left, right = ((text or "").splitlines(keepends=True) for text in texts)
+    names = [f"{side}/{path}" if text is not None else os.devnull for side, text in zip("ab", texts, strict=True)]
+    lines = [
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(left, right, names[0], names[1], n=context)
+    ]
+    difference("".join(lines))
+
+
+def _blob(name: str) -> str | None:
+    """The text of a file that git made; None for /dev/null, which stands for no file."""
+    return None if name == os.devnull else read_bytes(name).decode("utf-8", "replace")

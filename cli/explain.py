@@ -1,0 +1,60 @@
+"""`tirscript explain`: what a diagnostic code means, from the page that CI makes of examples."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from tirscript.ir import suggest
+from tirscript.ir.codes import CODES
+
+from .output import coloured, machine, write
+
+EPILOG = """\b
+Examples:
+  tirscript explain T203
+  tirscript explain              every code, a line each"""
+PAGE = Path(__file__).with_name("codes.md")  # docs/make_codes.py writes it
+
+
+def explanation(code: str) -> str:
+    """The section of a code: what it means, a program that gives it, and what is said of that."""
+    text = PAGE.read_text(encoding="utf-8")
+    match = re.search(rf"^### {code}: .*?(?=^##|\Z)", text, re.M | re.S)
+    assert match is not None, f"{PAGE.name} has no section {code}"
+    return match[0].strip() + "\n"
+
+
+@click.command(name="explain", epilog=EPILOG)
+@click.argument("codes", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def command(codes: tuple[str, ...], as_json: bool) -> None:
+    """Explain each of CODES, such as the T203 of `error[T203]`; without codes list them all."""
+    wanted = [_known(code) for code in codes] or list(CODES)
+    if as_json:
+        machine([{"code": code, "title": CODES[code], "text": explanation(code)} for code in wanted])
+        return
+    if not codes:
+        write("".join(f"{code}  {title}\n" for code, title in CODES.items()))
+        return
+    import sys
+
+    text = "\n".join(map(explanation, wanted))
+    if not coloured(sys.stdout):
+        write(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console(force_terminal=True).print(Markdown(text.replace("```py\n", "```python\n"), code_theme="ansi_dark"))
+
+
+def _known(code: str) -> str:
+    wanted = re.sub(r"^\w+\[(\w+)\].*", r"\1", code.strip()).upper()  # `error[T203]` is meant as well
+    if wanted in CODES:
+        return wanted
+    near = suggest(wanted, CODES)
+    hint = f"did you mean {near}?" if near else "`tirscript explain` lists them"
+    raise click.ClickException(f"there is no diagnostic code {code!r}; {hint}")

@@ -1,0 +1,199 @@
+"""What the commands read: files, folders and standard input, and the functions in them. Nothing is ever run."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+from tirscript.ir import DiagnosticError, Module, PrimFunc, error, suggest
+
+Program = PrimFunc | Module
+STDIN = "-"
+SEPARATOR = "# -----"  # between the programs of one file, as `// -----` is for mlir-opt
+# folders that hold no sources of the user's own
+_PASSED_OVER = frozenset(("__pycache__", "node_modules", "site-packages", "venv", "build", "dist"))
+
+
+def unreadable(path: str, why: str, hint: str | None = None) -> DiagnosticError:
+    """That a file cannot be read."""
+    return DiagnosticError([error("T002", f"{path} cannot be read: {why}", hint=hint)])
+
+
+def read_bytes(path: str) -> bytes:
+    """The bytes of a file, or of standard input for `-`. Raises DiagnosticError."""
+    from tirscript.script.source import MAX_TEXT
+
+    try:
+        if path == STDIN:
+            data = sys.stdin.buffer.read(MAX_TEXT + 1)
+        else:
+            if not path:
+                raise unreadable("the file ''", "its name is empty")
+            mode = os.stat(path).st_mode
+            if stat.S_ISDIR(mode):
+                raise unreadable(path, "it is a folder", "name a file")
+            with open(path, "rb") as file:
+                data = file.read(MAX_TEXT + 1)
+    except (OSError, ValueError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        hint = None
+        if isinstance(problem, FileNotFoundError):
+            hint = _near_file(path)
+        raise unreadable(path, f"{why[:1].lower()}{why[1:]}", hint) from None
+    if len(data) > MAX_TEXT:
+        raise DiagnosticError([error("T004", f"{name_of(path)} is larger than {MAX_TEXT:,} bytes")])
+    return data
+
+
+def _near_file(path: str) -> str | None:
+    folder = os.path.dirname(path) or "."
+    try:
+        near = suggest(os.path.basename(path), os.listdir(folder))
+    except (OSError, ValueError):
+        return None
+    return f"did you mean {os.path.join(os.path.dirname(path), near)}?" if near else None
+
+
+def read_text(path: str) -> str:
+    """The text of a file or of standard input; T001 where it is no UTF-8."""
+    from tirscript.script.source import decode
+
+    return decode(read_bytes(path), name_of(path))
+
+
+def name_of(path: str) -> str:
+    """How messages call a file."""
+    return "<stdin>" if path == STDIN else path
+
+
+def programs(path: str) -> dict[str, Program]:
+    """The functions and modules of a file, by name. Raises DiagnosticError."""
+    from tirscript.script import parse_python
+
+    return dict(parse_python(read_text(path), filename=name_of(path)))
+
+
+def pieces(text: str) -> list[str]:
+    """The programs of a text that are separated by lines `# -----`, each at the lines it has in the whole."""
+    lines = text.splitlines(keepends=True)
+    cuts = [at for at, line in enumerate(lines) if line.rstrip() == SEPARATOR]
+    found = []
+    for start, stop in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(lines)], strict=True):
+        found.append("\n" * start + "".join(lines[start:stop]))
+    return found
+
+
+def split_name(argument: str) -> tuple[str, str | None]:
+    """`FILE:function` as its parts. A file whose own name has colons is found first."""
+    if argument == STDIN or os.path.exists(argument):
+        return argument, None
+    path, colon, name = argument.rpartition(":")
+    if colon and path and all(part.isidentifier() for part in name.split(".")):
+        return path, name
+    return argument, None
+
+
+class Chosen(NamedTuple):
+    """What `FILE[:function]` names: the function, and the module that it is in and may call functions of."""
+
+    func: PrimFunc
+    module: Module | None
+
+    @property
+    def program(self) -> Program:
+        """What is built or interpreted."""
+        return self.func if self.module is None else self.module
+
+    @property
+    def entry(self) -> str:
+        """The name of the function."""
+        return self.func.name
+
+
+def choose(argument: str) -> Chosen:
+    """The one function that `FILE[:function]` names; without a name `main`, or the only one that is public."""
+    path, name = split_name(argument)
+    found = programs(path)
+    known = {key: chosen for program in found.values() for key, chosen in _callable(program).items()}
+    if name is not None:
+        chosen = known.get(name) or next((one for key, one in known.items() if key.endswith(f".{name}")), None)
+        if chosen is None:
+            near = suggest(name, known)
+            hint = f"did you mean `{near}`?" if near else f"it has {', '.join(known)}"
+            raise DiagnosticError([error("T307", f"{name_of(path)} has no function `{name}`", hint=hint)])
+        return chosen
+    public = {key: one for key, one in known.items() if not one.func.private} or known
+    mains = [one for key, one in public.items() if key.rpartition(".")[2] == "main"]
+    if len(public) == 1 or len(mains) == 1:
+        return mains[0] if len(mains) == 1 else next(iter(public.values()))
+    example = next(iter(public), "function")
+    message = f"{name_of(path)} has {len(public)} functions: {', '.join(public) or 'none'}"
+    hint = f"name one: {path}:{example}" if public else "a module without functions cannot be run"
+    if path == STDIN and public:
+        hint = f"name one: -:{example}"
+    raise DiagnosticError([error("T307", message, hint=hint)])
+
+
+def _callable(program: Program) -> dict[str, Chosen]:
+    """The functions of a program by the names that the command line has for them."""
+    if isinstance(program, PrimFunc):
+        return {program.name: Chosen(program, None)}
+    return {f"{program.name}.{func.name}": Chosen(func, program) for func in program.functions}
+
+
+def some(argument: str) -> tuple[str, dict[str, Program]]:
+    """The file that `FILE[:name]` names, and all its programs or the one of that name."""
+    path, name = split_name(argument)
+    found = programs(path)
+    if name is None:
+        return path, found
+    if name in found:
+        return path, {name: found[name]}
+    known = {key: chosen.func for program in found.values() for key, chosen in _callable(program).items()}
+    match = known.get(name) or next((func for key, func in known.items() if key.endswith(f".{name}")), None)
+    if match is None:
+        near = suggest(name, {**found, **known})
+        hint = f"did you mean `{near}`?" if near else f"it has {', '.join({**found, **known})}"
+        raise DiagnosticError([error("T307", f"{name_of(path)} has no function or module `{name}`", hint=hint)])
+    return path, {name: match}
+
+
+def expand(paths: Sequence[str]) -> list[str]:
+    """The files that arguments name: files and `-` as they are, of a folder the Python files in it, sorted."""
+    found: dict[str, None] = {}
+    for path in paths:
+        if path != STDIN and os.path.isdir(path):
+            found.update(dict.fromkeys(_files_in(path)))
+        else:
+            found[path] = None
+    return list(found)
+
+
+def _files_in(folder: str) -> Iterator[str]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _PASSED_OVER and not name.startswith("."))
+        yield from (os.path.join(place, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def may_hold_programs(text: str) -> bool:
+    """Whether a file of a folder is worth parsing: it says one of the decorators somewhere."""
+    return "prim_func" in text or "ir_module" in text
+
+
+class FileName(click.ParamType):
+    """An argument that names a file, for shells to complete."""
+
+    name = "file"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """What the shell finds."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+FILE = FileName()

@@ -1,0 +1,98 @@
+"""`tirscript ops`: the operators and intrinsics of T, from the one table of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tirscript.ir import DiagnosticError, error, suggest
+
+from .output import machine, plural, write
+
+EPILOG = """\b
+Examples:
+  tirscript ops                  all
+  tirscript ops exp shift        those with `exp` or `shift` in their name
+  tirscript ops --json"""
+
+
+_NAMES = ("x", "y", "z")
+
+
+@click.command(name="ops", epilog=EPILOG)
+@click.argument("words", nargs=-1)
+@click.option("--foreign", is_flag=True, help="Also those that programs may hold and that do not run here.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def command(words: tuple[str, ...], foreign: bool, as_json: bool) -> None:
+    """List the operators, or those with one of WORDS in their name: signature, dtypes and meaning."""
+    from tirscript.ir.op import ALIASES, FOREIGN, OPS
+
+    table = {**OPS, **FOREIGN} if foreign else OPS
+    aliases: dict[str, list[str]] = {}
+    for alias, name in ALIASES.items():
+        aliases.setdefault(name, []).append(alias)
+
+    def named(name: str, entry: Any) -> bool:
+        return any(
+            word.removeprefix("T.") in (text, text.rstrip("_")) or word.removeprefix("T.").lower() in text
+            for word in words
+            for text in (name, entry.symbol or name, *aliases.get(name, ()))
+        )
+
+    found = [entry for name, entry in table.items() if not words or named(name, entry)]
+    if not found:
+        near = suggest(words[0], [*table, *ALIASES])
+        hint = f"did you mean `{near}`?" if near else "`tirscript ops` lists them all"
+        raise DiagnosticError([error("T031", f"there is no operator named like `{words[0]}`", hint=hint)])
+    if as_json:
+        machine([described(entry, aliases.get(entry.name, [])) for entry in found])
+        return
+    heads = [signature(entry) for entry in found]
+    width = min(34, max(map(len, heads)))
+    for entry, head in zip(found, heads, strict=True):
+        other = aliases.get(entry.name)
+        also = f" Also {', '.join(f'T.{name}' for name in other)}." if other else ""
+        write(f"{head:<{width}}  {rule(entry):<28}  {entry.doc}{also}\n")
+    write(f"\n{plural(len(found), 'operator')}\n")
+
+
+def described(entry: Any, aliases: list[str]) -> dict[str, Any]:
+    """An operator as JSON has it; `arity` is its least and greatest number of arguments."""
+    return {
+        "name": entry.name,
+        "signature": signature(entry),
+        "symbol": entry.symbol,
+        "aliases": aliases,
+        "arity": list(entry.arity),
+        "operands": entry.operands,
+        "result": entry.result,
+        "dtypes": rule(entry),
+        "effect": entry.effect,
+        "doc": entry.doc,
+    }
+
+
+def signature(entry: Any) -> str:
+    """How an operator is written: `x + y`, `T.exp(x)`."""
+    low, high = entry.arity
+    if high > len(_NAMES):
+        names = [*_NAMES[:low], "..."]
+    else:
+        names = [name if at < low else f"{name}?" for at, name in enumerate(_NAMES[:high])]
+    if entry.dtype_arg == "first":
+        names.insert(0, "dtype")
+    elif entry.dtype_arg == "last":
+        names.append("dtype")
+    if entry.symbol and len(names) == 2:
+        return f"{names[0]} {entry.symbol} {names[1]}"
+    if entry.symbol and len(names) == 1:
+        return f"{entry.symbol}{' ' if entry.symbol.isalpha() else ''}{names[0]}"
+    return f"T.{entry.name}({', '.join(names)})"
+
+
+def rule(entry: Any) -> str:
+    """What an operator does to dtypes: `floats -> same`."""
+    from tirscript.ir.op import _WORDS
+
+    return f"{_WORDS[entry.operands]} -> {entry.result}"

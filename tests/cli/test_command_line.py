@@ -1,0 +1,210 @@
+"""What holds for every command: help, exit codes, colours, pipes, and files that are none."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers.cli import DOUBLE, ROOT, process, run
+
+from tirscript.cli import COMMANDS, commands
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    text = result.output
+    assert text.startswith(f"Usage: commands {name}")
+    command = commands.get_command(None, name)  # type: ignore[arg-type]
+    assert command is not None and command.help and command.help.strip().endswith(".")
+    for parameter in command.params:
+        if parameter.param_type_name == "option":
+            assert getattr(parameter, "help", None), f"--{parameter.name} of {name} is not explained"
+    if name != "demo":
+        assert f"tirscript {name}" in text or "tirscript diff" in text, "no example"
+
+
+def test_the_table_names_every_file_of_commands() -> None:
+    modules = {module for module, _ in COMMANDS.values()}
+    files = {
+        path.stem
+        for path in (ROOT / "cli").glob("*.py")
+        if "\ncommand" in path.read_text() or "def command(" in path.read_text()
+    }
+    assert modules == files
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from tirscript.cli import commands\n"
+        "try: commands(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'numpy', 'llvmlite', 'rich', 'tirscript.ir', 'tirscript.script'} & set(sys.modules)), file=sys.stderr)"
+    )
+    environment = {"PYTHONPATH": str(ROOT / "src"), "PATH": os.environ["PATH"]}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stderr.strip() == "[]"
+    assert "Commands:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: None, "No such file or directory"),
+        (lambda path: path.mkdir(), "it is a folder"),
+        (lambda path: path.write_bytes(b"\xff\xfe\x00"), "is not UTF-8: invalid start byte at byte 0"),
+        (lambda path: path.write_bytes(b"x = '\0'\n"), "NUL byte"),
+        (lambda path: path.write_text(""), "is empty"),
+        (lambda path: path.write_text("x = 1\n"), "defines no function and no module"),
+        (lambda path: path.write_text("def f(:\n"), "error[T001]"),
+        (lambda path: os.symlink(path, path), "Too many levels of symbolic links"),
+    ],
+    ids=["missing", "folder", "binary", "nul", "empty", "none", "broken", "loop"],
+)
+@pytest.mark.parametrize("name", ["print", "opt", "diff"])
+def test_what_is_no_program_is_told(name: str, make: object, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    make(path)  # type: ignore[operator]
+    result = run(name, path, *([path] if name == "diff" else []))
+    assert result.exit_code == (128 if name == "diff" else 1)
+    assert said.lower() in result.stderr.lower()
+    assert result.stderr.startswith("error[T0")
+    assert result.stdout == ""
+
+
+def test_an_endless_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tirscript.script.source.MAX_TEXT", 1000)
+    result = run("print", "/dev/zero")
+    assert result.exit_code == 1
+    assert "error[T004]: /dev/zero is larger than 1,000 bytes" in result.stderr
+
+
+def test_a_missing_file_has_a_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(DOUBLE)
+    result = run("print", tmp_path / "kernal.py")
+    assert f"did you mean {tmp_path}/kernel.py?" in result.stderr
+
+
+def test_a_wrong_command_line_is_2() -> None:
+    assert run("print").exit_code == 2
+    assert run("print", "x", "--dialect", "c").exit_code == 2
+    assert run("--nonsense").exit_code == 2
+
+
+def test_a_function_is_named_behind_a_colon_and_files_may_have_colons(tmp_path: Path) -> None:
+    path = tmp_path / "a:b.py"
+    path.write_text(DOUBLE + DOUBLE.partition("\n\n\n")[2].replace("double", "twice"))
+    assert run("print", path).output.count("@T.prim_func") == 2
+    only = run("print", f"{path}:twice").output
+    assert only.count("@T.prim_func") == 1 and "def twice(" in only
+    result = run("print", f"{path}:twic")
+    assert result.exit_code == 1 and "did you mean `twice`?" in result.stderr
+
+
+def test_a_fault_of_ours_asks_for_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError("no luck")
+
+    (tmp_path / "k.py").write_text(DOUBLE)
+    monkeypatch.setattr("tirscript.cli.print_.file_text", fail)
+    result = run("print", tmp_path / "k.py")
+    assert result.exit_code == 70
+    assert re.match(
+        r"internal error: ZeroDivisionError: no luck \(in fail, test_command_line.py:\d+\)\n", result.stderr
+    )
+    assert "please report it" in result.stderr and "`commands print`" in result.stderr
+    assert "Traceback" not in result.stderr
+    monkeypatch.setenv("TIRSCRIPT_TRACEBACK", "1")
+    assert "Traceback" in run("print", tmp_path / "k.py").stderr
+
+
+def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "k.py").write_text(DOUBLE)
+    monkeypatch.setattr("tirscript.cli.print_.file_text", interrupt)
+    result = run("print", tmp_path / "k.py")
+    assert result.exit_code == 130 and result.stderr == "interrupted\n"
+
+
+def test_an_interrupt_while_reading_standard_input_is_130() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    environment.pop("PYTHONUNBUFFERED", None)  # Python drops the rest of a write then
+    command = [sys.executable, "-m", "tirscript.cli", "print", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as child:
+        assert child.stdin is not None and child.stderr is not None
+        child.stdin.write(b"\n" * 200_000)  # more than a pipe holds: when this is written, the command reads
+        child.stdin.flush()
+        time.sleep(0.1)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(30) == 130
+        assert child.stderr.read() == b"interrupted\n"
+
+
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(
+        DOUBLE + "".join(DOUBLE.partition("\n\n\n")[2].replace("double", f"f{n}") for n in range(2000))
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    environment.pop("PYTHONUNBUFFERED", None)  # Python drops the rest of a write then
+    command = [sys.executable, "-m", "tirscript.cli", "print", str(tmp_path / "k.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        assert child.stdout is not None and child.stderr is not None
+        child.stdout.readline()
+        child.stdout.close()
+        assert child.wait(60) == 141
+        assert child.stderr.read() == b""
+
+
+def test_colours_are_for_terminals(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(DOUBLE)
+    assert process("print", path).stdout.decode() == DOUBLE
+    coloured = process("print", path, FORCE_COLOR="1").stdout.decode()
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == DOUBLE
+    assert process("print", path, FORCE_COLOR="1", NO_COLOR="1").stdout.decode() == DOUBLE
+    missing = process("print", tmp_path / "none.py", FORCE_COLOR="1")
+    assert missing.returncode == 1 and missing.stdout == b""
+    assert missing.stderr.startswith(b"\x1b[1;31merror[T002]")
+
+
+def test_colours_do_not_break_long_lines(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    text = DOUBLE.replace("A[i] * 2.0", "A[i] * " + " * ".join(["2.0"] * 20))
+    path.write_text(text)
+    shown = process("print", path, "--width", "300", FORCE_COLOR="1", COLUMNS="40").stdout.decode()
+    assert re.sub(r"\x1b\[[\d;]*m", "", shown) == text
+
+
+def test_standard_input_is_a_file(tmp_path: Path) -> None:
+    assert process("print", "-", stdin=DOUBLE.encode()).stdout.decode() == DOUBLE
+    broken = process("print", "-", stdin=b"\xff")
+    assert broken.returncode == 1 and broken.stderr.startswith(b"error[T001]: <stdin> is not UTF-8")
+
+
+def test_names_that_are_no_text_and_programs_that_are_no_ascii(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff.py"
+    Path(os.fsdecode(path)).write_text(DOUBLE.replace("for i", "# größe\n    for i"), encoding="utf-8")
+    done = process("print", os.fsdecode(path), PYTHONIOENCODING="ascii", LANG="C")
+    assert "# größe".encode() in done.stdout and done.stderr == b""
+    done = process("roundtrip", "-v", os.fsdecode(path), PYTHONIOENCODING="ascii", LANG="C")
+    assert done.returncode == 0 and b"/\xff.py:double: as read: exact" in done.stdout
+
+
+def test_nothing_of_a_file_is_run(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    mark = tmp_path / "ran"
+    path.write_text(f"import pathlib\n\npathlib.Path({str(mark)!r}).touch()\n{DOUBLE}\nraise SystemExit(3)\n")
+    for name in ("print", "opt", "roundtrip", "textconv"):
+        assert run(name, path).exit_code == 0
+    assert not mark.exists()
