@@ -79,6 +79,13 @@ SIGNATURES = {
     "decl_scalar": "(dtype: Any, data: Any, scope: str = 'global', elem_offset: Any = 0) -> Any",
     "iter_var": "(v: Any, dom: Any, iter_type: str = '', thread_tag: str = '') -> Any",
     "Range": "(begin: Any, end: Any) -> Any",
+    "allocate_const": (
+        "(data: Any, dtype: Any, shape: Any, annotations: Any = None, scope: str = 'global', align: int = 0) -> Any"
+    ),
+    "constant": (
+        "(digest: str, shape: Any, dtype: Any, *, base64: str = '', file: str = '', annotations: Any = None, "
+        "scope: str = 'global', align: int = 0) -> Any"
+    ),
     "allocate": "(extents: Any, dtype: Any, scope: str = 'global', *args: Any, **kwargs: Any) -> Any",
     "alloc_local": "(shape: Any, dtype: Any = 'float32', *args: Any, **kwargs: Any) -> Any",
     "alloc_shared": "(shape: Any, dtype: Any = 'float32', *args: Any, **kwargs: Any) -> Any",

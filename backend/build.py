@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tirscript.ir import Buffer, DiagnosticError, MatchBuffer, Module, PrimFunc, Var, error, suggest
 from tirscript.ir.check import public
+from tirscript.ir.constant import require_constants
 from tirscript.ir.verify import check_well_formed as check
 
 from .runtime import layout
@@ -38,6 +39,7 @@ def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: i
         raise TypeError(f"build takes a PrimFunc or a Module, not {_kind(x)}{_hint(x)}")
     _check_options(target, opt_level)
     check(x)
+    require_constants(x)
     lowered = _lower(x, pipeline)
     built = _load(x, lowered, opt_level, bool(debug))
     if isinstance(x, PrimFunc):

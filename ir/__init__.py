@@ -2,6 +2,7 @@
 
 from . import ops as _ops  # noqa: F401  (fills the table of operators)
 from .buffer import Buffer
+from .constant import ConstantStore, ConstantTensor, constant
 from .diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
 from .dtype import DType, dtype, pointer
 from .equal import Difference, differences, structural_equal, structural_hash
@@ -35,6 +36,7 @@ from .span import Source, Span, Trivia
 from .stmt import (
     AXIS_KINDS,
     LOOP_KINDS,
+    AllocateConst,
     AllocBuffer,
     Assert,
     Assume,
@@ -66,6 +68,7 @@ __all__ = [
     "NO_ATTRS",
     "OPS",
     "AllocBuffer",
+    "AllocateConst",
     "Assert",
     "Assume",
     "Attr",
@@ -85,6 +88,8 @@ __all__ = [
     "CallFunction",
     "CommReducer",
     "Const",
+    "ConstantStore",
+    "ConstantTensor",
     "Continue",
     "DType",
     "DeclBuffer",
@@ -123,6 +128,7 @@ __all__ = [
     "check_well_formed",
     "children",
     "const",
+    "constant",
     "definitions",
     "differences",
     "dtype",

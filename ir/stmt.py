@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .buffer import Buffer
+from .constant import ConstantTensor
 from .expr import BufferRegion, Const, Expr, Var
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
@@ -108,6 +109,19 @@ class AllocBuffer(Stmt, frozen=True, eq=False):
     defines: ClassVar[tuple[str, ...]] = ("buffer",)
 
     buffer: Buffer
+    annotations: Attrs = NO_ATTRS
+
+
+class AllocateConst(Stmt, frozen=True, eq=False):
+    """`K = T.allocate_const(data, dtype, shape)`: a buffer of constants, which nothing writes.
+
+    Its elements are those of `data` in row-major order, whose shape may be another one of as many elements.
+    """
+
+    defines: ClassVar[tuple[str, ...]] = ("buffer",)
+
+    buffer: Buffer
+    data: ConstantTensor
     annotations: Attrs = NO_ATTRS
 
 

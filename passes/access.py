@@ -27,6 +27,7 @@ from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, cast
 from tirscript.ir.rewrite import children, walk
 from tirscript.ir.stmt import (
+    AllocateConst,
     AllocBuffer,
     Bind,
     Block,
@@ -226,6 +227,7 @@ _STMTS: dict[type, Any] = {
     MatchBuffer: Accesses.match,
     DeclBuffer: Accesses.view,
     AllocBuffer: lambda self, stmt: None,
+    AllocateConst: lambda self, stmt: None,
 }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import pathlib
 from typing import Any
 
 from tirscript.ir.check import public
@@ -10,6 +12,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 
+from .constants import Constants
 from .core import Dialect, Printer, tirscript_dialect
 from .deep import shallow
 from .diff import diff
@@ -42,17 +45,24 @@ def script(
     fragment: bool = False,
     width: int = 100,
     header: bool = True,
+    constants_file: str | os.PathLike[str] | None = None,
 ) -> str:
     """`node` as source text.
 
     A function or module is a whole Python file: imports (without them where `header` is False), then the definition,
     as `ruff format --line-length {width}` would lay it out. Anything else, or anything with `fragment`, is the piece of
     a program that it is; a tuple of statements is a body. `dialect="tvm"` prints what apache-tvm 0.27 reads.
-    `constants` says how large constant data is written: "elide" (by its digest), "inline" or "file".
+    `constants` says how the data of constants of over 16 elements is written: "elide" (by its digest alone), "inline"
+    (base64 in the text), or "file": into the safetensors file `constants_file`, which the text names without its folder
+    since both lie beside each other.
     """
     if constants not in CONSTANTS:
         raise ValueError(f"constants is {constants!r}; it is one of {', '.join(map(repr, CONSTANTS))}")
-    printer = Printer(dialect_of(dialect), node, width)
+    if constants == "file" and constants_file is None:
+        raise ValueError('constants="file" needs `constants_file`, the path of the file that is written')
+    name = "" if constants_file is None else os.path.basename(constants_file)
+    kept = Constants(constants, name)
+    printer = Printer(dialect_of(dialect), node, width, kept)
     whole = not fragment and type(node) in (PrimFunc, Module)
     with recursion_room():
         if whole:
@@ -65,7 +75,22 @@ def script(
                 line if (len(line) <= width and line.isascii()) or "\n" in line else fit(line, width) for line in lines
             ]
     text = "\n".join(lines)
+    if kept.saved:
+        assert constants_file is not None
+        kept.save(constants_file)
     return f"{text}\n" if whole else text
+
+
+@public
+def save(node: Node, path: str | os.PathLike[str], **options: Any) -> None:
+    """Write the source text of `node` into the file `path`; the options are those of `script`.
+
+    With `constants="file"` the data goes into the file of the same name with the suffix `.safetensors`.
+    """
+    target = pathlib.Path(path)
+    if options.get("constants") == "file":
+        options.setdefault("constants_file", target.with_suffix(".safetensors"))
+    target.write_text(script(node, **options), encoding="utf-8")
 
 
 def show(node: Any, **options: Any) -> None:
@@ -83,4 +108,4 @@ def show(node: Any, **options: Any) -> None:
     Console().print(Syntax(text, "python", background_color="default"))
 
 
-__all__ = ["CONSTANTS", "diff", "dialect_of", "script", "show"]
+__all__ = ["CONSTANTS", "diff", "dialect_of", "save", "script", "show"]

@@ -13,6 +13,7 @@ from tirscript.ir.expr import Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.span import Span
 
+from .constants import Constants
 from .expr import EXPR_RULES, INDEX_RULES, OP_RULES, first_const, second_const
 from .literals import literal
 from .names import Names
@@ -44,6 +45,7 @@ class Printer:
 
     __slots__ = (
         "called",
+        "constants",
         "declared",
         "dialect",
         "env",
@@ -66,8 +68,9 @@ class Printer:
         "words",
     )
 
-    def __init__(self, dialect: Dialect, root: object, width: int = 100) -> None:
+    def __init__(self, dialect: Dialect, root: object, width: int = 100, constants: Constants | None = None) -> None:
         self.width = width
+        self.constants = constants or Constants()
         self.dialect = dialect
         self.exprs = dialect.exprs
         self.indices = dialect.indices
@@ -116,6 +119,7 @@ def decorator(func: PrimFunc, options: dict[str, Any]) -> str:
 
 def tirscript_dialect() -> Dialect:
     """The language of LANGUAGE.md."""
+    from .constants import CONSTANT_RULES
     from .launch import LAUNCH_RULES
     from .stmt import STMT_RULES
     from .value import VALUE_RULES
@@ -126,7 +130,7 @@ def tirscript_dialect() -> Dialect:
         exprs={**EXPR_RULES, **VALUE_RULES},
         indices={**INDEX_RULES, **VALUE_RULES},
         ops=OP_RULES,
-        stmts={**STMT_RULES, **LAUNCH_RULES},
+        stmts={**STMT_RULES, **LAUNCH_RULES, **CONSTANT_RULES},
         first=first_const,
         second=second_const,
         literal=literal,

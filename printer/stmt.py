@@ -13,6 +13,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import (
     AXIS_KINDS,
+    AllocateConst,
     AllocBuffer,
     Assert,
     Assume,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 StmtRule = Callable[["Printer", Any, str], None]
 TAB = "    "
-_DEFINITIONS = (AllocBuffer, DeclBuffer, MatchBuffer, Bind, ScalarDecl)
+_DEFINITIONS = (AllocBuffer, AllocateConst, DeclBuffer, MatchBuffer, Bind, ScalarDecl)
 
 
 # --- bodies and trivia ------------------------------------------------------------------------------------------------

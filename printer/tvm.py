@@ -30,6 +30,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import (
+    AllocateConst,
     AllocBuffer,
     Assert,
     Attr,
@@ -370,6 +371,11 @@ def _for(p: Printer, node: For, indent: str) -> None:
     STMT_RULES[For](p, node.replace(step=None) if is_const(node.step, 1) else node, indent)
 
 
+def _allocate_const(p: Printer, node: AllocateConst, indent: str) -> None:
+    hint = "pass the tensor as a parameter: apache-tvm 0.27 has no constants in tensor functions"
+    raise refuse(f"TVM has no text for the constant `{node.buffer.name}`", node.span, hint)
+
+
 def _return(p: Printer, node: Return, indent: str) -> None:
     if node.value is None:
         raise refuse("TVM has no text for a return without a value", node.span)
@@ -430,6 +436,7 @@ _STMTS: dict[type, Any] = {
     Block: _block,
     BufferStore: _store,
     AllocBuffer: _alloc_buffer,
+    AllocateConst: _allocate_const,
     Assert: _assert,
     StaticAssert: _static_assert,
     Return: _return,

@@ -54,6 +54,7 @@ ADVICE: dict[str, str] = {
     "gemm": "write the loops: `C[i, j] += A[i, k] * B[k, j]`",
     "where": "`T.if_then_else(cond, a, b)`, or `a if cond else b`",
     "select": "`T.Select(cond, a, b)`",
+    "metadata": 'what TVM prints apart from the text is given to the parser: `parse(text, names={"metadata": {...}})`',
     "relu": "`T.max(x, 0.0)`",
     "clip": "`T.min(T.max(x, low), high)`",
     "clamp": "`T.min(T.max(x, low), high)`",

@@ -12,8 +12,8 @@ from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var, access_d
 from tirscript.ir.op import as_expr, convert
 from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
 
-from .block import BlockLowering
 from .call import _plain_type
+from .constant import ConstantLowering
 from .context import FIRST, Pending, Poison, ScalarView
 from .expr import _BINARY_OPS, Method
 from .meet import fit
@@ -21,7 +21,7 @@ from .namespace import BufferType, Form, LetType, TypeName
 from .scope import Names
 
 
-class AssignLowering(BlockLowering):
+class AssignLowering(ConstantLowering):
     """Lowers assignments."""
 
     names: Names

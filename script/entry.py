@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from tirscript.ir.check import public
+from tirscript.ir.constant import ConstantStore
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
 from tirscript.ir.dtype import VOID
 from tirscript.ir.expr import Expr
@@ -24,6 +25,7 @@ from tirscript.ir.span import Source, Span, Trivia
 from tirscript.ir.verify import check_well_formed, verify
 
 from .budget import Budget
+from .constant import Sources
 from .context import MAX_MISTAKES, Abort, FunctionRef, Macro, ModuleRef
 from .function import FunctionLowering, read_options
 from .meet import is_header, is_tvm
@@ -106,13 +108,21 @@ def _names_of(function: FunctionType) -> dict[str, Any]:
 
 
 @public
-def parse(text: str, *, names: dict[str, Any] | None = None, filename: str = "<text>") -> Definition:
+def parse(
+    text: str,
+    *,
+    names: dict[str, Any] | None = None,
+    filename: str = "<text>",
+    constants: ConstantStore | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Definition:
     """The one function or module that a text defines. Never runs any Python of the text.
 
-    `names` are values that the text may use beside T and I: numbers, strings, dtypes, sequences, parsed functions.
-    Raises DiagnosticError with every mistake found.
+    `names` are values that the text may use beside T and I: numbers, strings, dtypes, sequences, arrays, parsed
+    functions. `constants` holds the data of constants that the text names by their digest; `folder` is where the files
+    of constants lie that it names. Raises DiagnosticError with every mistake found.
     """
-    found = parse_all(text, names=names, filename=filename)
+    found = parse_all(text, names=names, filename=filename, constants=constants, folder=folder)
     if len(found) == 1:
         return next(iter(found.values()))
     if not found:
@@ -130,12 +140,21 @@ def parse(text: str, *, names: dict[str, Any] | None = None, filename: str = "<t
 
 
 @public
-def parse_all(text: str, *, names: dict[str, Any] | None = None, filename: str = "<text>") -> dict[str, Definition]:
-    """Every function and module that a text defines, by name; as safe as `parse`."""
+def parse_all(
+    text: str,
+    *,
+    names: dict[str, Any] | None = None,
+    filename: str = "<text>",
+    constants: ConstantStore | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> dict[str, Definition]:
+    """Every function and module that a text defines, by name; as safe as `parse`, whose options it has."""
     source = Source(filename, normalize(text.removeprefix("\ufeff")))
     tree = syntax_tree(source)
     try:
-        return Reader(source, tree, dict(names or {}), trusted=False).all()
+        reader = Reader(source, tree, dict(names or {}), trusted=False)
+        reader.sources = Sources(constants, folder)
+        return reader.all()
     except DiagnosticError:
         raise
     except Exception as problem:
@@ -145,9 +164,15 @@ def parse_all(text: str, *, names: dict[str, Any] | None = None, filename: str =
 
 
 @public
-def parse_file(path: str | os.PathLike[str], *, names: dict[str, Any] | None = None) -> dict[str, Definition]:
-    """Every function and module of a file, by name; as safe as `parse`."""
-    return parse_all(decode(Path(path).read_bytes(), str(path)), names=names, filename=str(path))
+def parse_file(
+    path: str | os.PathLike[str],
+    *,
+    names: dict[str, Any] | None = None,
+    constants: ConstantStore | None = None,
+) -> dict[str, Definition]:
+    """Every function and module of a file, by name; as safe as `parse`. Files of constants lie beside it."""
+    text = decode(Path(path).read_bytes(), str(path))
+    return parse_all(text, names=names, filename=str(path), constants=constants, folder=Path(path).parent)
 
 
 # the modules whose import a text may hold, and what their names stand for
@@ -202,6 +227,8 @@ class Reader:
         else:
             self.names = {**BUILTINS, "breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, **names}
         self.budget = Budget(trusted)
+        # of live Python: the files of constants lie beside the file of the definition
+        self.sources = Sources(folder=os.path.dirname(source.name) if trusted and os.path.isfile(source.name) else None)
         self.definitions: dict[str, Definition] = {}
         self.seen = 0  # the last line that belongs to a definition
 
@@ -212,6 +239,7 @@ class Reader:
         )
         made.budget = self.budget
         made.theirs = self.theirs
+        made.sources = self.sources
         return made
 
     def one(self) -> Definition:

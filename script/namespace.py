@@ -40,6 +40,7 @@ _DEFINITIONS = {
     "alloc_buffer": "memory of the function or block: `A = T.alloc_buffer(shape, dtype, scope=)`",
     "decl_buffer": "another view of memory: `B = T.decl_buffer(shape, dtype, data=A.data)`",
     "match_buffer": "a buffer over a handle or a region: `A = T.match_buffer(a, shape, dtype)`",
+    "allocate_const": 'memory that holds constants: `K = T.allocate_const([1, 2, 3, 4], "int32", (4,))`',
     "launch_thread": 'the rest of the body by many threads at once: `with T.launch_thread("blockIdx.x", 64) as bx:`',
     "env_thread": 'a thread that several statements launch: `bx = T.env_thread("blockIdx.x")`',
     "meta_var": "a value used while parsing: `x = T.meta_var(expr)`",
@@ -60,6 +61,7 @@ _VALUES = {
     "comm_reducer": "how partial results are combined: `T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`",
     "Reduce": "values combined over axes: `T.Reduce(combiner, lambda k: [A[k]], [16])`",
     "Shuffle": "lanes of vectors put together anew: `T.Shuffle([a, b], [1, 0])`",
+    "constant": 'constants by their digest: `K = T.constant("sha256:…", (64, 64), "float32")`',
     "var": 'a symbolic variable: `n = T.var("int64")`',
 }
 

@@ -102,7 +102,7 @@ class StmtLowering(LoopLowering):
             if rule is not None:
                 rule(self, call, node)
                 return
-            if function.name in ("alloc_buffer", "decl_buffer", "match_buffer"):
+            if function.name in ("alloc_buffer", "decl_buffer", "match_buffer", "allocate_const"):
                 raise self.fail(
                     "T022",
                     f"`T.{function.name}` defines a buffer: give it a name",

@@ -65,6 +65,7 @@ __all__ = [
     "alloc_scalar",
     "alloc_shared",
     "allocate",
+    "allocate_const",
     "anylist_getitem",
     "anylist_resetitem",
     "anylist_setitem_call_cpacked",
@@ -114,6 +115,7 @@ __all__ = [
     "ceildiv",
     "clz",
     "comm_reducer",
+    "constant",
     "continue_loop",
     "copysign",
     "cos",
@@ -511,6 +513,11 @@ def alloc_shared(shape: Any, dtype: Any = "float32", *args: Any, **kwargs: Any) 
 def allocate(extents: Any, dtype: Any, scope: str = "global", *args: Any, **kwargs: Any) -> Any:
     """memory; `T.alloc_buffer` of ours"""
 
+def allocate_const(
+    data: Any, dtype: Any, shape: Any, annotations: Any = None, scope: str = "global", align: int = 0
+) -> Any:
+    """memory that holds constants: `K = T.allocate_const([1, 2, 3, 4], "int32", (4,))`"""
+
 def anylist_getitem(a: Any, b: Any, /) -> Expr:
     """An item of the virtual machine's list."""
 
@@ -674,6 +681,19 @@ def clz(x: Any, /) -> Expr:
 
 def comm_reducer(combiner: Callable[..., Any], identity: Any) -> CommReducer:
     """how partial results are combined: `T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`"""
+
+def constant(
+    digest: str,
+    shape: Any,
+    dtype: Any,
+    *,
+    base64: str = "",
+    file: str = "",
+    annotations: Any = None,
+    scope: str = "global",
+    align: int = 0,
+) -> Any:
+    """constants by their digest: `K = T.constant("sha256:…", (64, 64), "float32")`"""
 
 def continue_loop() -> Any:
     """`continue`"""

@@ -260,6 +260,11 @@ def allocate(kind: DType, count: int, name: str, span: Span | None) -> Storage:
     return Storage(np.empty(lanes * size, np.uint8), size, name, bytearray(lanes), span)
 
 
+def constant_storage(array: np.ndarray[Any, Any], kind: DType, name: str, span: Span | None) -> Storage:
+    """A storage over the read-only array of a constant."""
+    return Storage(bytes_of(array), kind.element.itemsize, name, None, span)
+
+
 def of_array(
     array: np.ndarray[Any, Any], kind: DType, name: str, span: Span | None, *, tracked: bool
 ) -> tuple[Storage, int]:

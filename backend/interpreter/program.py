@@ -22,6 +22,7 @@ from tirscript.ir import (
     suggest,
     walk,
 )
+from tirscript.ir.constant import require_constants
 
 from ..runtime.arguments import Actual, BoundArguments, Param, bind_arguments, buffer_of, match_shapes, written_params
 from .access import byte_of
@@ -248,6 +249,7 @@ def program_of(x: PrimFunc | Module, counted: bool) -> Program:
     found = _programs.get(key)
     if found is not None and found[0] is x:
         return found[1]
+    require_constants(x)
     functions = x.functions if isinstance(x, Module) else (x,)
     module = x if isinstance(x, Module) else None
     program = Program(tuple([func for func in functions if isinstance(func, PrimFunc)]), module, counted)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tirscript.ir import (
+    AllocateConst,
     AllocBuffer,
     Buffer,
     BufferRegion,
@@ -21,7 +22,7 @@ from tirscript.ir import (
 
 from .context import Closure, Context
 from .errors import Loops, loop_values, malformed, null_pointer, shape_text, unsupported
-from .memory import Pointer, View, allocate, compact_strides
+from .memory import Pointer, View, allocate, compact_strides, constant_storage
 
 # more memory than this is a mistake of the program, not a wish
 MOST_BYTES = 1 << 40
@@ -68,6 +69,22 @@ def compile_alloc(ctx: Context, node: AllocBuffer) -> Closure:
         except MemoryError:
             raise unsupported(node, f"there is no memory for `{buffer.name}` of shape {shape_text(shape)}") from None
         f[slot] = View(Pointer(storage, 0, buffer.dtype), buffer.dtype, shape, strides, offset)
+
+    return run
+
+
+def compile_constant(ctx: Context, node: AllocateConst) -> Closure:
+    """The constant's own memory, which is read-only, under a name."""
+    buffer = node.buffer
+    _check_kind(buffer, node)
+    storage = constant_storage(node.data.array, buffer.dtype, buffer.name, node.span or buffer.span)
+    shape = buffer.constant_shape()
+    assert shape is not None
+    view = View(Pointer(storage, 0, buffer.dtype), buffer.dtype, shape, None)
+    slot = ctx.define(buffer)
+
+    def run(f: list[Any]) -> None:
+        f[slot] = view
 
     return run
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tirscript.ir import (
+    AllocateConst,
     AllocBuffer,
     Assert,
     Assume,
@@ -51,7 +52,7 @@ from .errors import (
     undefined_used,
 )
 from .memory import Pointer, View, allocate
-from .regions import compile_alloc, compile_decl, compile_match
+from .regions import compile_alloc, compile_constant, compile_decl, compile_match
 from .undef import UNDEF, UndefUsed
 
 # a statement's closure, and whether it may leave the body
@@ -306,6 +307,10 @@ def _alloc(ctx: Context, node: AllocBuffer) -> Compiled:
     return compile_alloc(ctx, node), False
 
 
+def _constant(ctx: Context, node: AllocateConst) -> Compiled:
+    return compile_constant(ctx, node), False
+
+
 def _decl(ctx: Context, node: DeclBuffer) -> Compiled:
     return compile_decl(ctx, node), False
 
@@ -446,6 +451,7 @@ STATEMENTS: dict[type[Stmt], Rule] = {
     Bind: _bind,
     ScalarDecl: _scalar,
     AllocBuffer: _alloc,
+    AllocateConst: _constant,
     DeclBuffer: _decl,
     MatchBuffer: _match,
     Evaluate: _evaluate,

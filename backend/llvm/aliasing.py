@@ -14,7 +14,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import AllocBuffer, Bind, DeclBuffer, MatchBuffer
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Bind, DeclBuffer, MatchBuffer
 
 from .effects import noalias
 
@@ -63,7 +63,7 @@ def _roots(func: PrimFunc) -> dict[Any, Any]:
     """What each buffer and handle is a part of: an allocation (the buffer itself) or a parameter (in a tuple)."""
     roots: dict[Any, Any] = {param: (param,) for param in func.params}
     for node in walk(func):
-        if type(node) is AllocBuffer:
+        if type(node) is AllocBuffer or type(node) is AllocateConst:
             roots[node.buffer] = node.buffer
         elif type(node) is MatchBuffer:
             roots[node.buffer] = _root(node.source, roots)

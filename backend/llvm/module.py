@@ -24,6 +24,7 @@ from . import memory
 from .aliasing import noalias_functions
 from .builder import ModuleText
 from .codegen import Codegen
+from .constants import link
 from .host import Host, host, initialize, symbol_exists, target_machine
 from .sites import Site
 from .state import ModuleState, internal
@@ -86,6 +87,7 @@ class CompiledModule:
         engine: Any,
         target: Host,
         sites: list[Site],
+        constants: dict[str, Any],
     ) -> None:
         self.functions = functions
         self.text = text  # the IR as it was written, before optimization
@@ -93,6 +95,7 @@ class CompiledModule:
         self.engine = engine
         self.target = target
         self.sites = sites
+        self.constants = constants  # the arrays that the code reads, by symbol
 
     def address(self, symbol: str) -> int:
         """The address of a function or global of the module."""
@@ -156,10 +159,11 @@ def compile_functions(
     if extend is not None:
         extend(state.text, functions)
     text = _finish(state, chosen)
+    link(state.constants)
     module, machine = _optimize(text, chosen, opt_level)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    compiled = CompiledModule(functions, text, module, engine, chosen, state.sites)
+    compiled = CompiledModule(functions, text, module, engine, chosen, state.sites, state.constants)
     if state.python_calls:
         token = packed.register_calls(state.python_calls)
         ctypes.c_int64.from_address(engine.get_global_value_address(packed.MODULE_TOKEN)).value = token
@@ -194,7 +198,9 @@ def emit_assembly(
     return text
 
 
-def _write(source: Module | PrimFunc, debug: bool) -> tuple[ModuleState, dict[str, CompiledFunction]]:
+def _write(
+    source: Module | PrimFunc, debug: bool, codegen: Callable[[ModuleState, PrimFunc], Codegen] = Codegen
+) -> tuple[ModuleState, dict[str, CompiledFunction]]:
     """The IR of all functions."""
     module = source if isinstance(source, Module) else Module((source,), name=source.name)
     symbols = {func.name: "tirscript_kernel_" + _escaped(func.name) for func in module.functions}
@@ -202,7 +208,8 @@ def _write(source: Module | PrimFunc, debug: bool) -> tuple[ModuleState, dict[st
         state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias_functions(module))
         alone = len(state.functions) == 1
         compiled = {
-            name: _function(state, func, hidden=func.private and not alone) for name, func in state.functions.items()
+            name: _function(codegen(state, func), hidden=func.private and not alone)
+            for name, func in state.functions.items()
         }
     if state.python_calls:
         state.text.globals.append(f'@"{packed.MODULE_TOKEN}" = global i64 0, align 8')
@@ -253,9 +260,9 @@ def _dispose(manager: Any) -> None:
         NewPassManager._dispose(manager)
 
 
-def _function(state: ModuleState, func: PrimFunc, *, hidden: bool) -> CompiledFunction:
+def _function(g: Codegen, *, hidden: bool) -> CompiledFunction:
     """One function of the module; a hidden one is seen by the others only."""
-    g = Codegen(state, func)
+    state, func = g.state, g.func
     infos = _params(state, func)
     heads = [_parameter(g, info) for info in infos]
     if func.returns is not None:

@@ -53,6 +53,7 @@ class ModuleState:
         self.sites: list[Site] = []
         self.python_calls: list[PythonCall] = []
         self.externs: dict[str, Span | None] = {}
+        self.constants: dict[str, Any] = {}  # by symbol: the array that the symbol names
         self.debug = debug
         self.symbols = symbols
         self.noalias = noalias

@@ -10,6 +10,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import (
+    AllocateConst,
     AllocBuffer,
     Assert,
     Assume,
@@ -32,7 +33,7 @@ from tirscript.ir.stmt import (
     While,
 )
 
-from . import memory
+from . import constants, memory
 from .expr import bind
 from .state import Targets, internal
 from .types import lane_bytes, memory_type, value_type
@@ -360,6 +361,7 @@ STMTS: dict[type, Callable[[Codegen, Any], None]] = {
     Bind: _bind,
     ScalarDecl: memory.scalar,
     AllocBuffer: memory.allocate,
+    AllocateConst: constants.define,
     DeclBuffer: memory.declare,
     MatchBuffer: memory.match,
     Evaluate: _evaluate,

@@ -14,20 +14,12 @@ from msgspec import Struct
 
 from tirscript.ir import (
     Buffer,
-    BufferData,
-    BufferLoad,
-    BufferRegion,
-    BufferStore,
     Call,
-    CallFunction,
-    DeclBuffer,
     Diagnostic,
     DiagnosticError,
     DType,
     Expr,
     MatchBuffer,
-    Module,
-    Node,
     PrimFunc,
     Span,
     Var,
@@ -35,8 +27,8 @@ from tirscript.ir import (
     free_vars,
     recursion_room,
     suggest,
-    walk,
 )
+from tirscript.ir.written import written_params
 
 from .arrays import ArrayProblem, address_of, as_array
 
@@ -419,73 +411,3 @@ def _value(expr: Expr, values: dict[Var, Any]) -> Any:
             return evaluate(expr, values)
     except KeyError:
         return None
-
-
-# -- which parameters a function may write
-
-
-def written_params(func: PrimFunc, module: Module | None = None) -> frozenset[Param]:
-    """The parameters whose memory `func` may write: by a store, through a view, in a function it calls, or in
-    foreign code."""
-    return _written(func, module, {})
-
-
-def _written(func: PrimFunc, module: Module | None, known: dict[str, frozenset[Param]]) -> frozenset[Param]:
-    if func.name in known:
-        return known[func.name]
-    known[func.name] = frozenset(func.params)  # while a recursive function is being read
-    source: dict[Node, list[Node]] = {}  # a buffer or variable -> what it is a view of
-    written: list[Node] = []
-    for found in walk(func):
-        node: Any = found
-        cls = type(node)
-        if cls is BufferStore:
-            written.append(node.buffer)
-        elif cls is DeclBuffer:
-            source.setdefault(node.buffer, []).extend(_roots(node.data))
-        elif cls is MatchBuffer:
-            origin = node.source
-            source.setdefault(node.buffer, []).append(origin.buffer if type(origin) is BufferRegion else origin)
-        elif cls is CallFunction:
-            written += _passed(node, module, known)
-        elif cls is Call and node.op.name in ("call_extern", "call_packed"):
-            for arg in node.args:
-                written += _roots(arg)
-        elif getattr(cls, "defines", ()) == ("var",) and hasattr(node, "value"):  # Bind, Let: a name for an address
-            source.setdefault(node.var, []).extend(_roots(node.value))
-    marked: set[Node] = set()
-    while written:
-        node = written.pop()
-        if node not in marked:
-            marked.add(node)
-            written += source.get(node, ())
-    result = frozenset(param for param in func.params if param in marked or buffer_of(func, param) in marked)
-    known[func.name] = result
-    return result
-
-
-def _roots(value: Any) -> list[Node]:
-    """The buffers and handles whose address a value is made of."""
-    if isinstance(value, Buffer):
-        return [value]
-    if type(value) is BufferRegion:
-        return [value.buffer]
-    if not value.dtype.is_handle:
-        return []
-    found: list[Node] = []
-    for node in walk(value):
-        if type(node) is BufferData or type(node) is BufferLoad:
-            found.append(node.buffer)
-        elif type(node) is Var and node.dtype.is_handle:
-            found.append(node)
-    return found
-
-
-def _passed(node: CallFunction, module: Module | None, known: dict[str, frozenset[Param]]) -> list[Node]:
-    callee = module[node.function] if module is not None and node.function in module else None
-    found: list[Node] = []
-    inner = None if callee is None else _written(callee, module, known)
-    for at, arg in enumerate(node.args):
-        if callee is None or inner is None or at >= len(callee.params) or callee.params[at] in inner:
-            found += _roots(arg)
-    return found

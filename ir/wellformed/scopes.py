@@ -72,6 +72,7 @@ class Scopes:
         self.allocated: dict[int, Buffer] = {}
         self.written: set[int] = set()
         self.constants: set[Any] = set()
+        self.has_constants = False
         self.bindings = Bindings()
         self.hidden: dict[int, Block] = {}  # loop variables that the block at hand may not use
         self.rules = Rules(self)

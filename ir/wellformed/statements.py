@@ -30,6 +30,7 @@ from ..rewrite import walk
 from ..stmt import (
     AXIS_KINDS,
     LOOP_KINDS,
+    AllocateConst,
     AllocBuffer,
     Assert,
     Assume,
@@ -51,6 +52,7 @@ from ..stmt import (
     While,
 )
 from .bindings import axis_problems
+from .constants import constant_problems, written_constants
 from .places import extent_of, in_order, named, pointing, spot, unrepresentable
 from .scopes import Known, Unresolved
 from .values import Values
@@ -67,6 +69,11 @@ class Verifier(Values):
         self.head()
         self.body(function.body)
         self.never_written()
+        if self.has_constants:
+            for message, node, buffer in written_constants(function, self.functions or {}):
+                self.stmt = node
+                hint = "a constant is never written: copy it into a buffer of `T.alloc_buffer` first"
+                self.report("T213", message, node, notes=self.declared(buffer), hint=hint)
         return in_order([self.resolve(item) if type(item) is Unresolved else item for item in self.found])  # type: ignore[misc]
 
     # -- statements
@@ -113,6 +120,14 @@ class Verifier(Values):
         self.allocated[id(node.buffer)] = node.buffer
         if node.annotations:
             self.attrs(node.annotations, "buffer")
+
+    def allocate_const(self, node: AllocateConst) -> None:
+        self.define(node.buffer, node)
+        self.has_constants = True
+        for message in constant_problems(node):
+            self.report("T114", message, node)
+        if node.annotations:
+            self.attrs(node.annotations, "constant")
 
     def decl(self, node: DeclBuffer) -> None:
         kind = self.any(node.data)
@@ -355,7 +370,7 @@ class Verifier(Values):
         own = []
         for stmt in node.body:
             # the init runs before all but the definitions at the head of the body
-            if type(stmt) not in (AllocBuffer, MatchBuffer, DeclBuffer, Bind):
+            if type(stmt) not in (AllocBuffer, AllocateConst, MatchBuffer, DeclBuffer, Bind):
                 break
             if type(stmt) is AllocBuffer or type(stmt) is MatchBuffer:
                 own.append(stmt.buffer)
@@ -411,6 +426,7 @@ Verifier.table = {
     Bind: "bind",
     ScalarDecl: "scalar_decl",
     AllocBuffer: "alloc",
+    AllocateConst: "allocate_const",
     DeclBuffer: "decl",
     MatchBuffer: "match",
     Evaluate: "evaluate",

@@ -24,7 +24,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import cast
 from tirscript.ir.rewrite import Rule, rewrite, walk
-from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, Stmt
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, Stmt
 
 from ..layout import flat_size, is_contiguous, offset_dtype, row_major_strides
 from ..pipeline import prim_func_pass
@@ -67,7 +67,11 @@ class _Flattening:
         return DeclBuffer(flat, BufferData(buffer), span=buffer.span)
 
     def run(self) -> PrimFunc:
-        rules: dict[type, Rule] = {AllocBuffer: self.allocation, DeclBuffer: self.declaration}
+        rules: dict[type, Rule] = {
+            AllocBuffer: self.allocation,
+            AllocateConst: self.allocation,
+            DeclBuffer: self.declaration,
+        }
         body = rewrite(self.func.body, rules)
         if self.flat:
             body = rewrite(body, {BufferLoad: self.access, BufferStore: self.access, BufferData: self.data})
@@ -77,7 +81,7 @@ class _Flattening:
         # a view's own `data` names the buffer that stays, so it is put in after the rewriting
         return self.func.replace(body=(*body[:at], *self.head, *body[at:]))
 
-    def allocation(self, stmt: AllocBuffer) -> Any:
+    def allocation(self, stmt: AllocBuffer | AllocateConst) -> Any:
         buffer = stmt.buffer
         if _is_flat(buffer):
             return stmt

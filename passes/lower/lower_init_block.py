@@ -13,7 +13,7 @@ from __future__ import annotations
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import rewrite, uses
-from tirscript.ir.stmt import AllocBuffer, Bind, Block, DeclBuffer, If, MatchBuffer, Stmt
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Bind, Block, DeclBuffer, If, MatchBuffer, Stmt
 
 from ..pipeline import prim_func_pass
 from ..statements import conjunction, equal
@@ -46,7 +46,7 @@ def _place(block: Block) -> int:
     """Behind the last of the leading definitions that the init uses."""
     at = 0
     for index, stmt in enumerate(block.body):
-        if type(stmt) in (AllocBuffer, MatchBuffer, DeclBuffer):
+        if type(stmt) in (AllocBuffer, AllocateConst, MatchBuffer, DeclBuffer):
             if uses(block.init or (), stmt.buffer):  # type: ignore[attr-defined]
                 at = index + 1
         elif type(stmt) is Bind:

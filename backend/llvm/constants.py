@@ -1,0 +1,60 @@
+"""Constants in machine code: short ones are bytes of the module, others the array's own memory, known by a symbol.
+
+Either way it is a global that LLVM knows as constant, so that loads of known elements fold, and that others move out of
+loops whatever is stored there.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tirscript.backend.runtime.arrays import address_of
+from tirscript.ir.stmt import AllocateConst
+
+from . import memory
+
+if TYPE_CHECKING:
+    from .codegen import Codegen
+
+ALIGN = 64
+SPELLED = 4096  # bytes that are spelled in the module's text
+_lock = threading.Lock()
+_HEX = [f"\\{byte:02X}" for byte in range(256)]
+
+
+def define(g: Codegen, stmt: AllocateConst) -> None:
+    """The buffer is at the global of its digest from here on."""
+    data, buffer = stmt.data, stmt.buffer
+    array = data.array
+    align = max(ALIGN, buffer.align)
+    name = f"tirscript_constant_{data.digest.partition(':')[2]}"
+    text = g.state.text
+    if array.nbytes <= SPELLED:
+        spelled = "".join([_HEX[byte] for byte in array.tobytes()])
+        symbol = f'@"{name}.{align}"'
+        line = f'{symbol} = private unnamed_addr constant [{array.nbytes} x i8] c"{spelled}", align {align}'
+        if line not in text.globals:
+            text.globals.append(line)
+    else:
+        array = data.aligned(buffer.align)
+        where = address_of(array)
+        align = min(where & -where, align)
+        if array is not data.array:
+            name = f"{name}.{buffer.align}"
+        symbol = f'@"{name}"'
+        if name not in g.state.constants:
+            g.state.constants[name] = array
+            text.globals.append(f"{symbol} = external constant [{array.nbytes} x i8], align {align}")
+    memory.enter_buffer(g, buffer, symbol, align, buffer)
+
+
+def link(constants: dict[str, Any]) -> None:
+    """Tell LLVM where the arrays of a module's constants are; who calls this keeps them alive."""
+    if not constants:
+        return
+    import llvmlite.binding as llvm
+
+    with _lock:
+        for name, array in constants.items():
+            llvm.add_symbol(name, address_of(array))

@@ -1,0 +1,83 @@
+"""Which parameters a function may write: by a store, through a view, in a function it calls, or in foreign code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .buffer import Buffer
+from .expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Var
+from .func import PrimFunc
+from .module import Module
+from .node import Node
+from .rewrite import walk
+from .stmt import BufferStore, DeclBuffer, MatchBuffer
+
+Param = Var | Buffer
+
+
+def written_params(func: PrimFunc, module: Module | None = None) -> frozenset[Param]:
+    """The parameters whose memory `func` may write: by a store, through a view, in a function it calls, or in
+    foreign code."""
+    return _written(func, module, {})
+
+
+def _written(func: PrimFunc, module: Module | None, known: dict[str, frozenset[Param]]) -> frozenset[Param]:
+    if func.name in known:
+        return known[func.name]
+    known[func.name] = frozenset(func.params)  # while a recursive function is being read
+    source: dict[Node, list[Node]] = {}  # a buffer or variable -> what it is a view of
+    written: list[Node] = []
+    for found in walk(func):
+        node: Any = found
+        cls = type(node)
+        if cls is BufferStore:
+            written.append(node.buffer)
+        elif cls is DeclBuffer:
+            source.setdefault(node.buffer, []).extend(roots(node.data))
+        elif cls is MatchBuffer:
+            origin = node.source
+            source.setdefault(node.buffer, []).append(origin.buffer if type(origin) is BufferRegion else origin)
+        elif cls is CallFunction:
+            written += _passed(node, module, known)
+        elif cls is Call and node.op.name in ("call_extern", "call_packed"):
+            for arg in node.args:
+                written += roots(arg)
+        elif getattr(cls, "defines", ()) == ("var",) and hasattr(node, "value"):  # Bind, Let: a name for an address
+            source.setdefault(node.var, []).extend(roots(node.value))
+    marked: set[Node] = set()
+    while written:
+        node = written.pop()
+        if node not in marked:
+            marked.add(node)
+            written += source.get(node, ())
+    matched = {id(stmt.source): stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer}
+    result = frozenset(param for param in func.params if param in marked or matched.get(id(param)) in marked)
+    known[func.name] = result
+    return result
+
+
+def roots(value: Any) -> list[Node]:
+    """The buffers and handles whose address a value is made of."""
+    if isinstance(value, Buffer):
+        return [value]
+    if type(value) is BufferRegion:
+        return [value.buffer]
+    if not value.dtype.is_handle:
+        return []
+    found: list[Node] = []
+    for node in walk(value):
+        if type(node) is BufferData or type(node) is BufferLoad:
+            found.append(node.buffer)
+        elif type(node) is Var and node.dtype.is_handle:
+            found.append(node)
+    return found
+
+
+def _passed(node: CallFunction, module: Module | None, known: dict[str, frozenset[Param]]) -> list[Node]:
+    callee = module[node.function] if module is not None and node.function in module else None
+    found: list[Node] = []
+    inner = None if callee is None else _written(callee, module, known)
+    for at, arg in enumerate(node.args):
+        if callee is None or inner is None or at >= len(callee.params) or callee.params[at] in inner:
+            found += roots(arg)
+    return found
