@@ -1,28 +1,64 @@
-"""Helpers for testing programs: the examples with their references, comparing of results, and random programs.
+"""Helpers for testing programs and passes: golden files, asserts, the examples with their references, random programs.
 
-`programs()` and `inputs_for(func)` are hypothesis strategies; hypothesis is needed by them only.
+The fixture `golden` comes with the pytest plugin `tirscript.testing.plugin`. `programs()` and `inputs_for(func)` are
+hypothesis strategies; hypothesis is needed by them only.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .compare import copies, largest_error, tolerance
-from .examples import Example, examples, try_example
-
 if TYPE_CHECKING:
+    from .asserts import assert_round_trip, assert_structural_equal
+    from .compare import copies, largest_error, tolerance
+    from .example_kernels import Example, examples, try_example
+    from .expect import expect_error
+    from .golden import Golden, GoldenMismatch
     from .random_inputs import inputs_for
     from .random_programs import programs
+    from .results import assert_same_result
 
-_LAZY = {"programs": "random_programs", "inputs_for": "random_inputs"}
+# where the names are; loaded when asked for, since every run of pytest loads this package
+_NAMES = {
+    "Example": "example_kernels",
+    "Golden": "golden",
+    "GoldenMismatch": "golden",
+    "assert_round_trip": "asserts",
+    "assert_same_result": "results",
+    "assert_structural_equal": "asserts",
+    "copies": "compare",
+    "examples": "example_kernels",
+    "expect_error": "expect",
+    "inputs_for": "random_inputs",
+    "largest_error": "compare",
+    "programs": "random_programs",
+    "tolerance": "compare",
+    "try_example": "example_kernels",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+    return value
 
 
-__all__ = ["Example", "copies", "examples", "inputs_for", "largest_error", "programs", "tolerance", "try_example"]
+__all__ = [
+    "Example",
+    "Golden",
+    "GoldenMismatch",
+    "assert_round_trip",
+    "assert_same_result",
+    "assert_structural_equal",
+    "copies",
+    "examples",
+    "expect_error",
+    "inputs_for",
+    "largest_error",
+    "programs",
+    "tolerance",
+    "try_example",
+]

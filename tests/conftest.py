@@ -22,3 +22,6 @@ if os.environ.setdefault("TIRSCRIPT_CHECK", "1") != "0":
             return module_name not in self.closures and super().should_instrument(module_name)
 
     typeguard.install_import_hook(["tirscript"], cls=Finder)
+
+# also the entry point of an installed tirscript; pytest loads it once
+pytest_plugins = ["pytester", "tirscript.testing.plugin"]

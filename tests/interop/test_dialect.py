@@ -27,7 +27,7 @@ from tirscript.ir import (
 from tirscript.ir.op import FOREIGN
 from tirscript.script import parse
 from tirscript.testing import Example, examples, largest_error, programs, tolerance
-from tirscript.testing.random_inputs import extent, numpy_type
+from tirscript.testing.draw import extent, numpy_type
 
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "1000"))
 # of the programs that the package makes and can run, so many are run here too

@@ -287,7 +287,7 @@ def test_what_is_removed_among_its_like_is_told_by_what_it_holds() -> None:
 
 def test_a_dtype_that_follows_from_the_operands_is_told_once() -> None:
     def of(kind: str) -> PrimFunc:
-        return function(f"A[0] = T.cast(y * y + y, 'float64')", f"A: T.Buffer((4,), 'float64'), y: T.{kind}")
+        return function("A[0] = T.cast(y * y + y, 'float64')", f"A: T.Buffer((4,), 'float64'), y: T.{kind}")
 
     assert [str(each) for each in differences(of("float32"), of("float16"))] == [
         "params[1].dtype: float32 against float16"

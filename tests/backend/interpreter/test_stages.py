@@ -9,8 +9,8 @@ import pytest
 
 from tirscript.backend.interpreter import interpret
 from tirscript.passes import DEFAULT_LOWERING
+from tirscript.testing import Example, examples
 from tirscript.testing.compare import copies, largest_error, tolerance
-from tirscript.testing.examples import Example, examples
 
 EXAMPLES = list(examples())
 

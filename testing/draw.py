@@ -1,0 +1,129 @@
+"""Random arguments for a function, from a numpy generator; `random_inputs` lets hypothesis choose them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tirscript.ir import Buffer, Call, Const, DType, Expr, MatchBuffer, PrimFunc, Var, walk
+
+from .edges import floats, integers
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "floormod": operator.mod,
+    "min": min,
+    "max": max,
+}
+GREATEST = 20  # of drawn integers, but for the edges of their type
+TRIES = 100
+
+
+class Arguments:
+    """How arguments of a function are drawn: the sizes of its symbols, then an array or a number for each parameter.
+
+    `small` integers are from 0 to 3, as programs need that use them as indices; else from -20 to 20. `edges` mixes in
+    numbers at the edges of their types, such as infinities.
+    """
+
+    def __init__(self, func: PrimFunc, rng: Any, *, small: bool = False, edges: bool = False) -> None:
+        self.rng = rng
+        self.small = small
+        self.edges = edges
+        matched = {stmt.source: stmt.buffer for stmt in func.body if isinstance(stmt, MatchBuffer)}
+        self.params = [matched.get(param, param) if isinstance(param, Var) else param for param in func.params]
+        buffers = [param for param in self.params if isinstance(param, Buffer)]
+        self.symbols = list(dict.fromkeys(var for buffer in buffers for var in walk(buffer) if type(var) is Var))
+        self.buffers = buffers
+
+    def draw(self) -> list[Any]:
+        """The arguments of one call. ValueError where the function takes what cannot be drawn."""
+        sizes = self.sizes()
+        return [
+            self.array(shape_of(param, sizes), param.dtype) if isinstance(param, Buffer) else self.scalar(param, sizes)
+            for param in self.params
+        ]
+
+    def sizes(self) -> dict[Var, int]:
+        """A size for every symbolic dimension, so that no dimension is less than one."""
+        for _ in range(TRIES):
+            sizes = {symbol: int(self.rng.integers(1, 9)) for symbol in self.symbols}
+            if all(size > 0 for buffer in self.buffers for size in shape_of(buffer, sizes)):
+                return sizes
+        raise ValueError("no sizes from 1 to 8 of the symbolic dimensions make every dimension positive")
+
+    def scalar(self, param: Any, sizes: Mapping[Var, int]) -> Any:
+        """A number for a scalar parameter."""
+        if param in sizes:
+            return sizes[param]
+        if param.dtype.kind == "handle":
+            raise ValueError(f"the parameter `{param.name}` is a pointer to nothing known, which cannot be drawn")
+        drawn = self.array((1,), param.dtype, least=0).astype("float64" if param.dtype.is_float else object)
+        return drawn[0].item() if param.dtype.is_float else int(drawn[0])
+
+    def array(self, shape: tuple[int, ...], kind: DType, least: int = -GREATEST) -> Any:
+        """An array of a shape."""
+        rng = self.rng
+        if kind.is_int and not self.edges:
+            low = max(kind.int_range()[0], 0 if self.small else least)
+            return rng.integers(low, 4 if self.small else GREATEST, shape).astype(kind.name)
+        if self.edges or kind.is_bool:
+            return array(shape, kind, rng)
+        import numpy as np
+
+        return np.round(rng.normal(0, 3, shape), 3).astype(numpy_type(kind))
+
+
+def shape_of(buffer: Buffer, sizes: Mapping[Var, int]) -> tuple[int, ...]:
+    """The shape of a buffer where the symbols have these sizes."""
+    return tuple(extent(dim, sizes) for dim in buffer.shape)
+
+
+def extent(dim: Expr, sizes: Mapping[Var, int]) -> int:
+    """The value of a dimension where the symbols have these sizes. ValueError of operations it does not know."""
+    if isinstance(dim, Const):
+        return int(dim.value)
+    if isinstance(dim, Var):
+        return sizes[dim]
+    if isinstance(dim, Call) and dim.op.name == "cast":
+        return extent(dim.args[0], sizes)
+    if not isinstance(dim, Call) or dim.op.name not in OPERATIONS:
+        raise ValueError(f"arguments cannot be drawn for the dimension `{dim.script(fragment=True)}`")
+    return int(OPERATIONS[dim.op.name](*(extent(arg, sizes) for arg in dim.args)))
+
+
+def array(shape: tuple[int, ...], kind: DType, rng: Any) -> Any:
+    """An array of small numbers with some from the edges of the type."""
+    import numpy as np
+
+    if kind.is_bool:
+        return rng.integers(0, 2, shape).astype(bool)
+    if kind.is_int:
+        low = kind.int_range()[0]
+        small = rng.integers(max(low, -20), 20, shape)
+        edges = np.array(integers(kind.name), dtype=object)
+        values = np.where(rng.random(shape) < 0.2, edges[rng.integers(0, len(edges), shape)], small)
+        return values.astype(kind.name)
+    small = np.round(rng.normal(0, 3, shape), 3)
+    edges = np.array(floats(kind.name))
+    values = np.where(rng.random(shape) < 0.15, edges[rng.integers(0, len(edges), shape)], small)
+    return values.astype(numpy_type(kind))
+
+
+def numpy_type(kind: DType) -> Any:
+    """The numpy type of a float type; numpy itself has no bfloat16 and no float8."""
+    import numpy as np
+
+    try:
+        return np.dtype(kind.name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, kind.name))
+
+
+__all__ = ["Arguments", "array", "extent", "numpy_type"]
