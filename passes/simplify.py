@@ -19,12 +19,14 @@ from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.bounds import Interval, bounds
+from tirscript.ir.arith.elements import Elements, is_same_memory
 from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.arith.simplifier import Simplifier
-from tirscript.ir.expr import Const, Expr, Var, is_const
+from tirscript.ir.expr import BufferData, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import map_except_buffers, substitute
 from tirscript.ir.stmt import (
+    AllocateConst,
     Assert,
     Assume,
     Bind,
@@ -32,6 +34,7 @@ from tirscript.ir.stmt import (
     Break,
     BufferStore,
     Continue,
+    DeclBuffer,
     For,
     If,
     StaticAssert,
@@ -120,6 +123,21 @@ class Simplify(Scoped):
             return ()
         return stmt if condition is stmt.condition else stmt.replace(condition=condition)
 
+    def constant(self, stmt: AllocateConst) -> AllocateConst:
+        """Behind it, loads of its elements at constant indices are the elements."""
+        if stmt.data.resolved:
+            self.expressions.constants[stmt.buffer] = Elements(stmt.data.array)
+        return stmt
+
+    def view(self, stmt: DeclBuffer) -> DeclBuffer:
+        """A view of a constant that counts its elements as the constant does is one too."""
+        new: DeclBuffer = self.descend(stmt)
+        data = new.data
+        elements = self.expressions.constants.get(data.buffer) if type(data) is BufferData else None
+        if elements is not None and is_same_memory(new):
+            self.expressions.constants[new.buffer] = elements
+        return new
+
     def store(self, stmt: BufferStore) -> BufferStore:
         new = map_except_buffers(stmt, self.visit)
         return new if new is stmt else self.expressions.legal(stmt, new)
@@ -149,4 +167,6 @@ _RULES: dict[type, Any] = {
     StaticAssert: Simplify.check,
     Assume: Simplify.check,
     BufferStore: Simplify.store,
+    AllocateConst: Simplify.constant,
+    DeclBuffer: Simplify.view,
 }

@@ -13,12 +13,14 @@ from ..op import OPS
 from ..rewrite import map_except_buffers, substitute
 from ..stmt import BufferStore
 from .bounds import Interval, bounds, exact, linear_bounds
+from .elements import Elements
 from .folding import COMPARISONS, compare, fold
 from .linear import Linear, expression, leaves, linear, wrap
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
 
+_ADDRESS = OPS["address_of"]
 _SUMS = frozenset((OPS["add"], OPS["sub"], OPS["mul"], OPS["negative"]))
 
 
@@ -28,6 +30,7 @@ class Simplifier:
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.ranges = analyzer.known
+        self.constants: dict[Buffer, Elements] = {}  # the constants in scope
 
     def visit(self, node: Any) -> Any:
         """An expression simplified; the same node where nothing changed."""
@@ -36,6 +39,10 @@ class Simplifier:
 
     def access(self, node: Any) -> Any:
         new = map_except_buffers(node, self.visit)
+        elements = self.constants.get(new.buffer)
+        found = None if elements is None else elements.element(new)
+        if found is not None:
+            return found
         return new if new is node else self.legal(node, new)
 
     def legal(self, node: Any, new: Any) -> Any:
@@ -56,6 +63,10 @@ class Simplifier:
     def call(self, node: Call) -> Any:
         if node.op in _SUMS and node.dtype.is_int and not node.dtype.is_vector:
             return self.sum(node)
+        if node.op is _ADDRESS:
+            # the place that it names stays one
+            place = map_except_buffers(node.args[0], self.visit)
+            return node if place is node.args[0] else node.replace(args=(self.legal(node.args[0], place),))
         return self.own(map_except_buffers(node, self.visit))
 
     def own(self, node: Call) -> Any:

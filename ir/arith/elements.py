@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tirscript.ir.expr import BufferLoad, Const
-from tirscript.ir.stmt import DeclBuffer
+from ..expr import BufferLoad, Const
+from ..stmt import DeclBuffer
 
 if TYPE_CHECKING:
     import numpy as np
