@@ -182,7 +182,7 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
 
 
 def unify(entry: Op, args: list[Operand]) -> list[Expr]:
-    """Operands brought to one dtype by the rules of LANGUAGE §7."""
+    """Operands brought to one dtype by the rules of docs/language.md, "Meaning"."""
     accepts = _ACCEPTS[entry.operands]
     common: DType | None = None
     mixed = False

@@ -1,4 +1,4 @@
-"""IR back to source text, LANGUAGE.md §5."""
+"""IR back to source text: what docs/language.md says of printing."""
 
 from __future__ import annotations
 

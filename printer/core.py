@@ -118,7 +118,7 @@ def decorator(func: PrimFunc, options: dict[str, Any]) -> str:
 
 
 def tirscript_dialect() -> Dialect:
-    """The language of LANGUAGE.md."""
+    """The language of docs/language.md."""
     from .constants import CONSTANT_RULES
     from .launch import LAUNCH_RULES
     from .stmt import STMT_RULES

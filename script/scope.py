@@ -1,4 +1,4 @@
-"""Which assigned names are immutable bindings and which are mutable scalars (LANGUAGE §2 and §7).
+"""Which assigned names are immutable bindings and which are mutable scalars (docs/language.md, "Tensor functions").
 
 One walk over the statements before lowering. An assignment declares a name for the rest of its body; a later one in the
 same or a nested body makes the name mutable. Bodies that do not contain each other have names of their own.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import sys
 from functools import cache
@@ -115,20 +116,34 @@ def _from_dlpack(value: Any) -> np.ndarray[Any, Any]:
         array = np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ArrayProblem("a DLPack object that numpy can view", f"a {type(value).__name__}: {error}") from None
-    if not array.flags.writeable and not _has_readonly_flag(value):
-        # a producer of the first DLPack version has no word for read-only, and its memory is taken to be writable
+    if not array.flags.writeable and not _is_read_only(value):
+        # a producer of the first DLPack version has no word for read-only, and its memory is taken to be writable;
+        # numpy before 2.1 asks every producer for that version
         return _Memory(address_of(array), array.shape, array.strides, array.dtype, array).array()
     return array
 
 
-def _has_readonly_flag(value: Any) -> bool:
+def _is_read_only(value: Any) -> bool:
+    """Whether a DLPack producer says that its memory may not be written."""
     try:
-        value.__dlpack__(max_version=(1, 0))
+        capsule = value.__dlpack__(max_version=(1, 0))
     except TypeError:
         return False
     except (BufferError, RuntimeError, ValueError):
         return True
-    return True
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    try:
+        address = pointer_of(capsule, b"dltensor_versioned")
+    except ValueError:  # a capsule of the first version
+        return False
+    # DLManagedTensorVersioned: two 32-bit versions, two pointers, the flags
+    flags = ctypes.c_uint64.from_address(address + 8 + 2 * ctypes.sizeof(ctypes.c_void_p)).value
+    return bool(flags & _DLPACK_READ_ONLY)
+
+
+_DLPACK_READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h
 
 
 class _Memory:

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from helpers.nodes import (
+    BOOL,
+    F32,
+    F64,
+    I32,
+    I64,
+    VOID,
+    ZERO,
+    A,
+    B,
+    N,
+    axis,
+    block,
+    call,
+    func,
+    h,
+    load,
+    local,
+    loop,
+    m,
+    n,
+    scalar,
+    store,
+    x,
+)
 
 from tirscript.ir import (
     AllocBuffer,
@@ -16,7 +40,6 @@ from tirscript.ir import (
     Attrs,
     Axis,
     Bind,
-    Block,
     Break,
     Broadcast,
     Buffer,
@@ -24,7 +47,6 @@ from tirscript.ir import (
     BufferLoad,
     BufferRegion,
     BufferStore,
-    Call,
     CallFunction,
     Const,
     Continue,
@@ -41,8 +63,6 @@ from tirscript.ir import (
     Range,
     Return,
     ScalarDecl,
-    Source,
-    Span,
     StaticAssert,
     StringImm,
     Var,
@@ -50,57 +70,8 @@ from tirscript.ir import (
     check_well_formed,
     const,
     dtype,
-    get_op,
     verify,
 )
-
-I32, I64, F32, F64, BOOL, VOID = map(dtype, ("int32", "int64", "float32", "float64", "bool", "void"))
-A = Buffer(name="A", shape=(const(16),))
-B = Buffer(name="B", shape=(const(4), const(4)))
-N = Buffer(name="N", shape=(const(16),), dtype=I32)
-n = Var(name="n", dtype=I32)
-m = Var(name="m", dtype=I64)
-x = Var(name="x", dtype=F32)
-h = Var(name="h", dtype=dtype("handle"))
-ZERO = const(0.0)
-
-
-def func(*body: Any, params: Any = (A, B, N, n, m, x, h), **fields: Any) -> PrimFunc:
-    return PrimFunc(name="f", params=params, body=body, **fields)
-
-
-def store(value: Any = ZERO, *indices: Any, buffer: Buffer = A, **fields: Any) -> BufferStore:
-    return BufferStore(buffer=buffer, indices=indices or (const(0),), value=value, **fields)
-
-
-def load(*indices: Any, buffer: Buffer = A) -> BufferLoad:
-    return BufferLoad(buffer=buffer, indices=indices)
-
-
-def loop(var: Var, *body: Any, stop: Any = None, **fields: Any) -> For:
-    stop = const(16, var.dtype) if stop is None else stop
-    return For(var=var, start=const(0, var.dtype), stop=stop, body=body, **fields)
-
-
-def axis(var: Var, value: Any, stop: Any = 16, kind: str = "spatial") -> Axis:
-    return Axis(var=var, kind=kind, start=const(0, var.dtype), stop=const(stop, var.dtype), value=value)
-
-
-def block(*body: Any, axes: Any = (), **fields: Any) -> Block:
-    return Block(name="b", axes=axes, body=body, **fields)
-
-
-def call(name: str, *args: Any, dtype: Any = I32) -> Call:
-    return Call(op=get_op(name), args=args, dtype=dtype)
-
-
-def scalar(name: str = "s", kind: Any = F32, **fields: Any) -> Buffer:
-    return Buffer(name=name, shape=(), dtype=kind, scope="scalar", **fields)
-
-
-def local(name: str = "L", *shape: int, **fields: Any) -> Buffer:
-    return Buffer(name=name, shape=tuple(map(const, shape or (4,))), **fields)
-
 
 i, j, y = Var(name="i"), Var(name="j"), Var(name="y", dtype=F32)
 s, t, L = scalar(), scalar("t"), local()
@@ -580,55 +551,3 @@ def test_modules() -> None:
     assert (each.code, each.hint) == ("T307", "did you mean `callee`?")
     with pytest.raises(DiagnosticError):
         check_well_formed(calling("nothing"))
-
-
-def test_place_of_a_use() -> None:
-    """The narrowest place that is known, the name inside of it, in columns of bytes."""
-    source = Source(name="k.py", text='A["ä", i] = i + 1\nfor i in range(4): pass\n')
-    line = Span(source=source, start_line=1, start_column=0, end_line=1, end_column=18)
-    right = Span(source=source, start_line=1, start_column=13, end_line=1, end_column=18)
-    one = Span(source=source, start_line=2, start_column=0, end_line=2, end_column=18)
-    value = Call(op=get_op("add"), args=(i, const(1)), dtype=I32, span=right)
-    (use,) = verify(func(store(value, buffer=N, span=line), loop(i, store(), span=one)))
-    assert use.code == "T201"
-    assert use.message == "the variable `i` is used before its definition"
-    assert use.span is not None
-    assert (use.span.text, use.span.start_column, use.span.column) == ("i", 13, 12)
-    assert use.labels[1].span is one
-    (use,) = verify(func(store(ZERO, i, span=line)))
-    assert use.span is not None
-    assert (use.span.text, use.span.start_column) == ("i", 8)
-
-
-def deep(levels: int) -> Any:
-    value: Any = x
-    for _ in range(levels):
-        value = Call(op=get_op("add"), args=(value, ZERO), dtype=F32)
-    return value
-
-
-def test_deep_programs() -> None:
-    assert verify(func(store(deep(20_000)))) == []
-    body: Any = store()
-    for at in range(1_000):
-        body = loop(Var(name=f"i{at}"), body)
-    assert verify(func(body)) == []
-
-
-def test_linear() -> None:
-    def seconds(count: int) -> float:
-        program = func(*(loop(Var(name="i"), store(load(n) + 1.0, n)) for _ in range(count)))
-        best = 9.0
-        for _ in range(3):
-            start = time.perf_counter()
-            assert verify(program) == []
-            best = min(best, time.perf_counter() - start)
-        return best
-
-    assert seconds(2_000) < seconds(200) * 25
-
-
-def test_too_deep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tirscript.ir.node.DEPTH", 500)
-    (each,) = verify(func(store(deep(20_000))))
-    assert (each.code, each.message) == ("T004", "`f` is nested too deeply")

@@ -243,11 +243,14 @@ class Exporter:
         return self.array.__dlpack__()
 
 
+VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # numpy makes capsules of later versions than the first
+
+
 class VersionedExporter(Exporter):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
-        return self.array.__dlpack__(max_version=max_version)
+        return self.array.__dlpack__(max_version=max_version) if VERSIONED else self.array.__dlpack__()
 
 
 @pytest.mark.parametrize("versioned", [False, True])
@@ -259,6 +262,24 @@ def test_dlpack_shares_memory(versioned: bool) -> None:
     view = as_array(Exporter(out[:, 1:], versioned), Buffer("B", (const(3), const(3))), writable=True)
     view[...] = 5
     assert out[0].tolist() == [0, 5, 5, 5] and view.strides == (16, 4)
+
+
+@pytest.mark.skipif(not VERSIONED, reason="this numpy makes no capsules that can say read-only")
+@pytest.mark.parametrize("read_only", [False, True])
+def test_dlpack_says_what_is_read_only(read_only: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = zeros(3)
+    data.flags.writeable = not read_only
+    exporter = Exporter(data, versioned=True)
+    frozen = data.view()
+    frozen.flags.writeable = False
+    monkeypatch.setattr(np, "from_dlpack", lambda value: frozen)  # as numpy before 2.1 views every producer
+    buffer = Buffer("B", (const(3),))
+    if read_only:
+        with pytest.raises(ArrayProblem, match="a read-only one"):
+            as_array(exporter, buffer, writable=True)
+    else:
+        as_array(exporter, buffer, writable=True)[...] = 5
+    assert data.tolist() == ([0, 0, 0] if read_only else [5, 5, 5])
 
 
 def test_bytes_and_memoryviews() -> None:

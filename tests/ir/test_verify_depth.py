@@ -1,0 +1,91 @@
+"""The verifier on programs of any depth and length, and the place it gives a mistake."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from helpers.nodes import (
+    F32,
+    I32,
+    ZERO,
+    N,
+    func,
+    load,
+    loop,
+    n,
+    store,
+    x,
+)
+
+from tirscript.ir import (
+    Call,
+    Source,
+    Span,
+    Var,
+    const,
+    get_op,
+    verify,
+)
+
+i = Var(name="i")
+
+
+def test_place_of_a_use() -> None:
+    """The narrowest place that is known, the name inside of it, in columns of bytes."""
+    source = Source(name="k.py", text='A["ä", i] = i + 1\nfor i in range(4): pass\n')
+    line = Span(source=source, start_line=1, start_column=0, end_line=1, end_column=18)
+    right = Span(source=source, start_line=1, start_column=13, end_line=1, end_column=18)
+    one = Span(source=source, start_line=2, start_column=0, end_line=2, end_column=18)
+    value = Call(op=get_op("add"), args=(i, const(1)), dtype=I32, span=right)
+    (use,) = verify(func(store(value, buffer=N, span=line), loop(i, store(), span=one)))
+    assert use.code == "T201"
+    assert use.message == "the variable `i` is used before its definition"
+    assert use.span is not None
+    assert (use.span.text, use.span.start_column, use.span.column) == ("i", 13, 12)
+    assert use.labels[1].span is one
+    (use,) = verify(func(store(ZERO, i, span=line)))
+    assert use.span is not None
+    assert (use.span.text, use.span.start_column) == ("i", 8)
+
+
+def deep(levels: int) -> Any:
+    value: Any = x
+    for _ in range(levels):
+        value = Call(op=get_op("add"), args=(value, ZERO), dtype=F32)
+    return value
+
+
+def test_deep_programs() -> None:
+    assert verify(func(store(deep(20_000)))) == []
+    body: Any = store()
+    for at in range(1_000):
+        body = loop(Var(name=f"i{at}"), body)
+    assert verify(func(body)) == []
+
+
+def test_the_work_grows_with_the_length_and_no_faster() -> None:
+    def calls(count: int) -> int:
+        program = func(*(loop(Var(name="i"), store(load(n) + 1.0, n)) for _ in range(count)))
+        made = 0
+
+        def counted(frame: Any, event: str, argument: Any) -> None:
+            nonlocal made
+            made += event == "call"
+
+        outer = sys.getprofile()
+        sys.setprofile(counted)
+        try:
+            assert verify(program) == []
+        finally:
+            sys.setprofile(outer)
+        return made
+
+    assert calls(400) < calls(100) * 4.1
+
+
+def test_too_deep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tirscript.ir.node.DEPTH", 500)
+    (each,) = verify(func(store(deep(20_000))))
+    assert (each.code, each.message) == ("T004", "`f` is nested too deeply")

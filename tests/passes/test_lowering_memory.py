@@ -1,0 +1,351 @@
+"""What the lowering passes that place memory make of a program, as text before and after."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.passes import keeps, program, rewrites, same
+
+from tirscript.ir import For, walk
+from tirscript.passes.lower import (
+    compact_buffer_allocation,
+    flatten_buffer,
+    plan_buffer_allocation,
+)
+
+
+class TestPlan:
+    def test_an_allocation_moves_into_the_loop_that_fills_it_first(self) -> None:
+        rewrites(
+            plan_buffer_allocation,
+            """
+            def f(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+                B = T.alloc_buffer((4, 8), "float32")
+                for i in range(4):
+                    for j in range(8):
+                        B[i, j] = A[i, j]
+                    for j in range(8):
+                        C[i, j] = B[i, 7 - j]
+            """,
+            """
+            def f(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+                for i in range(4):
+                    B = T.alloc_buffer((4, 8), "float32")
+                    for j in range(8):
+                        B[i, j] = A[i, j]
+                    for j in range(8):
+                        C[i, j] = B[i, 7 - j]
+            """,
+        )
+
+    def test_a_reduction_is_filled_by_its_init(self) -> None:
+        rewrites(
+            plan_buffer_allocation,
+            """
+            def f(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8,), "float32")):
+                B = T.alloc_buffer((8,), "float32")
+                for io in range(2):
+                    for ii, k in T.grid(4, 8):
+                        with T.block("B"):
+                            vi = T.axis.spatial(8, io * 4 + ii)
+                            vk = T.axis.reduce(8, k)
+                            with T.init():
+                                B[vi] = T.float32(0)
+                            B[vi] = B[vi] + A[vi, vk]
+                    for ii in range(4):
+                        C[io * 4 + ii] = B[io * 4 + ii]
+            """,
+            """
+            def f(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8,), "float32")):
+                for io in range(2):
+                    B = T.alloc_buffer((8,), "float32")
+                    for ii, k in T.grid(4, 8):
+                        with T.block("B"):
+                            vi = T.axis.spatial(8, io * 4 + ii)
+                            vk = T.axis.reduce(8, k)
+                            with T.init():
+                                B[vi] = T.float32(0)
+                            B[vi] = B[vi] + A[vi, vk]
+                    for ii in range(4):
+                        C[io * 4 + ii] = B[io * 4 + ii]
+            """,
+        )
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            # carried from one iteration to the next
+            "if i == 0:\n    B[0] = 0\nB[0] = B[0] + 1\nC[i] = B[0]",
+            # a part is not written
+            "for j in range(3):\n    B[j] = i\nC[i] = B[3]",
+            # written in steps with gaps
+            "for j in range(2):\n    B[j * 2] = i\nfor j in range(3):\n    C[i] = B[j]",
+            # the condition may be false
+            "if C[i] > 0:\n    B[0] = 1\nC[i] = B[0]",
+            # the write may not be reached
+            "for j in range(4):\n    if C[j] > 0:\n        break\n    B[j] = i\nC[i] = B[2]",
+            # read before written
+            "C[i] = B[0]\nB[0] = i",
+            # an address may be kept
+            'B[0] = i\nT.evaluate(T.call_extern("int32", "g", B.data))',
+            # the writes go along a diagonal
+            "for j in range(2):\n    D[j, j] = i\nC[i] = D[0, 1]",
+        ],
+    )
+    def test_what_an_iteration_may_get_from_an_earlier_one_stays_outside(self, body: str) -> None:
+        import textwrap
+
+        lines = textwrap.indent(body, " " * 8)
+        used = "D" if "D[" in body else "B"
+        shape = "(4, 4)" if used == "D" else "(8,)"
+        keeps(
+            plan_buffer_allocation,
+            f'def f(C: T.Buffer((8,), "int32")):\n    {used} = T.alloc_buffer({shape}, "int32")\n'
+            f"    for i in range(8):\n{lines}\n",
+        )
+
+    def test_branches_hold_allocations(self) -> None:
+        rewrites(
+            plan_buffer_allocation,
+            """
+            def f(C: T.Buffer((8,), "int32"), n: T.int32):
+                B = T.alloc_buffer((8,), "int32")
+                if n > 0:
+                    C[0] = n
+                    B[0] = n
+                    C[1] = B[0]
+            """,
+            """
+            def f(C: T.Buffer((8,), "int32"), n: T.int32):
+                if n > 0:
+                    C[0] = n
+                    B = T.alloc_buffer((8,), "int32")
+                    B[0] = n
+                    C[1] = B[0]
+            """,
+        )
+
+    def test_shared_memory_stays_outside_of_threads(self) -> None:
+        text = """
+        def f(C: T.Buffer((8, 4), "int32")):
+            B = T.alloc_buffer((4,), "int32", scope="%s")
+            for b in T.thread_binding(8, thread="blockIdx.x"):
+                for t in T.thread_binding(4, thread="threadIdx.x"):
+                    B[t] = t
+                    C[b, t] = B[t]
+        """
+        for scope, owner in (("shared", "blockIdx.x"), ("local", "threadIdx.x"), ("global", None)):
+            planned = plan_buffer_allocation(program(text % scope))
+            holds = [n.thread for n in walk(planned) if type(n) is For and type(n.body[0]).__name__ == "AllocBuffer"]
+            assert holds == ([owner] if owner else [])
+
+
+class TestCompact:
+    def test_an_allocation_shrinks_to_what_is_used(self) -> None:
+        rewrites(
+            compact_buffer_allocation,
+            """
+            def f(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+                for i in range(2):
+                    B = T.alloc_buffer((8, 8), "float32")
+                    for j, k in T.grid(4, 8):
+                        B[i * 4 + j, k] = A[i * 4 + j, k]
+                    for j, k in T.grid(4, 8):
+                        C[i * 4 + j, k] = B[i * 4 + 3 - j, k]
+            """,
+            """
+            def f(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+                for i in range(2):
+                    B = T.alloc_buffer((4, 8), "float32")
+                    for j, k in T.grid(4, 8):
+                        B[j, k] = A[i * 4 + j, k]
+                    for j, k in T.grid(4, 8):
+                        C[i * 4 + j, k] = B[3 - j, k]
+            """,
+        )
+
+    def test_vectors_and_guarded_edges(self) -> None:
+        rewrites(
+            compact_buffer_allocation,
+            """
+            def f(C: T.Buffer((16,), "float32")):
+                B = T.alloc_buffer((64,), "float32")
+                D = T.alloc_buffer((16,), "float32")
+                B[8:16] = T.broadcast(T.float32(1), 8)
+                for i in range(16):
+                    D[i] = T.float32(0)
+                    if i >= 4:
+                        D[i - 4] = B[12]
+                        C[i] = D[i - 4]
+            """,
+            """
+            def f(C: T.Buffer((16,), "float32")):
+                B = T.alloc_buffer((8,), "float32")
+                D = T.alloc_buffer((16,), "float32")
+                B[0:8] = T.broadcast(T.float32(1), 8)
+                for i in range(16):
+                    D[i] = T.float32(0)
+                    if i >= 4:
+                        D[i - 4] = B[4]
+                        C[i] = D[i - 4]
+            """,
+        )
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            "B[C[0]] = 1",
+            'T.evaluate(T.call_extern("int32", "g", B.data))',
+            'V = T.decl_buffer((2,), "int32", data=B.data)\nV[0] = 1',
+            'T.evaluate(T.call_extern("int32", "g", T.address_of(B[1])))',
+            "B[n] = 1\nB[0] = 1",
+            "for i in range(n):\n    B[i] = 1",
+        ],
+    )
+    def test_what_is_not_known_stays(self, use: str) -> None:
+        import textwrap
+
+        lines = textwrap.indent(use, "    ")
+        keeps(
+            compact_buffer_allocation,
+            f'def f(C: T.Buffer((8,), "int32"), n: T.int32):\n    B = T.alloc_buffer((8,), "int32")\n    B[1] = 0\n{lines}\n',
+        )
+
+    def test_a_box_that_wraps_is_not_believed(self) -> None:
+        keeps(
+            compact_buffer_allocation,
+            """
+            def f():
+                B = T.alloc_buffer((8,), "int32")
+                for i in range(4):
+                    B[i * 1073741824 * 2] = 1
+                    B[i * 1073741824 * 2 + 1] = 1
+            """,
+        )
+
+
+class TestFlatten:
+    def test_row_major(self) -> None:
+        rewrites(
+            flatten_buffer,
+            """
+            def f(A: T.Buffer((4, 8), "float32"), C: T.Buffer((32,), "float32")):
+                B = T.alloc_buffer((4, 8), "float32")
+                for i, j in T.grid(4, 8):
+                    B[i, j] = A[i, j]
+                    C[i * 8 + j] = B[i, j]
+            """,
+            """
+            def f(A: T.Buffer((4, 8), "float32"), C: T.Buffer((32,), "float32")):
+                A_1 = T.decl_buffer((32,), "float32", data=A.data)
+                B = T.alloc_buffer((32,), "float32")
+                for i, j in T.grid(4, 8):
+                    B[i * 8 + j] = A_1[i * 8 + j]
+                    C[i * 8 + j] = B[i * 8 + j]
+            """,
+        )
+
+    def test_strides_vectors_and_scalars(self) -> None:
+        rewrites(
+            flatten_buffer,
+            """
+            def f(A: T.Buffer((4, 8), "float32", strides=(1, 4)), B: T.Buffer((4, 8), "float32")):
+                x: T.float32 = T.float32(0)
+                for i in range(4):
+                    x = x + A[i, 0]
+                    B[i, 0:8] = A[i, 0:8] + T.broadcast(x, 8)
+            """,
+            """
+            def f(A: T.Buffer((4, 8), "float32", strides=(1, 4)), B: T.Buffer((4, 8), "float32")):
+                A_1 = T.decl_buffer((32,), "float32", data=A.data)
+                B_1 = T.decl_buffer((32,), "float32", data=B.data)
+                x: T.float32 = T.float32(0)
+                for i in range(4):
+                    x = x + A_1[i]
+                    B_1[i * 8:i * 8 + 8] = A_1[T.ramp(i, 4, 8)] + T.broadcast(x, 8)
+            """,
+        )
+
+    def test_symbolic_shapes_count_in_int64(self) -> None:
+        rewrites(
+            flatten_buffer,
+            """
+            def f(a: T.handle, n: T.int32):
+                A = T.match_buffer(a, (n, 4), "float32")
+                for i in range(n):
+                    A[i, 1] = T.float32(1)
+            """,
+            """
+            def f(a: T.handle, n: T.int32):
+                A = T.match_buffer(a, (n, 4), "float32")
+                A_1 = T.decl_buffer((T.cast(n, "int64") * 4,), "float32", data=A.data)
+                for i in range(n):
+                    A_1[T.cast(i, "int64") * T.int64(4) + T.int64(1)] = T.float32(1)
+            """,
+        )
+
+    def test_large_constant_shapes_count_in_int64(self) -> None:
+        func = flatten_buffer(
+            program("""
+        def f(A: T.Buffer((65536, 65536), "int8")):
+            for i in range(65536):
+                A[i, 0] = T.int8(1)
+        """)
+        )
+        store = func.body[1].body[0]  # type: ignore[attr-defined]
+        assert store.indices[0].dtype.name == "int64"
+
+    def test_addresses_views_and_functions_that_take_the_whole_buffer(self) -> None:
+        from tirscript.ir import Module
+        from tirscript.script import parse
+
+        module = parse("""
+from tirscript.script import ir as I, tir as T
+
+@I.ir_module
+class M:
+    @T.prim_func
+    def g(A: T.Buffer((4, 8), "float32")):
+        A[0, 0] = T.float32(1)
+
+    @T.prim_func
+    def main(A: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((4, 8), "float32")
+        C = T.alloc_buffer((4, 8), "float32")
+        V = T.decl_buffer((2, 16), "float32", data=C.data)
+        B[0, 1] = A[1, 1]
+        M.g(B)
+        V[1, 2] = B[0, 0]
+        T.evaluate(T.call_extern("int32", "h", T.address_of(V[1, 3]), C.data))
+""")
+        wanted = parse("""
+from tirscript.script import ir as I, tir as T
+
+@I.ir_module
+class M:
+    @T.prim_func
+    def g(A: T.Buffer((4, 8), "float32")):
+        A_1 = T.decl_buffer((32,), "float32", data=A.data)
+        A_1[0] = T.float32(1)
+
+    @T.prim_func
+    def main(A: T.Buffer((4, 8), "float32")):
+        A_1 = T.decl_buffer((32,), "float32", data=A.data)
+        B = T.alloc_buffer((4, 8), "float32")
+        B_1 = T.decl_buffer((32,), "float32", data=B.data)
+        C = T.alloc_buffer((32,), "float32")
+        V = T.decl_buffer((32,), "float32", data=C.data)
+        B_1[1] = A_1[9]
+        M.g(B)
+        V[18] = B_1[0]
+        T.evaluate(T.call_extern("int32", "h", T.address_of(V[19]), C.data))
+""")
+        assert isinstance(module, Module)
+        found = flatten_buffer(module)
+        same(found, wanted)
+        assert flatten_buffer(found) is found
+
+    def test_flat_programs_are_kept(self) -> None:
+        keeps(
+            flatten_buffer,
+            'def f(A: T.Buffer(("n",), "float32")):\n    x: T.float32 = A[0]\n    x = x + x\n    A[1] = x',
+        )
