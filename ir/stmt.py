@@ -180,7 +180,7 @@ class Assume(Stmt, frozen=True, eq=False):
 
 
 class Attr(Stmt, frozen=True, eq=False):
-    """`with T.attr(node, key, value):`"""
+    """`with T.attr(node, key, value):`; a number is a `Const`, whose dtype it has."""
 
     target: Any
     key: str

@@ -204,6 +204,7 @@ def _lanes(
     last = ctx.expr(node.indices[-1]) if node.indices else None
     wide = bool(node.indices) and node.indices[-1].dtype.is_vector
     element = node.buffer.dtype.lanes
+    runs_on = wide and node.buffer.strides is None
 
     def run(f: list[Any], view: View, mask: Any) -> list[Any]:
         values = [index(f) for index in outer]
@@ -222,14 +223,25 @@ def _lanes(
             if mask is not None and not mask[number * element if len(mask) > len(ends) else number]:
                 places += [None] * element
                 continue
-            if not 0 <= i < size:
-                raise fail.outside(f, view, *values, i)
             at = base + i * stride
+            if not 0 <= i < size and not (runs_on and i >= 0 and _in_next_rows(view, at)):
+                raise fail.outside(f, view, *values, i)
             indices = (*values, i)
             places += [(at + lane, indices) for lane in range(element)]
         return places
 
     return run
+
+
+def _in_next_rows(view: View, at: int) -> bool:
+    """Whether a lane behind the end of its row is an element of a later one: vectors run on through rows that follow
+    each other without gaps, as TVM's tensor intrinsics have it."""
+    size = 1
+    for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if stride != size and extent != 1:
+            return False
+        size *= extent
+    return at < view.offset + size
 
 
 def _predicate(ctx: Context, node: BufferLoad | BufferStore) -> Closure | None:

@@ -190,7 +190,7 @@ class _Binding:
             buffer = param if isinstance(param, Buffer) else self.matched.get(param)
             if isinstance(param, Var) and not param.dtype.is_handle:
                 self.scalar(param, arg)
-            elif isinstance(arg, (Buffer, BufferRegion, BufferData)):
+            elif isinstance(arg, (Buffer, BufferRegion)):
                 view = self.view(arg)
                 if buffer is not None:
                     self.match(buffer, view)
@@ -243,7 +243,7 @@ class _Binding:
         if param.dtype.is_int:
             self.known[param] = g.wide(arg)
 
-    def view(self, arg: Buffer | BufferRegion | BufferData) -> _View:
+    def view(self, arg: Buffer | BufferRegion) -> _View:
         """The memory that an argument names."""
         g = self.g
         buffer = arg if isinstance(arg, Buffer) else arg.buffer

@@ -291,6 +291,9 @@ class Verifier(Values):
             why = unrepresentable(value)
             if why is not None:
                 self.report("T210", f"the attribute `{node.key}`: {why}", node)
+            elif type(value) in (int, float):  # a text's numbers are constants of a dtype
+                hint = f"make it a constant: `const({value})`"
+                self.report("T210", f"the attribute `{node.key}` holds the bare number {value}", node, hint=hint)
         if (
             type(node.target) is Var
             and id(node.target) not in self.vars

@@ -8,18 +8,19 @@ before:                                            after:
             B[vi] = A[vi]
 
 An axis whose value reads memory is bound once, `vi = index[i]`, since the block may change what was read. What a block
-allocates lives to the end of the body that the block stood in. T.reads, T.writes and the block's attributes speak of
-the block and go with it.
+allocates lives to the end of the body that the block stood in. Attributes whose key begins with `pragma_` speak of what
+the block does, and stand around it as `with T.attr(0, key, value):`, as TVM has it; T.reads, T.writes and all other
+attributes speak of the block and go with it.
 """
 
 from __future__ import annotations
 
-from tirscript.ir.expr import Expr, Var
+from tirscript.ir.expr import Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
-from tirscript.ir.op import cast
+from tirscript.ir.op import as_expr, cast
 from tirscript.ir.rewrite import rewrite, substitute
-from tirscript.ir.stmt import Bind, Block, If, Stmt
+from tirscript.ir.stmt import Attr, Bind, Block, If, Stmt
 
 from ..pipeline import prim_func_pass
 from ..statements import keep_comments, reads_memory
@@ -48,7 +49,12 @@ def _lower(block: Block, values: dict[Var, Expr]) -> tuple[Stmt, ...]:
     body: tuple[Stmt, ...] = block.body
     if block.predicate is not None:
         body = (If(block.predicate, body, span=block.predicate.span or block.span),)
-    return keep_comments(block, (*bound, *body))
+    body = (*bound, *body)
+    for key, value in reversed(block.annotations.items()):
+        if key.startswith("pragma_"):
+            held = as_expr(value) if type(value) in (int, float) else value
+            body = (Attr(const(0), key, held, body, span=block.span),)
+    return keep_comments(block, body)
 
 
 def _resolved(values: dict[Var, Expr]) -> dict[Var, Expr]:

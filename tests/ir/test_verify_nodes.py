@@ -441,6 +441,16 @@ WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
         "T210",
         "attribute `a` of the buffer",
     ),
+    "attribute statement with a bare number": (
+        lambda: func(Attr(target=ZERO, key="k", value=2, body=(store(),))),
+        "T210",
+        "the attribute `k` holds the bare number 2",
+    ),
+    "attribute statement on a bare number": (
+        lambda: func(Attr(target=0.5, key="k", value="x", body=(store(),))),
+        "T210",
+        "the attribute `k` holds the bare number 0.5",
+    ),
     "attribute statement": (
         lambda: func(Attr(target=A, key="a", value=object(), body=())),
         "T210",

@@ -119,6 +119,28 @@ class TestBlocks:
             """,
         )
 
+    def test_pragmas_stand_around_what_the_block_does(self) -> None:
+        rewrites(
+            lower_blocks,
+            """
+            def f(B: T.Buffer((4,), "float32")):
+                for i in range(4):
+                    with T.block("B"):
+                        v = T.axis.spatial(4, i)
+                        T.where(i < 3)
+                        T.block_attr({"pragma_import": "x.ll", "script": 1, "pragma_unroll": 4})
+                        B[v] = 1.0
+            """,
+            """
+            def f(B: T.Buffer((4,), "float32")):
+                for i in range(4):
+                    with T.attr(0, "pragma_import", "x.ll"):
+                        with T.attr(0, "pragma_unroll", 4):
+                            if i < 3:
+                                B[i] = 1.0
+            """,
+        )
+
     def test_nested_blocks_and_allocations(self) -> None:
         rewrites(
             lower_blocks,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.interpreter import f32, failure, program, unchecked
 
+import tirscript
 from tirscript.backend.interpreter import interpret
 
 
@@ -213,6 +214,51 @@ def f(A: T.Buffer((6,), "float32"), B: T.Buffer((8,), "float32"), n: T.int32):
 """)
     problem = failure(f, f32(6), f32(8), 4)
     assert "`A[6]` is out of bounds" in problem.message
+
+
+@pytest.mark.parametrize("run", [interpret, lambda f, *args: tirscript.build(f)(*args)], ids=["interpreter", "native"])
+def test_vectors_run_on_into_the_next_rows(run: Any) -> None:
+    f = program("""
+@T.prim_func
+def f(A: T.Buffer((4, 4), "float32"), B: T.Buffer((2, 2, 2), "float32"), i: T.int32):
+    B[0, 0, T.ramp(0, 1, 8)] = A[i, T.ramp(i, 1, 8)]
+""")
+    out = f32(2, 2, 2) * 0
+    run(f, f32(4, 4), out, 1)
+    assert out.ravel().tolist() == [5, 6, 7, 8, 9, 10, 11, 12]
+
+
+@pytest.mark.parametrize(
+    ("i", "j", "odd"), [(3, 1, "A[3, 4]"), (2, 1, "A[2, 8]"), (0, -1, "A[0, -1]"), (-1, 4, "A[-1, 4]")]
+)
+def test_vectors_end_in_their_buffer(i: int, j: int, odd: str) -> None:
+    f = program("""
+@T.prim_func
+def f(A: T.Buffer((4, 4), "float32"), B: T.Buffer((8,), "float32"), i: T.int32, j: T.int32):
+    B[0:8] = A[i, T.ramp(j, 1, 8)]
+""")
+    assert f"`{odd}` is out of bounds" in failure(f, f32(4, 4), f32(8), i, j).message
+
+
+def test_vectors_run_on_only_where_rows_follow_each_other() -> None:
+    f = program("""
+@T.prim_func
+def f(a: T.handle, n: T.int32):
+    s = T.int64()
+    A = T.match_buffer(a, (2, 2), "float32", strides=(s, 1))
+    A[0, T.ramp(n, 1, 4)] = T.broadcast(T.float32(1), 4)
+""")
+    assert "`A[0, 2]` is out of bounds" in failure(f, f32(2, 2), 0).message
+    g = program("""
+@T.prim_func
+def g(A: T.Buffer((4, 4), "float32"), n: T.int32):
+    for k in range(1):
+        with T.block("b"):
+            vk = T.axis.spatial(1, k)
+            R = T.match_buffer(A[vk:vk + 2, 0:2], (2, 2), "float32", strides=("s", 1), offset_factor=1)
+            R[0, T.ramp(n, 1, 4)] = T.broadcast(T.float32(1), 4)
+""")
+    assert "`R[0, 2]` is out of bounds" in failure(g, f32(4, 4), 0).message
 
 
 def test_predicated_vector_access() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from helpers.interpreter import f32, failure, program
 
+import tirscript
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.runtime.library import get_library, register_library, unregister_library
 from tirscript.ir import DiagnosticError
@@ -79,6 +80,58 @@ class M:
     a = np.zeros(6, np.int32)
     interpret(m, a)
     assert a.tolist() == [1, 2, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("run", [interpret, lambda f, *args: tirscript.build(f)(*args)], ids=["interpreter", "native"])
+@pytest.mark.parametrize(
+    ("given", "shape", "index", "changed"),
+    [
+        ("B.data", "(1,)", "0", [0, 0]),
+        ("B.data", "(16,)", "6", [1, 2]),
+        ("B.data", "(2, 8)", "1, 1", [2, 1]),
+        ("T.address_of(B[1, 2])", "(2, 2)", "1, 1", [2, 1]),
+        ("C.data", "(3,)", "2", [2, 2]),
+        ("D.data", "(3,)", "2", [0, 2]),
+    ],
+)
+def test_an_address_has_no_shape(run: Any, given: str, shape: str, index: str, changed: list[int]) -> None:
+    module = program(f"""
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(B: T.Buffer((4, 4), "float32")):
+        D = T.decl_buffer((2,), "float32", data=B.data, elem_offset=6)
+        with T.block("row"):
+            T.reads(B[2, 0:4])
+            T.writes(B[0:4, 0:4])
+            C = T.match_buffer(B[2, 0:4], (4,), "float32", offset_factor=1)
+            M.first({given})
+    @T.prim_func(private=True)
+    def first(a: T.handle):
+        A = T.match_buffer(a, {shape}, "float32")
+        A[{index}] = -1.0
+""")
+    out = np.zeros((4, 4), np.float32)
+    run(module, out)
+    assert np.argwhere(out).tolist() == [changed]
+
+
+@pytest.mark.parametrize("run", [interpret, lambda f, *args: tirscript.build(f)(*args)], ids=["interpreter", "native"])
+def test_an_address_binds_no_dimension(run: Any) -> None:
+    module = program("""
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(B: T.Buffer((4,), "float32")):
+        M.first(B.data)
+    @T.prim_func(private=True)
+    def first(a: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        A[0] = -1.0
+""")
+    with pytest.raises(DiagnosticError, match=r"T206.*`n` of `first` "):
+        run(module, np.zeros(4, np.float32))
 
 
 def test_module_entry() -> None:
