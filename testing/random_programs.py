@@ -6,12 +6,14 @@ stored to the parameter named `approx`, which is never read again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
 from tirscript.ir import (
+    AllocateConst,
     AllocBuffer,
     Assert,
     Assume,
@@ -38,8 +40,10 @@ from tirscript.ir import (
     Var,
     While,
     const,
+    constant,
     get_op,
 )
+from tirscript.ir.constant_lists import encode
 from tirscript.ir.dtype import HANDLE
 
 from .blocks import block_nest, match_block, opaque_block
@@ -244,6 +248,21 @@ def _alloc(self: Programs, scope: Scope, depth: int) -> list[Stmt]:
     return made
 
 
+def _constant(self: Programs, scope: Scope, depth: int) -> list[Stmt]:
+    """A constant, short or too long for a list, with any bits; now and then declared flat."""
+    kind = self.pick(DTYPES)
+    shape = tuple(self.pick((2, 3, 4, 1, 8)) for _ in range(self.pick((1, 2, 3, 0))))
+    flat = [self.const(kind) for _ in range(self.number(1, 3))]
+    count = math.prod(shape)
+    data = encode([flat[at % len(flat)].value for at in range(count)], kind).reshape(shape)
+    if kind.is_float and self.chance(3):
+        data.view("u1").reshape(-1)[:: max(1, self.below(5))] ^= 0x7F  # nans among them, with bits of their own
+    dims = (count,) if self.chance(4) else shape
+    buffer = Buffer(self.name(), tuple(map(const, dims)), kind, align=self.pick((0, 0, 128)))
+    scope.buffers.append(buffer)
+    return [AllocateConst(buffer, constant(data, kind))]
+
+
 def _any_order(self: Programs, scope: Scope, depth: int) -> list[Stmt]:
     """A parallel or vectorized loop: each iteration writes a place of its own and reads nothing that is written."""
     kind = self.pick(("parallel", "vectorized"))
@@ -279,6 +298,7 @@ def _nothing(self: Programs, scope: Scope, depth: int) -> list[Stmt]:
 _SIMPLE: tuple[Rule, ...] = (_store, _store, _store, _bind, _scalar, _vector_store, _leave, _check, _nothing)
 _ALL: tuple[Rule, ...] = (
     *(_store, _for, _if, _bind, _scalar, _for, _store, _while, _alloc, _vector_store, _any_order, _leave, _check),
+    _constant,
     *(block_nest, block_nest, opaque_block, match_block),
 )
 
