@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .backend.build import build, jit
+    from .backend.build import build
     from .backend.interpreter import interpret
     from .backend.runtime.library import register_library
+    from .backend.typing_extensions import jit
     from .ir.diagnostic import Diagnostic, DiagnosticError
     from .passes.schedule import Schedule, ScheduleError
     from .script import ir_module, parse, parse_file, prim_func

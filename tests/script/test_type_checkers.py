@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.programs import random_texts
 
+from tirscript.backend.build import jit
 from tirscript.script import ir, tir
 from tirscript.script.entry import macro, prim_func
 from tirscript.script.namespace import Namespace, Unsupported
@@ -41,6 +42,21 @@ def shown(A: T.Buffer(("n",), "float32")):
     A[n - 1] = T.exp(A[0])
 
 
+@tirscript.jit
+def quick(A: T.Buffer(("n",), "float32")):
+    x: T.float32 = A[n - 1]
+    A[0] = x
+
+
+@tirscript.jit(debug=True, opt_level=1)
+def checked(A: T.Buffer(("n",), "float32")):
+    A[n - 1] = 1.0
+
+
+quick([1.0])
+checked([1.0])
+
+
 @I.ir_module
 class M:
     @T.prim_func(private=True)
@@ -55,6 +71,9 @@ class M:
 
 reveal_type(hidden)
 reveal_type(shown)
+reveal_type(quick)
+reveal_type(checked)
+reveal_type(tirscript.jit(hidden))
 reveal_type(M)
 reveal_type(T.axis.remap)
 reveal_type(T.float32)
@@ -99,11 +118,22 @@ def test_the_stubs_know_every_name() -> None:
 def test_the_decorators_say_the_same_to_readers_and_to_type_checkers() -> None:
     tree = ast.parse((STUBS / "typing_extensions.pyi").read_text(encoding="utf-8"))
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    native = ast.parse((ROOT / "backend" / "typing_extensions.pyi").read_text(encoding="utf-8"))
+    (jitted,) = (node for node in native.body if isinstance(node, ast.FunctionDef))
     macros = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "_Macros")
     assert isinstance(macros.body[0], ast.FunctionDef)
-    for function, stub in ((prim_func, functions["no_type_check"]), (macro, macros.body[0])):
+    for function, stub in (
+        (prim_func, functions["no_type_check"]),
+        (macro, macros.body[0]),
+        (jit, jitted),
+    ):
         assert ast.get_docstring(stub) == ast.get_docstring(_source(function))
-        assert [arg.arg for arg in stub.args.kwonlyargs] == [arg.arg for arg in _source(function).args.kwonlyargs]
+        assert _options(stub) == _options(_source(function))
+
+
+def _options(function: ast.FunctionDef) -> list[str]:
+    """The names of all parameters but the function's."""
+    return [arg.arg for arg in (*function.args.args[1:], *function.args.kwonlyargs)]
 
 
 def _source(function: object) -> ast.FunctionDef:
@@ -144,6 +174,9 @@ def test_pyright_knows_what_decorators_make_and_what_t_holds(tmp_path: Path) -> 
     assert revealed == [
         'Type of "hidden" is "PrimFunc"',
         'Type of "shown" is "PrimFunc"',
+        'Type of "quick" is "LazyFunction"',
+        'Type of "checked" is "LazyFunction"',
+        'Type of "tirscript.jit(hidden)" is "LazyFunction"',
         'Type of "M" is "Module"',
         'Type of "T.axis.remap" is "(kinds: str, bindings: Any) -> Any"',
         'Type of "T.float32" is "TypeName"',
