@@ -16,7 +16,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("diff", "Compare the programs of two files; for git too."),
     "textconv": ("textconv", "Print what git should compare of a file."),
     "roundtrip": ("roundtrip", "Check that programs print to text that reads as the same program."),
+    "lint": ("lint", "Find mistakes and what is probably one."),
     "opt": ("opt", "Apply passes to the programs of a file."),
+    "run": ("run", "Run a kernel on random or given arrays."),
+    "bench": ("bench", "Measure how long a kernel takes."),
+    "build": ("build", "Compile, and show entry points, LLVM IR or assembly."),
     "demo": ("demo", "Take every example from its source to native code and back, and show that each step holds."),
     "passes": ("passes", "List the passes with their options."),
     "ops": ("ops", "List the operators and intrinsics of T."),
@@ -70,6 +74,14 @@ class Commands(click.Group):
             from .output import report
 
             report(problem)
+            ctx.exit(1)
+        except AssertionError as problem:
+            found = getattr(problem, "diagnostics", None)
+            if found is None:
+                _internal_error(ctx, problem)
+            from .output import report
+
+            report(found)  # an `assert` of a program that was run
             ctx.exit(1)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise

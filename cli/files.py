@@ -74,9 +74,15 @@ def name_of(path: str) -> str:
 
 def programs(path: str) -> dict[str, Program]:
     """The functions and modules of a file, by name. Raises DiagnosticError."""
+    return read_programs(read_text(path), path)
+
+
+def read_programs(text: str, path: str) -> dict[str, Program]:
+    """The functions and modules of the text of a file; files of constants lie beside it. Raises DiagnosticError."""
     from tirscript.script import parse_python
 
-    return dict(parse_python(read_text(path), filename=name_of(path)))
+    folder = "." if path == STDIN else os.path.dirname(path) or "."
+    return dict(parse_python(text, filename=name_of(path), folder=folder))
 
 
 def pieces(text: str) -> list[str]:

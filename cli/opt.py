@@ -9,9 +9,9 @@ import click
 
 from tirscript.ir import DiagnosticError, error
 
-from .files import FILE, SEPARATOR, Program, name_of, pieces, read_text, some, split_name
+from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, split_name
 from .output import note, report, source, write
-from .print_ import file_text, printing
+from .print_ import file_text, layout, printing
 
 EPILOG = """\b
 Examples:
@@ -56,6 +56,7 @@ def command(ctx: click.Context, file: str, passes: str, until: str | None, split
 
     Without --passes the programs are read, checked and printed. `tirscript passes` lists the passes.
     """
+    shape = layout(options)
     pipeline = read_passes(passes)
     if until is not None:
         pipeline = pipeline.until(until)
@@ -70,9 +71,7 @@ def command(ctx: click.Context, file: str, passes: str, until: str | None, split
             programs = found()
             if programs:
                 made = _apply(pipeline, list(programs.values()), instruments, options)
-                printed.append(
-                    file_text(made, options["dialect"], constants=options["constants"], width=options["width"])
-                )
+                printed.append(file_text(made, **shape))
         except DiagnosticError as problem:
             report(problem)
             failed = True
@@ -90,16 +89,11 @@ def _names(names: tuple[str, ...]) -> set[str]:
 
 def _inputs(file: str) -> list[Any]:
     """The programs of each piece of a file, as functions that read them, so that one bad piece spoils no other."""
-    from tirscript.script import parse_python
-
     path, name = split_name(file)
     if name is not None:
         message = "with --split every program of a file is taken"
         raise DiagnosticError([error("T307", message, hint=f"leave `:{name}` out")])
-    name_ = name_of(path)
-    return [
-        (lambda piece=piece: parse_python(piece, filename=name_)) for piece in pieces(read_text(path)) if piece.strip()
-    ]
+    return [(lambda piece=piece: read_programs(piece, path)) for piece in pieces(read_text(path)) if piece.strip()]
 
 
 def _instruments(options: dict[str, Any]) -> tuple[Any, list[Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -20,17 +21,35 @@ Examples:
   tirscript opt kernel.py --passes=default | tirscript print - --width 80"""
 
 
-def file_text(programs: Sequence[Program], dialect: str = "tirscript", **options: Any) -> str:
-    """Several programs as the text of one file: the imports that they need, then each of them."""
+def file_text(
+    programs: Sequence[Program], dialect: str = "tirscript", constants_file: str | None = None, **options: Any
+) -> str:
+    """Several programs as the text of one file: the imports that they need, then each of them.
+
+    The constants of several go to files of their own, called after them.
+    """
     from tirscript.printer import dialect_of
 
     if len(programs) == 1:
-        return programs[0].script(dialect=dialect, **options)
+        return programs[0].script(dialect=dialect, constants_file=constants_file, **options)
     modules = [program for program in programs if isinstance(program, Module)]
     functions = len(modules) < len(programs) or any(module.functions for module in modules)
     lines = dialect_of(dialect).imports(bool(modules), functions)
-    texts = [program.script(dialect=dialect, header=False, **options) for program in programs]
-    return "\n\n".join([f"{line}\n" for line in ["\n".join(lines)] if line] + texts)
+    texts = ["".join(f"{line}\n" for line in lines)] if lines else []
+    for program in programs:
+        stem, end = os.path.splitext(constants_file or "")
+        file = f"{stem}.{program.name}{end}" if constants_file else None
+        texts.append(program.script(dialect=dialect, header=False, constants_file=file, **options))
+    return "\n\n".join(texts)
+
+
+def layout(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of printing among those of a command. Raises click.UsageError where one lacks another."""
+    if given["constants"] == "file" and not given["constants_file"]:
+        raise click.UsageError("--constants file needs --constants-file PATH, the file to write them to")
+    if given["constants"] != "file" and given["constants_file"]:
+        raise click.UsageError("--constants-file goes with --constants file")
+    return {name: given[name] for name in ("dialect", "constants", "constants_file", "width")}
 
 
 def printing(function: Any) -> Any:
@@ -39,12 +58,13 @@ def printing(function: Any) -> Any:
 
     for option in (
         click.option("--width", type=click.IntRange(20), default=100, show_default=True, help="Columns of a line."),
+        click.option("--constants-file", metavar="PATH", help="The .safetensors file for --constants file."),
         click.option(
             "--constants",
             type=click.Choice(CONSTANTS),
             default="elide",
             show_default=True,
-            help="How large constant data is written.",
+            help="How data of over 16 elements is written: by its digest, in the text, or to a file.",
         ),
         click.option(
             "--dialect",
@@ -61,10 +81,11 @@ def printing(function: Any) -> Any:
 @click.command(name="print", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE[:NAME]...")
 @printing
-def command(files: tuple[str, ...], dialect: str, constants: str, width: int) -> None:
+def command(files: tuple[str, ...], **given: Any) -> None:
     """Print what FILES define, as a whole Python file that reads back as the same programs.
 
     Other Python of a file is left out: it is read, and never run.
     """
+    options = layout(given)
     found = [program for file in files for program in some(file)[1].values()]
-    source(file_text(found, dialect, constants=constants, width=width))
+    source(file_text(found, **options))

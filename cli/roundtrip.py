@@ -12,7 +12,7 @@ import click
 
 from tirscript.ir import DiagnosticError, differences, structural_equal
 
-from .files import FILE, Program, expand, may_hold_programs, name_of, pieces, read_text
+from .files import FILE, Program, expand, may_hold_programs, name_of, pieces, read_programs, read_text
 from .output import coloured, described, machine, note, plural, report, write
 
 EPILOG = """\b
@@ -135,8 +135,6 @@ def _one(
     path: str, searched: bool, dialect: str, passes: Any, split: bool, unread: list[DiagnosticError]
 ) -> list[Outcome]:
     """The outcomes of one file; what keeps it from being read goes to `unread`."""
-    from tirscript.script import parse_python
-
     found: list[Outcome] = []
     try:
         text = read_text(path)
@@ -149,7 +147,7 @@ def _one(
         if split and not piece.strip():
             continue
         try:
-            for name, program in parse_python(piece, filename=name_of(path)).items():
+            for name, program in read_programs(piece, path).items():
                 for stage, one in stages(program, passes):
                     why = round_trip(one, dialect)
                     found.append(Outcome(name_of(path), name, stage, why is None, why or ""))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from tirscript.ir import DiagnosticError
@@ -24,7 +26,7 @@ def converted(data: bytes, filename: str) -> str:
         return text
     try:
         found = extract(text, filename=filename, comments=False)
-        programs = found.definitions() if found.places else {}
+        programs = found.definitions(os.path.dirname(filename) or ".") if found.places else {}
     except DiagnosticError:
         return text
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -41,6 +41,8 @@ SUM = kernel(
 )
 ZEROS = "tirscript.interpret(kernel, zeros(4))"
 
+LINT = "print(*lint(kernel), sep='\\n\\n')"
+
 EXAMPLES: dict[str, Example] = {
     "T001": Example(
         "The text is not Python, so nothing of it can be read. The message is that of Python's own parser, and the "
@@ -468,5 +470,59 @@ faulty(kernel)
         "`undo` takes back the last step that changed the program, and there is none.",
         SUM,
         "tirscript.Schedule(kernel).undo()",
+    ),
+    "T601": Example(
+        "A buffer is allocated, declared or matched and nothing uses it. It is often what is left of an earlier "
+        "version, or a name that was meant elsewhere. Leave it out.",
+        kernel('B = T.alloc_buffer((4,), "float32")', "A[0] = 1.0"),
+        LINT,
+    ),
+    "T602": Example(
+        "A buffer or variable of the function is written, and nothing reads it but its own updates, so that all work "
+        "on it is lost when the function ends. Store the result in a parameter, or leave it out.",
+        kernel("total: T.float32 = 0.0", "for i in range(4):", "    total += A[i]"),
+        LINT,
+    ),
+    "T603": Example(
+        "A name is assigned once and never used: often a misspelt use, or left of an earlier version. A name "
+        "that begins with an underscore is not told.",
+        kernel("first = A[0]", "A[1] = 2.0"),
+        LINT,
+    ),
+    "T604": Example(
+        "Neither the body nor the shape of another parameter uses a parameter. Every caller has to pass it. "
+        "Leave it out, or let its name begin with an underscore where the signature is given.",
+        kernel("A[0] = 1.0", params=TWO),
+        LINT,
+    ),
+    "T605": Example(
+        "A statement stands behind a `return`, a `break`, a `continue` or a loop without end, or in a branch whose "
+        "condition is never true, or in a loop without iterations. Leave it out, or look for the mistake before it.",
+        kernel("for i in range(4, 4):", "    A[i] = 1.0"),
+        LINT,
+    ),
+    "T606": Example(
+        "A variable, buffer or parameter has the name of something that programs call: from here on `min(a, b)` would "
+        "not mean what it says. The printer uses another name for it. Choose one.",
+        kernel("min = A[0]", "A[1] = min"),
+        LINT,
+    ),
+    "T607": Example(
+        "Numbers lose more than is probably meant: a sum of many values in 16 bits, which stands still after a few "
+        "hundred, or in 8 bits, which wrap; a value narrowed and widened again; floats compared with `==`.",
+        kernel(
+            "total: T.float16 = T.float16(0)",
+            "for i in range(1024):",
+            "    total += A[i]",
+            "A[0] = total",
+            params='A: T.Buffer((1024,), "float16")',
+        ),
+        LINT,
+    ),
+    "T608": Example(
+        "A statement stores what is there already, or both operands of a comparison or operator are the same, so that "
+        "the result is known: mostly one of the two was meant to be another.",
+        kernel("for i in range(4):", "    A[i] = A[i]"),
+        LINT,
     ),
 }

@@ -18,6 +18,7 @@ import tirscript
 from tirscript import ir, passes
 from tirscript.ir.codes import CODES
 from tirscript.ir.verify import warnings
+from tirscript.passes.lint import lint
 from tirscript.script import parse_all, tir
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -39,6 +40,7 @@ GROUPS = {
     "T3": "Calling and running",
     "T4": "Passes and building",
     "T5": "Schedules",
+    "T6": "Lint",
 }
 
 
@@ -52,6 +54,7 @@ NAMES = {
     "ir": ir,
     "passes": passes,
     "warnings": warnings,
+    "lint": lint,
     "np": np,
     "zeros": zeros,
     "T": tir,

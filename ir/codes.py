@@ -1,5 +1,5 @@
 """The one table of diagnostic codes. T0: reading; T1: types; T2: the verifier; T3: running; T4: passes and
-building; T5: schedules.
+building; T5: schedules; T6: lint.
 """
 
 CODES: dict[str, str] = {
@@ -69,4 +69,12 @@ CODES: dict[str, str] = {
     "T502": "no such block or loop",
     "T503": "wrong argument of a schedule step",
     "T504": "nothing to undo",
+    "T601": "unused buffer",
+    "T602": "written and never read",
+    "T603": "unused variable",
+    "T604": "unused parameter",
+    "T605": "never executed",
+    "T606": "hides a name of the language",
+    "T607": "suspicious precision",
+    "T608": "without effect",
 }

@@ -8,6 +8,7 @@ the decorated definitions, the header's imports, and the plain values that the d
 from __future__ import annotations
 
 import ast
+import os
 from typing import Any
 
 from msgspec import Struct, structs
@@ -47,10 +48,13 @@ class Extract(Struct, frozen=True, eq=False):
     skipped: dict[str, Span]
     tvm: bool
 
-    def definitions(self) -> dict[str, Definition]:
-        """The functions and modules, by name. Raises DiagnosticError with every mistake."""
+    def definitions(self, folder: str | os.PathLike[str] | None = None) -> dict[str, Definition]:
+        """The functions and modules, by name; files of constants lie in `folder`.
+
+        Raises DiagnosticError with every mistake.
+        """
         try:
-            return parse_all(self.text, filename=self.filename)
+            return parse_all(self.text, filename=self.filename, folder=folder)
         except DiagnosticError as problem:
             raise DiagnosticError(self._explained(one) for one in problem.diagnostics) from problem.__cause__
 
@@ -78,17 +82,19 @@ def extract(text: str, *, filename: str = "<text>", comments: bool = True) -> Ex
 
 
 @public
-def parse_python(text: str, *, filename: str = "<text>") -> dict[str, Definition]:
+def parse_python(
+    text: str, *, filename: str = "<text>", folder: str | os.PathLike[str] | None = None
+) -> dict[str, Definition]:
     """Every function and module of a Python file that may hold other Python, by name; none of it is run.
 
-    Raises DiagnosticError with every mistake found, T022 where it defines none.
+    Files of constants lie in `folder`. Raises DiagnosticError with every mistake found, T022 where it defines none.
     """
     found = extract(text, filename=filename)
     if not found.places:
         message = f"{filename} is empty" if not text.strip() else f"{filename} defines no function and no module"
         hint = "a function is decorated with `@T.prim_func`, a module with `@I.ir_module`, at the top of the file"
         raise DiagnosticError([error("T022", message, hint=hint)])
-    return found.definitions()
+    return found.definitions(folder)
 
 
 class _Extractor:

@@ -153,7 +153,7 @@ def f(A: T.Buffer((4,), "int8")):
 
 def test_nothing_to_find() -> None:
     assert extract("x = 1\n").places == {}
-    with pytest.raises(DiagnosticError, match="x.py is empty"):
+    with pytest.raises(DiagnosticError, match=r"x\.py is empty"):
         parse_python("\n", filename="x.py")
     message = str(first("def f():\n    pass\n"))
     assert "k.py defines no function and no module" in message and "@T.prim_func" in message

@@ -1,0 +1,96 @@
+"""`tirscript build`: compiled code, and what can be seen of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from tirscript.ir import Module, PrimFunc
+
+from .files import FILE, Program, some
+from .opt import read_passes
+from .output import duration, machine, source, write
+
+EPILOG = """\b
+Examples:
+  tirscript build kernel.py                       compile times and entry points
+  tirscript build kernel.py:matmul --emit asm     machine code as text; `llvm` and `ir` are the stages before"""
+
+
+@click.command(name="build", epilog=EPILOG)
+@click.argument("file", type=FILE, metavar="FILE[:NAME]")
+@click.option(
+    "--emit", type=click.Choice(["ir", "llvm", "asm"]), help="Print the lowered program, LLVM IR or assembly."
+)
+@click.option("--target", default="llvm", show_default=True, help="What to compile for; `llvm` is this machine.")
+@click.option("--passes", "-p", default="default", show_default=True, metavar="PASSES", help="How to lower.")
+@click.option("--opt-level", type=click.IntRange(0, 3), default=3, show_default=True, help="How hard LLVM tries.")
+@click.option("--debug", is_flag=True, help="Add checks of indices and divisors.")
+@click.option("--json", "as_json", is_flag=True, help="Times and entry points as JSON.")
+def command(file: str, emit: str | None, target: str, passes: str, opt_level: int, debug: bool, as_json: bool) -> None:
+    """Compile every function and module of FILE for this machine; print how long it took and what can be called."""
+    from tirscript.backend.build import build
+
+    started = time.perf_counter()
+    _, programs = some(file)
+    read = time.perf_counter() - started
+    pipeline = read_passes(passes)
+    reports: list[dict[str, Any]] = []
+    for name, program in programs.items():
+        from tirscript.passes import PassContext, Timing
+
+        timing = Timing()
+        started = time.perf_counter()
+        with PassContext(instruments=[timing]):
+            built = build(program, target=target, pipeline=pipeline, opt_level=opt_level, debug=debug)
+        total = time.perf_counter() - started
+        lowering = sum(seconds for _, seconds in timing.seconds)
+        functions = [built] if isinstance(program, PrimFunc) else list(built)
+        if emit is not None:
+            _emit(emit, program, functions, pipeline)
+            continue
+        reports.append(
+            {
+                "name": name,
+                "seconds": {"lowering": lowering, "code": total - lowering, "total": total},
+                "entry_points": [_entry(function) for function in functions],
+            }
+        )
+    if emit is not None:
+        return
+    if as_json:
+        machine({"read_seconds": read, "programs": reports})
+        return
+    for report in reports:
+        seconds = report["seconds"]
+        write(
+            f"{report['name']}: {duration(seconds['total'])} "
+            f"(lowering {duration(seconds['lowering'])}, code {duration(seconds['code'])})\n"
+        )
+        for entry in report["entry_points"]:
+            write(f"    {entry['name']}{entry['signature']}\n")
+
+
+def _entry(function: Any) -> dict[str, Any]:
+    """What can be called: its name, and its parameters as Python shows them."""
+    import inspect
+
+    signature = inspect.signature(function)
+    return {
+        "name": function.func.name,
+        "signature": str(signature),
+        "parameters": [{"name": one.name, "type": str(one.annotation)} for one in signature.parameters.values()],
+    }
+
+
+def _emit(what: str, program: Program, functions: list[Any], pipeline: Any) -> None:
+    if what == "ir":
+        source(pipeline(program).script())
+    elif functions:
+        # the functions of a module are compiled together, so one has the text of all
+        shown = functions[:1] if isinstance(program, Module) else functions
+        for function in shown:
+            text = function.llvm_ir() if what == "llvm" else function.assembly()
+            source(text if text.endswith("\n") else f"{text}\n", "llvm" if what == "llvm" else "gas")

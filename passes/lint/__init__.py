@@ -1,0 +1,30 @@
+"""Checks for what is allowed and probably not meant: one small file a family, in one table by code.
+
+The verifier's own warnings (`ir.verify.warnings`) are told with them.
+"""
+
+from __future__ import annotations
+
+from tirscript.ir import Diagnostic, Module, PrimFunc, recursion_room
+from tirscript.ir.check import public
+from tirscript.ir.verify import warnings
+from tirscript.ir.wellformed.places import in_order
+
+from . import effect, names, precision, unreachable, unused  # noqa: F401  (each fills the table)
+from .table import LINTS, Lint, lint_check
+
+
+@public
+def lint(program: PrimFunc | Module) -> list[Diagnostic]:
+    """Every warning about a function or module, in source order: the verifier's and those of the table."""
+    functions = program.functions if isinstance(program, Module) else (program,)
+    found = warnings(program)
+    with recursion_room():
+        for function in functions:
+            if isinstance(function, PrimFunc):
+                for entry in LINTS.values():
+                    found += entry.check(function)
+    return in_order(found)
+
+
+__all__ = ["LINTS", "Lint", "lint", "lint_check"]

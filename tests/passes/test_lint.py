@@ -1,0 +1,209 @@
+"""What each check finds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from tirscript.ir import PrimFunc
+from tirscript.ir.codes import CODES
+from tirscript.passes.lint import LINTS, lint, lint_check
+from tirscript.script import parse
+from tirscript.testing import programs
+
+ONE = 'A: T.Buffer((4,), "float32")'
+
+
+def found(*body: str, params: str = ONE) -> list[tuple[str, int]]:
+    """The codes of a kernel's warnings with their lines, the body's counted from 1."""
+    lines = ["@T.prim_func", f"def kernel({params}):", *(f"    {line}" for line in body)]
+    program = parse("\n".join(lines) + "\n")
+    result = []
+    for one in lint(program):
+        assert one.severity == "warning" and one.span is not None and one.hint
+        result.append((one.code, one.span.line - 2))
+    return result
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (['B = T.alloc_buffer((4,), "float32")', "A[0] = 1.0"], 1),
+        (["B = T.decl_buffer((4,), data=A.data)", "A[0] = 1.0"], 1),
+        (['with T.block("b"):', "    B = T.match_buffer(A[0:2], (2,))", "    A[0] = 1.0"], 2),
+    ],
+)
+def test_unused_buffers(body: list[str], line: int) -> None:
+    assert found(*body) == [("T601", line)]
+
+
+def test_used_buffers() -> None:
+    assert found('B = T.alloc_buffer((4,), "float32")', "B[0] = 1.0", "A[0] = B[0]") == []
+    assert found('_B = T.alloc_buffer((4,), "float32")', "A[0] = 1.0") == []
+    assert found("B = T.decl_buffer((4,), data=A.data)", "B[0] = 1.0") == []
+    body = ['B = T.alloc_buffer((4,), "float32")', "B[0] = 1.0", 'T.evaluate(T.call_extern("int32", "f", B.data))']
+    assert found(*body, "A[0] = 2.0") == []
+    body = ['B = T.alloc_buffer((4,), "float32")', "B[0] = 1.0", "C = T.decl_buffer((4,), data=B.data)", "A[0] = C[0]"]
+    assert found(*body) == []
+
+
+def test_what_is_written_and_never_read() -> None:
+    body = [
+        'B = T.alloc_buffer((4,), "float32")',
+        "for i in range(4):",
+        "    B[i] = A[i]",
+        "    B[i] += 1.0",
+        "A[0] = 1.0",
+    ]
+    assert found(*body) == [("T602", 1)]
+    assert found("s: T.float32 = 0.0", "for i in range(4):", "    s += A[i]") == [("T602", 1)]
+    assert found("s: T.float32 = 0.0", "for i in range(4):", "    s += A[i]", "A[0] = s") == []
+    assert found("i: T.int32 = 0", "while i < 4:", "    A[i] = 1.0", "    i += 1") == []
+    regions = ['with T.block("b"):', "    T.reads()", "    T.writes(B[0])", "    B[0] = A[0]"]
+    assert found('B = T.alloc_buffer((4,), "float32")', *regions) == [("T602", 1)]
+
+
+def test_unused_variables() -> None:
+    assert found("x = A[0]", "A[1] = 2.0") == [("T603", 1)]
+    assert found("_x = A[0]", "A[1] = 2.0") == []
+    assert found("x = A[0]", "y = x", "A[1] = y") == []
+
+
+def test_unused_parameters() -> None:
+    assert found("A[0] = 1.0", params=f"{ONE}, n: T.int32") == [("T604", 0)]
+    assert found("A[0] = 1.0", params=f"{ONE}, _n: T.int32") == []
+    assert found("A[0] = 1.0", params='n: T.int32, A: T.Buffer(("n",), "float32")') == []
+    assert found("A[0] = 1.0", params=f"{ONE}, h: T.handle") == [("T604", 0)]
+    assert found('H = T.match_buffer(h, (4,), "int8")', "A[0] = 1.0", params=f"{ONE}, h: T.handle") == [("T604", 0)]
+    assert found('H = T.match_buffer(h, (4,), "int8")', "H[0] = 1", params="h: T.handle") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (["A[0] = 1.0", "return", "A[1] = 2.0", "A[2] = 2.0"], [3]),
+        (["for i in range(4):", "    break", "    A[i] = 1.0"], [3]),
+        (["for i in range(4):", "    A[i] = 1.0", "    continue", "    A[i] = 2.0"], [4]),
+        (["while True:", "    A[0] = A[0] + 1.0", "A[1] = 2.0"], [3]),
+        (["while True:", "    for i in range(4):", "        break", "A[1] = 2.0"], [4]),
+        (["while True:", "    if A[0] > 1.0:", "        break", "A[1] = 2.0"], []),
+        (["if A[0] > 1.0:", "    return", "else:", "    return", "A[1] = 2.0"], [5]),
+        (["if A[0] > 1.0:", "    return", "A[1] = 2.0"], []),
+        (["for i in range(2, 2):", "    A[i] = 1.0"], [1]),
+        (["for i in range(2, 3):", "    A[i] = 1.0"], []),
+        (["for i in range(3, 0, -1):", "    A[i] = 1.0"], []),
+        (["for i in range(0, 3, -1):", "    A[i] = 1.0"], [1]),
+        (["A[0] = 1.0", "return"], []),
+    ],
+)
+def test_what_is_never_executed(body: list[str], lines: list[int]) -> None:
+    assert found(*body) == [("T605", line) for line in lines]
+
+
+def test_constant_conditions() -> None:
+    from tirscript.ir import If, While, const
+
+    kernel = parse(
+        f"@T.prim_func\ndef kernel({ONE}):\n    if A[0] > 1.0:\n        A[1] = 1.0\n    else:\n        A[2] = 1.0\n"
+    )
+    assert isinstance(kernel, PrimFunc)
+    (branch,) = kernel.body
+    assert isinstance(branch, If)
+    for value in (True, False):
+        (one,) = lint(kernel.replace(body=(branch.replace(condition=const(value, "bool")),)))
+        assert one.code == "T605" and f"always {value}, so the `{'else' if value else 'if'}` branch" in one.message
+    once = branch.replace(condition=const(True, "bool"), orelse=())
+    assert lint(kernel.replace(body=(once,))) == []
+    (one,) = lint(kernel.replace(body=(While(const(False, "bool"), branch.then),)))
+    assert one.code == "T605" and "never entered" in one.message
+
+
+def test_names_of_the_language() -> None:
+    assert found("min = A[0]", "A[1] = min") == [("T606", 1)]
+    assert found("for range in T.serial(4):", "    A[range] = 1.0") == [("T606", 1)]
+    assert found("T[0] = 1.0", params='T: T.Buffer((4,), "float32")') == [("T606", 0)]
+    assert found("minimum = A[0]", "A[1] = minimum") == []
+
+
+HALF = 'A: T.Buffer((1024,), "float16"), B: T.Buffer((64,), "float16")'
+
+
+@pytest.mark.parametrize(
+    ("body", "params", "lines"),
+    [
+        (["for i in range(1024):", "    B[0] = B[0] + A[i]"], HALF, [2]),
+        (["for i in range(64):", "    B[i] = B[i] + A[i]"], HALF, []),
+        (["for i in range(100):", "    B[0] += A[i]"], HALF, []),
+        (["for i, j in T.grid(64, 16):", "    B[i] += A[i * 16 + j]"], HALF, []),
+        (["for i, j in T.grid(16, 64):", "    B[i] += A[i * 16]", "    B[0] = A[j]"], HALF, []),
+        (["for i, j in T.grid(4, 256):", "    B[i] += A[i * 256 + j]"], HALF, [2]),
+        (["for i in range(1024):", "    B[0] = A[i] + B[0]"], HALF.replace("float16", "float32"), []),
+        (["for i in range(n):", "    B[0] += A[i]"], HALF + ", n: T.int32", [2]),
+        (["for i in range(1024):", "    B[0] = B[0] + A[i]"], HALF.replace("float16", "int8"), [2]),
+        (["for i in range(1024):", "    B[0] = B[0] + A[i]"], HALF.replace("float16", "int16"), []),
+        (
+            [
+                "for i, k in T.grid(2, 512):",
+                '    with T.block("sum"):',
+                '        vi, vk = T.axis.remap("SR", [i, k])',
+                "        with T.init():",
+                "            B[vi] = T.float16(0)",
+                "        B[vi] = B[vi] + A[vi * 512 + vk]",
+            ],
+            HALF,
+            [6],
+        ),
+        (['A[0] = A[1].astype("float16").astype("float32")'], ONE, [1]),
+        (['A[0] = A[1].astype("float64").astype("float32")'], ONE, []),
+        (["A[0] = 1.0 if A[1] == A[2] else 2.0"], ONE, [1]),
+        (["A[0] = 1.0 if A[1] != 0.1 else 2.0"], ONE, [1]),
+        (["A[0] = 1.0 if A[1] == 3.0 else 2.0"], ONE, []),
+        (["A[0] = 1.0 if A[1] != A[1] else 2.0"], ONE, []),
+    ],
+)
+def test_precision(body: list[str], params: str, lines: list[int]) -> None:
+    assert found(*body, params=params) == [("T607", line) for line in lines]
+
+
+INTS = 'A: T.Buffer((4,), "int32"), n: T.int32'
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (["for i in range(n):", "    A[i] = A[i]"], [2]),
+        (["for i in range(n):", "    A[i] = A[0]"], []),
+        (["A[0] = 1 if n < n else 2"], [1]),
+        (["A[0] = 1 if n < A[1] and n < A[1] else 2"], [1]),
+        (["A[0] = T.max(A[n], A[n])"], [1]),
+        (["A[0] = A[n] - A[n]"], [1]),
+        (["A[0] = A[n] + A[n]"], []),
+    ],
+)
+def test_without_effect(body: list[str], lines: list[int]) -> None:
+    assert found(*body, params=INTS) == [("T608", line) for line in lines]
+
+
+def test_the_verifiers_warnings_come_with_them() -> None:
+    body = ["for i in T.parallel(4):", "    B[0] = A[i]", "x = A[0]"]
+    assert found(*body, params=f'{ONE}, B: T.Buffer((1,), "float32")') == [("T209", 2), ("T603", 3)]
+
+
+def test_modules_are_checked_function_by_function() -> None:
+    text = f"@I.ir_module\nclass M:\n    @T.prim_func\n    def f({ONE}):\n        x = A[0]\n        A[1] = 2.0\n"
+    assert [one.code for one in lint(parse(text))] == ["T603"]
+
+
+def test_the_table() -> None:
+    assert sorted(LINTS) == [code for code in CODES if code.startswith("T6")]
+    with pytest.raises(ValueError, match="T601 is defined twice"):
+        lint_check("T601")(lambda func: iter(()))
+    with pytest.raises(ValueError, match="no docstring"):
+        lint_check("T699")(lambda func: iter(()))
+
+
+@settings(max_examples=50, deadline=None)
+@given(programs())
+def test_every_program_can_be_linted(func: PrimFunc) -> None:
+    for one in lint(func):
+        assert one.severity == "warning" and one.render()
