@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from .dtype import FLOAT32, DType
 from .expr import BufferData, Const, Expr
 from .node import Binder
@@ -15,7 +17,11 @@ class Buffer(Binder, frozen=True, eq=False):
     element's distance from the data pointer (None: zero). `align` is in bytes (0: the element's natural alignment);
     `offset_factor` promises that `elem_offset` is a multiple of it (0: no promise).
     `scope` is the storage: "global", "local", "shared", or "scalar" for a mutable scalar variable (shape ()).
+    `allocated_addr` is where in a pool of memory the buffer was placed. `layout` is TVM's word for row-major,
+    "default", or None where the buffer says to have none: it means nothing here, but TVM's text needs it back.
     """
+
+    not_compared: ClassVar[tuple[str, ...]] = ("name", "layout")
 
     name: str
     shape: tuple[Expr, ...]
@@ -26,6 +32,8 @@ class Buffer(Binder, frozen=True, eq=False):
     align: int = 0
     offset_factor: int = 0
     axis_separators: tuple[int, ...] = ()
+    allocated_addr: tuple[Expr, ...] = ()
+    layout: str | None = "default"
 
     @property
     def is_scalar(self) -> bool:

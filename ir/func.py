@@ -20,9 +20,11 @@ class PrimFunc(Node, frozen=True, eq=False):
     the head of the body. A variable in a parameter's shape that is no parameter is a symbolic dimension, bound at the
     call.
     `returns` is the dtype of the returned scalar. `private` functions are seen only inside their module.
+    `s_tir` is TVM's: False for a function of its tile dialect. It means nothing here, but TVM's text needs it back.
     """
 
     defines: ClassVar[tuple[str, ...]] = ("params",)
+    not_compared: ClassVar[tuple[str, ...]] = ("s_tir",)
 
     name: str
     params: tuple[Var | Buffer, ...]
@@ -31,6 +33,7 @@ class PrimFunc(Node, frozen=True, eq=False):
     returns: DType | None = None
     private: bool = False
     check_well_formed: bool = True
+    s_tir: bool = True
     docstring: str | None = None
     trivia: Trivia | None = None
 

@@ -160,10 +160,18 @@ class Evaluate(Stmt, frozen=True, eq=False):
 
 
 class Assert(Stmt, frozen=True, eq=False):
-    """`assert condition, message`: proved away, or checked at run time."""
+    """`assert condition, message`: proved away, or checked at run time.
+
+    `kind` is the error that TVM raises for it (here always an AssertionError), `parts` the pieces that TVM holds the
+    message in, where they are several.
+    """
+
+    not_compared: ClassVar[tuple[str, ...]] = ("parts",)
 
     condition: Expr
     message: str = ""
+    kind: str = "RuntimeError"
+    parts: tuple[str, ...] = ()
 
 
 class StaticAssert(Stmt, frozen=True, eq=False):

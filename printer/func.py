@@ -97,6 +97,8 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
         options["private"] = True
     if not func.check_well_formed:
         options["check_well_formed"] = False
+    if not func.s_tir:
+        options["s_tir"] = False
     start = len(out)
     out.append(indent + p.dialect.decorator(func, options))
     for param in func.params:

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from tirscript.ir.dtype import BOOL, INT32, DType
+from tirscript.ir.dtype import BOOL, INT32, VOID, DType
 from tirscript.ir.expr import Const, round_float
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")  # printable ASCII without double quotes and backslashes
@@ -105,6 +105,8 @@ def dtype_annotation(kind: DType) -> str:
     """A dtype as an annotation: `T.float32`, `T.handle("float32", "shared")`."""
     if kind.pointee is None:
         return f"T.{kind.name}"
+    if kind.pointee is VOID:
+        return f"T.handle(storage_scope={quote(kind.scope)})"
     scope = f", {quote(kind.scope)}" if kind.scope != "global" else ""
     return f"T.handle({dtype_name(kind.pointee)}{scope})"
 

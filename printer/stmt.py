@@ -322,6 +322,11 @@ def buffer_arguments(p: Printer, buffer: Buffer, dim: Callable[..., str], before
         parts.append(f"offset_factor={buffer.offset_factor}")
     if buffer.axis_separators:
         parts.append(f"axis_separators=[{', '.join(map(str, buffer.axis_separators))}]")
+    if buffer.layout is None:
+        parts.append("layout=None")
+    if buffer.allocated_addr:
+        places = ", ".join([dim(p, one) for one in buffer.allocated_addr])
+        parts.append(f"allocated_addr={places if len(buffer.allocated_addr) == 1 else f'[{places}]'}")
     return ", ".join(parts)
 
 
@@ -369,8 +374,15 @@ def evaluate(p: Printer, node: Evaluate, indent: str) -> None:
 
 
 def _assert(p: Printer, node: Assert, indent: str) -> None:
-    message = f", {quote(node.message)}" if node.message else ""
-    p.out.append(f"{indent}assert {condition(p, node.condition)}{message}")
+    p.out.append(f"{indent}assert {condition(p, node.condition)}{assert_message(node)}")
+
+
+def assert_message(node: Assert, always: bool = False) -> str:
+    """What follows the condition: the message, or TVM's error and pieces where these say more."""
+    if node.parts or node.kind != "RuntimeError":
+        pieces = ", ".join(map(quote, node.parts or [node.message]))
+        return f", ({quote(node.kind)}, [{pieces}])"
+    return f", {quote(node.message)}" if node.message or always else ""
 
 
 def _static_assert(p: Printer, node: StaticAssert, indent: str) -> None:

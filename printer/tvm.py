@@ -51,7 +51,7 @@ from .core import Dialect, refuse
 from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, call_function, condition, load, top
 from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
-from .stmt import STMT_RULES, TAB, bind, block, buffer_arguments, scope, store, value
+from .stmt import STMT_RULES, TAB, assert_message, bind, block, buffer_arguments, scope, store, value
 from .value import VALUE_RULES, listed, target_dict, typed
 
 if TYPE_CHECKING:
@@ -90,8 +90,11 @@ def _decorator(func: PrimFunc, options: dict[str, Any]) -> str:
         raise refuse(
             f"TVM has no private function with a global symbol, as {func.name!r} is", func.span, "drop one of both"
         )
-    given = ", ".join(f"{name}={value}" for name, value in {**options, "s_tir": True}.items())
-    return f"@T.prim_func({given})"
+    options.pop("s_tir", None)
+    given = ", ".join(
+        f"{name}={value}" for name, value in {**options, **({"s_tir": True} if func.s_tir else {})}.items()
+    )
+    return f"@T.prim_func({given})" if given else "@T.prim_func"
 
 
 def _prepare(p: Printer, func: PrimFunc, indent: str) -> None:
@@ -245,6 +248,12 @@ def _cast(p: Printer, node: Call, prec: int, entry: Any) -> str:
     return f"T.Cast({dtype_name(node.dtype)}, {top(p, node.args[0])})"
 
 
+def _undef(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    if node.dtype is not INT32:
+        raise refuse(f"TVM has no text for `T.undef` of {node.dtype}: its own is int32", node.span)
+    return "T.undef()"
+
+
 def _refused(p: Printer, node: Call, prec: int, entry: Any) -> str:
     raise refuse(f"TVM has no text for `{node.op.spelling}`", node.span)
 
@@ -333,7 +342,8 @@ _OPS[OPS["negative"]] = (_negative, "", ATOM, ATOM)
 _OPS[OPS["if_then_else"]] = (_if_then_else, "", ATOM, ATOM)
 for _name in ("isnan", "isinf", "isfinite"):
     _OPS[OPS[_name]] = (_finiteness, "", ATOM, ATOM)
-for _name in ("undef", "print", "breakpoint", "expm1"):
+_OPS[OPS["undef"]] = (_undef, "", ATOM, ATOM)
+for _name in ("print", "breakpoint", "expm1"):
     _OPS[OPS[_name]] = (_refused, "", ATOM, ATOM)
 
 
@@ -352,6 +362,8 @@ def _store(p: Printer, node: BufferStore, indent: str) -> None:
 
 def _alloc_buffer(p: Printer, node: AllocBuffer, indent: str) -> None:
     word = "T.sblock_alloc_buffer" if id(node) in p.of_blocks else "T.alloc_buffer"
+    if node.buffer.scope == "tmem" and node.buffer.allocated_addr:
+        word = "T.decl_buffer"  # memory of a pool that somebody else allocates
     text = buffer_arguments(p, node.buffer, top)
     if node.annotations:
         text += f", annotations={value(p, node.annotations)}"
@@ -359,7 +371,7 @@ def _alloc_buffer(p: Printer, node: AllocBuffer, indent: str) -> None:
 
 
 def _assert(p: Printer, node: Assert, indent: str) -> None:
-    p.out.append(f"{indent}assert {condition(p, node.condition)}, {quote(node.message)}")
+    p.out.append(f"{indent}assert {condition(p, node.condition)}{assert_message(node, always=True)}")
 
 
 def _static_assert(p: Printer, node: StaticAssert, indent: str) -> None:
@@ -383,6 +395,12 @@ def _return(p: Printer, node: Return, indent: str) -> None:
 
 
 def _attr(p: Printer, node: Attr, indent: str) -> None:
+    if node.key == "tirx_hint" and type(node.target) is dict and is_const(node.value, 1):
+        told = [f"{key}={value(p, item)}" for key, item in node.target.items() if key != "message"]
+        text = ", ".join([quote(node.target.get("message", "")), *told])
+        p.out.append(f"{indent}with T.hint({text}):")
+        scope(p, node.body, indent + TAB)
+        return
     if is_const(node.target, 0) and node.target.dtype is INT32:
         # what stands at no node, for which TVM has its own form
         p.out.append(f"{indent}with T.attr({{{quote(node.key)}: {value(p, node.value)}}}):")

@@ -303,5 +303,7 @@ class AssignLowering(ConstantLowering):
         args, kwargs = self.arguments(call)
         if len(args) != 2:
             raise self.fail("T032", "write `A.vstore([indices], value, predicate=)`", call)
+        if self.theirs and isinstance(args[1], Expr):
+            args[0] = self.widened(args[0], args[1].dtype.lanes)
         indices, predicate = self.vector_access(method.owner, args[:1], kwargs, call, 1)
         self.store_value(method.owner, indices, args[1], call.args[1], node, predicate)

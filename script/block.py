@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import DiagnosticError, Label, suggest
-from tirscript.ir.dtype import FLOAT32, DType
-from tirscript.ir.expr import BufferRegion, CommReducer, Const, Expr, Var, const
+from tirscript.ir.diagnostic import DiagnosticError, Label
+from tirscript.ir.dtype import DType
+from tirscript.ir.expr import BufferRegion, Call, CommReducer, Const, Expr, Var, const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, unify
@@ -17,56 +17,13 @@ from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Block, DeclBuffer, 
 from tirscript.ir.target import Target
 from tirscript.ir.words import words
 
-from .expr import shape_nodes
+from .buffers import BUFFER_ARGUMENTS, BufferLowering
 from .meet import together
 from .namespace import BufferType, Form, TypeName
-from .value import ValueLowering
 
 # what an attribute may be, besides what holds such things
 _ATTRIBUTES = (str, int, float, bool, Expr, Buffer, DType, IndexMap, CommReducer, Target)
 _LETTERS = {letter: kind for kind, letter in AXIS_KINDS.items()}
-# what T.alloc_buffer and the other definitions take besides the shape, and their order by place
-_BUFFER_ARGUMENTS = {
-    "alloc_buffer": (
-        "shape",
-        "dtype",
-        "data",
-        "strides",
-        "elem_offset",
-        "scope",
-        "align",
-        "offset_factor",
-        "buffer_type",
-        "axis_separators",
-        "annotations",
-    ),
-    "decl_buffer": (
-        "shape",
-        "dtype",
-        "data",
-        "strides",
-        "elem_offset",
-        "byte_offset",
-        "scope",
-        "align",
-        "offset_factor",
-        "buffer_type",
-        "axis_separators",
-    ),
-    "match_buffer": (
-        "source",
-        "shape",
-        "dtype",
-        "data",
-        "strides",
-        "elem_offset",
-        "scope",
-        "align",
-        "offset_factor",
-        "buffer_type",
-        "axis_separators",
-    ),
-}
 
 
 class BlockFrame:
@@ -83,7 +40,7 @@ class BlockFrame:
         self.init: tuple[Stmt, ...] | None = None
 
 
-class BlockLowering(ValueLowering):
+class BlockLowering(BufferLowering):
     """Lowers blocks and definitions."""
 
     out: list[Stmt]
@@ -333,7 +290,7 @@ class BlockLowering(ValueLowering):
             (value,) = self.form_arguments(call, "meta_var", ("value",))
             self.define(target.id, value)
             return True
-        if function.name not in _BUFFER_ARGUMENTS:
+        if function.name not in BUFFER_ARGUMENTS:
             return False
         self.check_assignable(target.id, target)
         given = self.buffer_arguments(function.name, call)
@@ -343,167 +300,6 @@ class BlockLowering(ValueLowering):
     def check_assignable(self, name: str, target: ast.expr) -> None:
         """Refuse names that stay what they are."""
         raise AssertionError("given by StmtLowering")
-
-    def buffer_arguments(self, name: str, call: ast.Call) -> dict[str, Any]:
-        """The syntax nodes of a definition's arguments, by name."""
-        fields = _BUFFER_ARGUMENTS[name]
-        if len(call.args) > len(fields):
-            raise self.fail("T032", f"`T.{name}` takes at most {len(fields)} arguments", call)
-        given: dict[str, Any] = dict(zip(fields, call.args, strict=False))
-        for keyword in call.keywords:
-            field = "source" if keyword.arg in ("obj", "param", "region") and name == "match_buffer" else keyword.arg
-            if field not in fields:
-                near = suggest(str(field), fields)
-                raise self.fail(
-                    "T032",
-                    f"`T.{name}` has no argument `{field}`",
-                    keyword.value,
-                    hint=f"did you mean `{near}`?" if near else None,
-                )
-            if field in given:
-                raise self.fail("T032", f"`{field}` is given twice", keyword.value)
-            given[field] = keyword.value
-        return given
-
-    def make_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.expr, symbols: bool = False) -> Buffer:
-        """The buffer that a definition's arguments (syntax nodes) describe."""
-        kind = given.get("dtype")
-        if "shape" not in given:
-            raise self.fail("T032", "the shape is missing", call, hint='such as `(128, 128), "float32"`')
-        shape = self.value(given["shape"])
-        if kind is not None:
-            name = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else "Buffer"
-            self.check_order(f"T.{name}", {"shape": shape, "dtype": self.value(kind)}, {"dtype": kind}, call)
-        type_ = self.dtype_of(self.value(kind), kind) if kind is not None else FLOAT32
-        made = BufferType(shape, type_)
-        strides = given.get("strides")
-        offset = given.get("elem_offset")
-        separators = given.get("axis_separators")
-        return self.buffer_of(
-            target.id,
-            made.shape,
-            type_,
-            call,
-            target,
-            strides=None if strides is None else self.value(strides),
-            elem_offset=None if offset is None else self.value(offset),
-            scope=self.python(given["scope"], "the scope", (str,)) if "scope" in given else "global",
-            align=self.python(given["align"], "the alignment", (int,)) if "align" in given else 0,
-            offset_factor=self.python(given["offset_factor"], "the offset factor", (int,))
-            if "offset_factor" in given
-            else 0,
-            axis_separators=self.value(separators) if separators is not None else (),
-            symbols=symbols,
-        )
-
-    def buffer_of(
-        self,
-        name: str,
-        shape: tuple[Any, ...],
-        type_: DType,
-        node: ast.expr,
-        target: ast.AST,
-        *,
-        strides: Any = None,
-        elem_offset: Any = None,
-        scope: str = "global",
-        align: int = 0,
-        offset_factor: int = 0,
-        axis_separators: Any = (),
-        symbols: bool = False,
-    ) -> Buffer:
-        """A buffer from plain values: dimensions are ints, expressions or strings over symbols."""
-        if type_.is_handle or type_.kind == "void":
-            raise self.fail("T109", f"a buffer holds numbers, not {type_}", node)
-        if scope == "scalar":
-            raise self.fail(
-                "T205", 'the scope "scalar" is that of scalar variables', node, hint=f"write `{name}: T.{type_} = ...`"
-            )
-        if not isinstance(scope, str):
-            raise self.fail("T032", f"the scope of a buffer is a string, not {_kind(scope)}", node)
-        for what, items in (("strides", strides), ("axis separators", axis_separators)):
-            if not isinstance(items, (tuple, list, type(None))):
-                raise self.fail("T032", f"the {what} of a buffer are a list, not {_kind(items)}", node)
-        separators = tuple(axis_separators or ())
-        for what, number in (
-            ("alignment", align),
-            ("offset factor", offset_factor),
-            *(("separator", s) for s in separators),
-        ):
-            if type(number) is not int or number >= 1 << 31:
-                raise self.fail("T032", f"the {what} of a buffer is an int of 31 bits, not {_kind(number)}", node)
-        # TVM writes -1 for "the default"
-        align, offset_factor = (0 if number == -1 else number for number in (align, offset_factor))
-        if align < 0 or align & (align - 1):
-            raise self.fail("T207", f"the alignment {align} is not a power of two", node)
-        if offset_factor < 0:
-            raise self.fail("T207", f"the offset factor {offset_factor} is negative", node)
-        return Buffer(
-            name,
-            tuple(self.dimension(dim, at, symbols) for dim, at in zip(shape, shape_nodes(node, len(shape)))),
-            type_,
-            None if not strides else tuple(self.dimension(dim, node, symbols) for dim in strides),
-            None if elem_offset is None else self.dimension(elem_offset, node, symbols),
-            scope or "global",
-            align,
-            offset_factor,
-            separators,
-            span=self.span(target),
-        )
-
-    def dimension(self, dim: Any, node: ast.expr, symbols: bool) -> Expr:
-        """One dimension; a string is an expression over symbolic dimensions."""
-        if isinstance(dim, str):
-            return self.symbolic(dim, node)
-        if type(dim) is Var and not dim.name:
-            raise self.fail("T206", "a symbolic dimension needs a name", node, hint='n = T.int64(), or a string: "n"')
-        if type(dim).__name__ == "TypeVar":
-            return self.symbol(dim.__name__)
-        if isinstance(dim, Expr):
-            if not dim.dtype.is_int:
-                raise self.fail("T207", f"a dimension is {dim.dtype}, not an integer", node)
-            return dim
-        if isinstance(dim, bool) or not hasattr(type(dim), "__index__"):
-            raise self.fail("T207", f"a dimension is {_kind(dim)}, not an integer", node)
-        number = int(dim)
-        if not -(1 << 63) <= number < 1 << 63:
-            raise self.fail("T103", "a dimension is too large for int64", node)
-        return const(number, "int32" if -(1 << 31) <= number < 1 << 31 else "int64")
-
-    def symbolic(self, text: str, node: ast.expr) -> Expr:
-        """A dimension given as a string, such as "n" or "n * 2"."""
-        try:
-            parsed = ast.parse(text.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise self.fail("T041", f"the dimension {text!r} is not an expression", node) from None
-        for part in ast.walk(parsed):
-            for field in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
-                if hasattr(part, field):
-                    setattr(part, field, getattr(node, field))
-        outer, self.symbol_mode = self.symbol_mode, True
-        scopes, self.scopes = (
-            self.scopes,
-            [
-                {
-                    **self.symbols_in_scope(),
-                }
-            ],
-        )
-        plain, self.outer = (
-            self.outer,
-            {name: value for name, value in self.outer.items() if isinstance(value, type(self.namespace))},
-        )
-        try:
-            return self.index(parsed)
-        finally:
-            self.symbol_mode, self.scopes, self.outer = outer, scopes, plain
-
-    def symbols_in_scope(self) -> dict[str, Any]:
-        """Scalars and symbols that a dimension's text may use."""
-        found: dict[str, Any] = dict(self.symbols)
-        for scope in self.scopes:
-            found.update({name: value for name, value in scope.items() if type(value) is Var and value.dtype.is_int})
-        return found
 
     def alloc_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
         """`A = T.alloc_buffer(...)`."""
@@ -523,7 +319,8 @@ class BlockLowering(ValueLowering):
     def declare_local(self, target: ast.Name, kind: BufferType, node: ast.stmt) -> None:
         """`x: T.float32[m, n]`."""
         self.check_assignable(target.id, target)
-        buffer = self.buffer_of(target.id, kind.shape, kind.dtype, target, target, scope=kind.scope)
+        scope = "local" if self.theirs else kind.scope
+        buffer = self.buffer_of(target.id, kind.shape, kind.dtype, target, target, scope=scope)
         self.define(target.id, buffer)
         self.emit(AllocBuffer(buffer, span=self.span(node)))
 
@@ -557,7 +354,13 @@ class BlockLowering(ValueLowering):
                 raise self.fail("T022", f"`{source.name}` is {source.dtype}, not a handle", place)
         elif not isinstance(source, BufferRegion):
             raise self.fail("T022", "`T.match_buffer` takes a handle or a region first", place)
-        if isinstance(source, BufferRegion) and "dtype" not in given:
+        if isinstance(source, BufferRegion) and "shape" not in given:
+            given = {**given, "shape": ast.copy_location(ast.Tuple([], ast.Load()), place)}
+            extents = tuple(_extent(part.start, part.stop) for part in source.ranges)
+            buffer = self.make_buffer(target, given, call, symbols=True).replace(shape=extents)
+            if "dtype" not in given:
+                buffer = buffer.replace(dtype=source.buffer.dtype)
+        elif isinstance(source, BufferRegion) and "dtype" not in given:
             buffer = self.make_buffer(target, given, call, symbols=True).replace(dtype=source.buffer.dtype)
         else:
             buffer = self.make_buffer(target, given, call, symbols=True)
@@ -565,8 +368,15 @@ class BlockLowering(ValueLowering):
         self.emit(MatchBuffer(buffer, source, span=self.span(node)))
 
 
-def _kind(value: Any) -> str:
-    return "a float" if isinstance(value, float) else words(value)
+def _extent(start: Expr, stop: Expr | None) -> Expr:
+    """How many elements a range has; one where it is an index."""
+    if stop is None:
+        return const(1, start.dtype)
+    if type(start) is Const and type(stop) is Const:
+        return const(stop.value - start.value, stop.dtype)
+    if type(stop) is Call and stop.op is OPS["add"] and start in stop.args:
+        return stop.args[1] if stop.args[0] == start else stop.args[0]
+    return stop if type(start) is Const and start.value == 0 else OPS["sub"](stop, start)
 
 
 BlockLowering.statement_forms = {

@@ -30,7 +30,8 @@ from tirscript.ir.words import words
 from .advice import ADVICE, in_words
 from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype, vscale_factor
-from .namespace import BufferForm, BufferType, Form, TypeName, special_float
+from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, special_float
+from .pointer import METHODS, array_of
 from .python import BUILTINS
 from .tvm import DialectFunction
 
@@ -63,6 +64,9 @@ class CallLowering(ExprLowering):
                 raise self.fail("T032", f"wrong arguments for `T.{function.name}`: {problem}", node) from None
         if cls is BufferForm:
             return self._buffer_type(node)
+        if cls is PointerType:
+            args, kwargs = self.arguments(node)
+            return self.plain(lambda: function(*args, **kwargs), node, ())
         if cls is Method:
             return self._call_method(function, node)
         if cls is FunctionRef:
@@ -124,6 +128,20 @@ class CallLowering(ExprLowering):
 
     def _call_op(self, entry: Op, node: ast.Call) -> Expr:
         args, kwargs = self.arguments(node)
+        return self.call_entry(entry, args, kwargs, node)
+
+    def call_entry(self, entry: Op, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Expr:
+        """A call of an operator of the table."""
+        if entry.name == "undef" and self.theirs and not args and not kwargs:
+            args = ["int32"]  # TVM knows no other
+        if "dtype" in kwargs:
+            kind = kwargs.pop("dtype")
+            if entry.dtype_arg == "first":
+                args = [kind, *args]
+            elif entry.dtype_arg == "last":
+                args = [*args, kind]
+            elif not self.theirs:
+                raise self.fail("T032", f"`T.{entry.name}` takes its arguments by place, without names", node)
         low, high = entry.arity
         if entry.make is None and not low <= len(args) <= high and not kwargs:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else entry.name
@@ -136,6 +154,8 @@ class CallLowering(ExprLowering):
             )
         if entry.make is None and not kwargs:
             return self.operator(entry, args, node, tuple(node.args))
+        if self.theirs and entry.name == "call_packed":
+            args = [array_of(arg) if isinstance(arg, Buffer) else arg for arg in args]
         for at, arg in enumerate(args):
             if type(arg) is BufferLoad or not isinstance(arg, Buffer):
                 continue
@@ -202,8 +222,26 @@ class CallLowering(ExprLowering):
             raise self.located(problem, node.args[0] if node.args else node) from None
         if method.name in ("vstore", "view"):
             raise self.fail("T022", f"`{method.name}` is a statement, not a value", node)
+        if method.name in METHODS:
+            try:
+                return METHODS[method.name](method.owner, *args, **kwargs)
+            except TypeError as problem:
+                raise self.fail(
+                    "T032", f"wrong arguments for `{method.name}`: {_argument_error(problem)}", node
+                ) from None
+            except DiagnosticError as problem:
+                raise self.located(problem, node) from None
+        if self.theirs and len(args) == 2:  # `A.vload([i], "float32x4")` says how many lanes
+            args = [self.widened(args[0], self.dtype_of(args[1], node).lanes), *args[2:]]
         indices, predicate = self.vector_access(method.owner, args, kwargs, node, 1)
         return BufferLoad(method.owner, indices, predicate, span=self.span(node))
+
+    def widened(self, indices: Any, lanes: int) -> Any:
+        """Indices of a vector of so many lanes from that of its first element."""
+        if lanes == 1 or not isinstance(indices, (list, tuple)) or not indices:
+            return indices
+        last = as_expr(indices[-1])
+        return indices if last.dtype.is_vector else [*indices[:-1], Ramp(last, const(1, last.dtype), lanes)]
 
     def vector_access(
         self, buffer: Buffer, args: list[Any], kwargs: dict[str, Any], node: ast.Call, count: int

@@ -90,6 +90,9 @@ class Context:
 
     namespace: Any
     theirs = False  # the text is in TVM's dialect, which converts what ours refuses (meet.py)
+    tiles = False  # its functions are of TVM's tile dialect unless they say `s_tir=True`
+
+    options: dict[str, bool]  # of the decorator
 
     def __init__(self, source: Source, outer: dict[str, Any], *, trusted: bool) -> None:
         self.source = source

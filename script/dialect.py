@@ -12,6 +12,7 @@
 | `T.attr({"key": value})` | `with T.attr(0, "key", value):` |
 | `T.attr(node, key, value)` | `with T.attr(node, key, value):` over the rest of the body |
 | `assert c, ("RuntimeError", ["the ", "words"])` | `assert c, "the words"` |
+| `T.hint("words", n=1)` | `with T.attr({"message": "words", "n": 1}, "tirx_hint", 1):` over the rest of the body |
 | `T.evaluate(T.break_loop())`, `T.continue_loop()`, `T.ret(x)` | `break`, `continue`, `return x` |
 """
 
@@ -26,13 +27,27 @@ from msgspec.structs import force_setattr
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import FLOAT32
 from tirscript.ir.expr import BufferData, Expr, Var, const
-from tirscript.ir.stmt import AllocBuffer, Attr, Bind, Break, Continue, DeclBuffer, Return, ScalarDecl, Stmt
+from tirscript.ir.stmt import (
+    AllocBuffer,
+    Assert,
+    Attr,
+    Bind,
+    Break,
+    Continue,
+    DeclBuffer,
+    LaunchThread,
+    Return,
+    ScalarDecl,
+    Stmt,
+)
 
 from .context import ScalarView
 from .expr import Method
 from .namespace import BufferForm, Form
 from .stmt import StmtLowering, attr_value
+from .value import IterVar
 
+HINT = "tirx_hint"  # TVM's key of the attribute that `T.hint` is
 _SCOPES = {"alloc_local": "local", "alloc_shared": "shared"}
 
 
@@ -147,18 +162,22 @@ class DialectLowering(StmtLowering):
         target, key, value = self.form_arguments(call, "attr", ("node", "key", "value"))
         if not isinstance(key, str):
             raise self.fail("T032", "the key of `T.attr` is a string", call)
+        if isinstance(target, IterVar):
+            self.open_rest(self.attr_of_axis(target, key, value, call))
+            return
         self.open_rest(Attr(attr_value(target), key, attr_value(value), (), span=self.span(node)))
 
-    def message(self, node: ast.expr | None) -> str:
-        if not self.theirs or not isinstance(node, ast.Tuple):
-            return super().message(node)
-        found = self.python(node, "the message", (tuple,))
+    def assertion(self, test: Expr, node: ast.Assert) -> Assert:
+        if not isinstance(node.msg, ast.Tuple):
+            return super().assertion(test, node)
+        found = self.python(node.msg, "the message", (tuple,))
         kind, parts = found if len(found) == 2 else ("", None)
-        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-            raise self.fail("T032", "the message is a string, or the name of an error and a list of strings", node)
-        if kind != "RuntimeError":
-            raise self.fail("T020", f"an assertion that raises {kind} is not supported", node)
-        return "".join(parts)
+        named = isinstance(kind, str) and kind.isidentifier()
+        if not named or not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            message = "the message is a string, or the name of an error and a list of strings"
+            raise self.fail("T032", message, node.msg)
+        pieces = tuple(parts) if len(parts) > 1 else ()
+        return Assert(test, "".join(parts), kind, pieces, span=self.span(node))
 
     def attr_pairs(self, node: ast.expr) -> list[tuple[str, Any]]:
         """The attributes of `T.attr({...})`, which stand at no node."""
@@ -167,14 +186,44 @@ class DialectLowering(StmtLowering):
             raise self.fail("T032", "`T.attr` takes node, key, value, or one dict with strings as keys", node)
         return [(key, attr_value(value)) for key, value in found.items()]
 
+    def hint_of(self, call: ast.Call, node: ast.stmt) -> Attr:
+        args, kwargs = self.arguments(call)
+        if len(args) > 1 or not all(isinstance(arg, str) for arg in args):
+            raise self.fail("T032", "`T.hint` takes a message and named values", call)
+        told = {"message": args[0] if args else "", **kwargs}
+        return Attr(told, HINT, const(1), (), span=self.span(node))
+
+    def _hint(self, call: ast.Call, node: ast.stmt) -> None:
+        self.open_rest(self.hint_of(call, node))
+
+    def _hint_context(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
+        self.emit(self.hint_of(call, node).replace(body=self.nested(inner)))
+
     def _attr_context(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
         if not self.theirs or len(call.args) != 1 or call.keywords:
-            super()._attr_context(call, name, inner, node)
+            target = self.value(call.args[0]) if len(call.args) == 3 else None
+            if not isinstance(target, IterVar):
+                super()._attr_context(call, name, inner, node)
+                return
+            _, key, worth = self.form_arguments(call, "attr", ("node", "key", "value"))
+            self.emit(self.attr_of_axis(target, str(key), worth, call).replace(body=self.nested(inner)))
             return
         made = self.nested(inner)
         for key, value in reversed(self.attr_pairs(call.args[0])):
             made = (Attr(const(0), key, value, made, span=self.span(node)),)
         self.out.extend(made)
+
+    def attr_of_axis(self, axis: IterVar, key: str, value: Any, call: ast.Call) -> Stmt:
+        """An attribute of an axis, `T.iter_var(...)`: of a thread how many there are, else of its variable."""
+        var = axis.var
+        if type(var) is Var and not var.name:
+            var = Var(axis.tag.replace(".", "_") or "i", var.dtype)
+        if type(var) is not Var:
+            raise self.fail("T032", "the axis of an attribute is a variable", call, hint="T.iter_var(i, None, ...)")
+        if axis.kind == "ThreadIndex" and key in ("thread_extent", "virtual_thread"):
+            (extent,) = self.exprs(value, call, var.dtype)
+            return LaunchThread(var, axis.tag, extent, (), span=self.span(call))
+        return Attr(var, key, attr_value(value), (), span=self.span(call))
 
     def open_rest(self, stmt: Stmt) -> None:
         """Emit a statement whose body is all that follows in the current one."""
@@ -219,6 +268,7 @@ _SCALARS: dict[str, Callable[..., None]] = {
 DialectLowering.statement_forms = {
     **StmtLowering.statement_forms,
     "attr": DialectLowering._attr,
+    "hint": DialectLowering._hint,
     "break_loop": DialectLowering._break_loop,
     "continue_loop": DialectLowering._continue_loop,
     "ret": DialectLowering._ret,
@@ -228,4 +278,5 @@ DialectLowering.context_forms = {
     "allocate": DialectLowering._allocate_context,
     "let": DialectLowering._let_context,
     "attr": DialectLowering._attr_context,
+    "hint": DialectLowering._hint_context,
 }

@@ -28,7 +28,7 @@ from .budget import Budget
 from .constant import Sources
 from .context import MAX_MISTAKES, Abort, FunctionRef, Macro, ModuleRef
 from .function import FunctionLowering, read_options
-from .meet import is_header, is_tvm
+from .meet import is_header, is_tile_dialect, is_tvm
 from .namespace import Form, ModuleForm, Namespace, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
@@ -219,6 +219,7 @@ class Reader:
         self.comments = found if found.any else None
         self.lines = source.text.count("\n") + 1
         self.theirs = is_tvm(source.text, tree)
+        self.tiles = self.theirs and is_tile_dialect(source.text)
         if self.theirs:
             for line in [line for line, (_, text) in found.whole.items() if is_header(text)]:
                 del found.whole[line]
@@ -240,6 +241,7 @@ class Reader:
         made.budget = self.budget
         made.theirs = self.theirs
         made.sources = self.sources
+        made.tiles = self.tiles
         return made
 
     def one(self) -> Definition:
@@ -513,7 +515,7 @@ def _position(found: Diagnostic) -> tuple[int, int]:
 
 def _package(name: str) -> Namespace:
     """What `import tirscript` or `import tvm` stands for in a text."""
-    script = Namespace("script", {"tir": T, "tirx": T, "ir": I}, "The script namespaces.")
+    script = Namespace("script", {"tir": T, "tirx": T, "ir": I, "ir_module": ir_module}, "The script namespaces.")
     if name.endswith(".script"):
         return script
     return Namespace(name, {"script": script, **_DECORATOR_OBJECTS}, "The package.")

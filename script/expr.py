@@ -27,8 +27,9 @@ from tirscript.ir.words import call_it
 from .advice import ADVICE, LIBRARIES, advise
 from .context import _MISSING, Abort, ModuleRef
 from .meet import fit, meet, truth
-from .namespace import BufferForm, Form, Namespace, TypeName, Unsupported
+from .namespace import BufferForm, Form, Namespace, PointerType, TypeName, Unsupported, their_names
 from .plain import PlainLowering
+from .pointer import METHODS, elem_offset
 from .python import BINARY, COMPARE, UNARY
 
 _BINARY_OPS = {
@@ -66,10 +67,13 @@ _BUFFER_ATTRIBUTES = (
     "vload",
     "vstore",
     "view",
+    "access_ptr",
+    "offset_of",
     "align",
     "offset_factor",
 )
 MAX_LANES = 1 << 16
+_THEIRS: dict[str, dict[str, Any]] = {}
 _IS_OP = {id(entry) for entry in OPS.values()}
 _PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
 
@@ -267,6 +271,8 @@ class ExprLowering(PlainLowering):
         cls = type(owner)
         if cls is Namespace:
             found = owner.__dict__.get(name, _MISSING)
+            if found is _MISSING and self.theirs:
+                found = self.their_names(owner).get(name, _MISSING)
             if found is _MISSING or name.startswith("_"):
                 letter = owner._letter
                 raise self.fail(
@@ -308,6 +314,12 @@ class ExprLowering(PlainLowering):
             )
         return self.plain(lambda: getattr(owner, name), node, ())
 
+    def their_names(self, owner: Namespace) -> dict[str, Any]:
+        """The names that only TVM's dialect finds in a namespace."""
+        if not _THEIRS:
+            _THEIRS.update(their_names(vars(self.namespace)))
+        return _THEIRS.get(owner._letter, {})
+
     def _buffer_attribute(self, buffer: Buffer, name: str, node: ast.Attribute) -> Any:
         if name not in _BUFFER_ATTRIBUTES:
             near = suggest(name, _BUFFER_ATTRIBUTES)
@@ -315,8 +327,10 @@ class ExprLowering(PlainLowering):
             raise self.fail("T030", f"a buffer has no `{name}`", node, hint=ADVICE.get(name, hint))
         if name == "data":
             return BufferData(buffer, span=self.span(node))
-        if name in ("vload", "vstore", "view"):
+        if name in ("vload", "vstore", "view") or name in METHODS:
             return Method(buffer, name)
+        if name == "elem_offset":
+            return elem_offset(buffer)
         if name == "shape":
             return tuple(dim.value if type(dim) is Const else dim for dim in buffer.shape)
         if name == "strides":
@@ -345,7 +359,7 @@ class ExprLowering(PlainLowering):
                 hint="index a buffer, or loop over the sequence: `for x in values:`",
             )
         found = self.plain(
-            lambda: owner[item], node, () if isinstance(owner, (TypeName, Form, BufferForm)) else (owner,)
+            lambda: owner[item], node, () if isinstance(owner, (TypeName, Form, BufferForm, PointerType)) else (owner,)
         )
         return self.used(found, node)
 

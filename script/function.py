@@ -197,6 +197,7 @@ class FunctionLowering(MacroLowering):
             align=kind.align,
             offset_factor=kind.offset_factor,
             axis_separators=kind.axis_separators,
+            layout=kind.layout,
             symbols=True,
         )
 
@@ -244,6 +245,7 @@ class FunctionLowering(MacroLowering):
             self.returns,
             bool(self.options.get("private", False)),
             bool(self.options.get("check_well_formed", True)),
+            bool(self.options.get("s_tir", not self.tiles)),
             docstring,
             self._header_trivia(first_line),
             span=self.span(node),
@@ -296,5 +298,4 @@ def read_options(call: ast.expr, lowering: FunctionLowering) -> None:
             value = lowering.python(keyword.value, f"`{keyword.arg}`", (bool,))
         except Abort:
             continue
-        if keyword.arg != "s_tir":
-            lowering.options[keyword.arg] = value
+        lowering.options[keyword.arg] = value

@@ -8,6 +8,7 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, suggest
 from tirscript.ir.expr import Expr, Var, const
+from tirscript.ir.node import Attrs
 from tirscript.ir.op import OPS, as_expr, unify
 from tirscript.ir.stmt import LOOP_KINDS, Break, Continue, For, Stmt, While
 from tirscript.ir.threads import is_thread, thread_hint
@@ -61,6 +62,9 @@ class LoopLowering(BodyLowering):
                 if keyword.arg == "annotations":
                     way = "use `T.serial(n, annotations={...})`"
                 raise self.fail("T032", "`range` takes no keyword arguments", keyword.value, hint=way)
+            if self.theirs and kind == "serial" and keyword.arg == "unroll":
+                options["unroll"] = keyword.value
+                continue
             if keyword.arg not in ("annotations", "thread", "start", "stop", "step") or (
                 (keyword.arg == "thread") != (kind == "thread_binding") and keyword.arg == "thread"
             ):
@@ -91,6 +95,9 @@ class LoopLowering(BodyLowering):
                 hint='write `T.thread_binding(n, thread="threadIdx.x")`',
             )
         annotations = self.attrs(options["annotations"]) if "annotations" in options else None
+        if "unroll" in options:
+            wanted = self.python(options["unroll"], "`unroll`", (bool,))
+            annotations = Attrs({**(annotations or {}), "pragma_unroll" if wanted else "disable_unroll": True})
         name = self.loop_name(node.target)
         var = Var(name, stop.dtype, span=self.span(node.target))
         if step is None:

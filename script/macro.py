@@ -8,7 +8,7 @@ from typing import Any
 from tirscript.ir.diagnostic import Diagnostic, Label
 
 from .context import Macro
-from .launch import LaunchLowering
+from .legacy import LegacyLowering
 from .scope import Names
 
 MAX_DEPTH = 100  # macros that call macros
@@ -16,7 +16,7 @@ MAX_DEPTH = 100  # macros that call macros
 _PLACE = ("source", "outer", "comments", "definition", "scopes", "fixed", "names")
 
 
-class MacroLowering(LaunchLowering):
+class MacroLowering(LegacyLowering):
     """Lowers calls of macros."""
 
     depth = 0

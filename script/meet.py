@@ -7,6 +7,7 @@
 | `i8 == 1`, `i8 & 1`, `i8 << 1`, `i8 - True`, `1 < i8` | here it takes the dtype of the other operand |
 | `u8 / u8` | `T.truncdiv` |
 | `T.floor(i32)` | `i32` |
+| `T.exp(i32)` | of the integer as a float32 |
 | `f32_buffer[i] = i64` | the value cast; of a literal the whole part where the place holds integers |
 | `if i32:` | `if i32 != 0:` |
 """
@@ -20,7 +21,7 @@ from typing import Any
 
 from tirscript.ir.dtype import FLOAT32, INT32, INT64, DType
 from tirscript.ir.expr import Broadcast, Call, Const, Expr, const
-from tirscript.ir.op import OPS, Op, as_expr, build, cast
+from tirscript.ir.op import FLOATS, OPS, Op, as_expr, build, cast
 
 _ADAPTING = frozenset(
     OPS[name]
@@ -34,6 +35,9 @@ def meet(entry: Op, args: list[Any]) -> Expr:
     """An operator of the table on operands that TVM would bring together."""
     if entry in _ROUNDING and len(args) == 1 and isinstance(args[0], Expr) and not args[0].dtype.is_float:
         return args[0]
+    if entry.operands == FLOATS and entry is not _DIV:
+        # TVM gives the result the dtype of the integers, and has no code for that
+        args = [cast(arg, FLOAT32) if isinstance(arg, Expr) and arg.dtype.is_int else arg for arg in args]
     first, last = entry.group
     stop = len(args) if last is None else last
     given = args[first:stop]
@@ -138,6 +142,14 @@ def is_tvm(text: str, tree: ast.AST) -> bool:
         ):
             return True
     return _COMMENT.search(text) is not None
+
+
+_TILES = re.compile(r"^\s*(# *)?(from tvm\.script import .*\btirx\b|from tvm\.script\.tirx import )", re.MULTILINE)
+
+
+def is_tile_dialect(text: str) -> bool:
+    """Whether a text in TVM's dialect imports `tirx`, whose functions are of the tile dialect unless `s_tir=True`."""
+    return _TILES.search(text) is not None
 
 
 def is_header(comment: str) -> bool:

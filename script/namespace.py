@@ -15,7 +15,7 @@ from tirscript.ir.op import ALIASES, FOREIGN, OPS
 from tirscript.ir.target import Target
 from tirscript.ir.words import call_it
 
-from .tvm import CONSTRUCTS, DialectFunction, tvm_names
+from .tvm import CONSTRUCTS, DTYPES, THEIRS, DialectFunction, tvm_names
 
 # constructs that are no operators: name -> what it is for; `lower*.py` have a rule for each
 _LOOPS = {
@@ -125,9 +125,11 @@ class TypeName:
         self.__name__ = type_.name
         self.__doc__ = f"The element type {type_.name}."
 
-    def __call__(self, value: Any = None, scope: str = "global") -> Any:
+    def __call__(self, value: Any = None, scope: str = "global", *, storage_scope: str | None = None) -> Any:
         if self.dtype.is_handle:
-            return self if value is None else TypeName(pointer(value, scope))
+            if value is None and storage_scope is not None:
+                return TypeName(pointer("void", storage_scope))
+            return self if value is None else TypeName(pointer(_plain_dtype(value), storage_scope or scope))
         if value is None:
             return Var("", self.dtype)
         if isinstance(value, str):
@@ -141,6 +143,21 @@ class TypeName:
         return f"<T.{self.name}>"
 
 
+class PointerType:
+    """`T.Ptr(T.float32, "shared")`, or the older `T.Ptr[T.float32]`: TVM's `T.handle("float32", "shared")`."""
+
+    __name__ = name = "Ptr"
+
+    def __call__(self, pointee: Any, scope: str = "global") -> TypeName:
+        return TypeName(pointer(_plain_dtype(pointee), scope))
+
+    def __getitem__(self, item: Any) -> TypeName:
+        return self(*item) if isinstance(item, tuple) else self(item)
+
+    def __repr__(self) -> str:
+        return "<T.Ptr>"
+
+
 def special_float(text: str) -> float:
     """nan and the infinities by name; ValueError for other text."""
     if text.lower().lstrip("+-") not in ("nan", "inf", "infinity"):
@@ -151,7 +168,17 @@ def special_float(text: str) -> float:
 class BufferType:
     """`T.Buffer(shape, dtype, ...)`: the annotation of a parameter. Dimensions are ints, variables, or strings."""
 
-    FIELDS = ("shape", "dtype", "strides", "elem_offset", "scope", "align", "offset_factor", "axis_separators")
+    FIELDS = (
+        "shape",
+        "dtype",
+        "strides",
+        "elem_offset",
+        "scope",
+        "align",
+        "offset_factor",
+        "axis_separators",
+        "layout",
+    )
 
     def __init__(
         self,
@@ -163,6 +190,7 @@ class BufferType:
         align: int = 0,
         offset_factor: int = 0,
         axis_separators: Any = (),
+        layout: Any = "default",
     ) -> None:
         self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         self.dtype = _plain_dtype(dtype)
@@ -172,6 +200,7 @@ class BufferType:
         self.align = align
         self.offset_factor = offset_factor
         self.axis_separators = tuple(axis_separators or ())
+        self.layout = layout
 
 
 class BufferForm:
@@ -247,6 +276,7 @@ call_it(DialectFunction, "function", lambda function: f"T.{function.name}")
 call_it(TypeName, "dtype", lambda kind: f"T.{kind.name}")
 call_it(BufferForm, "annotation", lambda form: f"T.{form.name}")
 call_it(BufferType, "type of a buffer")
+call_it(PointerType, "annotation", lambda form: f"T.{form.name}")
 call_it(LetType, "annotation of a binding")
 call_it(Namespace, "namespace", lambda namespace: namespace._letter)
 
@@ -281,5 +311,21 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
         for name in scalar_names():
             if name not in ("handle", "void"):
                 names[f"{name}x{lanes}"] = TypeName(dtype(f"{name}x{lanes}"))
+                names[f"{name}xvscalex{lanes}"] = TypeName(dtype(f"{name}xvscalex{lanes}"))
     names.update(tvm_names(names))
     return names
+
+
+def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What text in TVM's dialect finds in a namespace besides its own names, by the namespace."""
+    axes = vars(names["axis"])
+    return {
+        "T": {
+            **{name: Form(name, doc) for name, doc in THEIRS.items()},
+            **{theirs: names[ours] for theirs, ours in DTYPES.items()},
+            "Ptr": PointerType(),
+            "ptr": PointerType(),
+            "tvm_call_packed": OPS["call_packed"],
+        },
+        "T.axis": {"S": axes["spatial"], "R": axes["reduce"]},
+    }

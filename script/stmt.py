@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Call, CallFunction, Expr
+from tirscript.ir.expr import Call, CallFunction, Expr, const
 from tirscript.ir.op import Op, as_expr
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import (
@@ -90,6 +90,9 @@ class StmtLowering(LoopLowering):
             return
         if not isinstance(call, ast.Call):
             value = self.value(call)
+            if isinstance(value, Expr) and self.theirs:
+                self.emit(Evaluate(value, span=self.span(node)))
+                return
             if isinstance(value, Expr):
                 raise self.fail("T020", "this value is not used", node, hint="assign it, or `T.evaluate(...)` it")
             if isinstance(value, (Buffer, Form, TypeName, Op)):
@@ -124,6 +127,9 @@ class StmtLowering(LoopLowering):
             raise self.fail(
                 "T020", "this type declares nothing here", node, hint='memory is `C = T.alloc_buffer((16,), "float32")`'
             )
+        if isinstance(value, Expr) and self.theirs:  # TVM prints no `T.evaluate` around a call
+            self.emit(Evaluate(value, span=self.span(node)))
+            return
         if isinstance(value, Expr):
             if type(value) is Call and value.op.effect == "pure":
                 raise self.fail("T020", "this value is not used", node, hint="assign it, or `T.evaluate(...)` it")
@@ -137,18 +143,18 @@ class StmtLowering(LoopLowering):
 
     def _assert(self, node: ast.Assert) -> None:
         test = self.condition(node.test)
-        message = self.message(node.msg)
+        made = self.assertion(test if isinstance(test, Expr) else const(bool(test)), node)
         if not isinstance(test, Expr):
             if not test:
-                raise self.fail(
-                    "T403", f"this assertion fails while parsing{': ' + message if message else ''}", node.test
-                )
+                said = f": {made.message}" if made.message else ""
+                raise self.fail("T403", f"this assertion fails while parsing{said}", node.test)
             return
-        self.emit(Assert(test, message, span=self.span(node)))
+        self.emit(made)
 
-    def message(self, node: ast.expr | None) -> str:
-        """What a failed assertion says."""
-        return "" if node is None else self.python(node, "the message", (str,))  # type: ignore[no-any-return]
+    def assertion(self, test: Expr, node: ast.Assert) -> Assert:
+        """An assertion with what it says when it fails."""
+        message = "" if node.msg is None else self.python(node.msg, "the message", (str,))
+        return Assert(test, message, span=self.span(node))
 
     def _static_assert(self, call: ast.Call, node: ast.stmt) -> None:
         if not 1 <= len(call.args) <= 2 or call.keywords:
@@ -195,6 +201,11 @@ class StmtLowering(LoopLowering):
             kind = (
                 value.dtype if isinstance(value, Expr) else {float: "float32", bool: "bool"}.get(type(value), "int32")
             )
+            if self.theirs:  # TVM's functions that return say so in the body only
+                made = self.expr(node.value)
+                self.returns = made.dtype
+                self.emit(Return(made, span=self.span(node)))
+                return
             hint = f"write the result into a parameter, or annotate the scalar it returns: `-> T.{kind}`"
             raise self.fail("T022", "this function returns nothing", node, hint=hint)
         value = self.value(node.value)

@@ -55,6 +55,8 @@ __all__ = [
     "Select",
     "Shuffle",
     "Sub",
+    "TVMBackendAllocWorkspace",
+    "TVMBackendFreeWorkspace",
     "abs",
     "acos",
     "acosh",
@@ -76,6 +78,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "atomic_add",
     "attr",
     "axis",
     "bfloat16",
@@ -85,6 +88,12 @@ __all__ = [
     "bfloat16x4",
     "bfloat16x64",
     "bfloat16x8",
+    "bfloat16xvscalex16",
+    "bfloat16xvscalex2",
+    "bfloat16xvscalex32",
+    "bfloat16xvscalex4",
+    "bfloat16xvscalex64",
+    "bfloat16xvscalex8",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_not",
@@ -99,9 +108,16 @@ __all__ = [
     "boolx4",
     "boolx64",
     "boolx8",
+    "boolxvscalex16",
+    "boolxvscalex2",
+    "boolxvscalex32",
+    "boolxvscalex4",
+    "boolxvscalex64",
+    "boolxvscalex8",
     "break_loop",
     "breakpoint",
     "broadcast",
+    "buffer_offset",
     "call_cpacked",
     "call_cpacked_lowered",
     "call_extern",
@@ -128,6 +144,7 @@ __all__ = [
     "dma_end_group",
     "dma_start_group",
     "dma_wait",
+    "dp4a",
     "end_profile_intrinsic",
     "env_thread",
     "equal",
@@ -145,6 +162,12 @@ __all__ = [
     "float16x4",
     "float16x64",
     "float16x8",
+    "float16xvscalex16",
+    "float16xvscalex2",
+    "float16xvscalex32",
+    "float16xvscalex4",
+    "float16xvscalex64",
+    "float16xvscalex8",
     "float32",
     "float32x16",
     "float32x2",
@@ -152,6 +175,12 @@ __all__ = [
     "float32x4",
     "float32x64",
     "float32x8",
+    "float32xvscalex16",
+    "float32xvscalex2",
+    "float32xvscalex32",
+    "float32xvscalex4",
+    "float32xvscalex64",
+    "float32xvscalex8",
     "float64",
     "float64x16",
     "float64x2",
@@ -159,6 +188,12 @@ __all__ = [
     "float64x4",
     "float64x64",
     "float64x8",
+    "float64xvscalex16",
+    "float64xvscalex2",
+    "float64xvscalex32",
+    "float64xvscalex4",
+    "float64xvscalex64",
+    "float64xvscalex8",
     "float8_e4m3fn",
     "float8_e4m3fnx16",
     "float8_e4m3fnx2",
@@ -166,6 +201,12 @@ __all__ = [
     "float8_e4m3fnx4",
     "float8_e4m3fnx64",
     "float8_e4m3fnx8",
+    "float8_e4m3fnxvscalex16",
+    "float8_e4m3fnxvscalex2",
+    "float8_e4m3fnxvscalex32",
+    "float8_e4m3fnxvscalex4",
+    "float8_e4m3fnxvscalex64",
+    "float8_e4m3fnxvscalex8",
     "float8_e5m2",
     "float8_e5m2x16",
     "float8_e5m2x2",
@@ -173,6 +214,12 @@ __all__ = [
     "float8_e5m2x4",
     "float8_e5m2x64",
     "float8_e5m2x8",
+    "float8_e5m2xvscalex16",
+    "float8_e5m2xvscalex2",
+    "float8_e5m2xvscalex32",
+    "float8_e5m2xvscalex4",
+    "float8_e5m2xvscalex64",
+    "float8_e5m2xvscalex8",
     "floor",
     "floor_divide",
     "floordiv",
@@ -200,6 +247,12 @@ __all__ = [
     "int16x4",
     "int16x64",
     "int16x8",
+    "int16xvscalex16",
+    "int16xvscalex2",
+    "int16xvscalex32",
+    "int16xvscalex4",
+    "int16xvscalex64",
+    "int16xvscalex8",
     "int32",
     "int32x16",
     "int32x2",
@@ -207,6 +260,12 @@ __all__ = [
     "int32x4",
     "int32x64",
     "int32x8",
+    "int32xvscalex16",
+    "int32xvscalex2",
+    "int32xvscalex32",
+    "int32xvscalex4",
+    "int32xvscalex64",
+    "int32xvscalex8",
     "int64",
     "int64x16",
     "int64x2",
@@ -214,6 +273,12 @@ __all__ = [
     "int64x4",
     "int64x64",
     "int64x8",
+    "int64xvscalex16",
+    "int64xvscalex2",
+    "int64xvscalex32",
+    "int64xvscalex4",
+    "int64xvscalex64",
+    "int64xvscalex8",
     "int8",
     "int8x16",
     "int8x2",
@@ -221,6 +286,12 @@ __all__ = [
     "int8x4",
     "int8x64",
     "int8x8",
+    "int8xvscalex16",
+    "int8xvscalex2",
+    "int8xvscalex32",
+    "int8xvscalex4",
+    "int8xvscalex64",
+    "int8xvscalex8",
     "isfinite",
     "isinf",
     "isnan",
@@ -240,7 +311,9 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "lookup_param",
     "macro",
+    "make_filled_simdgroup_matrix",
     "match_buffer",
     "max",
     "max_value",
@@ -262,6 +335,7 @@ __all__ = [
     "prefetch",
     "prim_func",
     "print",
+    "print_buffer",
     "ptr_byte_offset",
     "q_multiply_shift",
     "q_multiply_shift_per_axis",
@@ -282,6 +356,9 @@ __all__ = [
     "shift_left",
     "shift_right",
     "sigmoid",
+    "simdgroup_load",
+    "simdgroup_multiply_accumulate",
+    "simdgroup_store",
     "sin",
     "sinh",
     "sqrt",
@@ -292,6 +369,8 @@ __all__ = [
     "tan",
     "tanh",
     "target",
+    "texture2d_load",
+    "texture2d_store",
     "thread_binding",
     "thread_return",
     "trunc",
@@ -300,8 +379,11 @@ __all__ = [
     "tvm_access_ptr",
     "tvm_bmma_sync",
     "tvm_call_packed_lowered",
+    "tvm_call_trace_packed",
     "tvm_context_id",
     "tvm_fill_fragment",
+    "tvm_global_barrier_kinit",
+    "tvm_kernel_replace_point",
     "tvm_load_matrix_sync",
     "tvm_mma_sync",
     "tvm_stack_alloca",
@@ -314,6 +396,8 @@ __all__ = [
     "tvm_struct_set",
     "tvm_thread_allreduce",
     "tvm_thread_invariant",
+    "tvm_throw_last_error",
+    "tvm_tuple",
     "tvm_warp_activemask",
     "tvm_warp_shuffle",
     "tvm_warp_shuffle_down",
@@ -327,6 +411,12 @@ __all__ = [
     "uint16x4",
     "uint16x64",
     "uint16x8",
+    "uint16xvscalex16",
+    "uint16xvscalex2",
+    "uint16xvscalex32",
+    "uint16xvscalex4",
+    "uint16xvscalex64",
+    "uint16xvscalex8",
     "uint32",
     "uint32x16",
     "uint32x2",
@@ -334,6 +424,12 @@ __all__ = [
     "uint32x4",
     "uint32x64",
     "uint32x8",
+    "uint32xvscalex16",
+    "uint32xvscalex2",
+    "uint32xvscalex32",
+    "uint32xvscalex4",
+    "uint32xvscalex64",
+    "uint32xvscalex8",
     "uint64",
     "uint64x16",
     "uint64x2",
@@ -341,6 +437,12 @@ __all__ = [
     "uint64x4",
     "uint64x64",
     "uint64x8",
+    "uint64xvscalex16",
+    "uint64xvscalex2",
+    "uint64xvscalex32",
+    "uint64xvscalex4",
+    "uint64xvscalex64",
+    "uint64xvscalex8",
     "uint8",
     "uint8x16",
     "uint8x2",
@@ -348,6 +450,12 @@ __all__ = [
     "uint8x4",
     "uint8x64",
     "uint8x8",
+    "uint8xvscalex16",
+    "uint8xvscalex2",
+    "uint8xvscalex32",
+    "uint8xvscalex4",
+    "uint8xvscalex64",
+    "uint8xvscalex8",
     "undef",
     "unroll",
     "var",
@@ -472,6 +580,12 @@ def Shuffle(vectors: Any, indices: Any) -> Expr:
 def Sub(a: Any, b: Any, /) -> Expr:
     """Difference; integers wrap."""
 
+def TVMBackendAllocWorkspace(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
+    """Memory of the runtime."""
+
+def TVMBackendFreeWorkspace(a: Any, b: Any, c: Any, /) -> Expr:
+    """Memory of the runtime is given back."""
+
 def abs(x: Any, /) -> Expr:
     """The value without its sign; the least integer wraps."""
 
@@ -548,6 +662,9 @@ def atan2(a: Any, b: Any, /) -> Expr:
 def atanh(x: Any, /) -> Expr:
     """Inverse hyperbolic tangent."""
 
+def atomic_add(a: Any, b: Any, /) -> Expr:
+    """A value is added in memory at once; the one before it."""
+
 def attr(node: Any, key: str, value: Any) -> AbstractContextManager[None]:
     """an attribute around statements: `with T.attr(node, key, value):`"""
 
@@ -592,6 +709,24 @@ bfloat16x64: TypeName
 bfloat16x8: TypeName
 """The element type bfloat16x8."""
 
+bfloat16xvscalex16: TypeName
+"""The element type bfloat16xvscalex16."""
+
+bfloat16xvscalex2: TypeName
+"""The element type bfloat16xvscalex2."""
+
+bfloat16xvscalex32: TypeName
+"""The element type bfloat16xvscalex32."""
+
+bfloat16xvscalex4: TypeName
+"""The element type bfloat16xvscalex4."""
+
+bfloat16xvscalex64: TypeName
+"""The element type bfloat16xvscalex64."""
+
+bfloat16xvscalex8: TypeName
+"""The element type bfloat16xvscalex8."""
+
 def bitwise_and(a: Any, b: Any, /) -> Expr:
     """Bits set in both."""
 
@@ -634,6 +769,24 @@ boolx64: TypeName
 boolx8: TypeName
 """The element type boolx8."""
 
+boolxvscalex16: TypeName
+"""The element type boolxvscalex16."""
+
+boolxvscalex2: TypeName
+"""The element type boolxvscalex2."""
+
+boolxvscalex32: TypeName
+"""The element type boolxvscalex32."""
+
+boolxvscalex4: TypeName
+"""The element type boolxvscalex4."""
+
+boolxvscalex64: TypeName
+"""The element type boolxvscalex64."""
+
+boolxvscalex8: TypeName
+"""The element type boolxvscalex8."""
+
 def break_loop() -> Any:
     """`break`"""
 
@@ -642,6 +795,9 @@ def breakpoint() -> Expr:
 
 def broadcast(value: Any, lanes: Any) -> Expr:
     """a vector with one value in every lane: `T.broadcast(value, lanes)`"""
+
+def buffer_offset(x: Any, /) -> Expr:
+    """How far an element is from the beginning of its memory."""
 
 def call_cpacked(a: Any, *args: Any) -> Expr:
     """A packed function by C symbol."""
@@ -748,6 +904,9 @@ def dma_start_group(x: Any, /) -> Expr:
 def dma_wait(a: Any, b: Any, /) -> Expr:
     """Wait for copies of a queue."""
 
+def dp4a(dtype: Any, a: Any, b: Any, c: Any, /) -> Expr:
+    """The products of four small integers each, added up."""
+
 def end_profile_intrinsic(x: Any, /) -> Expr:
     """The end of a profiled stretch."""
 
@@ -799,6 +958,24 @@ float16x64: TypeName
 float16x8: TypeName
 """The element type float16x8."""
 
+float16xvscalex16: TypeName
+"""The element type float16xvscalex16."""
+
+float16xvscalex2: TypeName
+"""The element type float16xvscalex2."""
+
+float16xvscalex32: TypeName
+"""The element type float16xvscalex32."""
+
+float16xvscalex4: TypeName
+"""The element type float16xvscalex4."""
+
+float16xvscalex64: TypeName
+"""The element type float16xvscalex64."""
+
+float16xvscalex8: TypeName
+"""The element type float16xvscalex8."""
+
 float32: TypeName
 """The element type float32."""
 
@@ -819,6 +996,24 @@ float32x64: TypeName
 
 float32x8: TypeName
 """The element type float32x8."""
+
+float32xvscalex16: TypeName
+"""The element type float32xvscalex16."""
+
+float32xvscalex2: TypeName
+"""The element type float32xvscalex2."""
+
+float32xvscalex32: TypeName
+"""The element type float32xvscalex32."""
+
+float32xvscalex4: TypeName
+"""The element type float32xvscalex4."""
+
+float32xvscalex64: TypeName
+"""The element type float32xvscalex64."""
+
+float32xvscalex8: TypeName
+"""The element type float32xvscalex8."""
 
 float64: TypeName
 """The element type float64."""
@@ -841,6 +1036,24 @@ float64x64: TypeName
 float64x8: TypeName
 """The element type float64x8."""
 
+float64xvscalex16: TypeName
+"""The element type float64xvscalex16."""
+
+float64xvscalex2: TypeName
+"""The element type float64xvscalex2."""
+
+float64xvscalex32: TypeName
+"""The element type float64xvscalex32."""
+
+float64xvscalex4: TypeName
+"""The element type float64xvscalex4."""
+
+float64xvscalex64: TypeName
+"""The element type float64xvscalex64."""
+
+float64xvscalex8: TypeName
+"""The element type float64xvscalex8."""
+
 float8_e4m3fn: TypeName
 """The element type float8_e4m3fn."""
 
@@ -862,6 +1075,24 @@ float8_e4m3fnx64: TypeName
 float8_e4m3fnx8: TypeName
 """The element type float8_e4m3fnx8."""
 
+float8_e4m3fnxvscalex16: TypeName
+"""The element type float8_e4m3fnxvscalex16."""
+
+float8_e4m3fnxvscalex2: TypeName
+"""The element type float8_e4m3fnxvscalex2."""
+
+float8_e4m3fnxvscalex32: TypeName
+"""The element type float8_e4m3fnxvscalex32."""
+
+float8_e4m3fnxvscalex4: TypeName
+"""The element type float8_e4m3fnxvscalex4."""
+
+float8_e4m3fnxvscalex64: TypeName
+"""The element type float8_e4m3fnxvscalex64."""
+
+float8_e4m3fnxvscalex8: TypeName
+"""The element type float8_e4m3fnxvscalex8."""
+
 float8_e5m2: TypeName
 """The element type float8_e5m2."""
 
@@ -882,6 +1113,24 @@ float8_e5m2x64: TypeName
 
 float8_e5m2x8: TypeName
 """The element type float8_e5m2x8."""
+
+float8_e5m2xvscalex16: TypeName
+"""The element type float8_e5m2xvscalex16."""
+
+float8_e5m2xvscalex2: TypeName
+"""The element type float8_e5m2xvscalex2."""
+
+float8_e5m2xvscalex32: TypeName
+"""The element type float8_e5m2xvscalex32."""
+
+float8_e5m2xvscalex4: TypeName
+"""The element type float8_e5m2xvscalex4."""
+
+float8_e5m2xvscalex64: TypeName
+"""The element type float8_e5m2xvscalex64."""
+
+float8_e5m2xvscalex8: TypeName
+"""The element type float8_e5m2xvscalex8."""
 
 def floor(x: Any, /) -> Expr:
     """Rounded down."""
@@ -961,6 +1210,24 @@ int16x64: TypeName
 int16x8: TypeName
 """The element type int16x8."""
 
+int16xvscalex16: TypeName
+"""The element type int16xvscalex16."""
+
+int16xvscalex2: TypeName
+"""The element type int16xvscalex2."""
+
+int16xvscalex32: TypeName
+"""The element type int16xvscalex32."""
+
+int16xvscalex4: TypeName
+"""The element type int16xvscalex4."""
+
+int16xvscalex64: TypeName
+"""The element type int16xvscalex64."""
+
+int16xvscalex8: TypeName
+"""The element type int16xvscalex8."""
+
 int32: TypeName
 """The element type int32."""
 
@@ -981,6 +1248,24 @@ int32x64: TypeName
 
 int32x8: TypeName
 """The element type int32x8."""
+
+int32xvscalex16: TypeName
+"""The element type int32xvscalex16."""
+
+int32xvscalex2: TypeName
+"""The element type int32xvscalex2."""
+
+int32xvscalex32: TypeName
+"""The element type int32xvscalex32."""
+
+int32xvscalex4: TypeName
+"""The element type int32xvscalex4."""
+
+int32xvscalex64: TypeName
+"""The element type int32xvscalex64."""
+
+int32xvscalex8: TypeName
+"""The element type int32xvscalex8."""
 
 int64: TypeName
 """The element type int64."""
@@ -1003,6 +1288,24 @@ int64x64: TypeName
 int64x8: TypeName
 """The element type int64x8."""
 
+int64xvscalex16: TypeName
+"""The element type int64xvscalex16."""
+
+int64xvscalex2: TypeName
+"""The element type int64xvscalex2."""
+
+int64xvscalex32: TypeName
+"""The element type int64xvscalex32."""
+
+int64xvscalex4: TypeName
+"""The element type int64xvscalex4."""
+
+int64xvscalex64: TypeName
+"""The element type int64xvscalex64."""
+
+int64xvscalex8: TypeName
+"""The element type int64xvscalex8."""
+
 int8: TypeName
 """The element type int8."""
 
@@ -1023,6 +1326,24 @@ int8x64: TypeName
 
 int8x8: TypeName
 """The element type int8x8."""
+
+int8xvscalex16: TypeName
+"""The element type int8xvscalex16."""
+
+int8xvscalex2: TypeName
+"""The element type int8xvscalex2."""
+
+int8xvscalex32: TypeName
+"""The element type int8xvscalex32."""
+
+int8xvscalex4: TypeName
+"""The element type int8xvscalex4."""
+
+int8xvscalex64: TypeName
+"""The element type int8xvscalex64."""
+
+int8xvscalex8: TypeName
+"""The element type int8xvscalex8."""
 
 def isfinite(x: Any, /) -> Expr:
     """Whether the value is neither infinite nor nan."""
@@ -1080,6 +1401,12 @@ def logical_not(x: Any, /) -> Expr:
 
 def logical_or(a: Any, b: Any, /) -> Expr:
     """Either; the second is evaluated where the first is false."""
+
+def lookup_param(x: Any, /) -> Expr:
+    """A parameter of the model by name."""
+
+def make_filled_simdgroup_matrix(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
+    """Fill a matrix of a SIMD group."""
 
 def match_buffer(
     source: Any,
@@ -1153,6 +1480,9 @@ def prefetch(a: Any, *args: Any) -> Expr:
 
 def print(*args: Any) -> Expr:
     """Print the values, strings as they are."""
+
+def print_buffer(a: Any, b: Any, c: Any, d: Any, e: Any, *args: Any) -> Expr:
+    """Print the elements of memory."""
 
 def ptr_byte_offset(a: Any, b: Any, c: Any, /) -> Expr:
     """An address some bytes further, of another dtype."""
@@ -1236,6 +1566,15 @@ def shift_right(a: Any, b: Any, /) -> Expr:
 def sigmoid(x: Any, /) -> Expr:
     """1 / (1 + exp(-x))."""
 
+def simdgroup_load(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /) -> Expr:
+    """Load a matrix of a SIMD group."""
+
+def simdgroup_multiply_accumulate(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, /) -> Expr:
+    """Multiply and add matrices of a SIMD group."""
+
+def simdgroup_store(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /) -> Expr:
+    """Store a matrix of a SIMD group."""
+
 def sin(x: Any, /) -> Expr:
     """Sine of radians."""
 
@@ -1266,6 +1605,12 @@ def tanh(x: Any, /) -> Expr:
 def target(*args: Any, **kwargs: Any) -> Target:
     """a machine to build for: `T.target("llvm -mcpu=skylake")`"""
 
+def texture2d_load(a: Any, b: Any, c: Any, *args: Any) -> Expr:
+    """A load from a texture."""
+
+def texture2d_store(a: Any, b: Any, c: Any, d: Any, *args: Any) -> Expr:
+    """A store into a texture."""
+
 def thread_binding(
     start: Any, stop: Any = None, thread: str | None = None, *, annotations: dict[str, Any] | None = None
 ) -> Iterator[Var]:
@@ -1292,11 +1637,20 @@ def tvm_bmma_sync(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any
 def tvm_call_packed_lowered(a: Any, b: Any, c: Any, d: Any, *args: Any) -> Expr:
     """A packed call with its stack laid out."""
 
+def tvm_call_trace_packed(a: Any, *args: Any) -> Expr:
+    """A packed call that is traced."""
+
 def tvm_context_id() -> Expr:
     """The context of the call."""
 
 def tvm_fill_fragment(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, /) -> Expr:
     """Fill a matrix fragment."""
+
+def tvm_global_barrier_kinit() -> Expr:
+    """The barrier of all threads is made ready."""
+
+def tvm_kernel_replace_point() -> Expr:
+    """Where a kernel is put in place of this."""
 
 def tvm_load_matrix_sync(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, /) -> Expr:
     """Load a matrix fragment."""
@@ -1322,7 +1676,7 @@ def tvm_storage_sync(a: Any, b: Any = ..., c: Any = ..., /) -> Expr:
 def tvm_store_matrix_sync(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, /) -> Expr:
     """Store a matrix fragment."""
 
-def tvm_struct_get(a: Any, b: Any, c: Any, d: Any, /) -> Expr:
+def tvm_struct_get(a: Any, b: Any, c: Any, /) -> Expr:
     """A field of a descriptor."""
 
 def tvm_struct_set(a: Any, b: Any, c: Any, d: Any, /) -> Expr:
@@ -1333,6 +1687,12 @@ def tvm_thread_allreduce(a: Any, *args: Any) -> Expr:
 
 def tvm_thread_invariant(x: Any, /) -> Expr:
     """A value that all threads agree on."""
+
+def tvm_throw_last_error() -> Expr:
+    """The error that a call left is raised."""
+
+def tvm_tuple(*args: Any) -> Expr:
+    """Several values as one argument."""
 
 def tvm_warp_activemask() -> Expr:
     """The active lanes of the warp."""
@@ -1373,6 +1733,24 @@ uint16x64: TypeName
 uint16x8: TypeName
 """The element type uint16x8."""
 
+uint16xvscalex16: TypeName
+"""The element type uint16xvscalex16."""
+
+uint16xvscalex2: TypeName
+"""The element type uint16xvscalex2."""
+
+uint16xvscalex32: TypeName
+"""The element type uint16xvscalex32."""
+
+uint16xvscalex4: TypeName
+"""The element type uint16xvscalex4."""
+
+uint16xvscalex64: TypeName
+"""The element type uint16xvscalex64."""
+
+uint16xvscalex8: TypeName
+"""The element type uint16xvscalex8."""
+
 uint32: TypeName
 """The element type uint32."""
 
@@ -1393,6 +1771,24 @@ uint32x64: TypeName
 
 uint32x8: TypeName
 """The element type uint32x8."""
+
+uint32xvscalex16: TypeName
+"""The element type uint32xvscalex16."""
+
+uint32xvscalex2: TypeName
+"""The element type uint32xvscalex2."""
+
+uint32xvscalex32: TypeName
+"""The element type uint32xvscalex32."""
+
+uint32xvscalex4: TypeName
+"""The element type uint32xvscalex4."""
+
+uint32xvscalex64: TypeName
+"""The element type uint32xvscalex64."""
+
+uint32xvscalex8: TypeName
+"""The element type uint32xvscalex8."""
 
 uint64: TypeName
 """The element type uint64."""
@@ -1415,6 +1811,24 @@ uint64x64: TypeName
 uint64x8: TypeName
 """The element type uint64x8."""
 
+uint64xvscalex16: TypeName
+"""The element type uint64xvscalex16."""
+
+uint64xvscalex2: TypeName
+"""The element type uint64xvscalex2."""
+
+uint64xvscalex32: TypeName
+"""The element type uint64xvscalex32."""
+
+uint64xvscalex4: TypeName
+"""The element type uint64xvscalex4."""
+
+uint64xvscalex64: TypeName
+"""The element type uint64xvscalex64."""
+
+uint64xvscalex8: TypeName
+"""The element type uint64xvscalex8."""
+
 uint8: TypeName
 """The element type uint8."""
 
@@ -1435,6 +1849,24 @@ uint8x64: TypeName
 
 uint8x8: TypeName
 """The element type uint8x8."""
+
+uint8xvscalex16: TypeName
+"""The element type uint8xvscalex16."""
+
+uint8xvscalex2: TypeName
+"""The element type uint8xvscalex2."""
+
+uint8xvscalex32: TypeName
+"""The element type uint8xvscalex32."""
+
+uint8xvscalex4: TypeName
+"""The element type uint8xvscalex4."""
+
+uint8xvscalex64: TypeName
+"""The element type uint8xvscalex64."""
+
+uint8xvscalex8: TypeName
+"""The element type uint8xvscalex8."""
 
 def undef(to: Any, /) -> Expr:
     """Any value."""

@@ -70,6 +70,34 @@ def _number(to: Any, value: Any) -> Expr:
 FUNCTIONS = {"Cast": _cast, "Div": _div, "IntImm": _number, "FloatImm": _number}
 
 
+# what only text in their dialect may say, much of it no more since 2024 (legacy.py), with what that is
+THEIRS = {
+    "hint": 'words for the compiler: `T.hint("words", n=1)`',
+    "store": "an element of memory is written; `A[i] = x` of ours",
+    "load": "an element of memory; `A[i]` of ours",
+    "preflattened_buffer": "the shape of a parameter before it was flattened",
+    "buffer_decl": "a buffer; `T.decl_buffer` of ours",
+    "match_buffer_region": "`T.match_buffer` of a region",
+    "bind": "`x = T.bind(value)`, a binding; or `T.bind(vi, i)`, the value of an axis of a block",
+    "reduce_axis": "the domain of an axis of a block: `T.axis.reduce(16, k)` of ours",
+    "scan_axis": "the domain of an axis of a block: `T.axis.scan(16, k)` of ours",
+    "opaque_axis": "the domain of an axis of a block: `T.axis.opaque(16, k)` of ours",
+    "Assert": "`assert condition, message`",
+    "While": "`while condition:`",
+    "call_intrin": 'an intrinsic by name: `T.call_intrin("float32", "tirx.exp", x)`',
+    "llvm_lookup_intrinsic_id": "an LLVM intrinsic, which stands here by its name",
+}
+# their name -> our dtype
+DTYPES = {
+    "boolean": "bool",
+    "bf16": "bfloat16",
+    **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    **{
+        f"{letter}{bits}": f"{word}{bits}" for letter, word in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)
+    },
+}
+
+
 def tvm_names(names: dict[str, Any]) -> dict[str, Any]:
     """What T has of TVM's dialect, over the table of its own names."""
     return {

@@ -34,6 +34,8 @@ class IterVar(Struct, frozen=True, eq=False):
 
     var: Any
     domain: Any
+    kind: str = "CommReduce"
+    tag: str = ""
 
 
 class ValueLowering(CallLowering):
@@ -206,7 +208,10 @@ class ValueLowering(CallLowering):
 
     def _iter_var(self, call: ast.Call) -> IterVar:
         given = self.named(call, "iter_var", ("v", "dom", "iter_type", "thread_tag"), 2)
-        return IterVar(self.value(given["v"]), self.value(given["dom"]))
+        tags = [field for field in ("iter_type", "thread_tag") if field in given]
+        words = {field: self.python(given[field], f"`{field}`", (str,)) for field in tags}
+        kind, tag = words.get("iter_type", "CommReduce"), words.get("thread_tag", "")
+        return IterVar(self.value(given["v"]), self.value(given["dom"]), kind, tag)
 
     def _range(self, call: ast.Call) -> Range:
         given = self.named(call, "Range", ("begin", "end"), 2)

@@ -1,8 +1,8 @@
 """Intrinsics of other machines and of TVM's runtime: read, verified, kept and printed, so that programs that hold them
 lose nothing; this project's interpreter and backends refuse to run them by name.
 
-An entry says where the result's dtype comes from: "first" is an argument that spells it, a name is that dtype, and an
-int is the place of the argument that has it.
+An entry says where the result's dtype comes from: "first" and "last" are an argument that spells it, a name is that
+dtype, and an int is the place of the argument that has it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,26 @@ def _foreign(name: str, arity: tuple[int, int], result: str | int, doc: str, eff
     def make(*args: Any, **kwargs: Any) -> Expr:
         values = [*args, *kwargs.values()]
         low, high = arity
-        count = len(values) - (result == "first")  # the dtype is spelt before the arguments
+        count = len(values) - (result in ("first", "last"))  # the dtype is spelt beside the arguments
         if not low <= count <= high:
             wanted = low if low == high else f"{low} or more"
             raise fail("T101", f"`T.{name}` takes {wanted} arguments, not {max(count, 0)}")
         return _call(entry, result, values)
 
     entry = FOREIGN[name] = Op(
-        name, arity, ANY, doc, dtype_arg="first" if result == "first" else None, make=make, effect=effect
+        name,
+        arity,
+        ANY,
+        doc,
+        dtype_arg=result if result in ("first", "last") else None,
+        make=make,
+        effect=effect,  # type: ignore[arg-type]
     )
 
 
 def _call(entry: Op, result: str | int, values: list[Any]) -> Expr:
-    if result == "first":
-        spelt, values = values[0], values[1:]
+    if result in ("first", "last"):
+        spelt, values = (values[0], values[1:]) if result == "first" else (values[-1], values[:-1])
         try:
             kind: DType = dtype(spelt)
         except ValueError as problem:
@@ -57,7 +63,7 @@ for _name, _arity, _result, _doc in (
     ("tvm_stack_alloca", (2, 2), "handle", "Memory on the caller's stack."),
     ("tvm_stack_make_shape", (0, _MANY), "handle", "A shape on the stack."),
     ("tvm_stack_make_array", (6, 6), "handle", "An array descriptor on the stack."),
-    ("tvm_struct_get", (4, 4), "handle", "A field of a descriptor."),
+    ("tvm_struct_get", (3, 3), "last", "A field of a descriptor."),
     ("tvm_struct_set", (4, 4), "int32", "A field of a descriptor is set."),
     ("tvm_thread_allreduce", (1, _MANY), "handle", "A reduction over the threads of a block."),
     ("tvm_thread_invariant", (1, 1), 0, "A value that all threads agree on."),
@@ -97,6 +103,24 @@ for _name, _arity, _result, _doc in (
     ("webgpu.subgroup_shuffle_down", (2, 2), 0, "A value of a higher lane of the subgroup."),
     ("custom_op.ignore_second_argument", (2, 2), 0, "An operator that a TVM extension defines: its first argument."),
     ("custom_op.matmul_bias_add", (3, _MANY), 0, "An operator that a TVM extension defines."),
+    ("dp4a", (3, 3), "first", "The products of four small integers each, added up."),
+    ("tvm_tuple", (0, _MANY), "void", "Several values as one argument."),
+    ("tvm_throw_last_error", (0, 0), "void", "The error that a call left is raised."),
+    ("tvm_kernel_replace_point", (0, 0), "void", "Where a kernel is put in place of this."),
+    ("tvm_global_barrier_kinit", (0, 0), "void", "The barrier of all threads is made ready."),
+    ("tvm_call_trace_packed", (1, _MANY), "int32", "A packed call that is traced."),
+    ("TVMBackendAllocWorkspace", (5, 5), "handle", "Memory of the runtime."),
+    ("TVMBackendFreeWorkspace", (3, 3), "int32", "Memory of the runtime is given back."),
+    ("atomic_add", (2, 2), 1, "A value is added in memory at once; the one before it."),
+    ("buffer_offset", (1, 1), "int32", "How far an element is from the beginning of its memory."),
+    ("lookup_param", (1, 1), "handle", "A parameter of the model by name."),
+    ("print_buffer", (5, _MANY), "float32", "Print the elements of memory."),
+    ("make_filled_simdgroup_matrix", (5, 5), "handle", "Fill a matrix of a SIMD group."),
+    ("simdgroup_load", (7, 7), "handle", "Load a matrix of a SIMD group."),
+    ("simdgroup_store", (7, 7), "handle", "Store a matrix of a SIMD group."),
+    ("simdgroup_multiply_accumulate", (8, 8), "handle", "Multiply and add matrices of a SIMD group."),
+    ("texture2d_load", (3, _MANY), "handle", "A load from a texture."),
+    ("texture2d_store", (4, _MANY), "handle", "A store into a texture."),
     ("dma_copy", (5, 5), "int32", "A copy by the machine's engine."),
     ("dma_wait", (2, 2), "int32", "Wait for copies of a queue."),
     ("dma_start_group", (1, 1), "int32", "A group of copies starts."),

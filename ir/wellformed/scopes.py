@@ -19,7 +19,7 @@ from .places import bad_attrs, binding_parts, first_place, named, place_of, poin
 
 _BIND = 'use it alone as a dimension of a parameter, as in `T.Buffer(("{}",), ...)`, or make it a parameter'
 # storage; any name with a dot is a target's own ("wmma.accumulator", "shared.dyn")
-SCOPES = ("global", "local", "shared", "warp", "scalar", "texture", "constant", "param")
+SCOPES = ("global", "local", "shared", "warp", "scalar", "texture", "constant", "param", "tmem")
 
 
 class Known(Struct):
@@ -178,6 +178,8 @@ class Scopes:
                 self.integer(stride, f"a stride of the buffer `{buffer.name}`", at, "T207")
         if buffer.elem_offset is not None:
             self.integer(buffer.elem_offset, f"the element offset of the buffer `{buffer.name}`", at, "T207")
+        for place in buffer.allocated_addr:
+            self.integer(place, f"the place of the buffer `{buffer.name}` in its pool", at, "T207")
         scope = buffer.scope
         if scope != "global":
             if scope not in SCOPES and "." not in scope:

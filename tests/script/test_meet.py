@@ -53,6 +53,9 @@ SAME = [
     ("x: T.int8 = int32[0]\nx = int64[0]", 'x: T.int8 = T.cast(int32[0], "int8")\nx = T.cast(int64[0], "int8")'),
     ('T.attr({"a": 1, "b": "c"})\nint8[0] = 1', 'with T.attr(0, "a", 1):\n    with T.attr(0, "b", "c"):\n        int8[0] = 1'),
     ('with T.attr({"a": 1}):\n    int8[0] = 1', 'with T.attr(0, "a", 1):\n    int8[0] = 1'),
+    ("float32[0] = T.exp(int32[0])", 'float32[0] = T.exp(T.cast(int32[0], "float32"))'),
+    ("T.exp(float32[0])", "T.evaluate(T.exp(float32[0]))"),
+    ("float32[0] + 1.0", "T.evaluate(float32[0] + 1.0)"),
     ("float32[0] = T.truncmod(float32[1], float32[2])", "float32[0] = T.truncmod(float32[1], float32[2])"),
 ]  # fmt: skip
 
@@ -73,7 +76,6 @@ def test_conversions(body: str, ours: str) -> None:
         ("int32[0] = int32[1] / int32[2]", "takes floats"),
         ("bool[0] = bool[1] + bool[2]", "takes numbers, not bool"),
         ("float32[0] = float32[1] & 1", "takes integers"),
-        ("float32[0] = T.exp(int32[0])", "takes floats"),
     ],
 )
 def test_what_tvm_refuses_too(body: str, message: str) -> None:

@@ -81,7 +81,7 @@ def test_the_message_of_an_assertion() -> None:
     assert isinstance(plain, Assert)
     assert plain.message == "words"
     for text, message in (
-        ('("TypeError", ["words"])', "raises TypeError is not supported"),
+        ('("Type Error", ["words"])', "or the name of an error and a list"),
         ('("RuntimeError", "words")', "or the name of an error and a list"),
         ('("RuntimeError", [1])', "or the name of an error and a list"),
         ('("RuntimeError",)', "or the name of an error and a list"),

@@ -1,0 +1,268 @@
+"""Buffers: what `T.alloc_buffer` and the other definitions say of shape, dtype and layout, as a `Buffer`."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import suggest
+from tirscript.ir.dtype import FLOAT32, INT32, DType
+from tirscript.ir.expr import Expr, Var, const
+from tirscript.ir.op import OPS
+from tirscript.ir.words import words
+
+from .expr import shape_nodes
+from .namespace import BufferType
+from .value import ValueLowering
+
+# what T.alloc_buffer and the other definitions take besides the shape, and their order by place
+BUFFER_ARGUMENTS = {
+    "alloc_buffer": (
+        "shape",
+        "dtype",
+        "data",
+        "strides",
+        "elem_offset",
+        "scope",
+        "align",
+        "offset_factor",
+        "buffer_type",
+        "axis_separators",
+        "annotations",
+        "layout",
+        "allocated_addr",
+        "byte_offset",
+    ),
+    "decl_buffer": (
+        "shape",
+        "dtype",
+        "data",
+        "strides",
+        "elem_offset",
+        "byte_offset",
+        "scope",
+        "align",
+        "offset_factor",
+        "buffer_type",
+        "axis_separators",
+        "layout",
+        "allocated_addr",
+    ),
+    "match_buffer": (
+        "source",
+        "shape",
+        "dtype",
+        "data",
+        "strides",
+        "elem_offset",
+        "scope",
+        "align",
+        "offset_factor",
+        "buffer_type",
+        "axis_separators",
+        "layout",
+        "type",
+    ),
+}
+
+
+class BufferLowering(ValueLowering):
+    """Lowers their arguments."""
+
+    def buffer_arguments(self, name: str, call: ast.Call) -> dict[str, Any]:
+        """The syntax nodes of a definition's arguments, by name."""
+        fields = BUFFER_ARGUMENTS[name]
+        if len(call.args) > len(fields):
+            raise self.fail("T032", f"`T.{name}` takes at most {len(fields)} arguments", call)
+        given: dict[str, Any] = dict(zip(fields, call.args, strict=False))
+        for keyword in call.keywords:
+            field = "source" if keyword.arg in ("obj", "param", "region") and name == "match_buffer" else keyword.arg
+            if field not in fields:
+                near = suggest(str(field), fields)
+                raise self.fail(
+                    "T032",
+                    f"`T.{name}` has no argument `{field}`",
+                    keyword.value,
+                    hint=f"did you mean `{near}`?" if near else None,
+                )
+            if field in given:
+                raise self.fail("T032", f"`{field}` is given twice", keyword.value)
+            given[field] = keyword.value
+        return given
+
+    def make_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.expr, symbols: bool = False) -> Buffer:
+        """The buffer that a definition's arguments (syntax nodes) describe."""
+        kind = given.get("dtype")
+        if "shape" not in given:
+            raise self.fail("T032", "the shape is missing", call, hint='such as `(128, 128), "float32"`')
+        shape = self.value(given["shape"])
+        if kind is not None:
+            name = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else "Buffer"
+            self.check_order(f"T.{name}", {"shape": shape, "dtype": self.value(kind)}, {"dtype": kind}, call)
+        type_ = self.dtype_of(self.value(kind), kind) if kind is not None else FLOAT32
+        made = BufferType(shape, type_)
+        strides = given.get("strides")
+        offset = given.get("elem_offset")
+        separators = given.get("axis_separators")
+        return self.buffer_of(
+            target.id,
+            made.shape,
+            type_,
+            call,
+            target,
+            strides=None if strides is None else self.value(strides),
+            elem_offset=self.byte_offset(given, type_) if offset is None else self.value(offset),
+            scope=self.python(given["scope"], "the scope", (str,)) if "scope" in given else "global",
+            align=self.python(given["align"], "the alignment", (int,)) if "align" in given else 0,
+            offset_factor=self.python(given["offset_factor"], "the offset factor", (int,))
+            if "offset_factor" in given
+            else 0,
+            axis_separators=self.value(separators) if separators is not None else (),
+            allocated_addr=self.value(given["allocated_addr"]) if "allocated_addr" in given else (),
+            layout=self.value(given["layout"]) if "layout" in given else "default",
+            symbols=symbols,
+        )
+
+    def byte_offset(self, given: dict[str, Any], kind: DType) -> Any:
+        """The distance from the data pointer in elements, where `byte_offset` gives it."""
+        node = given.get("byte_offset")
+        count = None if node is None else self.value(node)
+        if count is None:
+            return None
+        if isinstance(count, Expr):
+            return OPS["floordiv"](count, const(kind.itemsize, count.dtype))
+        if type(count) is not int or count % kind.itemsize:
+            raise self.fail("T207", f"{words(count)} bytes are no whole number of {kind}", node)
+        return count // kind.itemsize
+
+    def buffer_of(
+        self,
+        name: str,
+        shape: tuple[Any, ...],
+        type_: DType,
+        node: ast.expr,
+        target: ast.AST,
+        *,
+        strides: Any = None,
+        elem_offset: Any = None,
+        scope: str = "global",
+        align: int = 0,
+        offset_factor: int = 0,
+        axis_separators: Any = (),
+        allocated_addr: Any = (),
+        layout: Any = "default",
+        symbols: bool = False,
+    ) -> Buffer:
+        """A buffer from plain values: dimensions are ints, expressions or strings over symbols."""
+        if type_.is_handle or type_.kind == "void":
+            raise self.fail("T109", f"a buffer holds numbers, not {type_}", node)
+        if scope == "scalar":
+            raise self.fail(
+                "T205", 'the scope "scalar" is that of scalar variables', node, hint=f"write `{name}: T.{type_} = ...`"
+            )
+        if not isinstance(scope, str):
+            raise self.fail("T032", f"the scope of a buffer is a string, not {_kind(scope)}", node)
+        for what, items in (("strides", strides), ("axis separators", axis_separators)):
+            if not isinstance(items, (tuple, list, type(None))):
+                raise self.fail("T032", f"the {what} of a buffer are a list, not {_kind(items)}", node)
+        if layout not in ("default", None):
+            what = f"the layout {layout!r}" if isinstance(layout, str) else "a layout"
+            message = f"{what} of a buffer, TVM's for its GPU tile primitives, is not supported"
+            raise self.fail("T021", message, node, hint="give the order of the elements by `strides`")
+        separators = tuple(axis_separators or ())
+        for what, number in (
+            ("alignment", align),
+            ("offset factor", offset_factor),
+            *(("separator", s) for s in separators),
+        ):
+            if type(number) is not int or number >= 1 << 31:
+                raise self.fail("T032", f"the {what} of a buffer is an int of 31 bits, not {_kind(number)}", node)
+        if self.theirs:
+            # TVM's strides that are strings are int32, or of the dtype of the shape
+            of = next((dim.dtype for dim in shape[:1] if isinstance(dim, Expr) and dim.dtype.is_int), INT32)
+            for stride in strides or ():
+                if isinstance(stride, str) and stride.isidentifier():
+                    self.symbol(stride, of)
+        # TVM writes -1 for "the default"
+        align, offset_factor = (0 if number == -1 else number for number in (align, offset_factor))
+        if align < 0 or align & (align - 1):
+            raise self.fail("T207", f"the alignment {align} is not a power of two", node)
+        if offset_factor < 0:
+            raise self.fail("T207", f"the offset factor {offset_factor} is negative", node)
+        return Buffer(
+            name,
+            tuple(self.dimension(dim, at, symbols) for dim, at in zip(shape, shape_nodes(node, len(shape)))),
+            type_,
+            None if not strides else tuple(self.dimension(dim, node, symbols) for dim in strides),
+            None if elem_offset is None else self.dimension(elem_offset, node, symbols),
+            scope or "global",
+            align,
+            offset_factor,
+            separators,
+            tuple(self.dimension(place, node, symbols) for place in _listed(allocated_addr)),
+            "default" if self.options.get("s_tir", not self.tiles) else layout,
+            span=self.span(target),
+        )
+
+    def dimension(self, dim: Any, node: ast.expr, symbols: bool) -> Expr:
+        """One dimension; a string is an expression over symbolic dimensions."""
+        if isinstance(dim, str):
+            return self.symbolic(dim, node)
+        if type(dim) is Var and not dim.name:
+            raise self.fail("T206", "a symbolic dimension needs a name", node, hint='n = T.int64(), or a string: "n"')
+        if type(dim).__name__ == "TypeVar":
+            return self.symbol(dim.__name__)
+        if isinstance(dim, Expr):
+            if not dim.dtype.is_int:
+                raise self.fail("T207", f"a dimension is {dim.dtype}, not an integer", node)
+            return dim
+        if isinstance(dim, bool) or not hasattr(type(dim), "__index__"):
+            raise self.fail("T207", f"a dimension is {_kind(dim)}, not an integer", node)
+        number = int(dim)
+        if not -(1 << 63) <= number < 1 << 63:
+            raise self.fail("T103", "a dimension is too large for int64", node)
+        return const(number, "int32" if -(1 << 31) <= number < 1 << 31 else "int64")
+
+    def symbolic(self, text: str, node: ast.expr) -> Expr:
+        """A dimension given as a string, such as "n" or "n * 2"."""
+        try:
+            parsed = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise self.fail("T041", f"the dimension {text!r} is not an expression", node) from None
+        for part in ast.walk(parsed):
+            for field in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
+                if hasattr(part, field):
+                    setattr(part, field, getattr(node, field))
+        outer, self.symbol_mode = self.symbol_mode, True
+        scopes, self.scopes = (
+            self.scopes,
+            [
+                {
+                    **self.symbols_in_scope(),
+                }
+            ],
+        )
+        plain, self.outer = (
+            self.outer,
+            {name: value for name, value in self.outer.items() if isinstance(value, type(self.namespace))},
+        )
+        try:
+            return self.index(parsed)
+        finally:
+            self.symbol_mode, self.scopes, self.outer = outer, scopes, plain
+
+    def symbols_in_scope(self) -> dict[str, Any]:
+        """Scalars and symbols that a dimension's text may use."""
+        found: dict[str, Any] = dict(self.symbols)
+        for scope in self.scopes:
+            found.update({name: value for name, value in scope.items() if type(value) is Var and value.dtype.is_int})
+        return found
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, (tuple, list)) else () if value is None else (value,)
+
+
+def _kind(value: Any) -> str:
+    return "a float" if isinstance(value, float) else words(value)

@@ -1,0 +1,237 @@
+"""Spellings of TVMScript from 2021 to 2024: each program is the one in our words, and runs as that.
+
+The third column is what `B` holds after a run with `A` of 0.0, 0.5, 1.0, ..., 7.5, `B` of zeros and `n` of 3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import Assert, Attr, DiagnosticError, LaunchThread, PrimFunc, structural_equal, walk
+from tirscript.script import parse
+
+HEADER = "from tvm.script import tir as T\n\n\n@T.prim_func\n"
+SIGNATURE = 'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), n: T.int32'
+A = np.arange(16, dtype="float32") / 2
+
+
+def program(body: str, signature: str = SIGNATURE, header: str = HEADER) -> PrimFunc:
+    lines = "".join(f"    {line}\n" for line in body.split("\n"))
+    found = parse(f"{header}def main({signature}) -> None:\n{lines}")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def ours(body: str, signature: str = SIGNATURE) -> PrimFunc:
+    return program(body, signature, "@T.prim_func\n")
+
+
+def stored(*pairs: tuple[int, float]) -> np.ndarray:
+    found = np.zeros(16, dtype="float32")
+    for place, value in pairs:
+        found[place] = value
+    return found
+
+
+BODIES = [
+    # the dtype of a call, which TVM printed behind its arguments
+    ('B[0] = T.exp(A[2], dtype="float32")', "B[0] = T.exp(A[2])", stored((0, np.exp(np.float32(1.0))))),
+    ('B[0] = T.max(A[1], T.float32(2), dtype="float32")', "B[0] = T.max(A[1], 2.0)", stored((0, 2.0))),
+    ('B[T.floordiv(n, 2, dtype="int32")] = 1.0', "B[n // 2] = 1.0", stored((1, 1.0))),
+    ('B[T.shift_left(n, 1, dtype="int32")] = 1.0', "B[n << 1] = 1.0", stored((6, 1.0))),
+    ('B[0] = T.if_then_else(n > 2, A[1], T.float32(4), dtype="float32")', "B[0] = T.if_then_else(n > 2, A[1], 4.0)", stored((0, 0.5))),
+    ('if T.likely(n > 2, dtype="bool"):\n    B[0] = 1.0', "if T.likely(n > 2):\n    B[0] = 1.0", stored((0, 1.0))),
+    ('B[0] = T.reinterpret(T.int32(1065353216), dtype="float32")', 'B[0] = T.reinterpret("float32", T.int32(1065353216))', stored((0, 1.0))),
+    ('B[0] = T.call_pure_extern("sinf", A[2], dtype="float32")', 'B[0] = T.call_pure_extern("float32", "sinf", A[2])', stored((0, np.sin(np.float32(1.0))))),
+    ('B[0] = T.cast(n, dtype="float32")', 'B[0] = T.cast(n, "float32")', stored((0, 3.0))),
+    # integers where a function takes floats
+    ("B[0] = T.sqrt(n + 1)", 'B[0] = T.sqrt(T.cast(n + 1, "float32"))', stored((0, 2.0))),
+    ("B[0] = T.exp(n)", 'B[0] = T.exp(T.cast(n, "float32"))', stored((0, np.exp(np.float32(3.0))))),
+    # intrinsics by name
+    ('B[0] = T.call_intrin("float32", "tir.sqrt", A[2])', "B[0] = T.sqrt(A[2])", stored((0, 1.0))),
+    ('B[T.call_intrin("int32", "tirx.popcount", n)] = 1.0', "B[T.popcount(n)] = 1.0", stored((2, 1.0))),
+    ('B[0] = T.call_intrin("float32", "tir.reinterpret", T.int32(1065353216))', 'B[0] = T.reinterpret("float32", T.int32(1065353216))', stored((0, 1.0))),
+    # memory
+    ('C = T.allocate([4], "float32", "global")\nC[0] = 1.0\nB[0] = C[0]', 'C = T.alloc_buffer((4,), "float32")\nC[0] = 1.0\nB[0] = C[0]', stored((0, 1.0))),
+    ('with T.allocate([4], "float32", "global") as C:\n    C[0] = 1.0\n    B[0] = C[0]', 'C = T.alloc_buffer((4,), "float32")\nC[0] = 1.0\nB[0] = C[0]', stored((0, 1.0))),
+    ('C = T.allocate([4], "float32", "local", True)\nC[0] = 1.0\nB[0] = C[0]', 'C = T.alloc_buffer((4,), "float32", scope="local")\nC[0] = 1.0\nB[0] = C[0]', stored((0, 1.0))),
+    ('C_data = T.allocate([4], "float32", "global")\nC = T.buffer_decl([2, 2], dtype="float32", data=C_data)\nC[1, 0] = 1.0\nB[0] = C[1, 0]',
+     'C_data = T.alloc_buffer((4,), "float32")\nC = T.decl_buffer((2, 2), "float32", data=C_data.data)\nC[1, 0] = 1.0\nB[0] = C[1, 0]', stored((0, 1.0))),
+    ('C_data = T.allocate([4], "float32", "global")\nC = T.Buffer([4], dtype="float32", data=C_data)\nC[1] = 1.0\nB[0] = C[1]',
+     'C_data = T.alloc_buffer((4,), "float32")\nC = T.decl_buffer((4,), "float32", data=C_data.data)\nC[1] = 1.0\nB[0] = C[1]', stored((0, 1.0))),
+    ("T.store(B.data, n, 2.0)", "B[n] = 2.0", stored((3, 2.0))),
+    ('T.store(B.data, n, T.load("float32", A.data, n + 1), True)', "B[n] = A[n + 1]", stored((3, 2.0))),
+    ('C = T.allocate([4], "float32", "global")\nT.store(C, 1, 3.0)\nB[0] = T.load("float32", C, 1)',
+     'C = T.alloc_buffer((4,), "float32")\nC[1] = 3.0\nB[0] = C[1]', stored((0, 3.0))),
+    ('T.store(B.data, T.ramp(0, 1, 4), T.load("float32x4", A.data, T.ramp(4, 1, 4)), T.broadcast(True, 4))',
+     'B[T.ramp(0, 1, 4)] = A[T.ramp(4, 1, 4)]', stored((0, 2.0), (1, 2.5), (2, 3.0), (3, 3.5))),
+    ('T.store(B.data, 0, T.load("int32", A.data, 2))', 'C = T.decl_buffer((16,), "int32", data=A.data)\nD = T.decl_buffer((16,), "int32", data=B.data)\nD[0] = C[2]', stored((0, 1.0))),
+    # bindings and statements
+    ('x = T.var("int32")\nwith T.let(x, n + 1):\n    B[x] = 1.0', "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
+    ('with T.let("x", n + 1) as x:\n    B[x] = 1.0', "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
+    ("x = T.bind(n + 1)\nB[x] = 1.0", "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
+    ('with T.Assert(n > 0, "n is positive"):\n    B[0] = 1.0', 'assert n > 0, "n is positive"\nB[0] = 1.0', stored((0, 1.0))),
+    ('T.Assert(n > 0, "n is positive")\nB[0] = 1.0', 'assert n > 0, "n is positive"\nB[0] = 1.0', stored((0, 1.0))),
+    ("with T.While(B[0] < 2.0):\n    B[0] = B[0] + 1.0", "while B[0] < 2.0:\n    B[0] = B[0] + 1.0", stored((0, 2.0))),
+    ('T.attr(0, "key", 1)\nB[0] = 1.0', 'with T.attr(0, "key", 1):\n    B[0] = 1.0', stored((0, 1.0))),
+    ('with T.attr(T.iter_var(n, None, "DataPar", ""), "pragma_unroll", 1):\n    B[0] = 1.0', 'with T.attr(n, "pragma_unroll", 1):\n    B[0] = 1.0', stored((0, 1.0))),
+    ('T.hint("words", key=1)\nB[0] = 1.0', 'with T.attr({"message": "words", "key": 1}, "tirx_hint", 1):\n    B[0] = 1.0', stored((0, 1.0))),
+    # loops and threads
+    ("for i in T.serial(0, 2):\n    B[i] = A[i + 1]", "for i in range(2):\n    B[i] = A[i + 1]", stored((0, 0.5), (1, 1.0))),
+    ("for i in T.serial(2, unroll=True):\n    B[i] = A[i + 1]", 'for i in T.serial(2, annotations={"pragma_unroll": True}):\n    B[i] = A[i + 1]', stored((0, 0.5), (1, 1.0))),
+    ('for i in T.thread_binding(0, 2, "threadIdx.x"):\n    B[i] = A[i + 1]', 'for i in T.thread_binding(2, thread="threadIdx.x"):\n    B[i] = A[i + 1]', stored((0, 0.5), (1, 1.0))),
+    ('tx = T.env_thread("threadIdx.x")\nT.launch_thread(tx, 2)\nB[tx] = A[tx + 1]', 'with T.launch_thread("threadIdx.x", 2) as tx:\n    B[tx] = A[tx + 1]', stored((0, 0.5), (1, 1.0))),
+    ('with T.attr(T.iter_var(T.var("int32"), None, "ThreadIndex", "threadIdx.x"), "thread_extent", 2):\n    B[0] = A[1]',
+     'with T.launch_thread("threadIdx.x", 2) as tx:\n    B[0] = A[1]', stored((0, 0.5))),
+    # blocks
+    ('for i, k in T.grid(2, 3):\n    with T.block("b"):\n        vi = T.axis.S(2, i)\n        vk = T.axis.R(3, k)\n        T.reads([B[vi], A[vk]])\n'
+     "        T.writes([B[vi]])\n        with T.init():\n            B[vi] = T.float32(0)\n        B[vi] = B[vi] + A[vk]",
+     'for i, k in T.grid(2, 3):\n    with T.block("b"):\n        vi, vk = T.axis.remap("SR", [i, k])\n        T.reads(B[vi], A[vk])\n'
+     "        T.writes(B[vi])\n        with T.init():\n            B[vi] = 0.0\n        B[vi] = B[vi] + A[vk]", stored((0, 1.5), (1, 1.5))),
+    ('for i, k in T.grid(2, 3):\n    with T.block([2, T.reduce_axis(0, 3)], "b") as [vi, vk]:\n        T.bind(vi, i)\n        T.bind(vk, k)\n'
+     "        with T.init():\n            B[vi] = T.float32(0)\n        B[vi] = B[vi] + A[vk]",
+     'for i, k in T.grid(2, 3):\n    with T.block("b"):\n        vi, vk = T.axis.remap("SR", [i, k])\n'
+     "        with T.init():\n            B[vi] = 0.0\n        B[vi] = B[vi] + A[vk]", stored((0, 1.5), (1, 1.5))),
+    ('with T.block([2, T.reduce_axis(0, 3)], "b") as [vi, vk]:\n    with T.init():\n        B[vi] = T.float32(0)\n    B[vi] = B[vi] + A[vk]',
+     'for i, k in T.grid(2, 3):\n    with T.block("b"):\n        vi, vk = T.axis.remap("SR", [i, k])\n'
+     "        with T.init():\n            B[vi] = 0.0\n        B[vi] = B[vi] + A[vk]", stored((0, 1.5), (1, 1.5))),
+    ('with T.block("b"):\n    C = T.match_buffer_region(A[4:8])\n    B[0] = C[1]', 'with T.block("b"):\n    C = T.match_buffer(A[4:8], (4,))\n    B[0] = C[1]', stored((0, 2.5))),
+    ('with T.block("b"):\n    C = T.alloc_buffer([4], dtype="float32")\n    C[0] = 1.0\n    B[0] = C[0]',
+     'with T.block("b"):\n    C = T.alloc_buffer((4,), "float32")\n    C[0] = 1.0\n    B[0] = C[0]', stored((0, 1.0))),
+    # numbers
+    ("if T.boolean(True):\n    B[0] = T.f32(2)", "if T.bool(True):\n    B[0] = T.float32(2)", stored((0, 2.0))),
+    ("B[T.i64(1)] = T.Cast(\"float32\", T.u8(7))", 'B[T.int64(1)] = T.cast(T.uint8(7), "float32")', stored((1, 7.0))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("theirs", "same", "wanted"), BODIES, ids=[theirs[:50] for theirs, _, _ in BODIES])
+def test_statements(theirs: str, same: str, wanted: np.ndarray) -> None:
+    made = program(theirs)
+    assert structural_equal(made, ours(same)), made.script()
+    assert structural_equal(parse(made.script()), made)
+    found = np.zeros(16, dtype="float32")
+    tirscript.interpret(made, A.copy(), found, 3)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+SIGNATURES = [
+    ('A: T.Buffer[(16,), "float32"]', 'A: T.Buffer((16,), "float32")'),
+    ('A: T.Buffer[16, "float32"]', 'A: T.Buffer((16,), "float32")'),
+    ("A: T.Buffer[16]", 'A: T.Buffer((16,), "float32")'),
+    ('A: T.Buffer(shape=(16,), dtype="float32")', 'A: T.Buffer((16,), "float32")'),
+    ('A: T.Buffer[(16,), "float32"], p: T.Ptr[T.float32]', 'A: T.Buffer((16,), "float32"), p: T.handle("float32")'),
+    ('A: T.Buffer[(16,), "float32"], p: T.Ptr(T.int8, "shared")', 'A: T.Buffer((16,), "float32"), p: T.handle("int8", "shared")'),
+    ('A: T.Buffer[(16,), "float32"], p: T.handle(storage_scope="shared")', 'A: T.Buffer((16,), "float32"), p: T.handle(storage_scope="shared")'),
+    ('A: T.Buffer[(16,), "float32"], x: T.boolean', 'A: T.Buffer((16,), "float32"), x: T.bool'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("theirs", "same"), SIGNATURES, ids=[theirs for theirs, _ in SIGNATURES])
+def test_parameters(theirs: str, same: str) -> None:
+    made = program("A[0] = 1.0", theirs)
+    assert structural_equal(made, ours("A[0] = 1.0", same))
+    assert structural_equal(parse(made.script()), made)
+
+
+def test_a_parameter_that_was_flattened_has_its_shape_again() -> None:
+    made = program(
+        'T.preflattened_buffer(A, (4, 4), "float32", data=A.data)\nA[5] = 1.0', 'A: T.Buffer[(16,), "float32"]'
+    )
+    same = ours(
+        'B = T.decl_buffer((16,), "float32", data=A.data)\nB[5] = 1.0', signature='A: T.Buffer((4, 4), "float32")'
+    )
+    assert structural_equal(made, same)
+    found = np.zeros((4, 4), dtype="float32")
+    tirscript.build(made)(found)
+    assert found[1, 1] == 1.0 and found.sum() == 1.0
+    unchanged = program("T.preflattened_buffer(A, (16,), data=A.data)\nA[5] = 1.0", 'A: T.Buffer[(16,), "float32"]')
+    assert structural_equal(unchanged, ours("A[5] = 1.0", 'A: T.Buffer((16,), "float32")'))
+
+
+def test_matched_buffers_with_the_options_of_then() -> None:
+    made = program(
+        'A = T.match_buffer(a, [2, 4], dtype="float32", elem_offset=0, align=16, offset_factor=1, type="auto")\n'
+        "A[1, 0] = 1.0",
+        "a: T.handle",
+    )
+    found = np.zeros((2, 4), dtype="float32")
+    tirscript.interpret(made, found)
+    assert found[1, 0] == 1.0
+
+
+def test_the_name_of_an_llvm_intrinsic() -> None:
+    made = program('B[0] = T.call_llvm_pure_intrin("float32", T.llvm_lookup_intrinsic_id("llvm.exp"), A[0])')
+    assert 'T.call_llvm_pure_intrin("float32", "llvm.exp", A[0])' in made.script()
+
+
+@pytest.mark.parametrize(
+    "header", ["import tvm\nfrom tvm.script import tir as T, ir as I\n\n", "# from tvm.script import tir as T\n"]
+)
+def test_modules_of_then(header: str) -> None:
+    decorator = "@tvm.script.ir_module" if header.startswith("import") else "@I.ir_module"
+    text = (
+        f"{header}\n{decorator}\nclass Module:\n    @T.prim_func\n"
+        '    def main(a: T.handle) -> None:\n        T.func_attr({"global_symbol": "main", "tir.noalias": True})\n'
+        '        A = T.match_buffer(a, [4], dtype="float32")\n        for i in T.serial(0, 4):\n'
+        '            with T.block("A"):\n                vi = T.axis.spatial(4, i)\n                A[vi] = T.float32(vi)\n'
+    )
+    found = np.zeros(4, dtype="float32")
+    tirscript.interpret(parse(text), found)
+    assert found.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_an_axis_of_threads_is_a_launch_and_another_its_variable() -> None:
+    made = program('T.attr(T.iter_var(n, None, "DataPar", ""), "pragma_unroll", 1)\nB[0] = 1.0')
+    (attr,) = made.body
+    assert isinstance(attr, Attr) and attr.target is made.params[2]
+    launched = program(
+        'T.attr(T.iter_var(T.var("int32"), None, "ThreadIndex", "vthread"), "virtual_thread", 4)\nB[0] = 1.0'
+    )
+    assert [node.thread for node in walk(launched) if isinstance(node, LaunchThread)] == ["vthread"]
+
+
+def test_the_error_of_an_assertion_is_kept() -> None:
+    made = program('assert n > 0, ("ValueError", ["n is ", "positive"])\nB[0] = 1.0')
+    check = made.body[0]
+    assert isinstance(check, Assert)
+    assert (check.message, check.kind, check.parts) == ("n is positive", "ValueError", ("n is ", "positive"))
+    for text in (made.script(), made.script(dialect="tvm")):
+        assert '("ValueError", ["n is ", "positive"])' in text
+    with pytest.raises(AssertionError, match="n is positive"):
+        tirscript.interpret(made, A.copy(), A.copy(), 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("T.store(n, 0, 1.0)", "takes the address of a buffer"),
+        ("T.store(A.data, 0)", "`value` is missing"),
+        ("B[0] = T.load(\"float32\", A.data, 0, n > 0)", "a vector of bools"),
+        ("T.preflattened_buffer(n, (4,))", "takes a parameter that is a buffer"),
+        ("T.preflattened_buffer()", "takes a parameter and its shape"),
+        ("T.preflattened_buffer(A, (4, 4), data=B.data)", "the data of this buffer is `A.data`"),
+        ('with T.block([2], "b"):\n    B[0] = 1.0', "the axes of this block need names"),
+        ('with T.block([2], "b") as [vi, vj]:\n    B[0] = 1.0', "2 names stand here for 1 axes"),
+        ('with T.block([2], "b") as [vi]:\n    T.bind(n, 1)', "this is no axis of the block"),
+        ('B[0] = T.call_intrin("float32", "tir.sqr", A[2])', "did you mean `T.sqrt`"),
+        ('B[0] = T.call_intrin("int32", "tir.sqrt", A[2])', "gives float32, not int32"),
+        ("B[0] = T.call_intrin(A[2])", "takes a dtype, a name and the arguments"),
+        ("x = T.bind(1, 2)", "binds one value"),
+        ("T.hint(1)", "takes a message and named values"),
+        ("T.evaluate(A.access_ptr('x'))", "takes \"r\", \"w\" or \"rw\""),
+        ("T.evaluate(A.offset_of([1, 2])[0])", "has 1 dimensions"),
+        ("B[0] = T.llvm_lookup_intrinsic_id(3)", "takes the name of an LLVM intrinsic"),
+    ],
+)  # fmt: skip
+def test_mistakes(body: str, message: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        program(body)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["T.store(A.data, 0, 1.0)", "B[0] = T.f32(1)", "x = T.bind(n)"])
+def test_our_own_dialect_does_not_read_them(word: str) -> None:
+    with pytest.raises(DiagnosticError, match="is not a function of T"):
+        ours(word)
