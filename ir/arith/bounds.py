@@ -20,10 +20,11 @@ class Known(dict[Var, Interval]):
 
     `exprs` holds what is known of whole expressions, such as `n % 4` or `A[i]`, by the conditions around, `steps` what
     variables leave when divided (coefficient, base), `lets` what bound names stand for. Derived bounds are kept until
-    a range changes, so that asking for those of every part of an expression takes linear time.
+    a range changes, so that asking for those of every part of an expression takes linear time; so is `simple`, what is
+    simplified already.
     """
 
-    __slots__ = ("derived", "exprs", "lets", "steps", "trail")
+    __slots__ = ("derived", "exprs", "lets", "simple", "steps", "trail")
 
     def __init__(self, ranges: Ranges = MappingProxyType({})) -> None:
         super().__init__(ranges)
@@ -31,25 +32,26 @@ class Known(dict[Var, Interval]):
         self.lets: dict[Var, Expr] = {}
         self.steps: dict[Var, tuple[int, int]] = {}
         self.derived: dict[int, tuple[Expr, Interval]] = {}
+        self.simple: dict[int, Expr] = {}
         # what was there before each change, newest last: (table, key, value or None)
         self.trail: list[tuple[dict[Any, Any], Any, Any]] = []
 
     def __setitem__(self, var: Var, interval: Interval) -> None:
         self.trail.append((self, var, self.get(var)))
         super().__setitem__(var, interval)
-        self.derived.clear()
+        self.changed()
 
     def learn(self, expr: Expr, interval: Interval) -> None:
         """The bounds of an expression that is no variable."""
         self.trail.append((self.exprs, expr, self.exprs.get(expr)))
         self.exprs[expr] = interval
-        self.derived.clear()
+        self.changed()
 
     def forget(self, expr: Expr) -> None:
         """Nothing is known of an expression any more, beyond what its parts say."""
         if expr in self.exprs:
             self.trail.append((self.exprs, expr, self.exprs.pop(expr)))
-            self.derived.clear()
+            self.changed()
 
     def step(self, var: Var, coefficient: int, base: int) -> None:
         """`var` is `base` and a multiple of `coefficient`."""
@@ -60,7 +62,14 @@ class Known(dict[Var, Interval]):
         """`var` stands for a value that does not change."""
         self.trail.append((self.lets, var, self.lets.get(var)))
         self.lets[var] = value
-        self.derived.clear()
+        self.changed()
+
+    def changed(self) -> None:
+        """Drop what was derived from what was known before."""
+        if self.derived:
+            self.derived.clear()
+        if self.simple:
+            self.simple.clear()
 
     def back_to(self, mark: int) -> None:
         """Undo every change since the trail was `mark` long."""
@@ -72,7 +81,7 @@ class Known(dict[Var, Interval]):
                 dict.pop(table, key, None)
             else:
                 dict.__setitem__(table, key, before)
-        self.derived.clear()
+        self.changed()
 
 
 def bounds(expr: Expr, ranges: Ranges) -> Interval:

@@ -76,17 +76,20 @@ class Facts:
 
     def _set(self, facts: Iterable[Fact]) -> None:
         self.all, self.about, self.truths = [], {}, {}
+        self.known.changed()
         for fact in facts:
             self._enter(fact)
 
     def _enter(self, fact: Fact) -> None:
         self.all.append(fact)
+        self.known.changed()
         condition, truth = literal(fact.condition)
         self.truths.setdefault(condition, []).append(truth)
         for key in fact.number.terms if fact.number is not None else ():
             self.about.setdefault(key, []).append(fact)
 
     def _leave(self, fact: Fact) -> None:
+        self.known.changed()
         self.truths[literal(fact.condition)[0]].pop()
         for key in fact.number.terms if fact.number is not None else ():
             self.about[key].pop()

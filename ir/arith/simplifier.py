@@ -1,27 +1,48 @@
-"""Expressions made smaller, by rules that hold under wrap-around."""
+"""Expressions made smaller, by rules that hold under wrap-around and by what an analyzer knows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from ..buffer import Buffer
 from ..dtype import BOOL, INT32
 from ..effects import has_effect, out_of_bounds, reads_memory
-from ..expr import Broadcast, BufferLoad, Call, Const, Expr, Let, Ramp, Var, is_const
-from ..op import OPS
-from ..rewrite import map_except_buffers, substitute
+from ..expr import Broadcast, BufferLoad, Call, Const, Expr, Let, Var, is_const
+from ..op import OPS, Op
+from ..rewrite import map_except_buffers, substitute, walk
 from ..stmt import BufferStore
-from .bounds import Interval, bounds, exact, linear_bounds
+from .bounds import bounds, exact, linear_bounds, whole
 from .elements import Elements
-from .folding import COMPARISONS, compare, fold
+from .folding import COMPARISONS, fold
 from .linear import Linear, expression, leaves, linear, wrap
+from .logic import negation
+from .order import decided, reduced_comparison
+from .patterns import Compiled, apply, compile_rules
+from .proving import Search
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 _ADDRESS = OPS["address_of"]
-_SUMS = frozenset((OPS["add"], OPS["sub"], OPS["mul"], OPS["negative"]))
+_ADD, _SUB, _MUL, _NEG = OPS["add"], OPS["sub"], OPS["mul"], OPS["negative"]
+_DIV, _MOD = OPS["floordiv"], OPS["floormod"]
+_SUMS = frozenset((_ADD, _SUB, _MUL, _NEG))
+_LOGIC = {OPS["logical_and"]: False, OPS["logical_or"]: True}
+_CHOICES = frozenset((OPS["if_then_else"], OPS["Select"]))
+_DIVIDES = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
+_EXTREMES = frozenset((OPS["min"], OPS["max"]))
+STEPS = 16  # rules that may be applied at one place
+SEARCH = 64  # steps of the search for a proof of one comparison
+
+
+@cache
+def _rules() -> dict[Op, tuple[Compiled, ...]]:
+    from .rule_table import RULES
+
+    return compile_rules(RULES)
 
 
 class Simplifier:
@@ -29,8 +50,10 @@ class Simplifier:
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
-        self.ranges = analyzer.known
+        self.known = analyzer.known
         self.constants: dict[Buffer, Elements] = {}  # the constants in scope
+        self.rules = _rules()
+        self.steps = 0
 
     def visit(self, node: Any) -> Any:
         """An expression simplified; the same node where nothing changed."""
@@ -39,7 +62,7 @@ class Simplifier:
 
     def access(self, node: Any) -> Any:
         new = map_except_buffers(node, self.visit)
-        elements = self.constants.get(new.buffer)
+        elements = self.constants.get(new.buffer) if self.constants else None
         found = None if elements is None else elements.element(new)
         if found is not None:
             return found
@@ -55,19 +78,42 @@ class Simplifier:
         value = self.visit(node.value)
         if type(value) is Const or type(value) is Var:
             return self.visit(substitute(node.body, {node.var: value}))
-        if value.dtype.is_int and not value.dtype.is_vector:
-            self.ranges[node.var] = bounds(value, self.ranges)
-        body = self.visit(node.body)
+        with self.analyzer.scope():
+            self.analyzer.bind(node.var, value)
+            body = self.visit(node.body)
         return node if value is node.value and body is node.body else node.replace(value=value, body=body)
 
     def call(self, node: Call) -> Any:
-        if node.op in _SUMS and node.dtype.is_int and not node.dtype.is_vector:
-            return self.sum(node)
+        simple = self.known.simple
+        if id(node) in simple:
+            return node
         if node.op is _ADDRESS:
             # the place that it names stays one
             place = map_except_buffers(node.args[0], self.visit)
             return node if place is node.args[0] else node.replace(args=(self.legal(node.args[0], place),))
-        return self.own(map_except_buffers(node, self.visit))
+        if node.op in _SUMS and node.dtype.is_int and not node.dtype.is_vector:
+            new = self.sum(node)
+        else:
+            new = self.own(self.inside(node))
+        simple[id(new)] = new
+        return new
+
+    def inside(self, node: Call) -> Call:
+        """A call with its arguments simplified, each where it is evaluated."""
+        op, args = node.op, node.args
+        if args and args[0].dtype.is_bool and (op in _LOGIC or op in _CHOICES):
+            first = self.visit(args[0])
+            given = [negation(first) if _LOGIC[op] else first] if op in _LOGIC else [first, negation(first)]
+            new = [first]
+            for arg, condition in zip(args[1:], given):
+                # both arms of a Select are evaluated, so what may fail has to stay as it is
+                if type(first) is Const or type(arg) is Const or (op is OPS["Select"] and self.may_fail(arg)):
+                    new.append(self.visit(arg))
+                    continue
+                with self.analyzer.scope(condition):
+                    new.append(self.visit(arg))
+            return node if all(a is b for a, b in zip(new, args)) else node.replace(args=tuple(new))
+        return map_except_buffers(node, self.visit)
 
     def own(self, node: Call) -> Any:
         """A call whose arguments are simplified already."""
@@ -76,45 +122,97 @@ class Simplifier:
             return constant.replace(span=node.span)
         rule = _CALLS.get(node.op.name)
         result = rule(self, node) if rule is not None else None
-        return node if result is None else result
+        return self.by_table(node) if result is None else result
+
+    def by_table(self, node: Call) -> Any:
+        """What the table of rules makes of a call."""
+        rules = self.rules.get(node.op)
+        if rules is None or node.args[-1].dtype.is_vector:
+            return node
+        result = apply(rules, node, self.known, self.droppable)
+        if result is None:
+            return node
+        if type(result) is Call and result.span is None:
+            result = result.replace(span=node.span)
+        return self.again(result)
+
+    def again(self, result: Expr) -> Any:
+        """The result of a rule, simplified in its turn; rules that feed each other end after some steps."""
+        if self.steps >= STEPS:
+            return result
+        self.steps += 1
+        try:
+            return self.visit(result)
+        finally:
+            self.steps -= 1
+
+    def droppable(self, expr: Expr) -> bool:
+        """Whether nothing is lost where an expression is not evaluated: it cannot fail."""
+        return not self.may_fail(expr)
+
+    def may_fail(self, expr: Expr) -> bool:
+        """Whether evaluating an expression may be an error, or gives what cannot be left out."""
+        if type(expr) is Var or type(expr) is Const:
+            return False
+        for node in walk(expr):
+            if type(node) is Call:
+                if node.op in _DIVIDES and node.dtype.element.is_int:
+                    low, high = bounds(node.args[1], self.known)
+                    if low <= 0 <= high:
+                        return True
+                elif node.op.effect != "pure" or node.op is OPS["undef"]:
+                    return True
+            elif type(node) is BufferLoad:
+                if node not in self.known.exprs:
+                    return True
+            elif type(node).__name__ == "CallFunction":
+                return True
+        return False
+
+    # sums
 
     def sum(self, node: Call) -> Any:
         """A tree of sums: its atoms simplified, then put together anew where that makes it smaller."""
         new = self.atoms(node)
-        constant = fold(new.op, new.args, new.dtype) if type(new) is Call else None
+        if type(new) is not Call:
+            return new
+        constant = fold(new.op, new.args, new.dtype)
         if constant is not None:
             return constant.replace(span=node.span)
-        if type(new) is not Call or new.op not in _SUMS:
+        if new.op not in _SUMS:
             return new
         form = linear(new)
-        if len(form.terms) < leaves(new) or not form.terms or _awkward(new):
-            result = expression(form)
-            pure = all(not reads_memory(atom) for atom in _atoms(new) if atom not in form.terms)
-            if pure:
-                return result.replace(span=node.span) if type(result) is not Var else result
+        merged = merge_quotients(form)
+        if merged is not form or len(form.terms) < leaves(new) or not form.terms or awkward(new):
+            result = expression(merged)
+            if all(self.droppable(atom) for atom in atoms(new) if atom not in merged.terms):
+                if type(result) is Call:
+                    if merged is not form:
+                        return self.again(result)
+                    return result.replace(span=node.span)
+                return result
         return self.product(new)
 
     def product(self, node: Call) -> Any:
-        """`x * 1` and `x * 0` where x is no constant."""
-        if node.op is OPS["mul"]:
+        """`x * 1` and `x * 0` where x is no constant, and sums of extremes."""
+        if node.op is _MUL:
             for one, other in (node.args, node.args[::-1]):
                 if is_const(one, 1):
                     return other
-                if is_const(one, 0) and not reads_memory(other):
+                if is_const(one, 0) and self.droppable(other):
                     return one
+        if any(type(arg) is Call and arg.op in _EXTREMES for arg in node.args):
+            return self.by_table(node)
         return node
 
     def atoms(self, node: Any) -> Any:
         """A tree of sums with what it sums simplified."""
-        if type(node) is Call and node.op in _SUMS and node.dtype.is_int:
-            args = tuple(self.atoms(arg) for arg in node.args)
-            if any(a is not b for a, b in zip(args, node.args, strict=True)):
+        if type(node) is Call and node.op in _SUMS and node.dtype.is_int and id(node) not in self.known.simple:
+            args = tuple([self.atoms(arg) for arg in node.args])
+            if any(a is not b for a, b in zip(args, node.args)):
                 node = node.replace(args=args)
-            return self.product(node)
+            return self.product(node) if node.op is _MUL else node
         return self.visit(node)
-
-    def ramp(self, node: Ramp) -> Any:
-        return map_except_buffers(node, self.visit)
 
     # calls by the name of their operator
 
@@ -122,130 +220,173 @@ class Simplifier:
         """`(i * 4 + j) // 4` is `i + j // 4`, and `j // 4` is 0 where j is in 0 to 3."""
         parts = self.split(node)
         if parts is None:
-            return self.nested_division(node)
-        whole, rest, divisor = parts
-        low, high = linear_bounds(rest, self.ranges)
+            return None
+        whole_, rest, divisor = parts
+        low, high = linear_bounds(rest, self.known)
         quotient = Linear(
-            {atom: c // divisor for atom, c in whole.terms.items()}, whole.constant // divisor, whole.dtype
+            {atom: c // divisor for atom, c in whole_.terms.items()}, whole_.constant // divisor, whole_.dtype
         )
         if low // divisor == high // divisor:
-            return expression(quotient.shifted(low // divisor))
-        if whole.terms or whole.constant:
-            inner = Call(node.op, (expression(rest), node.args[1]), node.dtype)
-            return expression(quotient + Linear({inner: 1}, 0, node.dtype))
-        return self.nested_division(node)
-
-    def nested_division(self, node: Call) -> Expr | None:
-        """`(x // a) // b` is `x // (a * b)` for positive constants."""
-        inner, divisor = node.args
-        if not (
-            type(inner) is Call and inner.op is node.op and type(divisor) is Const and type(inner.args[1]) is Const
-        ):
-            return self.by_one(node)
-        a, b = int(inner.args[1].value), int(divisor.value)
-        if a <= 0 or b <= 0 or wrap(a * b, node.dtype) != a * b:
-            return self.by_one(node)
-        return Call(node.op, (inner.args[0], Const(a * b, node.dtype)), node.dtype, span=node.span)
-
-    def by_one(self, node: Call) -> Expr | None:
-        return node.args[0] if is_const(node.args[1], 1) and node.dtype.is_int else None
+            if all(map(self.droppable, rest.terms)):
+                return self.again(expression(quotient.shifted(low // divisor)))
+            return None
+        smaller = self.coarser(rest, divisor)
+        if smaller is None and not (whole_.terms or whole_.constant):
+            return None
+        top, by = (rest, divisor) if smaller is None else smaller[:2]
+        inner = Call(node.op, (expression(top), Const(by, node.dtype)), node.dtype)
+        found = self.again(inner)
+        return found if not (whole_.terms or whole_.constant) else self.plus(quotient, found)
 
     def remainder(self, node: Call) -> Expr | None:
         """`(i * 4 + j) % 4` is `j % 4`, and `j % 4` is j where j is in 0 to 3."""
-        if is_const(node.args[1], 1) and node.dtype.is_int and not reads_memory(node.args[0]):
-            return Const(0, node.dtype)
         parts = self.split(node)
         if parts is None:
             return None
-        whole, rest, divisor = parts
-        low, high = linear_bounds(rest, self.ranges)
+        whole_, rest, divisor = parts
+        if not all(map(self.droppable, whole_.terms)):
+            return None
+        low, high = linear_bounds(rest, self.known)
         if low // divisor == high // divisor:
-            return expression(rest.shifted(-(low // divisor) * divisor))
-        if whole.terms or whole.constant:
-            return Call(node.op, (expression(rest), node.args[1]), node.dtype, span=node.span)
+            return self.again(expression(rest.shifted(-(low // divisor) * divisor)))
+        smaller = self.coarser(rest, divisor)
+        if smaller is not None and smaller[1] > 1:
+            top, by, left = smaller
+            inner = self.again(Call(node.op, (expression(top), Const(by, node.dtype)), node.dtype))
+            return self.plus(left, inner, divisor // by)
+        if whole_.terms or whole_.constant:
+            return self.again(Call(node.op, (expression(rest), node.args[1]), node.dtype, span=node.span))
+        reduced = Linear({atom: c % divisor for atom, c in rest.terms.items()}, rest.constant, rest.dtype)
+        if reduced.terms != rest.terms and exact(reduced, self.known) and all(map(self.droppable, rest.terms)):
+            return self.again(Call(node.op, (expression(reduced.clean()), node.args[1]), node.dtype, span=node.span))
+        return None
+
+    def plus(self, form: Linear, other: Expr, factor: int = 1) -> Expr:
+        """The expression of a linear form and `factor` times another expression."""
+        if type(other) is Const:
+            return expression(form.shifted(int(other.value) * factor))
+        return expression(form + Linear({other: factor}, 0, form.dtype))
+
+    def coarser(self, rest: Linear, divisor: int) -> tuple[Linear, int, Linear] | None:
+        """Of `4 * x + r` by 8, with r in 0 to 3: x, 2 and r, as `//` is `x // 2` and `%` is `x % 2 * 4 + r`."""
+        steps = {gcd(divisor, c) for c in rest.terms.values()}
+        for step in sorted(steps, reverse=True):
+            if step == 1:
+                break
+            top = {atom: c // step for atom, c in rest.terms.items() if not c % step}
+            constant = rest.constant % step
+            left = Linear({atom: c for atom, c in rest.terms.items() if c % step}, constant, rest.dtype)
+            low, high = linear_bounds(left, self.known)
+            if low < 0 or high >= step or not all(map(self.droppable, left.terms)):
+                continue
+            upper = Linear(top, (rest.constant - constant) // step, rest.dtype)
+            if exact(upper, self.known):
+                return upper, divisor // step, left
         return None
 
     def split(self, node: Call) -> tuple[Linear, Linear, int] | None:
         """A numerator as multiples of the positive constant divisor and a rest, if nothing wraps."""
         divisor = node.args[1]
-        if not (type(divisor) is Const and divisor.value > 0 and node.dtype.is_int and not node.dtype.is_vector):
+        if not (type(divisor) is Const and divisor.value > 1 and node.dtype.is_int and not node.dtype.is_vector):
             return None
         by = int(divisor.value)
-        form = linear(node.args[0])
-        if not exact(form, self.ranges) or any(reads_memory(atom) for atom in form.terms):
+        form = linear(node.args[0], None, self.widens)
+        if not exact(form, self.known):
             return None
         rest = {atom: c for atom, c in form.terms.items() if c % by}
         constant = form.constant % by
         remainder = Linear(rest, constant, form.dtype)
-        whole = Linear({atom: c for atom, c in form.terms.items() if not c % by}, form.constant - constant, form.dtype)
-        if not exact(remainder, self.ranges) or not exact(whole, self.ranges):
+        whole_ = Linear({atom: c for atom, c in form.terms.items() if not c % by}, form.constant - constant, form.dtype)
+        if not exact(remainder, self.known) or not exact(whole_, self.known):
             return None
-        return whole, remainder, by
+        return whole_, remainder, by
+
+    def widens(self, inner: Expr) -> bool:
+        """Whether a cast of a sum to a wider integer is the sum of the casts: the sum does not wrap."""
+        return exact(linear(inner), self.known)
 
     def comparison(self, node: Call) -> Expr | None:
-        """A comparison of integers that the bounds of both sides, or of their difference, decide."""
+        """A comparison of integers that what is known decides, or that says the same with less."""
         a, b = node.args
-        if not a.dtype.is_int or a.dtype.is_vector:
+        if a.dtype.is_vector:
             return None
-        name = node.op.name
-        verdict = _decide(name, bounds(a, self.ranges), bounds(b, self.ranges))
-        if verdict is None:
-            left, right = linear(a), linear(b)
-            difference = left - right
-            if difference.is_constant and difference.constant == 0:
-                verdict = compare(name, 0, 0)
-            elif exact(left, self.ranges) and exact(right, self.ranges):
-                # neither side wraps, so the difference counts as a number: it is summed here without wrapping
-                terms = {**left.terms}
-                for atom, c in right.terms.items():
-                    terms[atom] = terms.get(atom, 0) - c
-                free = Linear({k: c for k, c in terms.items() if c}, left.constant - right.constant, left.dtype)
-                verdict = _decide(name, linear_bounds(free, self.ranges), (0, 0))
-        if verdict is None or reads_memory(a) or reads_memory(b):
+        facts = self.analyzer.facts
+        verdict = facts.truth(node) if facts.truths else None
+        if verdict is not None:
+            return Const(verdict, BOOL, span=node.span)
+        if not a.dtype.is_int:
             return None
-        return Const(verdict, BOOL, span=node.span)
+        verdict = decided(node.op.name, a, b, self.known)
+        if verdict is None and (facts.about or self.known.steps):
+            verdict = Search(facts, SEARCH).compare(node.op.name, a, b)
+        if verdict is not None:
+            return Const(verdict, BOOL, span=node.span) if self.droppable(a) and self.droppable(b) else None
+        smaller = reduced_comparison(node, self.known, self.droppable)
+        return None if smaller is None else self.again(smaller)
 
     def extreme(self, node: Call) -> Expr | None:
         """`T.min` and `T.max` of integers of which one is always the result."""
         a, b = node.args
-        if not a.dtype.is_int or a.dtype.is_vector or reads_memory(a) or reads_memory(b):
+        if not a.dtype.is_int or a.dtype.is_vector:
             return None
-        smaller = self.comparison(Call(OPS["less_equal"], (a, b), BOOL))
-        larger = self.comparison(Call(OPS["greater_equal"], (a, b), BOOL))
-        take_first, take_second = (smaller, larger) if node.op.name == "min" else (larger, smaller)
-        if is_const(take_first, True):
-            return a
-        return b if is_const(take_second, True) else None
+        for op, first, second in ((OPS["less_equal"], a, b), (OPS["less_equal"], b, a)):
+            verdict = decided(op.name, first, second, self.known)
+            if verdict is None and self.analyzer.facts.about:
+                verdict = Search(self.analyzer.facts, SEARCH).compare(op.name, first, second)
+            if verdict:
+                kept, lost = (first, second) if node.op.name == "min" else (second, first)
+                return kept if self.droppable(lost) else None
+        return None
+
+    def condition(self, node: Call) -> Expr | None:
+        """A bool of any kind that is one of the facts."""
+        facts = self.analyzer.facts
+        if facts.truths and not node.dtype.is_vector:
+            verdict = facts.truth(node)
+            if verdict is not None:
+                return Const(verdict, BOOL, span=node.span)
+        return None
 
     def both(self, node: Call) -> Expr | None:
+        """`and`: the first holds where the second is looked at, and is needless where the second implies it."""
         a, b = node.args
         if node.dtype.is_vector:
             return None
-        if is_const(a, True):
-            return b
-        if is_const(a, False):
-            return a
-        if is_const(b, False) and not has_effect(a):
-            return b
-        return a if is_const(b, True) else None
+        if is_const(a):
+            return b if a.value else a  # type: ignore[attr-defined]
+        if is_const(b):
+            if b.value:  # type: ignore[attr-defined]
+                return a
+            return b if not has_effect(a) else None
+        return b if self.implied(a, b) else self.condition(node)
 
     def either(self, node: Call) -> Expr | None:
+        """`or`, as `and`."""
         a, b = node.args
         if node.dtype.is_vector:
             return None
-        if is_const(a, False):
-            return b
-        if is_const(a, True):
-            return a
-        if is_const(b, True) and not has_effect(a):
-            return b
-        return a if is_const(b, False) else None
+        if is_const(a):
+            return a if a.value else b  # type: ignore[attr-defined]
+        if is_const(b):
+            if not b.value:  # type: ignore[attr-defined]
+                return a
+            return b if not has_effect(a) else None
+        return b if self.implied(negation(a), negation(b)) else self.condition(node)
+
+    def implied(self, condition: Expr, by: Expr) -> bool:
+        """Whether a comparison follows from another condition, and neither can fail."""
+        if type(condition) is not Call or condition.op.name not in COMPARISONS or not condition.args[0].dtype.is_int:
+            return False
+        if not self.droppable(condition) or not self.droppable(by):
+            return False
+        with self.analyzer.scope(by):
+            return Search(self.analyzer.facts, SEARCH).condition(condition) is True
 
     def choice(self, node: Call) -> Expr | None:
         condition, a, b = node.args
         lone = condition.value if type(condition) is Broadcast else condition
         if type(lone) is not Const:
-            return None
+            return self.condition(node) if node.dtype.is_bool else None
         taken, other = (a, b) if lone.value else (b, a)
         if node.op.name == "Select" and reads_memory(other):
             return None
@@ -261,23 +402,57 @@ class Simplifier:
     def inverse(self, node: Call) -> Expr | None:
         """`not not x` is x."""
         inner = node.args[0]
-        return inner.args[0] if type(inner) is Call and inner.op is node.op else None
+        if type(inner) is Call and inner.op is node.op:
+            return inner.args[0]
+        return self.condition(node)
+
+    def conversion(self, node: Call) -> Expr | None:
+        """Casts of casts between integers, where the one between loses nothing or no more than the last one."""
+        inner = node.args[0]
+        if type(inner) is not Call or inner.op is not node.op or not node.dtype.element.is_int:
+            return None
+        source = inner.args[0]
+        if not source.dtype.element.is_int or not inner.dtype.element.is_int:
+            return None
+        low, high = bounds(source, self.known)
+        least, greatest = whole(inner.dtype)
+        if inner.dtype.bits >= node.dtype.bits or (least <= low and high <= greatest):
+            if source.dtype is node.dtype:
+                return source
+            return Call(node.op, (source,), node.dtype, span=node.span)
+        return None
 
 
-def _decide(name: str, a: Interval, b: Interval) -> bool | None:
-    """A comparison of anything in `a` with anything in `b`, where all give the same."""
-    (p, q), (r, s) = a, b
-    if name in ("equal", "not_equal"):
-        if q < r or s < p:
-            return name == "not_equal"
-        return name == "equal" if p == q == r == s else None
-    least, most = ((p, s), (q, r)) if name in ("less", "less_equal") else ((q, r), (p, s))
-    if not compare(name, *least):
-        return False
-    return True if compare(name, *most) else None
+def merge_quotients(form: Linear) -> Linear:
+    """`x // 4 * 4 + x % 4` is x, and `x - x // 4 * 4` is `x % 4`; the same form where there is no such pair."""
+    found = form
+    for atom in form.terms:
+        if type(atom) is not Call or atom.op is not _DIV or not is_const(atom.args[1]):
+            continue
+        x, by = atom.args
+        divisor = int(by.value)  # type: ignore[attr-defined]
+        rest = Call(_MOD, (x, by), atom.dtype)
+        terms = dict(found.terms)
+        quotients, remainders = terms.get(atom, 0), terms.get(rest, 0)
+        if not divisor or not quotients:
+            continue
+        if remainders and quotients == wrap(remainders * divisor, form.dtype):
+            del terms[atom], terms[rest]
+            found = Linear(terms, found.constant, form.dtype) + linear(x).scaled(remainders)
+            continue
+        alone = linear(x)
+        if len(alone.terms) != 1 or alone.constant:
+            continue
+        ((name, factor),) = alone.terms.items()
+        times = found.terms.get(name, 0)
+        if factor == 1 and times and wrap(-times * divisor, form.dtype) == quotients:
+            del terms[atom], terms[name]
+            terms[rest] = wrap(terms.get(rest, 0) + times, form.dtype)
+            found = Linear(terms, found.constant, form.dtype).clean()
+    return found
 
 
-def _awkward(node: Call) -> bool:
+def awkward(node: Call) -> bool:
     """Whether a sum is written with a zero, several constants, or a constant times a constant multiple."""
     constants = 0
     stack: list[Expr] = [node]
@@ -287,21 +462,22 @@ def _awkward(node: Call) -> bool:
             constants += 1
             if one.value == 0:
                 return True
-        elif type(one) is Call and one.op in (OPS["add"], OPS["sub"]):
+        elif type(one) is Call and one.op in (_ADD, _SUB):
             stack += one.args
-        elif type(one) is Call and one.op is OPS["mul"] and Const in map(type, one.args):
+        elif type(one) is Call and one.op is _MUL and Const in map(type, one.args):
             inner = one.args[0] if type(one.args[1]) is Const else one.args[1]
-            if type(inner) is Call and inner.op is OPS["mul"] and Const in map(type, inner.args):
+            if type(inner) is Call and inner.op is _MUL and Const in map(type, inner.args):
                 return True
     return constants > 1
 
 
-def _atoms(node: Expr) -> list[Expr]:
+def atoms(node: Expr) -> list[Expr]:
+    """What a tree of sums sums."""
     stack, found = [node], []
     while stack:
         one = stack.pop()
         sums = type(one) is Call and one.op in _SUMS
-        if sums and (one.op is not OPS["mul"] or Const in map(type, one.args)):  # type: ignore[attr-defined]
+        if sums and (one.op is not _MUL or Const in map(type, one.args)):  # type: ignore[attr-defined]
             stack += one.args  # type: ignore[attr-defined]
         elif type(one) is not Const:
             found.append(one)
@@ -314,7 +490,6 @@ _RULES: dict[type, Callable[[Simplifier, Any], Any]] = {
     Let: Simplifier.let,
     Call: Simplifier.call,
     BufferLoad: Simplifier.access,
-    Ramp: Simplifier.ramp,
     Var: lambda self, node: node,
     Const: lambda self, node: node,
     Buffer: lambda self, node: node,
@@ -329,6 +504,7 @@ _CALLS: dict[str, Callable[[Simplifier, Call], Expr | None]] = {
     "logical_not": Simplifier.inverse,
     "if_then_else": Simplifier.choice,
     "Select": Simplifier.choice,
+    "cast": Simplifier.conversion,
     "mul": Simplifier.identity,
     "div": Simplifier.identity,
     **dict.fromkeys(COMPARISONS, Simplifier.comparison),

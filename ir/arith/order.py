@@ -1,0 +1,109 @@
+"""Comparisons of integers: decided by bounds, or said with less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+
+from ..dtype import BOOL, DType
+from ..expr import Call, Const, Expr
+from .bounds import Interval, Ranges, bounds, exact, linear_bounds
+from .folding import compare
+from .linear import Linear, expression, leaves, linear
+
+
+def decided(name: str, a: Expr, b: Expr, known: Ranges) -> bool | None:
+    """A comparison of integers that the bounds of both sides, or of their difference, decide."""
+    verdict = by_intervals(name, bounds(a, known), bounds(b, known))
+    if verdict is not None:
+        return verdict
+    left, right = linear(a), linear(b)
+    if left.constant == right.constant and left.terms == right.terms:
+        return compare(name, 0, 0)
+    if not exact(left, known) or not exact(right, known):
+        difference = left - right
+        if difference.is_constant and name in ("equal", "not_equal"):
+            return compare(name, difference.constant, 0)
+        return None
+    return by_intervals(name, linear_bounds(subtract(left, right), known), (0, 0))
+
+
+def subtract(left: Linear, right: Linear) -> Linear:
+    """The difference of two forms that do not wrap, as a number: it is summed without wrapping."""
+    terms = {**left.terms}
+    for atom, c in right.terms.items():
+        terms[atom] = terms.get(atom, 0) - c
+    return Linear({atom: c for atom, c in terms.items() if c}, left.constant - right.constant, left.dtype)
+
+
+def by_intervals(name: str, a: Interval, b: Interval) -> bool | None:
+    """A comparison of anything in `a` with anything in `b`, where all give the same."""
+    (p, q), (r, s) = a, b
+    if name in ("equal", "not_equal"):
+        if q < r or s < p:
+            return name == "not_equal"
+        return name == "equal" if p == q == r == s else None
+    least, most = ((p, s), (q, r)) if name in ("less", "less_equal") else ((q, r), (p, s))
+    if not compare(name, *least):
+        return False
+    return True if compare(name, *most) else None
+
+
+def reduced_comparison(node: Call, known: Ranges, droppable: Callable[[Expr], bool]) -> Expr | None:
+    """A comparison without what both sides have, and without a common divisor; None where it is no smaller."""
+    a, b = node.args
+    left, right = linear(a), linear(b)
+    if not exact(left, known) or not exact(right, known):
+        return None
+    form = subtract(left, right)
+    if not form.terms:
+        return None
+    divisor = gcd(*form.terms.values())
+    written = leaves(a) + leaves(b)
+    if len(form.terms) >= written and divisor == 1:
+        return None
+    if not all(droppable(atom) for atom in (*left.terms, *right.terms) if atom not in form.terms):
+        return None
+    if divisor > 1:
+        divided = _divided(node.op.name, form, divisor)
+        if isinstance(divided, bool):
+            if not all(map(droppable, form.terms)):
+                return None
+            return Const(divided, BOOL, span=node.span)
+        form = divided
+    sides = _sides(form, a.dtype)
+    if sides is None or not all(exact(side, known) for side in sides):
+        return None
+    return Call(node.op, (expression(sides[0]), expression(sides[1])), BOOL, span=node.span)
+
+
+def _divided(name: str, form: Linear, divisor: int) -> Linear | bool:
+    """`form` compared with 0, divided; a truth where no multiple of the divisor can be equal."""
+    terms = {atom: c // divisor for atom, c in form.terms.items()}
+    if name in ("equal", "not_equal"):
+        if form.constant % divisor:
+            return name == "not_equal"
+        return Linear(terms, form.constant // divisor, form.dtype)
+    # d*x + k < 0 is x < -k/d, so x + ceil(k/d) < 0; <= and > round down
+    up = name in ("less", "greater_equal")
+    constant = -(-form.constant // divisor) if up else form.constant // divisor
+    return Linear(terms, constant, form.dtype)
+
+
+def _sides(form: Linear, dtype: DType) -> tuple[Linear, Linear] | None:
+    """`form` compared with 0 as two sides without negative terms; the constant stands where it is positive."""
+    least, greatest = dtype.int_range()
+    left = {atom: c for atom, c in form.terms.items() if c > 0}
+    right = {atom: -c for atom, c in form.terms.items() if c < 0}
+    constant = form.constant
+    if not left:  # -x + 3 < 0 is 3 < x
+        sides = Linear({}, constant, dtype), Linear(right, 0, dtype)
+    elif not right or constant < 0:
+        sides = Linear(left, 0, dtype), Linear(right, -constant, dtype)
+    else:
+        sides = Linear(left, constant, dtype), Linear(right, 0, dtype)
+    numbers = [number for side in sides for number in (*side.terms.values(), side.constant)]
+    return sides if all(least <= number <= greatest for number in numbers) else None
+
+
+__all__ = ["by_intervals", "decided", "reduced_comparison", "subtract"]
