@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from .diagnostic import Diagnostic, DiagnosticError
-from .dtype import BOOL, FLOAT32, INT32, DType, dtype
+from .dtype import BOOL, FLOAT32, INT32, VOID, DType, dtype
 from .expr import Broadcast, BufferData, Call, CommReducer, Expr, const
 from .words import call_it, words
 
@@ -21,7 +21,7 @@ Operand = Any  # an Expr or a Python number
 
 ANY, INTS, FLOATS, NUMS, BOOLS, INTBOOLS = "any", "ints", "floats", "nums", "bools", "intbools"
 _ACCEPTS: dict[str, Callable[[DType], bool]] = {
-    ANY: lambda d: True,
+    ANY: lambda d: d is not VOID,
     INTS: lambda d: d.is_int,
     FLOATS: lambda d: d.is_float,
     NUMS: lambda d: d.is_int or d.is_float,
@@ -278,6 +278,8 @@ def cast(value: Operand, to: object) -> Expr:
     have: DType = expr.dtype
     if have is kind:
         return expr
+    if VOID in (have, kind):
+        raise fail("T108", f"cannot cast {have} to {kind}: void has no values")
     if have.is_handle != kind.is_handle:
         raise fail("T108", f"cannot cast {have} to {kind}", "use `T.reinterpret`")
     if kind.lanes != have.lanes:

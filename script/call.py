@@ -9,7 +9,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, suggest
-from tirscript.ir.dtype import INT64, DType, advice, dtype
+from tirscript.ir.dtype import INT64, VOID, DType, advice, dtype
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -184,6 +184,8 @@ class CallLowering(ExprLowering):
     def _call_type(self, name: TypeName, node: ast.Call) -> Any:
         args, kwargs = self.arguments(node)
         place = node.args[0] if node.args else node
+        if name.dtype is VOID:
+            raise self.fail("T109", "void has no values", node)
         if not args and not kwargs and not name.dtype.is_handle:
             return Var("", name.dtype)
         if name.dtype.is_handle:
@@ -371,7 +373,10 @@ class CallLowering(ExprLowering):
 
     def _broadcast(self, node: ast.Call) -> Expr:
         value, lanes = self.form_arguments(node, "broadcast", ("value", "lanes"))
-        return Broadcast(as_expr(value), *self._lanes(lanes, node), span=self.span(node))
+        scalar = as_expr(value)
+        if scalar.dtype is VOID:
+            raise self.fail("T104", "void has no values", node)
+        return Broadcast(scalar, *self._lanes(lanes, node), span=self.span(node))
 
     def _lanes(self, lanes: Any, node: ast.Call) -> tuple[int, bool]:
         """The number of lanes, and whether it is times vscale."""

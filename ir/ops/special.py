@@ -37,7 +37,10 @@ def _reinterpret(to: Any, value: Operand) -> Expr:
 
 
 def _undef(to: Any) -> Expr:
-    return Call(OPS["undef"], (), _dtype(to))
+    kind = _dtype(to)
+    if kind is VOID:
+        raise fail("T109", "void has no values")
+    return Call(OPS["undef"], (), kind)
 
 
 def _named(entry: str) -> Any:

@@ -103,6 +103,7 @@ class Verifier(Values):
 
     def bind(self, node: Bind) -> None:
         self.same(self.any(node.value), node.var.dtype, f"the value of `{node.var.name}`", node.value)
+        self.some_value(node.var, node.value)
         self.define(node.var, node)
 
     def scalar_decl(self, node: ScalarDecl) -> None:

@@ -204,8 +204,9 @@ class Uses(Scopes):
 
     def broadcast(self, node: Broadcast) -> DType:
         value = self.any(node.value)
-        if value.is_vector:
+        if value.is_vector or value is VOID:
             self.report("T204", f"a broadcast takes a scalar, not {value}", node)
+            return value  # type: ignore[no-any-return]
         if node.lanes < 1:
             self.report("T210", f"a broadcast has {node.lanes} lanes", node)
             return value  # type: ignore[no-any-return]
@@ -213,11 +214,18 @@ class Uses(Scopes):
 
     def let(self, node: Let) -> DType:
         self.same(self.any(node.value), node.var.dtype, f"the value of `{node.var.name}`", node.value)
+        self.some_value(node.var, node.value)
         before = len(self.local)
         self.define(node.var, node)
         kind = self.any(node.body)
         self.close(before)
         return kind  # type: ignore[no-any-return]
+
+    def some_value(self, var: Var, value: Any) -> None:
+        """A name stands for a value, which calls of dtype void have none of."""
+        if var.dtype is VOID:
+            message = f"what `{var.name}` would stand for is of dtype void, which has no values"
+            self.report("T104", message, spot(value, var), hint="write the call as a statement")
 
     def region(self, node: BufferRegion) -> None:
         buffer = node.buffer
