@@ -100,10 +100,11 @@ def _detail(expected: Side, found: Side, problem: Difference) -> list[str]:
         if place is not None:
             places.append((side.label, place))
     origins = [(side, side.origin(path)) for side, path in ((expected, problem.path), (found, problem.right_path))]
-    known = {str(span): span for _, span in origins if span is not None}
-    for shown in known.values():
-        sides = [side.label for side, span in origins if span is not None and str(span) == str(shown)]
-        places.append((f"{' and '.join(sides)}, as written", shown))
+    written: dict[tuple[str, str], tuple[Span, list[str]]] = {}
+    for side, span in origins:
+        if span is not None:
+            written.setdefault((str(span), span.source.line(span.line)), (span, []))[1].append(side.label)
+    places += [(f"{' and '.join(labels)}, as written", span) for span, labels in written.values()]
     width = len(str(max((span.line for _, span in places), default=0)))
     lines = [_head(expected, found, problem)]
     for caption, span in places:

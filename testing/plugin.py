@@ -47,9 +47,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Goldens of `test_*` are named so too, and are no tests."""
-    golden = config.stash[_SESSION].golden
-    return True if collection_path.is_relative_to(golden) else None
+    """Goldens of `test_*` are named so too, and are no tests; likewise the snapshots of `ProgramExtension`."""
+    if collection_path.is_relative_to(config.stash[_SESSION].golden):
+        return True
+    return True if collection_path.name == "__snapshots__" and config.pluginmanager.hasplugin("syrupy") else None
 
 
 # --- which tests there are, and which of them passed ------------------------------------------------------------------

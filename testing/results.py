@@ -110,7 +110,7 @@ def _compare(
     __tracebackhide__ = True
     import numpy as np
 
-    from .compare import copies, largest_error
+    from .compare import copies
 
     found = copies(given)
     try:
@@ -120,13 +120,19 @@ def _compare(
             f"{label} fails where `a`, interpreted, does not:\n{problem}{_context(a, b, given)}"
         ) from None
     for number, (left, right) in enumerate(zip(wanted, found, strict=True)):
-        if isinstance(left, np.ndarray) and largest_error([right], [left]) > allowed:
+        if isinstance(left, np.ndarray) and not _agree(left, right, allowed):
             what = f"{label} leaves another value than `a`, interpreted, in argument {number}"
             raise AssertionError(f"{what}: {_element(left, right)}{_context(a, b, given)}")
     if (result is None) != (returned is None) or (
-        result is not None and largest_error([np.asarray(returned)], [np.asarray(result)]) > allowed
+        result is not None and not _agree(np.asarray(result), np.asarray(returned), allowed)
     ):
         raise AssertionError(f"{label} returns {returned!r}, `a` {result!r}{_context(a, b, given)}")
+
+
+def _agree(wanted: Any, found: Any, allowed: float) -> bool:
+    from .compare import largest_error
+
+    return largest_error([found], [wanted]) <= (0.0 if wanted.dtype.kind in "biu" else allowed)
 
 
 def _element(wanted: Any, found: Any) -> str:

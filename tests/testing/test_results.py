@@ -1,0 +1,159 @@
+"""Asserts that programs compute the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.script import HEADER, function
+from hypothesis import given, settings
+
+from tirscript.ir import PrimFunc
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.script import parse
+from tirscript.testing import assert_same_result, programs
+from tirscript.testing.draw import Arguments
+
+
+def differ(a: Any, b: Any, **options: Any) -> str:
+    with pytest.raises(AssertionError) as caught:
+        assert_same_result(a, b, **options)
+    return str(caught.value)
+
+
+def loop(body: str, params: str = 'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")') -> PrimFunc:
+    return function(f"for i in range(n):\n    {body}", params)
+
+
+def test_the_same_by_other_means() -> None:
+    assert_same_result(loop("B[i] = A[i] * 2.0"), loop("B[i] = A[i] + A[i]"))
+    assert_same_result(loop("B[i] = A[i] * 3.0"), loop("B[i] = A[i] + A[i] + A[i]"))
+    assert_same_result(function("return n * 2", returns=" -> T.int32"), function("return n + n", returns=" -> T.int32"))
+
+
+def test_another_value_is_told_with_its_element() -> None:
+    one = loop("B[i] = A[i] * 2.0")
+    text = differ(one, function("for i in range(n):\n    B[i] = A[i] * 2.0\nB[0] = 7.0", one_params()))
+    assert "`b`, interpreted, leaves another value than `a`, interpreted, in argument 1: [0] is " in text
+    assert "np.float32(7.0) instead of np.float32(" in text
+    assert "(1 of " in text
+    assert "the arguments were float32[" in text and "+    B[0] = 7.0" in text
+
+
+def one_params() -> str:
+    return 'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")'
+
+
+def test_another_return_value() -> None:
+    one, other = (function(f"return n + {k}", returns=" -> T.int32") for k in (1, 2))
+    assert "`b`, interpreted, returns" in differ(one, other)
+
+
+def test_a_failure_of_one_of_both() -> None:
+    one = loop("B[i] = A[i]")
+    other = function("for i in range(n):\n    B[i] = A[i + 1]", one_params())
+    assert "`b`, interpreted, fails where `a`, interpreted, does not:\n" in differ(one, other)
+    assert "out of bounds" in differ(one, other)
+    stops = function('assert A[0] == A[1], "no"\nfor i in range(n):\n    B[i] = A[i]', one_params())
+    assert "no" in differ(one, stops)
+
+
+def test_native_code_is_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = function("A[0] = 1.0")
+    other = one.replace(docstring="natively wrong")
+    from tirscript.backend import build as module
+
+    build = module.build
+    wrong = function("A[0] = 2.0")
+    for program, name in ((one, "a"), (other, "b")):
+        monkeypatch.setattr(module, "build", lambda x, program=program: build(wrong if x is program else x))
+        assert f"`{name}`, run natively, leaves another value" in differ(one, other)
+        assert_same_result(one, other, native=False)
+
+
+def test_tolerance_and_edges() -> None:
+    params = 'A: T.Buffer((64,), "float32"), B: T.Buffer((1,), "float32")'
+    forward = function("B[0] = 0.0\nfor i in range(64):\n    B[0] = B[0] + A[i]", params)
+    backward = function("B[0] = 0.0\nfor i in range(64):\n    B[0] = B[0] + A[63 - i]", params)
+    assert_same_result(forward, backward)
+    assert "in argument 1" in differ(forward, backward, tolerance=0.0)
+    doubled = loop("B[i] = A[i] + 0.0")
+    assert_same_result(doubled, loop("B[i] = A[i]"), tolerance=0.0)
+    zero, zeros = (function(f"for i in range(64):\n    A[i] = {value}", params) for value in ("A[i] - A[i]", "0.0"))
+    assert "nan" in differ(zero, zeros, edges=True)
+    assert_same_result(zero, zeros)
+
+
+def test_integers_are_equal_or_not() -> None:
+    params = 'A: T.Buffer((8,), "int64")'
+    one, other = (function(f"A[0] = 9007199254740992 + {k}", params) for k in (0, 1))
+    assert "in argument 0" in differ(one, other, tolerance=1.0)
+
+
+def test_arguments_are_drawn_until_the_program_takes_them() -> None:
+    gather = function(
+        'for i in range(8):\n    B[i] = A[X[i]]\nassert m > 0, "positive"',
+        'A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), X: T.Buffer((8,), "int32"), m: T.int32',
+    )
+    assert_same_result(gather, DEFAULT_LOWERING(gather), runs=8)
+    never = function("A[0] = A[n * 0 - 1]")
+    with pytest.raises(
+        ValueError, match="none of the arguments that were tried; give arguments that it takes by `inputs=`"
+    ):
+        assert_same_result(never, never)
+
+
+def test_given_arguments() -> None:
+    given = []
+
+    def inputs(rng: Any) -> list[Any]:
+        given.append(rng.normal(size=3).astype("float32"))
+        return [given[-1], np.zeros(3, "float32")]
+
+    one = loop("B[i] = A[i] * 2.0")
+    assert_same_result(one, loop("B[i] = A[i] + A[i]"), inputs=inputs, runs=2)
+    assert len(given) == 2 and not np.array_equal(given[0], given[1])
+    pointer = function("T.evaluate(0)", "p: T.handle")
+    with pytest.raises(ValueError, match="`p` is a pointer to nothing known, which cannot be drawn; give arguments by"):
+        assert_same_result(pointer, pointer)
+    with pytest.raises(ValueError, match="runs is 0"):
+        assert_same_result(one, one, runs=0)
+
+
+MODULE = """@I.ir_module
+class M:
+    @T.prim_func
+    def f(A: T.Buffer((4,), "int32")):
+        A[0] = {0}
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32")):
+        A[1] = {1}
+"""
+
+
+def test_modules_and_their_functions() -> None:
+    def of(*numbers: int) -> Any:
+        return parse(HEADER + MODULE.format(*numbers))
+
+    assert_same_result(of(1, 2), of(3, 2))
+    assert "[0] is np.int32(3) instead of np.int32(1)" in differ(of(1, 2), of(3, 2), entry="f")
+    assert_same_result(of(1, 2), function("A[1] = 2", 'A: T.Buffer((4,), "int32")'))
+
+
+def test_sizes_of_symbols() -> None:
+    func = function("A[0, 0] = 1.0", 'A: T.Buffer(("n", "m"), "float32"), B: T.Buffer(("n - 4", "n * m // 2"), "int8")')
+    for seed in range(5):
+        a, b = Arguments(func, np.random.default_rng(seed)).draw()
+        n, m = a.shape
+        assert b.shape == (n - 4, n * m // 2) and min(b.shape) > 0 and 1 <= m <= 8
+
+
+@settings(max_examples=15, deadline=None)
+@given(programs())
+def test_lowering_keeps_results(func: PrimFunc) -> None:
+    try:
+        assert_same_result(func, DEFAULT_LOWERING(func), runs=1)
+    except ValueError as problem:  # asks for what the drawn arguments do not have
+        assert "inputs=" in str(problem)
