@@ -3,8 +3,41 @@
 islpy is loaded by the first question that bounds alone do not answer.
 """
 
+from .dependences import Dependence, Dependences, Iterations, dependences
 from .index_maps import Collision, MappedDomain
+from .legality import (
+    Uncovered,
+    Verdict,
+    dead_stores,
+    last_writes,
+    may_merge,
+    may_parallel,
+    may_permute,
+    may_swap,
+    uncovered_reads,
+)
 from .limits import OPERATIONS, Unknown
 from .prove import Counterexample, counterexample, prove
 
-__all__ = ["OPERATIONS", "Collision", "Counterexample", "MappedDomain", "Unknown", "counterexample", "prove"]
+__all__ = [
+    "OPERATIONS",
+    "Collision",
+    "Counterexample",
+    "Dependence",
+    "Dependences",
+    "Iterations",
+    "MappedDomain",
+    "Uncovered",
+    "Unknown",
+    "Verdict",
+    "counterexample",
+    "dead_stores",
+    "dependences",
+    "last_writes",
+    "may_merge",
+    "may_parallel",
+    "may_permute",
+    "may_swap",
+    "prove",
+    "uncovered_reads",
+]

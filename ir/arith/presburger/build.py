@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 
 
 class Build:
-    """Makes functions and sets over `dims`, in that order; the first `parameters` of them are parameters of isl."""
+    """Makes functions and sets over `dims`, in that order.
 
-    def __init__(self, ctx: islpy.Context, dims: Sequence[Dim], parameters: int = 0) -> None:
+    The first `parameters` of them are parameters of isl, of these names.
+    """
+
+    def __init__(
+        self, ctx: islpy.Context, dims: Sequence[Dim], parameters: int = 0, names: Sequence[str] | None = None
+    ) -> None:
         import islpy
 
         self.ctx = ctx
@@ -24,7 +29,7 @@ class Build:
         space = islpy.Space.set_alloc(ctx, parameters, len(dims) - parameters)
         for at in range(parameters):
             # parameters of different sets are matched by name
-            space = space.set_dim_name(islpy.dim_type.param, at, f"p{at}")
+            space = space.set_dim_name(islpy.dim_type.param, at, names[at] if names else f"p{at}")
         self.space = space
         self._local = islpy.LocalSpace.from_space(space)
         self._isl = islpy

@@ -41,9 +41,15 @@ def context() -> islpy.Context:
 
 @contextmanager
 def bounded(ctx: islpy.Context, operations: int = OPERATIONS) -> Iterator[None]:
-    """Let isl work on `ctx` for `operations` at most; Unknown where that is not enough."""
+    """Let isl work on `ctx` for `operations` at most; Unknown where that is not enough.
+
+    Inside of another it is a part of that one's work.
+    """
     import islpy
 
+    if ctx.get_max_operations():
+        yield
+        return
     ctx.reset_operations()
     ctx.set_max_operations(operations)
     try:

@@ -208,7 +208,7 @@ class Translation:
     def _floormod(self, expr: Call) -> Sum:
         a, b = (self._number(arg) for arg in expr.args)
         if b.is_constant and b.constant:
-            return self._remainder(a, b.constant)
+            return self.remainder(a, b.constant)
         value = self._unknown(expr)
         if not b.is_constant and b.low > 0:
             self.side += (at_least_zero(value), at_least_zero((b - value).plus(-1)))
@@ -216,7 +216,8 @@ class Translation:
                 self.side += (at_least_zero(a - value), either((at_least_zero(a - b), is_zero(a - value))))
         return value
 
-    def _remainder(self, a: Sum, by: int) -> Sum:
+    def remainder(self, a: Sum, by: int) -> Sum:
+        """`a % by` for a number that is not 0."""
         quotient = self._floor(a, by) if by > 0 else self._floor(a.times(-1), -by)
         value = a - quotient.times(by)
         low, high = (0, by - 1) if by > 0 else (by + 1, 0)
@@ -263,7 +264,7 @@ class Translation:
         for mask, other in (expr.args, expr.args[::-1]):
             value = self._number(mask)
             if value.is_constant and value.constant >= 0 and value.constant & (value.constant + 1) == 0:
-                return self._remainder(self._number(other), value.constant + 1)
+                return self.remainder(self._number(other), value.constant + 1)
         return self._unknown(expr)
 
     def _extreme(self, expr: Call) -> Sum:

@@ -1,0 +1,283 @@
+"""Which iterations of which steps must stay in order, because they touch the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ...expr import Var
+from ...func import PrimFunc
+from ...node import Node
+from ...stmt import For, LaunchThread, Stmt, While
+from ..bounds import Interval
+from .limits import OPERATIONS, Unknown
+from .memory import overlap
+from .points import small_point
+from .relations import Relations, form_between
+from .steps import Access, Loop, Step
+
+if TYPE_CHECKING:
+    import islpy
+
+FLOW, ANTI, OUTPUT = "flow", "anti", "output"
+
+
+class Iterations(Struct, frozen=True, eq=False):
+    """Two iterations that touch the same memory: the values of the loops around each, and of the symbols."""
+
+    first: dict[Var, int]
+    second: dict[Var, int]
+    symbols: dict[Var, int]
+
+    def __str__(self) -> str:
+        text = f"{_values(self.first)} and {_values(self.second)}"
+        return f"{text}, where {_values(self.symbols)}" if self.symbols else text
+
+
+def _values(values: Mapping[Var, int]) -> str:
+    return ", ".join(f"{var.name} = {value}" for var, value in values.items()) or "the only iteration"
+
+
+class Dependence(Struct, frozen=True, eq=False):
+    """`sink` must come after `source`, for the pairs of iterations in `relation`.
+
+    kind:      "flow" (write, then read), "anti" (read, then write) or "output" (write, then write)
+    level:     the number of the common loop that carries it, 0 the outermost; None where it is within one iteration
+    exact:     whether it is certain; else the accesses may or may not meet
+    reduction: whether it is only between the updates of one reduction, such as `A[i] = A[i] + x`
+    relation:  the pairs as a relation of isl, None where they are not known (then all are)
+    """
+
+    source: Step
+    sink: Step
+    source_access: Access
+    sink_access: Access
+    kind: str
+    level: int | None
+    exact: bool
+    reduction: bool
+    relation: Any
+    iterations: Iterations | None
+
+    @property
+    def loop(self) -> For | LaunchThread | While | None:
+        """The loop that carries it."""
+        return None if self.level is None else self.source.loops[self.level].node
+
+    @property
+    def name(self) -> str:
+        """What both touch."""
+        return self.source_access.root.name
+
+    def __str__(self) -> str:
+        words = {FLOW: "is read after it was written", ANTI: "is written after it was read"}
+        what = words.get(self.kind, "is written twice")
+        text = f"{'' if self.exact else 'perhaps '}`{self.name}` {what}"
+        return text if self.iterations is None else f"{text}: {self.iterations}"
+
+
+class Dependences:
+    """The dependences of a function, or of statements that stand in one, found when they are asked for.
+
+    `ranges` bounds symbols, `noalias` says whether parameters overlap none of the others (the function's attributes say
+    it where it is None). A program is looked at once; after a change it is another.
+    """
+
+    def __init__(
+        self,
+        program: PrimFunc | tuple[Stmt, ...],
+        ranges: Mapping[Var, Interval] | None = None,
+        *,
+        noalias: bool | None = None,
+        operations: int = OPERATIONS,
+    ) -> None:
+        self.program = program
+        self.relations = Relations(program, ranges, noalias, operations)
+        self._by_statement: dict[int, list[Step]] = {}
+        for step in self.steps:
+            for stmt in step.path:
+                self._by_statement.setdefault(id(stmt), []).append(step)
+
+    @property
+    def steps(self) -> list[Step]:
+        """All steps in textual order."""
+        return self.relations.steps.found
+
+    def steps_in(self, *stmts: Node) -> list[Step]:
+        """The steps of statements of the program (the very objects), in textual order."""
+        found = {step.number: step for stmt in stmts for step in self._by_statement.get(id(stmt), ())}
+        return [found[number] for number in sorted(found)]
+
+    def all(self) -> list[Dependence]:
+        """All dependences of the program."""
+        return list(self.among(self.steps))
+
+    def among(self, steps: Iterable[Step], level: int | None = -1) -> Iterator[Dependence]:
+        """The dependences between steps; those at one level where it is given (None: within one iteration)."""
+        ordered = sorted(steps, key=lambda step: step.number)
+        for step in ordered:
+            yield from self.between(step, step, level)
+        for a, b in self.meeting(ordered):
+            yield from self.between(a, b, level)
+            if level is not None:
+                yield from self.between(b, a, level)
+
+    def meeting(self, steps: list[Step]) -> Iterator[tuple[Step, Step]]:
+        """The pairs of different steps that touch overlapping memory, at least one of them writing."""
+        for a, b in combinations(steps, 2):
+            if any(True for _ in self._conflicts(a, b)):
+                yield a, b
+
+    def _conflicts(self, a: Step, b: Step) -> Iterator[tuple[int, int]]:
+        anywhere = self.relations.steps.memory.anywhere
+        for i, one in enumerate(a.accesses):
+            for j, other in enumerate(b.accesses):
+                if (one.write or other.write) and overlap(one.root, other.root, anywhere):
+                    yield i, j
+
+    def between(self, a: Step, b: Step, level: int | None = -1) -> Iterator[Dependence]:
+        """The dependences of `b` on `a`; those at one level where it is given (None: within one iteration)."""
+        relations = self.relations
+        shared = relations.common(a, b)
+        levels: list[int | None] = list(range(shared))
+        if a.number < b.number:
+            levels.append(None)
+        if level != -1:
+            levels = [level] if level in levels else []
+        if not levels:
+            return
+        loops = a.loops[:shared]
+        for i, j in self._conflicts(a, b):
+            pairs, exact = self.pairs(a, i, b, j)
+            for at in levels:
+                found = self._dependence(a, i, b, j, pairs, exact, loops, at)
+                if found is not None:
+                    yield found
+
+    def pairs(self, a: Step, i: int, b: Step, j: int) -> tuple[islpy.Map | None, bool]:
+        """The pairs of iterations in which two accesses touch the same memory, in whatever order, and whether exactly.
+
+        None where it is not known.
+        """
+        relations = self.relations
+        one, other = a.accesses[i], b.accesses[j]
+        form = form_between(one, other)
+        try:
+            with relations.bounded():
+                first, sure = relations.touch(a, i, form)
+                second, also = relations.touch(b, j, form)
+                return first.apply_range(second.reverse()), sure and also and form == "place"
+        except Unknown:
+            return None, False
+
+    def _dependence(
+        self,
+        a: Step,
+        i: int,
+        b: Step,
+        j: int,
+        pairs: islpy.Map | None,
+        exact: bool,
+        loops: tuple[Loop, ...],
+        level: int | None,
+    ) -> Dependence | None:
+        one, other = a.accesses[i], b.accesses[j]
+        kind = OUTPUT if one.write and other.write else FLOW if one.write else ANTI
+        reduction = a is b and a.reduction is not None and one.root is other.root and _own(one, a) and _own(other, b)
+        relation = None
+        iterations = None
+        if pairs is not None:
+            try:
+                with self.relations.bounded():
+                    relation = self.relations.ordered(pairs, loops, level)
+                    if relation.is_empty():
+                        return None
+                    iterations = self.iterations(a, b, relation)
+            except Unknown:
+                pass
+        return Dependence(
+            a, b, one, other, kind, level, exact and iterations is not None, reduction, relation, iterations
+        )
+
+    def iterations(self, a: Step, b: Step, relation: islpy.Map) -> Iterations | None:
+        """Two iterations that are in a relation, with small values where there are such."""
+        import islpy
+
+        kind = islpy.dim_type.param
+        names = [relation.get_dim_name(kind, at) for at in range(relation.dim(kind))]
+        point = small_point(relation.wrap())
+        if point is None:
+            return None
+        symbols = dict(zip(names, point))
+        values = {expr: symbols[name] for expr, name in self.relations.names.items() if name in symbols}
+        first = point[len(names) : len(names) + len(a.loops)]
+        second = point[len(names) + len(a.loops) :]
+        return Iterations(
+            {loop.var: value for loop, value in zip(a.loops, first)},
+            {loop.var: value for loop, value in zip(b.loops, second)},
+            {expr: value for expr, value in values.items() if type(expr) is Var},
+        )
+
+    def distance(self, dependence: Dependence) -> tuple[int | None, ...]:
+        """How many iterations lie between source and sink in each common loop; None where it is not always the same."""
+        return tuple(low if low == high else None for low, high in self._deltas(dependence))
+
+    def direction(self, dependence: Dependence) -> tuple[str, ...]:
+        """Of each loop: "<" where the sink is in a later iteration, "=", ">"; "<=", ">=", "*" where it varies."""
+        found = []
+        for low, high in self._deltas(dependence):
+            if low is not None and low > 0:
+                found.append("<")
+            elif high is not None and high < 0:
+                found.append(">")
+            elif low == 0:
+                found.append("=" if high == 0 else "<=")
+            else:
+                found.append(">=" if high == 0 else "*")
+        return tuple(found)
+
+    def _deltas(self, dependence: Dependence) -> list[tuple[int | None, int | None]]:
+        """The least and greatest distance in each common loop, in values of its variable along its direction."""
+        import islpy
+
+        shared = self.relations.common(dependence.source, dependence.sink)
+        relation = dependence.relation
+        if relation is None:
+            return [(None, None)] * shared
+        kind = islpy.dim_type
+        found: list[tuple[int | None, int | None]] = []
+        try:
+            with self.relations.bounded():
+                for side in (kind.in_, kind.out):
+                    relation = relation.project_out(side, shared, relation.dim(side) - shared)
+                deltas = relation.deltas()
+                for at in range(shared):
+                    low, high = deltas.dim_min_val(at), deltas.dim_max_val(at)
+                    ends = (
+                        None if low.is_neginfty() else low.to_python(),
+                        None if high.is_infty() else high.to_python(),
+                    )
+                    if dependence.source.loops[at].backward:
+                        ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
+                    found.append(ends)
+        except Unknown:
+            return [(None, None)] * shared
+        return found
+
+
+def _own(access: Access, step: Step) -> bool:
+    """Whether an access is that of the accumulator of a reduction."""
+    return access.node is step.node or getattr(access.node, "buffer", None) is step.node.buffer  # type: ignore[attr-defined]
+
+
+def dependences(
+    program: PrimFunc | tuple[Stmt, ...], ranges: Mapping[Var, Interval] | None = None, *, noalias: bool | None = None
+) -> list[Dependence]:
+    """All dependences of a function, or of statements that stand in one; see `Dependences` for the arguments."""
+    return Dependences(program, ranges, noalias=noalias).all()
+
+
+__all__ = ["ANTI", "FLOW", "OUTPUT", "Dependence", "Dependences", "Iterations", "dependences"]

@@ -1,0 +1,296 @@
+"""Dependences of random loop nests, against a trace of what each iteration touches."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from helpers.tracing import Event, Trace
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tirscript.ir import For, PrimFunc, walk
+from tirscript.ir.arith.presburger import (
+    Dependences,
+    dead_stores,
+    last_writes,
+    may_merge,
+    may_parallel,
+    may_permute,
+    may_swap,
+    uncovered_reads,
+)
+from tirscript.script import parse
+
+HEADER = "from tirscript.script import tir as T\n\n\n@T.prim_func(check_well_formed=False)\n"
+PARAMS = 'A: T.Buffer((6, 6), "float32"), B: T.Buffer((6,), "float32")'
+
+
+def func_of(lines: list[str], params: str = PARAMS) -> PrimFunc:
+    found = parse(HEADER + f"def f({params}):\n" + "".join(f"    {line}\n" for line in lines))
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+class Writer:
+    """Writes a random program of nested loops, guards, private buffers and affine accesses."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.names = 0
+
+    def name(self, prefix: str) -> str:
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def index(self, loops: list[str]) -> str:
+        draw = self.draw
+        if not loops or draw(st.integers(0, 5)) == 0:
+            return str(draw(st.integers(0, 5)))
+        var = draw(st.sampled_from(loops))
+        other = draw(st.sampled_from(loops))
+        return draw(
+            st.sampled_from(
+                (
+                    var,
+                    var,
+                    f"({var} + 1) % 6",
+                    f"({var} + {other}) % 6",
+                    f"(2 * {var}) % 6",
+                    f"{var} // 2",
+                    f"5 - {var}",
+                )
+            )
+        )
+
+    def value(self, loops: list[str], private: list[str]) -> str:
+        draw = self.draw
+        one = f"A[{self.index(loops)}, {self.index(loops)}]"
+        other = draw(st.sampled_from((f"B[{self.index(loops)}]", "1.0", *private)))
+        if loops and draw(st.integers(0, 3)) == 0:
+            one = f"T.if_then_else({draw(st.sampled_from(loops))} > 1, {one}, 0.0)"
+        return f"{one} + {other}"
+
+    def target(self, loops: list[str], private: list[str]) -> str:
+        options = [f"A[{self.index(loops)}, {self.index(loops)}]", f"B[{self.index(loops)}]", *private]
+        return self.draw(st.sampled_from(options))
+
+    def body(self, depth: int, loops: list[str], private: list[str]) -> list[str]:
+        draw = self.draw
+        lines: list[str] = []
+        private = list(private)
+        for _ in range(draw(st.integers(1, 2))):
+            kind = draw(st.integers(0, 7)) if depth else 0
+            if kind >= 4 or (kind == 0 and depth == 3):
+                var = self.name("i")
+                ranges = ["range(4)", "range(5)", "range(1, 4)", "range(0, 6, 2)", "range(4, -1, -1)"]
+                ranges += [f"range({draw(st.sampled_from(loops))}, 4)"] if loops else []
+                lines.append(f"for {var} in {draw(st.sampled_from(ranges))}:")
+                lines += [f"    {line}" for line in self.body(depth - 1, [*loops, var], private)]
+            elif kind == 3 and loops:
+                lines.append(f"if {draw(st.sampled_from(loops))} {draw(st.sampled_from(('<', '>=')))} 2:")
+                lines += [f"    {line}" for line in self.body(depth - 1, loops, private)]
+            elif kind == 2:
+                made = self.name("t")
+                lines.append(f'{made} = T.alloc_buffer((6,), "float32")')
+                private.append(f"{made}[{self.index(loops)}]")
+            else:
+                lines.append(f"{self.target(loops, private)} = {self.value(loops, private)}")
+        lines.append(f"{self.target(loops, private)} = {self.value(loops, private)}")
+        return lines
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> PrimFunc:
+    return func_of(Writer(draw).body(3, [], []))
+
+
+def touches(event: Event, kind: int) -> list[Any]:
+    return event.writes if kind else event.reads
+
+
+def shared_loops(a: Event, b: Event) -> int:
+    count = 0
+    for one, other in zip(a.loops, b.loops):
+        if one is not other:
+            break
+        count += 1
+    return count
+
+
+def level_of(a: Event, b: Event) -> int | None:
+    shared = shared_loops(a, b)
+    return next((at for at in range(shared) if a.iteration[at] != b.iteration[at]), None)
+
+
+def true_pairs(events: list[Event]) -> set[Any]:
+    """(source, sink, kind, level, iteration, iteration) of all pairs of events that touch one element in order."""
+    found = set()
+    for a, b in itertools.combinations(events, 2):
+        for writes, also in ((1, 0), (0, 1), (1, 1)):
+            if set(touches(a, writes)) & set(touches(b, also)):
+                kind = "output" if writes and also else "flow" if writes else "anti"
+                found.add((id(a.stmt), id(b.stmt), kind, level_of(a, b), a.iteration, b.iteration))
+    return found
+
+
+def points(relation: Any, split: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    import islpy
+
+    found: list[Any] = []
+
+    def add(point: Any) -> None:
+        values = [point.get_coordinate_val(islpy.dim_type.set, at).to_python() for at in range(size)]
+        found.append((tuple(values[:split]), tuple(values[split:])))
+
+    wrapped = relation.wrap()
+    size = wrapped.dim(islpy.dim_type.set)
+    wrapped.foreach_point(add)
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs())
+def test_dependences_are_those_of_the_trace(func: PrimFunc) -> None:
+    expected = true_pairs(Trace(func).events)
+    found = set()
+    for one in Dependences(func).all():
+        assert one.exact and one.relation is not None and one.iterations is not None
+        for first, second in points(one.relation, len(one.source.loops)):
+            found.add((id(one.source.node), id(one.sink.node), one.kind, one.level, first, second))
+        example = (tuple(one.iterations.first.values()), tuple(one.iterations.second.values()))
+        assert (id(one.source.node), id(one.sink.node), one.kind, one.level, *example) in expected
+    assert found == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs())
+def test_distances_and_directions(func: PrimFunc) -> None:
+    deps = Dependences(func)
+    for one in deps.all():
+        shared = deps.relations.common(one.source, one.sink)
+        signs = [-1 if loop.backward else 1 for loop in one.source.loops[:shared]]
+        pairs = points(one.relation, len(one.source.loops))
+        for at, (distance, direction) in enumerate(zip(deps.distance(one), deps.direction(one), strict=True)):
+            gaps = {(second[at] - first[at]) * signs[at] for first, second in pairs}
+            assert distance == (gaps.pop() if len(gaps) == 1 else None) or len(gaps) == 0
+            gaps = {(second[at] - first[at]) * signs[at] for first, second in pairs}
+            low, high = min(gaps), max(gaps)
+            words = (
+                "<"
+                if low > 0
+                else ">"
+                if high < 0
+                else "="
+                if low == high
+                else "<="
+                if low == 0
+                else ">="
+                if high == 0
+                else "*"
+            )
+            assert direction == words
+
+
+def conflicting(a: Event, b: Event) -> bool:
+    return any(set(touches(a, w)) & set(touches(b, v)) for w, v in ((1, 0), (0, 1), (1, 1)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs())
+def test_parallel_loops_are_those_without_a_carried_conflict(func: PrimFunc) -> None:
+    events = Trace(func).events
+    deps = Dependences(func)
+    for loop in (node for node in walk(func) if type(node) is For):
+        inside = [event for event in events if any(one is loop for one in event.loops)]
+        carried = any(
+            conflicting(a, b) and (level := level_of(a, b)) is not None and a.loops[level] is loop
+            for a, b in itertools.combinations(inside, 2)
+        )
+        verdict = may_parallel(deps, loop)
+        assert verdict.legal is (not carried)
+        assert bool(verdict.violations) is carried
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_permutations_keep_conflicts_in_order(data: st.DataObject) -> None:
+    writer = Writer(data.draw)
+    count = data.draw(st.integers(2, 3))
+    names = [f"i{at}" for at in range(count)]
+    ranges = ["range(4)", "range(1, 5)", "range(4, -1, -1)"]
+    lines = [f"{'    ' * at}for {name} in {data.draw(st.sampled_from(ranges))}:" for at, name in enumerate(names)]
+    inner = [f"{writer.target(names, [])} = {writer.value(names, [])}" for _ in range(data.draw(st.integers(1, 2)))]
+    func = func_of(lines + ["    " * count + line for line in inner])
+    loops = [node for node in walk(func) if type(node) is For]
+    order = data.draw(st.permutations(loops))
+    events = Trace(func).events
+    signs = {id(loop): -1 if loop.step is not None else 1 for loop in loops}
+
+    def key(event: Event) -> tuple[Any, ...]:
+        at = dict(zip(map(id, event.loops), event.iteration))
+        return tuple(at[id(loop)] * signs[id(loop)] for loop in order)
+
+    turned = any(conflicting(a, b) and key(b) < key(a) for a, b in itertools.combinations(events, 2))
+    verdict = may_permute(Dependences(func), loops, order)
+    assert verdict.legal is (not turned)
+    for violation in verdict.violations:
+        assert violation.iterations is not None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_merging_and_swapping_keep_conflicts_in_order(data: st.DataObject) -> None:
+    writer = Writer(data.draw)
+    span = data.draw(st.sampled_from(("range(4)", "range(4, -1, -1)", "range(0, 6, 2)")))
+    lines = ["for o in range(3):"]
+    for name in ("i", "j"):
+        lines += [f"    for {name} in {span}:", *(f"        {line}" for line in writer.body(1, ["o", name], []))]
+    func = func_of(lines)
+    outer = func.body[0]
+    assert type(outer) is For
+    first, second = outer.body
+    assert type(first) is For and type(second) is For
+    events = Trace(func).events
+    sign = -1 if "-1" in span else 1
+    before = [event for event in events if event.loops[1] is first]
+    after = [event for event in events if event.loops[1] is second]
+    pairs = [(a, b) for a in before for b in after if a.iteration[0] == b.iteration[0] and conflicting(a, b)]
+    deps = Dependences(func)
+    assert may_merge(deps, first, second).legal is not any(
+        b.iteration[1] * sign < a.iteration[1] * sign for a, b in pairs
+    )
+    assert may_swap(deps, first, second).legal is (not pairs)
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs())
+def test_stores_and_reads_over_time(func: PrimFunc) -> None:
+    events = Trace(func).events
+    deps = Dependences(func)
+    params = set(func.params)
+    live: set[int] = set()
+    last: dict[Any, Event] = {}
+    uncovered: set[tuple[int, tuple[int, ...]]] = set()
+    for event in events:
+        for element in event.reads:
+            if element in last:
+                live.add(id(last[element].stmt))
+            elif element[0] not in params:
+                uncovered.add((id(event.stmt), event.iteration))
+        for element in event.writes:
+            last[element] = event
+    final = {element: event for element, event in last.items() if element[0] in params}
+    live |= {id(event.stmt) for event in final.values()}
+    run = {id(event.stmt) for event in events}
+    for step in dead_stores(deps):
+        assert id(step.node) not in live
+    dead = {id(step.node) for step in dead_stores(deps)}
+    assert {at for at in run if at not in live and not any(s.reduction for s in deps.steps if id(s.node) == at)} <= dead
+    for buffer in func.params:
+        steps = {id(step.node) for step in last_writes(deps, buffer)}  # type: ignore[arg-type]
+        assert steps & run == {id(event.stmt) for element, event in final.items() if element[0] is buffer}
+    found = uncovered_reads(deps)
+    assert {id(one.step.node) for one in found} == {at for at, _ in uncovered}
+    for one in found:
+        assert (id(one.step.node), tuple(one.values.values())) in uncovered
