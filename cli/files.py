@@ -156,18 +156,22 @@ def _callable(program: Program) -> dict[str, Chosen]:
 def some(argument: str) -> tuple[str, dict[str, Program]]:
     """The file that `FILE[:name]` names, and all its programs or the one of that name."""
     path, name = split_name(argument)
-    found = programs(path)
+    return path, named(programs(path), name, path)
+
+
+def named(found: dict[str, Program], name: str | None, path: str) -> dict[str, Program]:
+    """The programs of a file, or the one of that name: a function of a module by itself. Raises DiagnosticError."""
     if name is None:
-        return path, found
+        return found
     if name in found:
-        return path, {name: found[name]}
+        return {name: found[name]}
     known = {key: chosen.func for program in found.values() for key, chosen in _callable(program).items()}
     match = known.get(name) or next((func for key, func in known.items() if key.endswith(f".{name}")), None)
     if match is None:
         near = suggest(name, {**found, **known})
         hint = f"did you mean `{near}`?" if near else f"it has {', '.join({**found, **known})}"
         raise DiagnosticError([error("T307", f"{name_of(path)} has no function or module `{name}`", hint=hint)])
-    return path, {name: match}
+    return {name: match}
 
 
 def expand(paths: Sequence[str]) -> list[str]:

@@ -116,6 +116,12 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, weakref=True):
 
         show(self, **options)
 
+    def _repr_html_(self) -> str:
+        """The source text highlighted, as notebooks show it."""
+        from tirscript.printer.html import to_html
+
+        return to_html(self)
+
     def __str__(self) -> str:
         return self.script()
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -114,8 +115,8 @@ def _registrar(
         called = name or function.__name__
         if called in PASSES:
             raise ValueError(f"pass {called} is defined twice")
-        doc = inspect.getdoc(function)
-        if not doc:
+        doc = inspect.getdoc(function) or ""
+        if not doc and sys.flags.optimize < 2:  # `python -OO` has no docstrings
             raise ValueError(f"pass {called} has no docstring that shows its rewrite")
         parameters = list(inspect.signature(function, eval_str=True).parameters.values())
         options = {p.name: Option(p.name, p.annotation, p.default) for p in parameters[1:]}
