@@ -256,7 +256,7 @@ def _constant(self: Programs, scope: Scope, depth: int) -> list[Stmt]:
     count = math.prod(shape)
     data = encode([flat[at % len(flat)].value for at in range(count)], kind).reshape(shape)
     if kind.is_float and self.chance(3):
-        data.view("u1").reshape(-1)[:: max(1, self.below(5))] ^= 0x7F  # nans among them, with bits of their own
+        data.reshape(-1).view("u1")[:: max(1, self.below(5))] ^= 0x7F  # nans among them, with bits of their own
     dims = (count,) if self.chance(4) else shape
     buffer = Buffer(self.name(), tuple(map(const, dims)), kind, align=self.pick((0, 0, 128)))
     scope.buffers.append(buffer)
