@@ -133,8 +133,9 @@ def number_list(data: ConstantTensor) -> str | None:
     if kind.is_float:
         flat = [float(item) for item in flat]
         if any(item != item for item in flat):
-            if encode(flat, kind).tobytes() != data.array.tobytes():
-                return None
+            written = [math.copysign(math.nan, item) if item != item else item for item in flat]
+            if encode(written, kind).tobytes() != data.array.tobytes():
+                return None  # a nan with bits of its own
         texts = [_float(item, data) for item in flat]
     else:
         texts = [str(item) for item in flat]

@@ -16,12 +16,14 @@ from tirscript.ir.span import Source, Span
 
 MAX_TEXT = 64 << 20  # bytes; more is refused before Python's parser sees it
 MAX_LINE = 8 << 20
+MAX_DATA = 1 << 30  # characters of base64 that come on top
+_DATA = re.compile(r'(?<=base64=""")[A-Za-z0-9+/=\s]*(?=""")')
 
 
 def syntax_tree(source: Source) -> ast.Module:
     """The syntax tree of a text. Every way in which Python refuses it is one diagnostic."""
     text = source.text
-    if len(text) > MAX_TEXT:
+    if len(text) > MAX_TEXT and len(text) - _data_length(text) > MAX_TEXT:
         raise DiagnosticError([error("T004", f"the text has {len(text):,} characters; the limit is {MAX_TEXT:,}")])
     if max(map(len, text.split("\n"))) > MAX_LINE:
         raise DiagnosticError([error("T004", f"a line of the text has over {MAX_LINE:,} characters")])
@@ -43,6 +45,12 @@ def syntax_tree(source: Source) -> ast.Module:
         raise DiagnosticError([error("T004", message, hint="bind parts of the expression to names")]) from None
     except ValueError as problem:
         raise DiagnosticError([error("T001", str(problem))]) from None
+
+
+def _data_length(text: str) -> int:
+    """How many characters are the data of constants, which is no syntax; up to MAX_DATA of them."""
+    found = sum(match.end() - match.start() for match in _DATA.finditer(text))
+    return found if found <= MAX_DATA else 0
 
 
 def _syntax_error(source: Source, problem: SyntaxError) -> Any:

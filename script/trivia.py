@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
+from collections.abc import Iterable
 
 from tirscript.ir.span import Trivia
 
@@ -18,20 +20,17 @@ class Comments:
         self.whole: dict[int, tuple[int, str]] = {}
         self.beside: dict[int, str] = {}
         self.blank: set[int] = set()
-        inside = _string_lines(tree) if '"""' in text or "'''" in text or "\\\n" in text else {}
+        strings = Strings(tree) if '"""' in text or "'''" in text or "\\\n" in text else None
         for number, line in enumerate(text.split("\n"), 1):
-            stripped = line.strip()
-            if not stripped:
-                if number not in inside:
+            if "#" not in line:
+                if not line.strip() and (strings is None or strings.end_of(number) is None):
                     self.blank.add(number)
                 continue
-            if "#" not in line:
-                continue
-            if number in inside:
-                end = inside[number]
-                if end is None:
-                    continue
-                self._search(number, line, end)
+            stripped = line.strip()
+            end = None if strings is None else strings.end_of(number)
+            if end is not None:
+                if end >= 0:
+                    self._search(number, line, end)
             elif stripped[0] == "#":
                 self.whole[number] = (len(line) - len(line.lstrip()), stripped)
             else:
@@ -67,7 +66,10 @@ class Comments:
         """Comments inside a statement of several lines: those but one, to stand above it, and the one beside it."""
         above: list[str] = []
         beside = ""
-        for line in range(first, last + 1):
+        lines: Iterable[int] = range(first, last + 1)
+        if last - first > len(self.whole) + len(self.beside):  # data may be very long
+            lines = sorted(line for line in (*self.whole, *self.beside) if first <= line <= last)
+        for line in lines:
             if line in self.whole:
                 above.append(self.whole[line][1])
             elif line in self.beside:
@@ -88,17 +90,30 @@ class Comments:
         return stop
 
 
-def _string_lines(tree: ast.AST) -> dict[int, int | None]:
-    """Lines inside strings of several lines: None, or for a string's last line the column at which it ends."""
-    inside: dict[int, int | None] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Constant, ast.JoinedStr)):
-            end = node.end_lineno or node.lineno
-            if end > node.lineno and (isinstance(node, ast.JoinedStr) or isinstance(node.value, (str, bytes))):
-                for line in range(node.lineno + 1, end):
-                    inside[line] = None
-                inside[end] = node.end_col_offset or 0
-    return inside
+class Strings:
+    """The strings of several lines in a text, which may be very long."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        found = []
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Constant, ast.JoinedStr)):
+                end = node.end_lineno or node.lineno
+                if end > node.lineno and (isinstance(node, ast.JoinedStr) or isinstance(node.value, (str, bytes))):
+                    found.append((node.lineno, end, node.end_col_offset or 0))
+        self.ranges: list[tuple[int, int, int]] = []  # apart from each other: first line, last line, last column
+        for start, end, column in sorted(found, key=lambda one: (one[0], -one[1])):
+            if not self.ranges or start >= self.ranges[-1][1]:  # the parts of an f-string lie in it
+                self.ranges.append((start, end, column))
+        self.starts = [start for start, _, _ in self.ranges]
+
+    def end_of(self, line: int) -> int | None:
+        """None for a line outside of all strings (where one begins it is outside), the column at which a string ends
+        that comes from above, or -1 where the string goes on below."""
+        at = bisect_left(self.starts, line) - 1
+        if at < 0:
+            return None
+        _, end, column = self.ranges[at]
+        return -1 if end > line else column if end == line else None
 
 
 def trivia(before: list[str], beside: str = "", after: list[str] | None = None) -> Trivia | None:
