@@ -456,9 +456,28 @@ def _brief(value: Any) -> str:
     return f"{value}" if type(value).__module__.startswith("tirscript") else f"{value!r}"
 
 
+DEEP = 4  # levels of nodes that a hash looks at, so that it is quick for what dictionaries are asked
+
+
 def exact_hash(node: Node) -> int:
-    """A hash that agrees with `exactly_equal`."""
-    return hash(tuple(_tokens(node, alpha=False)))
+    """A hash that agrees with `exactly_equal`; it looks at the upper levels only."""
+    return _upper_hash(node, DEEP)
+
+
+def _upper_hash(node: Any, depth: int) -> int:
+    binder, scalars, get, _ = _hash_plan(type(node))
+    if binder:
+        return id(node)
+    parts: list[Any] = [type(node)]
+    if scalars is not None:
+        parts.append(scalars(node))
+    if get is not None and depth:
+        for child in get(node):
+            if isinstance(child, Node):
+                parts.append(_upper_hash(child, depth - 1))
+            elif type(child) is tuple:
+                parts += [_upper_hash(one, depth - 1) if isinstance(one, Node) else None for one in child]
+    return hash(tuple(parts))
 
 
 def structural_hash(node: Any) -> int:

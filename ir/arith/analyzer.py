@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..buffer import Buffer
@@ -116,13 +115,9 @@ class Analyzer:
         if value.dtype is axis.var.dtype and not reads_memory(value):
             self.facts.add(get_op("equal")(axis.var, value))
 
-    @contextmanager
-    def scope(self, *conditions: Expr) -> Iterator[Analyzer]:
-        """`conditions` hold inside; everything that is learned or bound inside is forgotten at the end."""
-        with self.facts.scope():
-            for condition in conditions:
-                self.assume(condition)
-            yield self
+    def scope(self, *conditions: Expr) -> Inside:
+        """A context manager: `conditions` hold inside; what is learned or bound inside is forgotten at the end."""
+        return Inside(self, conditions)
 
     def assume(self, condition: Expr) -> None:
         """`condition` holds for the rest of the scope."""
@@ -283,6 +278,24 @@ class Analyzer:
         """Why `condition` could not be proved: what is known of each variable, and values for which it is false."""
         with recursion_room():
             return explain(self, condition)
+
+
+class Inside:
+    """What `Analyzer.scope` returns."""
+
+    __slots__ = ("analyzer", "before", "conditions")
+
+    def __init__(self, analyzer: Analyzer, conditions: tuple[Expr, ...]) -> None:
+        self.analyzer, self.conditions = analyzer, conditions
+
+    def __enter__(self) -> Analyzer:
+        self.before = self.analyzer.facts.open()
+        for condition in self.conditions:
+            self.analyzer.assume(condition)
+        return self.analyzer
+
+    def __exit__(self, *problem: object) -> None:
+        self.analyzer.facts.close(self.before)
 
 
 __all__ = ["Analyzer"]

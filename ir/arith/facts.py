@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -42,27 +41,30 @@ class Facts:
         self.known = known
         self.all: list[Fact] = []
         self.about: dict[Monomial, list[Fact]] = {}
-        self.truths: dict[Expr, list[bool]] = {}
+        self.truths: dict[Bucket, list[tuple[Expr, bool]]] = {}
         self.unreachable = False
         # of each open scope: how many facts there were, and they themselves where a write dropped one of them since
         self._scopes: list[tuple[int, list[Fact] | None]] = []
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """What is learned or dropped inside is undone at the end."""
-        mark, unreachable = len(self.known.trail), self.unreachable
+    def scope(self) -> Scope:
+        """A context manager: what is learned or dropped inside is undone at the end."""
+        return Scope(self)
+
+    def open(self) -> tuple[int, bool]:
+        """Begin a scope; what comes back ends it."""
         self._scopes.append((len(self.all), None))
-        try:
-            yield
-        finally:
-            count, kept = self._scopes.pop()
-            if kept is not None:
-                self._set(kept)
-            else:
-                while len(self.all) > count:
-                    self._leave(self.all.pop())
-            self.known.back_to(mark)
-            self.unreachable = unreachable
+        return len(self.known.trail), self.unreachable
+
+    def close(self, before: tuple[int, bool]) -> None:
+        """End the scope that was begun last."""
+        count, kept = self._scopes.pop()
+        if kept is not None:
+            self._set(kept)
+        else:
+            while len(self.all) > count:
+                self._leave(self.all.pop())
+        self.known.back_to(before[0])
+        self.unreachable = before[1]
 
     def invalidate(self, written: Callable[[Buffer], bool]) -> None:
         """Drop what depends on the contents of buffers that were written."""
@@ -84,13 +86,13 @@ class Facts:
         self.all.append(fact)
         self.known.changed()
         condition, truth = literal(fact.condition)
-        self.truths.setdefault(condition, []).append(truth)
+        self.truths.setdefault(_bucket(condition), []).append((condition, truth))
         for key in fact.number.terms if fact.number is not None else ():
             self.about.setdefault(key, []).append(fact)
 
     def _leave(self, fact: Fact) -> None:
         self.known.changed()
-        self.truths[literal(fact.condition)[0]].pop()
+        self.truths[_bucket(literal(fact.condition)[0])].pop()
         for key in fact.number.terms if fact.number is not None else ():
             self.about[key].pop()
 
@@ -101,9 +103,13 @@ class Facts:
 
     def truth(self, condition: Expr) -> bool | None:
         """Whether a condition is one of the facts, word for word, or the opposite of one."""
+        if not self.truths:
+            return None
         plain, wanted = literal(condition)
-        found = self.truths.get(plain)
-        return found[-1] is wanted if found else None
+        for known, truth in self.truths.get(_bucket(plain), ()):
+            if known == plain:
+                return truth is wanted
+        return None
 
     # what a new fact says
 
@@ -217,6 +223,37 @@ class Facts:
         now = intersection(before, (found[0], found[1] % found[0]))
         if now != before:
             self.known.step(var, *now)
+
+
+class Scope:
+    """What `Facts.scope` returns."""
+
+    __slots__ = ("before", "facts")
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def __enter__(self) -> None:
+        self.before = self.facts.open()
+
+    def __exit__(self, *problem: object) -> None:
+        self.facts.close(self.before)
+
+
+Bucket = tuple[object, object]
+
+
+def _bucket(condition: Expr) -> Bucket:
+    """What equal conditions have in common and is found at once: the operator and the leftmost leaf."""
+    node, op = condition, None
+    for _ in range(8):
+        if type(node) is not Call or not node.args:
+            break
+        op = op or node.op
+        node = node.args[0]
+    if type(node) is Var:
+        return op, node
+    return op, (type(node), node.value if type(node) is Const else None)
 
 
 def literal(condition: Expr) -> tuple[Expr, bool]:

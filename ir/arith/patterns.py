@@ -81,6 +81,7 @@ class Compiled(Struct, frozen=True, eq=False):
 
     rule: Rule
     root: Op
+    heads: tuple[object, ...]
     match: Matcher
     reordered: bool
     build: Callable[[Env, DType], Expr]
@@ -96,13 +97,46 @@ class Side(Struct, frozen=True, eq=False):
     dtype: DType
 
 
-def compile_rules(rules: tuple[Rule, ...]) -> dict[Op, tuple[Compiled, ...]]:
-    """The rules by the operator at the root of their form, in the order given; operands commute where they may."""
+class Rules:
+    """The rules for one operator at the root, in the order given, by what the operands are."""
+
+    def __init__(self, rules: tuple[Compiled, ...]) -> None:
+        self.all = rules
+        self._by_heads: dict[tuple[object, ...], tuple[Compiled, ...]] = {}
+
+    def for_call(self, node: Call) -> tuple[Compiled, ...]:
+        """The rules that may apply to a call, by the operators of its arguments."""
+        heads = tuple([_head(arg) for arg in node.args])
+        found = self._by_heads.get(heads)
+        if found is None:
+            found = tuple([rule for rule in self.all if all(map(_may_be, rule.heads, heads))])
+            self._by_heads[heads] = found
+        return found
+
+
+def _head(node: Expr) -> object:
+    return node.op if type(node) is Call else Const if type(node) is Const else None
+
+
+def _may_be(wanted: object, head: object) -> bool:
+    return wanted is None or wanted is head
+
+
+def _head_of_form(node: ast.AST) -> object:
+    """What an operand has to be to be matched: a call of an operator, a constant, or None where it may be anything."""
+    if isinstance(node, ast.Name):
+        return Const if node.id in CONSTANTS else None
+    found = _operands(node)
+    return Const if found is None else found[0]
+
+
+def compile_rules(rules: tuple[Rule, ...]) -> dict[Op, Rules]:
+    """The rules by the operator at the root of their form; operands commute where they may."""
     table: dict[Op, list[Compiled]] = {}
     for rule in rules:
         for compiled in _compile(rule):
             table.setdefault(compiled.root, []).append(compiled)
-    return {op: tuple(found) for op, found in table.items()}
+    return {op: Rules(tuple(found)) for op, found in table.items()}
 
 
 def _compile(rule: Rule) -> Iterator[Compiled]:
@@ -112,19 +146,20 @@ def _compile(rule: Rule) -> Iterator[Compiled]:
     dropped = tuple(sorted(name for name in names - used if name not in CONSTANTS))
     holds = _side(ast.parse(rule.condition, mode="eval").body) if rule.condition else None
     build = _builder(result)
-    for match, reordered in _matchers(form):
-        yield Compiled(rule, _root(form), match, reordered, build, holds, dropped)
+    for match, reordered, heads in _matchers(form):
+        yield Compiled(rule, _root(form), heads, match, reordered, build, holds, dropped)
     if isinstance(form, ast.Compare) and _COMPARE[type(form.ops[0])] in _ORDERS:
         # `d > x + c` is matched by the rule for `x + c < d`
         root = OPS[SWAPPED[_COMPARE[type(form.ops[0])]]]
         left, right = _matchers(form.left), _matchers(form.comparators[0])
-        for (a, _), (b, _) in itertools.product(left, right):
-            yield Compiled(rule, root, _call(root, (b, a)), False, build, holds, dropped)
+        heads = _head_of_form(form.comparators[0]), _head_of_form(form.left)
+        for (a, *_), (b, *_) in itertools.product(left, right):
+            yield Compiled(rule, root, heads, _call(root, (b, a)), False, build, holds, dropped)
 
 
-def apply(rules: tuple[Compiled, ...], node: Call, known: Known, droppable: Callable[[Expr], bool]) -> Expr | None:
+def apply(rules: Rules, node: Call, known: Known, droppable: Callable[[Expr], bool]) -> Expr | None:
     """What the first rule that applies makes of a call, or None."""
-    for rule in rules:
+    for rule in rules.for_call(node):
         env: Env = {}
         if not rule.match(node, env):
             continue
@@ -163,21 +198,28 @@ def _root(form: ast.AST) -> Op:
 # forms
 
 
-def _matchers(node: ast.AST) -> list[tuple[Matcher, bool]]:
-    """What recognizes a form: one for each order of operands that commute, and whether `and` or `or` is reordered."""
+Heads = tuple[object, ...]
+
+
+def _matchers(node: ast.AST) -> list[tuple[Matcher, bool, Heads]]:
+    """What recognizes a form, one for each order of operands that commute.
+
+    With it, whether `and` or `or` is reordered, and what the operands have to be.
+    """
     if isinstance(node, ast.Name):
-        return [(_variable(node.id), False)]
+        return [(_variable(node.id), False, ())]
     found = _operands(node)
     if found is None:
-        return [(_number(ast.literal_eval(node)), False)]  # type: ignore[arg-type]
+        return [(_number(ast.literal_eval(node)), False, ())]  # type: ignore[arg-type]
     op, operands = found
-    out: list[tuple[Matcher, bool]] = []
+    heads = tuple(map(_head_of_form, operands))
+    out: list[tuple[Matcher, bool, Heads]] = []
     for choice in itertools.product(*map(_matchers, operands)):
-        parts = tuple([part for part, _ in choice])
-        reordered = any(moved for _, moved in choice)
-        out.append((_call(op, parts), reordered))
+        parts = tuple([part for part, _, _ in choice])
+        reordered = any(moved for _, moved, _ in choice)
+        out.append((_call(op, parts), reordered, heads))
         if op in _COMMUTES and ast.dump(operands[0]) != ast.dump(operands[1]):
-            out.append((_call(op, parts[::-1]), reordered or op in _LAZY))
+            out.append((_call(op, parts[::-1]), reordered or op in _LAZY, heads[::-1]))
     return out
 
 

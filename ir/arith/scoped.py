@@ -269,12 +269,16 @@ class Storage:
     def __init__(self, func: PrimFunc | None = None) -> None:
         self._parent: dict[Buffer, Any] = {}
         self._written: dict[int, tuple[Node, frozenset[Any] | None]] = {}
-        if func is not None:
-            for node in walk(func.body):
-                if type(node) is DeclBuffer:
-                    self._view(node.buffer, node.data)
-                elif type(node) is MatchBuffer and type(node.source) is BufferRegion:
-                    self._parent[node.buffer] = node.source.buffer
+        self._func = func
+
+    def _look(self) -> None:
+        """Find the views, when it is asked for the first time."""
+        func, self._func = self._func, None
+        for node in walk(func.body) if func is not None else ():
+            if type(node) is DeclBuffer:
+                self._view(node.buffer, node.data)
+            elif type(node) is MatchBuffer and type(node.source) is BufferRegion:
+                self._parent[node.buffer] = node.source.buffer
 
     def _view(self, buffer: Buffer, data: Expr) -> None:
         sources = [part for part in walk(data) if type(part) is BufferData or type(part) is BufferLoad]
@@ -285,6 +289,8 @@ class Storage:
 
     def root(self, buffer: Buffer) -> Buffer | None:
         """The buffer that owns the memory; None where it may be any."""
+        if self._func is not None:
+            self._look()
         found: Buffer | None = buffer
         for _ in range(len(self._parent) + 1):
             if found not in self._parent:

@@ -20,7 +20,7 @@ from .folding import COMPARISONS, fold
 from .linear import Linear, expression, leaves, linear, wrap
 from .logic import negation
 from .order import decided, reduced_comparison
-from .patterns import Compiled, apply, compile_rules
+from .patterns import Rules, apply, compile_rules
 from .proving import Search
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ SEARCH = 64  # steps of the search for a proof of one comparison
 
 
 @cache
-def _rules() -> dict[Op, tuple[Compiled, ...]]:
+def _rules() -> dict[Op, Rules]:
     from .rule_table import RULES
 
     return compile_rules(RULES)
@@ -211,6 +211,9 @@ class Simplifier:
             args = tuple([self.atoms(arg) for arg in node.args])
             if any(a is not b for a, b in zip(args, node.args)):
                 node = node.replace(args=args)
+                constant = fold(node.op, args, node.dtype)
+                if constant is not None:  # of what was no constant before: an element of one
+                    return constant.replace(span=node.span)
             return self.product(node) if node.op is _MUL else node
         return self.visit(node)
 
