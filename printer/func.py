@@ -61,7 +61,11 @@ def _above(out: list[str], declarations: list[str]) -> None:
 
 def _trivia_before(out: list[str], trivia: Trivia | None, indent: str) -> None:
     if trivia is not None:
+        begun = len(out)
         comments(out, trivia.before, indent, blank=False, keep_last=False)
+        if begun and not indent and "" in out[begun:]:
+            # what stands above the last blank line goes with the imports, which are two lines away
+            out.insert(len(out) - out[::-1].index(""), "")
 
 
 def _trivia_after(out: list[str], trivia: Trivia | None, indent: str) -> None:
@@ -197,14 +201,17 @@ def docstring(out: list[str], text: str | None, indent: str) -> bool:
     made = "\n".join(line.rstrip() for line in made.split("\n"))
     if len(lines) > 1:
         made += f"\n{indent}"
-    elif made.endswith('"'):
+    elif made.endswith('"') and not made.endswith(_QUOTES):
         made += " "
     out.append(f'{indent}"""{made}"""')
     return True
 
 
+_QUOTES = '\\"\\"\\"'  # three quotes in a docstring
+
+
 def _docstring_line(line: str) -> str:
-    line = line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    line = line.replace("\\", "\\\\").replace('"""', _QUOTES)
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
 
 

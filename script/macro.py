@@ -65,11 +65,17 @@ class MacroLowering(LegacyLowering):
             scope[params.vararg.arg] = tuple(extra)
         elif extra:
             raise self.fail("T032", f"the macro `{macro.name}` takes {len(names)} arguments, not {len(args)}", call)
-        accepted = {*names, *(param.arg for param in params.kwonlyargs)}
+        accepted = {param.arg for param in [*params.args, *params.kwonlyargs]}
+        further: dict[str, Any] = {}
         for name, value in kwargs.items():
-            if name in scope or name not in accepted:
+            if name in accepted and name not in scope:
+                scope[name] = value
+            elif params.kwarg is not None and name not in accepted:
+                further[name] = value
+            else:
                 raise self.fail("T032", f"the macro `{macro.name}` takes no further argument `{name}`", call)
-            scope[name] = value
+        if params.kwarg is not None:
+            scope[params.kwarg.arg] = further
         defaults = dict(zip(names[len(names) - len(params.defaults) :], params.defaults, strict=True))
         defaults.update({p.arg: d for p, d in zip(params.kwonlyargs, params.kw_defaults, strict=True) if d is not None})
         for name in [*names, *(param.arg for param in params.kwonlyargs)]:
@@ -77,5 +83,15 @@ class MacroLowering(LegacyLowering):
                 continue
             if name not in defaults:
                 raise self.fail("T032", f"the macro `{macro.name}` needs the argument `{name}`", call)
-            scope[name] = self.value(defaults[name])
+            scope[name] = self.default(macro, defaults[name])
         return scope
+
+    def default(self, macro: Macro, node: ast.expr) -> Any:
+        """The default value of a parameter, which means what it does where the macro is defined."""
+        place = {name: getattr(self, name) for name in _PLACE}
+        self.source, self.outer, self.scopes = macro.source, macro.names, [{}]
+        try:
+            return self.value(node)
+        finally:
+            for name, value in place.items():
+                setattr(self, name, value)

@@ -64,7 +64,9 @@ class StmtLowering(LoopLowering):
         ):
             self.lead = [self.comments.beside[end + 1]]  # behind `else:`
         elif_ = bool(node.orelse) and node.orelse[0].col_offset == node.col_offset
+        left, self.orphans = self.orphans, []  # a branch without statements leaves its comments to the whole
         orelse = self.body(node.orelse, opener, last, elif_) if node.orelse else ()
+        self.orphans = left + self.orphans
         for name in hoisted:
             buffer = self.scopes[-1].get(name)
             if isinstance(buffer, Buffer):

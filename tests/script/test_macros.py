@@ -112,3 +112,28 @@ def test_macros_of_live_python() -> None:
         scale(1, 2)
     with pytest.raises(TypeError, match="decorates a function"):
         T.macro(3)
+
+
+def test_all_kinds_of_parameters() -> None:
+    text = (
+        HEADER
+        + """
+size = 3
+
+@T.macro
+def put(A, /, at=size, *rest, k=1, **named):
+    A[at] = T.cast(k + sum(rest) + sum(named[x] for x in named), "float32")
+
+
+@T.prim_func
+def f(A: T.Buffer((16,), "float32")):
+    size = T.meta_var(9)
+    put(A)
+    put(A, 5, 10, 20, k=2, x=100, A=1000)
+"""
+    )
+    (first, second) = parse(text).body
+    assert first.script() == "A[3] = 1.0" and second.script() == "A[5] = 1132.0"
+    for call, message in (("put(A=A)", "needs the argument `A`"), ("put(A, 1, at=2)", "no further argument `at`")):
+        with pytest.raises(DiagnosticError, match=message):
+            parse(text.replace("put(A)\n", f"{call}\n"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
+from helpers.printer import formatted
 from helpers.script import HEADER
 
 from tirscript.ir import PrimFunc
@@ -134,6 +135,24 @@ def test_comments_of_a_module_stand_at_its_functions() -> None:
 def test_blank_lines_are_kept_one_at_a_time() -> None:
     made = kernel(HEADER + '@T.prim_func\ndef f(A: T.Buffer((1,), "int8")):\n    A[0] = 1\n\n\n\n    A[0] = 2\n')
     assert made.body[1].trivia.before == ("",)
+
+
+@pytest.mark.parametrize("definition", ["function", "module"])
+def test_groups_of_comments_above_a_definition(definition: str) -> None:
+    kernel = '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = 1.0\n'
+    if definition == "module":
+        kernel = f"@I.ir_module\nclass M:\n{textwrap.indent(kernel, '    ')}"
+    text = f"{HEADER}# one\n\n# two\n# three\n\n\n# four\n{kernel}"
+    text = parse(text).script()
+    assert "T\n\n\n# one\n\n# two\n# three\n\n\n# four\n@" in text
+    assert formatted(text) == text and parse(text).script() == text
+
+
+def test_comments_of_a_branch_without_statements_stand_above_the_whole() -> None:
+    head = "@T.prim_func\ndef f(n: T.int32):\n    if n > 0:\n        # empty\n        pass\n    {}:\n        T.evaluate(n)\n"
+    for other in ("else", "elif n > 1"):
+        text = parse(HEADER + head.format(other)).script()
+        assert "    # empty\n    if n > 0:\n        pass\n" in text and parse(text).script() == text
 
 
 def test_comments_survive_a_body_with_nothing_else() -> None:
