@@ -525,4 +525,18 @@ faulty(kernel)
         kernel("for i in range(4):", "    A[i] = A[i]"),
         LINT,
     ),
+    "T609": Example(
+        "There are values of the loop variables and sizes that put an index out of bounds; the message has some. Guard "
+        "the access, correct the index, or say with `T.assume` what holds of the sizes. What cannot be decided is not "
+        "told.",
+        kernel("for i in range(4):", "    A[i] = A[i + 1]"),
+        LINT,
+    ),
+    "T610": Example(
+        "An index comes from an array that the caller passes, and nothing keeps it in bounds: native code without "
+        "checks would read or write whatever is there. Guard the access with `if`, or say `T.assume` where the caller "
+        "sees to it.",
+        GATHER,
+        LINT,
+    ),
 }

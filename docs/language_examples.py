@@ -424,6 +424,37 @@ with T.launch_thread(tx, 4):
             'B = T.decl_buffer((2,), "float32", data=T.address_of(A[1]))\nB[0] = 9.0\n',
             [1.0, 9.0, 3.0, 4.0],
         ),
+        Example(
+            "constants",
+            'K = T.allocate_const([[1.5, 2.0], [float("inf"), -0.0]], "float32", (2, 2))\nA[0] = K[0, 0] + K[0, 1]\n',
+            [3.5, 2.0, 3.0, 4.0],
+            tvm=False,
+        ),
+        Example(
+            "an array as a constant",
+            """\
+import numpy as np
+
+weights = np.arange(20, dtype="float32").reshape(5, 4)
+
+
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    W = T.allocate_const(weights, "float32", (5, 4))
+    for i in range(4):
+        A[i] = W[2, i]
+""",
+            [8.0, 9.0, 10.0, 11.0],
+            live=True,
+            tvm=False,
+        ),
+        Example(
+            "constants by their digest, whose data is in the text, in a file, or in a store",
+            'K = T.constant(\n    "sha256:d0a594b030e22e36a64545f968c07978fb90234c948f0dd684d1eda9b54e5900",\n'
+            '    (3,),\n    "uint8",\n    base64="AQID",\n)\nA[0] = K[1].astype("float32")\n',
+            [2.0, 2.0, 3.0, 4.0],
+            tvm=False,
+        ),
         Example("`A.view(...)`", "B = A.view(2, 2)\nB[0, 1] = 9.0\n", [1.0, 9.0, 3.0, 4.0]),
         Example(
             "a region with a name",
@@ -815,6 +846,13 @@ class M:
         ),
         Example(
             "`T.allocate`", 'C = T.allocate([4], "float32", "global")\nC[0] = A[1]\nA[0] = C[0]\n', [2.0, 2.0, 3.0, 4.0]
+        ),
+        Example(
+            "`with T.allocate_const(...)`, and buffers over it",
+            'with T.allocate_const([5, 6], "float32", [2]) as K:\n    C = T.Buffer((2,), "float32", data=K)\n'
+            "    A[0] = C[1]\n",
+            [6.0, 2.0, 3.0, 4.0],
+            tvm=False,
         ),
         Example(
             "`T.alloc_local`, `T.alloc_shared`",

@@ -277,8 +277,8 @@ def _same(have: DType, want: DType, shape: tuple[int, ...], wanted: tuple[int, .
         raise DiagnosticError([error("T114", message, hint=hint)])
     if wanted is not None and wanted != shape:
         message = f"the data of the constant has the shape {shape_text(shape)}, but {shape_text(wanted)} is declared"
-        hint = "reshape it" if math.prod(shape) == math.prod(wanted) else None
-        raise DiagnosticError([error("T114", message, hint=hint)])
+        way = "reshape it" if math.prod(shape) == math.prod(wanted) else None
+        raise DiagnosticError([error("T114", message, hint=way)])
 
 
 def _foreign(value: Any) -> np.ndarray[Any, Any]:
@@ -386,7 +386,7 @@ class ConstantStore:
     The data of equal constants is there once, whatever stores and programs hold it.
     """
 
-    def __init__(self, *programs: PrimFunc | Module) -> None:
+    def __init__(self, *programs: "PrimFunc | Module") -> None:
         """A store with the constants of these programs."""
         self._constants: dict[str, ConstantTensor] = {}
         for program in programs:
@@ -400,7 +400,7 @@ class ConstantStore:
         self._constants[value.digest] = value
         return value
 
-    def collect(self, program: PrimFunc | Module) -> ConstantStore:
+    def collect(self, program: "PrimFunc | Module") -> ConstantStore:
         """Keep all constants of a program whose data is at hand; this store."""
         for stmt in constants_of(program):
             if stmt.data.resolved:
@@ -459,7 +459,7 @@ class ConstantStore:
         return f"<store of {len(self)} constants, {self.nbytes} bytes>"
 
 
-def constants_of(program: PrimFunc | Module) -> list[Any]:
+def constants_of(program: "PrimFunc | Module") -> list[Any]:
     """The statements of a program that define constants, in source order."""
     from .rewrite import walk
     from .stmt import AllocateConst
@@ -467,7 +467,7 @@ def constants_of(program: PrimFunc | Module) -> list[Any]:
     return [node for node in walk(program) if type(node) is AllocateConst]
 
 
-def require_constants(program: PrimFunc | Module) -> None:
+def require_constants(program: "PrimFunc | Module") -> None:
     """Raise DiagnosticError T312, once for each digest, where the data of constants is not at hand."""
     found: dict[str, Any] = {}
     for stmt in constants_of(program):

@@ -123,10 +123,13 @@ class ConstantLowering(BlockLowering):
 
     def tensor(self, data: Any, kind: DType, shape: tuple[int, ...], node: ast.expr) -> ConstantTensor:
         """The constant of a Python value, which fits the declared dtype and shape."""
+        sizes = tuple(int(dim.value if type(dim) is Const else dim) for dim in shape)
+        if hasattr(data, "reshape") and len(getattr(data, "shape", ())) == 1 and same_elements(data.shape, sizes):
+            data = data.reshape(sizes)  # a flat array takes the declared shape
         try:
             value = constant(data, kind)
             if not same_elements(value.shape, shape):
-                constant(value, kind, shape)  # says in which way they differ
+                constant(value, kind, sizes)  # says in which way they differ
         except TypeError as problem:
             raise self.fail("T114", str(problem), node) from None
         except DiagnosticError as problem:

@@ -201,8 +201,9 @@ class Simplifier:
                     return other
                 if is_const(one, 0) and self.droppable(other):
                     return one
-        if any(type(arg) is Call and arg.op in _EXTREMES for arg in node.args):
-            return self.by_table(node)
+        for arg in node.args:
+            if type(arg) is Call and arg.op in _EXTREMES:
+                return self.by_table(node)
         return node
 
     def atoms(self, node: Any) -> Any:

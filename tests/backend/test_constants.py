@@ -42,7 +42,8 @@ def test_every_dtype_short_and_long(kind: str, count: int) -> None:
     raw = raw & 1 if kind == "bool" else raw
     array = raw.view(np.dtype(getattr(ml_dtypes, kind, kind)))[:count].copy()
     if array.dtype.kind in "fV":
-        array[array != array] = 1  # the bits of nans need not survive a move
+        with np.errstate(invalid="ignore"):
+            array[array != array] = 1  # the bits of nans need not survive a move
     program = copying(array)
     native, interpreted = np.zeros_like(array), np.zeros_like(array)
     tirscript.build(program)(native)
@@ -180,10 +181,10 @@ def test_elements_at_known_indices_fold() -> None:
     K = T.allocate_const([[1, 2], [3, 4]], "int32", (2, 2))
     V = T.decl_buffer((4,), "int32", data=K.data)
     for i in T.unroll(2):
-        X[i] = K[i, 1] * V[3] + n
+        X[i] = K[i, 1] * V[3]
     """
     text = lowered(body)
-    assert "X[0] = n + 8" in text and "X[1] = n + 16" in text
+    assert "X[0] = 8\n" in text and "X[1] = 16\n" in text
 
 
 @pytest.mark.parametrize(
