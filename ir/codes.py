@@ -77,4 +77,6 @@ CODES: dict[str, str] = {
     "T606": "hides a name of the language",
     "T607": "suspicious precision",
     "T608": "without effect",
+    "T609": "index may be out of bounds",
+    "T610": "index from memory is not checked",
 }

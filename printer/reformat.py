@@ -167,11 +167,11 @@ class _Layout:
             made = []
             for deeper, part in _parts(words):
                 line = indent + TAB * deeper + _joined(part)
-                try:
-                    made += fit(line, self.width).split("\n")
-                except Exception:  # what the printer never writes, such as a comprehension, has no layout there
+                fitted = _fitted(line, self.width)
+                if fitted is None:
                     made = self.kept(words, indent)
                     break
+                made += fitted
         if comment:
             made[-1] += f"  {_comment(comment)}"
         self.out += made
@@ -209,6 +209,30 @@ class _Layout:
             blanks = len(lines[at]) - len(lines[at].lstrip())
             lines[at] = " " * max(0, blanks + shift) + code if code else ""
         return lines
+
+
+def _fitted(line: str, width: int) -> list[str] | None:
+    """A line broken where it is too wide; None where it is nothing that the printer writes, and has no layout there."""
+    try:
+        fitted = fit(line, width)
+    except (ValueError, IndexError, KeyError, AssertionError):
+        return None
+    if fitted != line:
+        tree = _tree(line)
+        if tree is None or _tree(fitted) != tree:
+            return None
+    return fitted.split("\n")
+
+
+def _tree(text: str) -> str | None:
+    """The syntax tree of a statement, or of the head of a compound one; None where it cannot be told."""
+    code = text.strip()
+    for before, after in (("", ""), ("", " pass"), ("if x:\n    pass\n", " pass"), ("", "\ndef f():\n    pass")):
+        try:
+            return ast.dump(ast.parse(f"{before}{code}{after}"))
+        except SyntaxError:
+            continue
+    return None
 
 
 def _closed(lines: list[str]) -> str:

@@ -10,7 +10,7 @@ from tirscript.ir.check import public
 from tirscript.ir.verify import warnings
 from tirscript.ir.wellformed.places import in_order
 
-from . import effect, names, precision, unreachable, unused  # noqa: F401  (each fills the table)
+from . import bounds, effect, names, precision, unreachable, unused  # noqa: F401  (each fills the table)
 from .table import LINTS, Lint, lint_check
 
 

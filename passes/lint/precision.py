@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -97,11 +98,21 @@ def _equality(node: Call) -> Iterator[Diagnostic]:
     if node.op.name not in ("equal", "not_equal") or not node.args[0].dtype.element.is_float:
         return
     a, b = node.args
-    if a == b or any(isinstance(side, Const) and _exact(side.value) for side in (a, b)):
-        return  # a test for nan, or against a value that sums of whole numbers reach
+    if a == b or not (_rounded(a) or _rounded(b)):
+        return  # a test for nan, or of values as they were stored
+    if any(isinstance(side, Const) and _exact(side.value) for side in (a, b)):
+        return
     message = f"floats are compared with `{node.op.symbol}`, which rounding makes uncertain"
     yield warning("T607", message, node.span, hint="compare the difference: `T.abs(a - b) < epsilon`")
 
 
+def _rounded(side: Any) -> bool:
+    """Whether a float is computed here, or a constant that is rounded."""
+    if isinstance(side, Const):
+        return not _exact(side.value)
+    return any(isinstance(part, Call) and part.dtype.element.is_float and part.op.name != "cast" for part in walk(side))
+
+
 def _exact(value: Any) -> bool:
-    return value in (float("inf"), float("-inf")) or value == int(value)
+    """Whether a constant is a number that sums of whole numbers reach, or infinite."""
+    return not math.isfinite(value) or value == int(value)
