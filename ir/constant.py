@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .func import PrimFunc
     from .module import Module
 
+    Program = PrimFunc | Module
+
 PREFIX = "sha256:"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -386,7 +388,7 @@ class ConstantStore:
     The data of equal constants is there once, whatever stores and programs hold it.
     """
 
-    def __init__(self, *programs: "PrimFunc | Module") -> None:
+    def __init__(self, *programs: Program) -> None:
         """A store with the constants of these programs."""
         self._constants: dict[str, ConstantTensor] = {}
         for program in programs:
@@ -400,7 +402,7 @@ class ConstantStore:
         self._constants[value.digest] = value
         return value
 
-    def collect(self, program: "PrimFunc | Module") -> ConstantStore:
+    def collect(self, program: Program) -> ConstantStore:
         """Keep all constants of a program whose data is at hand; this store."""
         for stmt in constants_of(program):
             if stmt.data.resolved:
@@ -459,7 +461,7 @@ class ConstantStore:
         return f"<store of {len(self)} constants, {self.nbytes} bytes>"
 
 
-def constants_of(program: "PrimFunc | Module") -> list[Any]:
+def constants_of(program: Program) -> list[Any]:
     """The statements of a program that define constants, in source order."""
     from .rewrite import walk
     from .stmt import AllocateConst
@@ -467,7 +469,7 @@ def constants_of(program: "PrimFunc | Module") -> list[Any]:
     return [node for node in walk(program) if type(node) is AllocateConst]
 
 
-def require_constants(program: "PrimFunc | Module") -> None:
+def require_constants(program: Program) -> None:
     """Raise DiagnosticError T312, once for each digest, where the data of constants is not at hand."""
     found: dict[str, Any] = {}
     for stmt in constants_of(program):
