@@ -42,8 +42,6 @@ def command(file: str, passes: str, output: str | None, compiled: bool, opened: 
     path, name = split_name(file)
     source = read_text(path)
     programs = named(read_programs(source, path), name, path)
-    if not programs:
-        raise DiagnosticError([error("T307", f"{name_of(path)} has no function or module to show")])
     pipeline = read_passes(passes)
     target = output or ("view.html" if path == STDIN else f"{Path(path).stem}.html")
     if target == STDIN and opened:

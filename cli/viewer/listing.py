@@ -63,7 +63,7 @@ def _positions(func: PrimFunc, module: Module | None) -> Positions:
 def _head(text: str, starts: list[int], stretches: list[Stretch]) -> int:
     """The line of `def`."""
     at = next((one.start for one in stretches if type(one.node) is PrimFunc), 0)
-    found = text.find("\ndef ", at - 1)
+    found = text.find("\ndef ", max(0, at - 1))
     return bisect_right(starts, found + 1) if found >= 0 else 1
 
 
