@@ -84,9 +84,9 @@ def _divided(name: str, form: Linear, divisor: int) -> Linear | bool:
         if form.constant % divisor:
             return name == "not_equal"
         return Linear(terms, form.constant // divisor, form.dtype)
-    # d*x + k < 0 is x < -k/d, so x + ceil(k/d) < 0; <= and > round down
-    up = name in ("less", "greater_equal")
-    constant = -(-form.constant // divisor) if up else form.constant // divisor
+    # d*x + k < 0 is x < ceil(-k/d), which is x + floor(k/d) < 0, and so is >=; for <= and > it is ceil(k/d)
+    down = name in ("less", "greater_equal")
+    constant = form.constant // divisor if down else -(-form.constant // divisor)
     return Linear(terms, constant, form.dtype)
 
 

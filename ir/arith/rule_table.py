@@ -11,7 +11,6 @@ from .patterns import Rule
 DIVISIONS = (
     Rule("x // 1", "x"),
     Rule("x % 1", "0"),
-    Rule("x % -1", "0"),
     Rule("0 // x", "0", "low(x) > 0"),
     Rule("0 % x", "0", "low(x) > 0"),
     Rule("x // x", "1", "low(x) > 0 or high(x) < 0"),
@@ -38,7 +37,7 @@ DIVISIONS = (
     Rule("ceildiv(x, y)", "0", "low(y) > 0 and low(x) == 0 and high(x) == 0"),
     Rule("abs(x)", "x", "low(x) >= 0"),
     Rule("abs(x)", "-x", "high(x) <= 0"),
-    Rule("abs(-x)", "abs(x)"),
+    Rule("abs(-x)", "abs(x)", "exact(-x)"),
     Rule("abs(abs(x))", "abs(x)"),
 )
 
