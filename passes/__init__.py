@@ -1,6 +1,17 @@
 """Passes from program to program, and the pipelines of them."""
 
-from . import lower as _lower  # noqa: F401  (fills the table of passes)
+from . import (  # noqa: F401  (these fill the table of passes)
+    check_constraints,
+    common_subexpression,
+    hoist_expression,
+    merge_conditionals,
+    overcompute,
+    reduce_loop_extents,
+    remove_assume,
+    remove_no_op,
+    remove_undef,
+)
+from . import lower as _lower  # noqa: F401
 from .access import access_regions
 from .instruments import PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach
 from .lower import DEFAULT_LOWERING

@@ -48,8 +48,15 @@ from .statements import keep_comments, out_of_bounds, reads_memory
 
 
 @prim_func_pass()
-def simplify(func: PrimFunc) -> PrimFunc:
-    """`B[i * 4 + j] = A[(i * 4 + j) // 4] + 0` becomes `B[i * 4 + j] = A[i]` where j is below 4."""
+def simplify(func: PrimFunc, *, contents: bool = False) -> PrimFunc:
+    """`B[i * 4 + j] = A[(i * 4 + j) // 4] + 0` becomes `B[i * 4 + j] = A[i]` where j is below 4.
+
+    With `contents` also what memory is known to hold is used: what was stored there, and what T.assume says of it.
+    """
+    if contents:
+        from .knowing import KnowingSimplify
+
+        return KnowingSimplify().function(func)
     return Simplify().function(func)
 
 

@@ -1,19 +1,21 @@
 """Whether a change of order means the same: what the primitives on loops and moves of blocks ask.
 
-What a block says of its axes is taken for true: instances that differ in a spatial axis do not depend on each other,
-instances that differ in a reduction axis may come in any order, one after the other. Statements outside of blocks
-promise nothing.
+Dependences are asked of Presburger arithmetic. Where it cannot tell, as with indices read from memory, what a block
+says of its axes is taken for true: instances that differ in a spatial axis do not depend on each other, instances that
+differ in a reduction axis may come in any order, one after the other. Statements outside of blocks promise nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tirscript.ir.arith.presburger import Dependences, MappedDomain, Verdict, may_parallel, may_permute
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.expr import Expr, Var, is_const
+from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import uses
-from tirscript.ir.stmt import Block, BufferStore, Evaluate, For
+from tirscript.ir.rewrite import substitute, uses
+from tirscript.ir.stmt import Block, BufferStore, Evaluate
 
 from .edit import Edit
 from .moving import axes_of_indices, only_store
@@ -22,12 +24,21 @@ from .tree import Place
 EFFECTS = (BufferStore, Evaluate)
 
 
+def dependences(edit: Edit, place: Place) -> Dependences:
+    """The dependences in the statement at a place, with what is known around it."""
+    known = edit.analyzer(place).known
+    noalias = bool(edit.func.attrs.get("noalias", True))
+    return Dependences((place.stmt,), dict(known), noalias=noalias)
+
+
 def check_parallel(edit: Edit, loop: Place, kind: str) -> None:
     """Refuse where an iteration of a loop depends on another."""
     var = loop.stmt.var
     word = kind.replace("_", " ")
-    blocks = list(loop.below(Block, nested=False))
-    for place in blocks:
+    verdict = may_parallel(dependences(edit, loop), loop.stmt)
+    if verdict.legal:
+        return
+    for place in loop.below(Block, nested=False):
         for axis in place.stmt.axes:
             if axis.kind != "spatial" and uses(axis.value, var):
                 what = "the reduction axis" if axis.kind == "reduce" else f"the {axis.kind} axis"
@@ -36,25 +47,42 @@ def check_parallel(edit: Edit, loop: Place, kind: str) -> None:
                     f"iterations depend on each other and cannot be {word}",
                     (loop, ""),
                     (axis, "this axis"),
+                    notes=_notes(verdict),
                     hint="rfactor gives each iteration a result of its own" if axis.kind == "reduce" else None,
                 )
-    _check_bare(edit, loop, f"made {word}")
+    if verdict.legal is False:
+        edit.refuse(
+            f"the iterations of the loop `{var.name}` depend on each other, so it cannot be {word}",
+            loop,
+            notes=_notes(verdict),
+        )
+    _check_bare(edit, loop, f"made {word}", verdict)
 
 
-def _check_bare(edit: Edit, loop: Place, what: str) -> None:
-    """Refuse where a loop holds statements of effect that stand in no block."""
+def _notes(verdict: Verdict) -> list[str]:
+    return [verdict.reason] if verdict.reason else [str(one) for one in verdict.violations[:3]]
+
+
+def _check_bare(edit: Edit, loop: Place, what: str, verdict: Verdict) -> None:
+    """Refuse where a loop holds statements of effect that stand in no block: they promise nothing."""
     for place in loop.below(nested=False):
         if type(place.stmt) in EFFECTS:
             edit.refuse(
-                f"the loop `{loop.stmt.var.name}` holds a statement outside of blocks; it is not proved that its "
-                f"iterations are independent, so it cannot be {what}",
+                f"the iterations of `{loop.stmt.var.name}` are not proved to be independent, so it cannot be {what}",
                 (loop, ""),
-                (place, "this statement"),
+                (place, "this statement stands outside of blocks, which would say so"),
+                notes=_notes(verdict),
             )
 
 
 def check_permutation(edit: Edit, old: Sequence[Place], new: Sequence[Place]) -> None:
     """Refuse where loops in another order would run an instance before one that it depends on."""
+    deps = dependences(edit, old[0])
+    verdict = may_permute(deps, [p.stmt for p in old], [p.stmt for p in new], reductions=True)
+    if verdict.legal:
+        return
+    if verdict.legal is False:
+        edit.refuse("the loops depend on each other in this order", *old, notes=_notes(verdict))
     for place in old[-1].below(Block, nested=False):
         for axis in place.stmt.axes:
             if axis.kind in ("scan", "opaque") and any(uses(axis.value, loop.stmt.var) for loop in old):
@@ -63,29 +91,40 @@ def check_permutation(edit: Edit, old: Sequence[Place], new: Sequence[Place]) ->
                     (old[0], ""),
                     (axis, "this axis"),
                 )
-    _check_bare(edit, old[0], "reordered")
+    _check_bare(edit, old[0], "reordered", verdict)
 
 
 def check_covers(edit: Edit, block: Place) -> None:
-    """Refuse where the loops around a block are not proved to run it once for every point of its axes."""
+    """Refuse where the loops around a block are not proved to run it for every point of its axes.
+
+    A block that reads what it writes must be run for each point once.
+    """
     stmt: Block = block.stmt
-    known = edit.analyzer(block)
-    loops = {place.stmt.var: place.stmt for place in block.loops()}
-    seen: set[Var] = set()
-    for axis in stmt.axes:
-        value: Expr = axis.value
-        if type(value) is Const and known.can_prove(get_op("equal")(axis.stop - axis.start, 1)):
-            continue
-        if type(value) is Var and value in loops and value not in seen:
-            seen.add(value)
-            loop: For = loops[value]
-            if known.prove_equal(loop.start, axis.start) and known.prove_equal(loop.stop, axis.stop):
-                continue
-        edit.refuse(
-            f"it is not proved that the loops run over all of the axis `{axis.var.name}` of `{stmt.name}` once",
-            (block, ""),
-            (axis, "this axis"),
-        )
+    loops = [place.stmt for place in block.loops()]
+    shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in loops}
+    mapping = IndexMap(
+        tuple(loop.var for loop in loops),
+        tuple(substitute(axis.value - axis.start, shifted) for axis in stmt.axes),
+    )
+    known = edit.analyzer(block.loops()[0] if loops else block).known
+    predicate = None if stmt.predicate is None else substitute(stmt.predicate, shifted)
+    domain = MappedDomain(mapping, [loop.extent for loop in loops], dict(known), predicate=predicate)
+    shape = [axis.stop - axis.start for axis in stmt.axes]
+    once = any(axis.kind == "reduce" for axis in stmt.axes)
+    if any(loop.step is not None for loop in loops):
+        edit.refuse("a loop around the block counts by a step", block)
+    if domain.is_bijective(shape):
+        return
+    if not once:
+        places = [Var(f"p{at}", axis.var.dtype) for at, axis in enumerate(stmt.axes)]
+        missing = domain.padding(shape, places)
+        if missing is not None and is_const(missing, False):
+            return
+    edit.refuse(
+        f"it is not proved that the loops run the block `{stmt.name}` for every point of its axes" + " once" * once,
+        block,
+        hint="a predicate that leaves points out makes the block a part of its axes; give the axes their true domains",
+    )
 
 
 def check_writes_all(edit: Edit, block: Place, buffer: Buffer) -> None:

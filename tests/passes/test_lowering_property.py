@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from helpers.outcomes import outcome
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tirscript.backend.interpreter import interpret
-from tirscript.ir import PrimFunc, structural_equal
-from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir import structural_equal
 from tirscript.ir.verify import verify
 from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.script import parse
-from tirscript.testing import copies, inputs_for, programs
-
-STEPS = 200_000
-
-
-def outcome(func: PrimFunc, inputs: list[Any]) -> tuple[Any, list[bytes]]:
-    """What a run returns or raises, and the bytes it leaves in its arguments."""
-    args = copies(inputs)
-    try:
-        result = interpret(func, *args, max_steps=STEPS)
-    except AssertionError as problem:
-        return ("assert", str(problem)), []
-    except DiagnosticError as problem:
-        return ("error", problem.diagnostics[0].code), []
-    return repr(result), [arg.tobytes() for arg in args if hasattr(arg, "tobytes")]
+from tirscript.testing import inputs_for, programs
 
 
 @given(st.data())

@@ -1,0 +1,557 @@
+"""What is known of the contents of memory, and for how long.
+
+A `Content` says: for all values of `bound` in their ranges with which `condition` holds, the element of `buffer` at
+`indices` fulfils `claim` (in which `element` stands for it), but for the elements of `excluded`, which may have been
+written since. It comes from a `T.assume`, an `assert` or a store, inside and behind loops and branches:
+
+    for io, ii in T.grid(4, 4):
+        T.assume(4 * io + ii < 14 or A[io, ii] == 0)
+    # for io in range(4), ii in range(4) with 4 * io + ii >= 14: A[io, ii] == 0
+
+A write excludes the elements that it may touch. Memory that is reached by a view, an address or a call is forgotten
+whole where that may write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct, structs
+
+from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.arith.linear import Linear, expression, linear
+from tirscript.ir.arith.logic import conjuncts, disjuncts, negation
+from tirscript.ir.arith.scoped import Scoped
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import BOOL
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import OPS, get_op
+from tirscript.ir.rewrite import free_vars, rewrite, substitute, uses, walk
+from tirscript.ir.stmt import (
+    AllocBuffer,
+    Assert,
+    Assume,
+    Bind,
+    Block,
+    BufferStore,
+    For,
+    If,
+    LaunchThread,
+    ScalarDecl,
+    StaticAssert,
+    Stmt,
+    While,
+)
+
+from .statements import has_effect, reads_memory
+
+MOST = 64  # contents known at a time; the oldest are forgotten
+EXCLUDED = 16  # writes that one content survives
+
+TRUE = Const(True, BOOL)
+_EQUAL, _AND = OPS["equal"], OPS["logical_and"]
+# a variable with the first value and the value after the last
+Bound = tuple[Var, Expr, Expr]
+
+
+class Write(Struct, frozen=True, eq=False):
+    """Elements that a statement may have written: those at `indices` for all of `bound`; None for all."""
+
+    indices: tuple[Expr, ...] | None
+    bound: tuple[Bound, ...] = ()
+
+
+class Content(Struct, frozen=True, eq=False):
+    """See the module. `origin` is the store it comes from, `written` says only that the element was written."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    element: Var
+    claim: Expr
+    condition: Expr = TRUE
+    bound: tuple[Bound, ...] = ()
+    excluded: tuple[Write, ...] = ()
+    origin: Stmt | None = None
+    written: bool = False
+
+    @property
+    def value(self) -> Expr | None:
+        """What the element is equal to, where the claim says so."""
+        claim = self.claim
+        if type(claim) is Call and claim.op is _EQUAL:
+            if claim.args[0] is self.element:
+                return claim.args[1]
+            if claim.args[1] is self.element:
+                return claim.args[0]
+        return None
+
+    def parts(self) -> tuple[Expr, ...]:
+        """Every expression that the content is said in."""
+        ends = tuple(end for _, start, stop in self.bound for end in (start, stop))
+        return (*self.indices, self.claim, self.condition, *ends)
+
+
+class Known(Struct, frozen=True, eq=False):
+    """What a content says of one element: the claim about the load, and its value where that is known."""
+
+    claim: Expr
+    value: Expr | None
+    written: bool
+
+
+class Contents(Scoped):
+    """A walk that knows, besides what holds of integers, what memory contains where it stands."""
+
+    def __init__(self, analyzer: Analyzer | None = None) -> None:
+        super().__init__(analyzer)
+        self.contents: tuple[Content, ...] = ()
+
+    def function(self, func: PrimFunc) -> PrimFunc:
+        self.contents = ()
+        return super().function(func)
+
+    # asking
+
+    def of(self, load: BufferLoad) -> Iterator[Known]:
+        """What is known of an element that is read here, newest first."""
+        if load.predicate is not None or any(index.dtype.is_vector for index in load.indices):
+            return
+        for content in reversed(self.contents):
+            if content.buffer is not load.buffer:
+                continue
+            values = self._solved(content, load.indices)
+            if values is None:
+                continue
+            claim = substitute(content.claim, {**values, content.element: load})
+            value = content.value
+            yield Known(claim, None if value is None else substitute(value, values), content.written)
+
+    def value_of(self, load: BufferLoad) -> Expr | None:
+        """The value of an element where it is known and does not itself read memory."""
+        return next((known.value for known in self.of(load) if known.value is not None), None)
+
+    def is_written(self, load: BufferLoad) -> bool:
+        """Whether an element is known to hold something: it was written, or is assumed to have a value."""
+        return next((True for _ in self.of(load)), False)
+
+    def _solved(self, content: Content, at: tuple[Expr, ...]) -> dict[Var, Expr] | None:
+        """The values of the bound variables with which a content speaks of the element at `at`, if it surely does."""
+        values = solve(content.indices, content.bound, at, self.analyzer)
+        if values is None:
+            return None
+        for var, start, stop in content.bound:
+            value = values[var]
+            low, high = substitute(start, values), substitute(stop, values)
+            if not (self.analyzer.can_prove(value >= low) and self.analyzer.can_prove(value < high)):
+                return None
+        for one, index in zip(content.indices, at, strict=True):
+            if not self.analyzer.prove_equal(substitute(one, values), index):
+                return None
+        if not self.analyzer.can_prove(substitute(content.condition, values)):
+            return None
+        if not content.written and not all(self._misses(write, at) for write in content.excluded):
+            return None
+        return values
+
+    def _misses(self, write: Write, at: tuple[Expr, ...]) -> bool:
+        """Whether the element at `at` surely is not among those of a write."""
+        if write.indices is None or len(write.indices) != len(at):
+            return False
+        if not at:
+            return False
+        fresh = {var: var.replace() for var, _, _ in write.bound}
+        with self.analyzer.scope():
+            for var, start, stop in write.bound:
+                self.analyzer.bind(fresh[var], (substitute(start, fresh), substitute(stop, fresh)))
+            apart = get_op("not_equal")
+            return any(
+                self.analyzer.can_prove(apart(substitute(one, fresh), index))
+                for one, index in zip(write.indices, at, strict=True)
+                if one.dtype is index.dtype and not one.dtype.is_vector
+            )
+
+    # learning
+
+    def learn(self, condition: Expr) -> None:
+        """What a condition that holds says of memory."""
+        for part in conjuncts(condition):
+            pure: list[Expr] = []
+            reading: list[Expr] = []
+            for choice in disjuncts(part):
+                (reading if reads_memory(choice) else pure).append(choice)
+            loads = [node for choice in reading for node in walk(choice) if type(node) is BufferLoad]
+            if not loads or has_effect(part):
+                continue
+            first = loads[0]
+            same = all(
+                load.buffer is first.buffer
+                and load.predicate is None
+                and len(load.indices) == len(first.indices)
+                and all(a is b or a == b for a, b in zip(load.indices, first.indices, strict=True))
+                for load in loads
+            )
+            if not same or any(reads_memory(index) or index.dtype.is_vector for index in first.indices):
+                continue
+            if self.storage.root(first.buffer) is not first.buffer:
+                continue
+            element = Var("element", first.buffer.dtype)
+            claim = _joined("logical_or", [_replaced(choice, element) for choice in reading])
+            condition_of = _joined("logical_and", [negation(choice) for choice in pure]) if pure else TRUE
+            self.add(Content(first.buffer, first.indices, element, claim, condition_of))
+
+    def add(self, content: Content) -> None:
+        """Know one more content."""
+        self.contents = (*self.contents, content)[-MOST:]
+
+    def stored(self, stmt: BufferStore) -> None:
+        """What a store says of its element, and of what was known."""
+        buffer = stmt.buffer
+        self.overwritten([(buffer, Write(stmt.indices))])
+        plain = stmt.predicate is None and not any(
+            reads_memory(index) or index.dtype.is_vector for index in stmt.indices
+        )
+        if not plain or self.storage.root(buffer) is not buffer:
+            return
+        element = Var("element", buffer.dtype)
+        value = stmt.value
+        undefined = any(type(node) is Call and node.op is OPS["undef"] for node in walk(value))
+        if undefined:
+            return
+        self.add(Content(buffer, stmt.indices, element, TRUE, origin=stmt, written=True))
+        comparable = not buffer.dtype.is_vector and not value.dtype.is_vector and value.dtype is buffer.dtype
+        if comparable and not reads_memory(value):
+            claim = Call(_EQUAL, (element, value), BOOL)
+            self.add(Content(buffer, stmt.indices, element, claim, origin=stmt))
+
+    def overwritten(self, writes: Iterable[tuple[Buffer | None, Write]]) -> None:
+        """Take what was written out of what is known."""
+        writes = list(writes)
+        if not writes or not self.contents:
+            return
+        kept: list[Content] = []
+        for content in self.contents:
+            new: Content | None = content
+            for buffer, write in writes:
+                if new is None or new.written or not self._aliases(buffer, content.buffer):
+                    continue
+                if write.indices is None or buffer is not content.buffer or len(new.excluded) >= EXCLUDED:
+                    new = None
+                else:
+                    new = structs.replace(new, excluded=(*new.excluded, write))
+            if new is not None:
+                kept.append(new)
+        self.contents = tuple(kept)
+
+    def _aliases(self, buffer: Buffer | None, other: Buffer) -> bool:
+        """Whether a write to `buffer` may reach `other`."""
+        if buffer is None or buffer is other:
+            return True
+        mine, its = self.storage.root(buffer), self.storage.root(other)
+        return mine is None or its is None or mine is its
+
+    # walking
+
+    def after(self, stmt: Stmt) -> None:
+        super().after(stmt)
+        rule = _AFTER.get(type(stmt))
+        if rule is not None:
+            rule(self, stmt)
+        elif type(stmt) not in _STRUCTURED:
+            self.overwritten(self.writes((stmt,)))
+
+    def writes(self, stmts: Iterable[Stmt], bound: tuple[Bound, ...] = ()) -> list[tuple[Buffer | None, Write]]:
+        """All that statements may write."""
+        found: list[tuple[Buffer | None, Write]] = []
+        for stmt in stmts:
+            kind = type(stmt)
+            if kind is BufferStore:
+                indices = stmt.indices  # type: ignore[attr-defined]
+                known = not any(reads_memory(index) or index.dtype.is_vector for index in indices)
+                found.append((stmt.buffer, Write(indices if known else None, bound)))  # type: ignore[attr-defined]
+            elif kind is For and stmt.step is None and not reads_memory(stmt.extent):  # type: ignore[attr-defined]
+                inner = (*bound, (stmt.var, stmt.start, stmt.stop))  # type: ignore[attr-defined]
+                found += self.writes(stmt.body, inner)  # type: ignore[attr-defined]
+            elif kind is If:
+                found += self.writes((*stmt.then, *stmt.orelse), bound)  # type: ignore[attr-defined]
+            elif kind is Block:
+                # an axis is its value; its domain bounds what that may be
+                values = {axis.var: axis.value for axis in stmt.axes}  # type: ignore[attr-defined]
+                inside = self.writes((*(stmt.init or ()), *stmt.body), ())  # type: ignore[attr-defined]
+                found += [(buffer, _placed(write, values, bound)) for buffer, write in inside]
+            else:
+                test = self.storage.written((stmt,))
+                buffers = {content.buffer for content in self.contents}
+                found += [(buffer, Write(None)) for buffer in buffers if test(buffer)]
+        # what is named inside of a body cannot be spoken of outside
+        return found
+
+    def loop_body(self, loop: For) -> tuple[Stmt, ...]:
+        before = self.contents
+        plain = loop.step is None and not reads_memory(loop.extent)
+        bound = ((loop.var, loop.start, loop.stop),) if plain else ()
+        writes = self.writes(loop.body, bound)
+        if not plain:
+            writes = [(buffer, Write(None)) for buffer, _ in writes]
+        self.overwritten(writes)
+        entry = self.contents
+        body = super().loop_body(loop)
+        gained = self._gained(entry)
+        self.contents = before
+        self.overwritten(writes)
+        if plain and not _may_leave(loop.body):
+            for content in gained:
+                general = self._general(content, loop)
+                if general is not None:
+                    self.add(general)
+        return body
+
+    def _gained(self, before: tuple[Content, ...]) -> list[Content]:
+        """What is known now and was not known then; a content that only lost elements is the same one."""
+        old = {content.element for content in before}
+        return [content for content in self.contents if content.element not in old]
+
+    def _general(self, content: Content, loop: For) -> Content | None:
+        """A content of one iteration as one of the whole loop."""
+        var = loop.var
+        inner = {one for node in walk(loop.body) for one in _defined(node)}
+        if content.buffer in inner or any(name in inner for part in content.parts() for name in free_vars(part)):
+            return None
+        stores = [
+            node for node in walk(loop.body) if type(node) is BufferStore and self._aliases(node.buffer, content.buffer)
+        ]
+        if not content.written:
+            others = [store for store in stores if store is not content.origin]
+            if content.origin is None and stores:
+                return None
+            if content.origin is not None and (others or len(stores) != 1):
+                return None
+            if self.storage.written(loop.body)(content.buffer) and not stores:
+                return None
+        used = [part for part in (*content.parts(), *_of_writes(content.excluded)) if uses(part, var)]
+        if not used:
+            runs = loop.stop > loop.start
+            both = runs if content.condition is TRUE else Call(_AND, (content.condition, runs), BOOL)
+            return structs.replace(content, condition=both)
+        bound = ((var, loop.start, loop.stop), *content.bound)
+        if content.origin is not None and not content.written:
+            # the iterations must write different elements for each to keep what it wrote
+            marks = tuple(Var(f"at{number}", index.dtype) for number, index in enumerate(content.indices))
+            if solve(content.indices, bound, marks, Analyzer()) is None:
+                return None
+        excluded = tuple(
+            structs.replace(write, bound=((var, loop.start, loop.stop), *write.bound))
+            if write.indices is not None and any(uses(part, var) for part in (*write.indices, *_ends(write.bound)))
+            else write
+            for write in content.excluded
+        )
+        return structs.replace(content, bound=bound, excluded=excluded)
+
+    def repeat(self, stmt: While) -> While:
+        self.overwritten((buffer, Write(None)) for buffer, _ in self.writes((*stmt.body,)))
+        before = self.contents
+        new = super().repeat(stmt)
+        self.contents = before
+        return new
+
+    def branch(self, stmt: If) -> If:
+        before = self.contents
+        ends: list[tuple[Expr, tuple[Content, ...]]] = []
+        condition = self.visit(stmt.condition)
+        then = self.under(condition, stmt.then)
+        ends.append((condition, self.contents))
+        self.contents = before
+        orelse = stmt.orelse
+        if orelse:
+            orelse = self.under(negation(condition), stmt.orelse)
+        ends.append((negation(condition), self.contents))
+        self._merge(before, ends, stmt)
+        if condition is stmt.condition and then is stmt.then and orelse is stmt.orelse:
+            return stmt
+        return stmt.replace(condition=condition, then=then, orelse=orelse)
+
+    def _merge(self, before: tuple[Content, ...], ends: list[tuple[Expr, tuple[Content, ...]]], stmt: If) -> None:
+        """What is known behind a branch: what was before less what an arm wrote, and what an arm found, if it ran."""
+        self.contents = before
+        self.overwritten(self.writes((*stmt.then, *stmt.orelse)))
+        inner = {one for node in walk((*stmt.then, *stmt.orelse)) for one in _defined(node)}
+        for condition, contents in ends:
+            if reads_memory(condition):
+                continue
+            old = {content.element for content in before}
+            for content in contents:
+                if content.element in old or content.buffer in inner:
+                    continue
+                if any(name in inner for part in content.parts() for name in free_vars(part)):
+                    continue
+                both = condition if content.condition is TRUE else Call(_AND, (condition, content.condition), BOOL)
+                self.add(structs.replace(content, condition=both))
+
+    def block(self, stmt: Block) -> Block:
+        before = self.contents
+        if stmt.init is not None:
+            # the init runs in some iterations only
+            self.overwritten(self.writes(stmt.init))
+        new = super().block(stmt)
+        gained = self._gained(before)
+        self.contents = before
+        self.overwritten(self.writes((stmt,)))
+        if stmt.init is None and not any(reads_memory(axis.value) for axis in stmt.axes):
+            values = {axis.var: axis.value for axis in stmt.axes}
+            inner = {one for node in walk(stmt.body) for one in _defined(node)}
+            for content in gained:
+                if content.buffer in inner:
+                    continue
+                if any(name in inner for part in content.parts() for name in free_vars(part)):
+                    continue
+                moved = structs.replace(
+                    content,
+                    indices=tuple(substitute(index, values) for index in content.indices),
+                    claim=substitute(content.claim, values),
+                    condition=substitute(content.condition, values),
+                    bound=tuple((v, substitute(a, values), substitute(b, values)) for v, a, b in content.bound),
+                    excluded=tuple(_placed(write, values, ()) for write in content.excluded),
+                )
+                if stmt.predicate is not None:
+                    if reads_memory(stmt.predicate):
+                        continue
+                    held = substitute(stmt.predicate, values)
+                    both = held if moved.condition is TRUE else Call(_AND, (moved.condition, held), BOOL)
+                    moved = structs.replace(moved, condition=both)
+                self.add(moved)
+        return new
+
+    def threads(self, stmt: LaunchThread) -> LaunchThread:
+        self.overwritten((buffer, Write(None)) for buffer, _ in self.writes(stmt.body))
+        before = self.contents
+        new = super().threads(stmt)
+        self.contents = before
+        return new
+
+
+def _placed(write: Write, values: dict[Var, Expr], bound: tuple[Bound, ...]) -> Write:
+    if write.indices is None:
+        return write
+    inner = tuple((var, substitute(a, values), substitute(b, values)) for var, a, b in write.bound)
+    return Write(tuple(substitute(index, values) for index in write.indices), (*bound, *inner))
+
+
+def _ends(bound: tuple[Bound, ...]) -> tuple[Expr, ...]:
+    return tuple(end for _, start, stop in bound for end in (start, stop))
+
+
+def _of_writes(writes: tuple[Write, ...]) -> tuple[Expr, ...]:
+    return tuple(part for write in writes for part in (*(write.indices or ()), *_ends(write.bound)))
+
+
+def _defined(node: Any) -> tuple[Any, ...]:
+    """The names that a statement defines, but for the variables of loops, which contents bind themselves."""
+    if type(node) is For:
+        return ()
+    return tuple(getattr(node, name) for name in type(node).defines if name in ("var", "buffer"))
+
+
+def _may_leave(body: tuple[Stmt, ...]) -> bool:
+    return any(type(node).__name__ in ("Break", "Continue", "Return") for node in walk(body))
+
+
+def _replaced(choice: Expr, element: Var) -> Expr:
+    """A condition with `element` in the place of the loads, which are all that it reads."""
+    result: Expr = rewrite(choice, {BufferLoad: lambda load: element})
+    return result
+
+
+def _joined(op: str, parts: list[Expr]) -> Expr:
+    result = parts[0]
+    for part in parts[1:]:
+        result = get_op(op)(result, part)
+    return result
+
+
+def solve(
+    indices: tuple[Expr, ...], bound: tuple[Bound, ...], at: tuple[Expr, ...], analyzer: Analyzer
+) -> dict[Var, Expr] | None:
+    """The values of the bound variables with which `indices` are `at`, None where they are not found to be unique.
+
+    Each index is a sum of multiples; of several unknown variables in one, the ranges must fit as digits do
+    (`4 * io + ii` with ii below 4). That the indices are `at` with these values is for the caller to prove.
+    """
+    if len(indices) != len(at):
+        return None
+    values: dict[Var, Expr] = {}
+    unknown = {var: (start, stop) for var, start, stop in bound}
+    pending = [(linear(index), target) for index, target in zip(indices, at, strict=True) if not index.dtype.is_vector]
+    progress = True
+    while unknown and progress:
+        progress = False
+        for form, target in list(pending):
+            mine = [(var, form.terms[var]) for var in unknown if var in form.terms]
+            if not mine:
+                continue
+            found = _digits(form, mine, unknown, target, values, analyzer)
+            if found is None:
+                continue
+            values.update(found)
+            for var in found:
+                del unknown[var]
+            pending.remove((form, target))
+            progress = True
+            break
+    return None if unknown else values
+
+
+def _digits(
+    form: Linear,
+    mine: list[tuple[Var, int]],
+    unknown: dict[Var, tuple[Expr, Expr]],
+    target: Expr,
+    values: dict[Var, Expr],
+    analyzer: Analyzer,
+) -> dict[Var, Expr] | None:
+    names = {var for var, _ in mine}
+    for atom in form.terms:
+        # an unknown inside of another term, such as `i // 4`, is not solved for
+        if type(atom) is not Var and any(uses(atom, var) for var in unknown):
+            return None
+    rest = Linear({a: c for a, c in form.terms.items() if a not in names}, form.constant, form.dtype)
+    left: Expr = target
+    if rest.terms or rest.constant:
+        left = target - substitute(expression(rest), values)
+    if any(c < 0 for _, c in mine):
+        if len(mine) != 1 or mine[0][1] != -1:
+            return None
+        return {mine[0][0]: substitute(expression(rest), values) - target}
+    mine.sort(key=lambda item: -item[1])
+    found: dict[Var, Expr] = {}
+    for at, (var, factor) in enumerate(mine):
+        start, stop = unknown[var]
+        if any(uses(end, other) for end in (start, stop) for other in names):
+            return None
+        low = substitute(start, values)
+        if at and not analyzer.can_prove(get_op("less_equal")(stop * factor, Const(mine[at - 1][1], stop.dtype))):
+            return None
+        if len(mine) > 1 and not (type(low) is Const and low.value == 0):
+            return None
+        value = left if not at else left % mine[at - 1][1]
+        found[var] = value if factor == 1 else value // factor
+    return found
+
+
+def _learned(self: Contents, stmt: Any) -> None:
+    self.learn(stmt.condition)
+
+
+_AFTER: dict[type, Any] = {
+    Assume: _learned,
+    Assert: _learned,
+    StaticAssert: _learned,
+    BufferStore: Contents.stored,
+    ScalarDecl: lambda self, stmt: (
+        None if stmt.value is None else self.stored(BufferStore(stmt.buffer, (), stmt.value, span=stmt.span))
+    ),
+}
+# statements whose own rules keep what is known up to date
+_STRUCTURED = (For, If, While, Block, LaunchThread, Bind, AllocBuffer)
+
+__all__ = ["Content", "Contents", "Known", "Write", "solve"]
