@@ -93,6 +93,12 @@ class App {
     return number === undefined || number === null ? null : listingOf(number, this.languageOf(view));
   }
 
+  isLarge(view) {
+    // whether unpacking a text only to count its lines takes too long
+    const number = this.sectionOf(view);
+    return number !== undefined && number !== null && !listings.has(number) && document.getElementById(`s${number}`).textContent.length > 5e5;
+  }
+
   why(view) {
     // what is said where there is no such listing
     if (view.startsWith("stage")) return `${this.func.name} is not there at this stage.`;
@@ -310,19 +316,20 @@ class App {
     // the line below the panes: the places of the marked line, to go there
     const foot = document.getElementById("places");
     const add = (name, view, lines) => {
-      const many = lines.length === 1 ? `line ${(lines[0] + 1).toLocaleString()}` : lines.length ? `${lines.length.toLocaleString()} lines` : "–";
+      const many = !lines ? "…" : lines.length === 1 ? `line ${(lines[0] + 1).toLocaleString()}` : lines.length ? `${lines.length.toLocaleString()} lines` : "–";
       const button = make("button");
       button.append(make("b", "", name), many);
       button.dataset.view = view;
-      button.disabled = !lines.length;
+      button.disabled = lines !== null && !lines.length;
       return button;
     };
     const made = [make("span", "what", `line ${this.origin.line + 1} of ${this.nameOf(this.origin.view)}`), make("span", "arrow", "→")];
     const views = ["source", "stage:0", `stage:${this.last}`, ...Object.keys(this.func.code).map((view) => `code:${view}`)];
     for (const view of new Set(views)) {
-      const listing = await this.load(view);
+      const large = this.isLarge(view);
+      const listing = large ? null : await this.load(view);
       const name = view === "source" ? "source" : view === "stage:0" ? "IR as read" : view.startsWith("stage") ? "IR at the end" : this.nameOf(view);
-      made.push(add(name, view, listing ? this.linesOf(view, listing, origin) : []));
+      made.push(add(name, view, listing ? this.linesOf(view, listing, origin) : large ? null : []));
     }
     foot.replaceChildren(...made);
     foot.dataset.side = pane.side;

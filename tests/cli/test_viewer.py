@@ -2,89 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import zlib
-from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from helpers.viewer import EVIL, EXAMPLES, HEAD, MODULE, Page, hostile, make
 from hypothesis import given, settings
 
 from tirscript.cli import commands
-from tirscript.cli.viewer import page, run_stages
+from tirscript.cli.viewer import run_stages
 from tirscript.ir import structural_equal
 from tirscript.passes import DEFAULT_LOWERING, Sequential
 from tirscript.script import parse, parse_python
 from tirscript.testing import programs
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-HEAD = "from tirscript.script import tir as T\n\n\n@T.prim_func\n"
-MODULE = """from tirscript.script import ir as I, tir as T
-
-
-@I.ir_module
-class M:
-    @T.prim_func(private=True)
-    def scale(A: T.Buffer((8,), "float32"), k: T.int32):
-        for i in range(8):
-            A[i] = A[i] * T.float32(2.5)
-
-    @T.prim_func
-    def main(A: T.Buffer((8,), "float32")):
-        M.scale(A, 3)
-        for i in T.serial(8):
-            with T.block("b"):
-                v = T.axis.spatial(8, i)
-                A[v] = T.exp(A[v])
-"""
-
-
-class Page(HTMLParser):
-    """Reads a page: its tags, and the values of its sections."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.sections, self.inside, self.title, self.code = [], {}, None, "", ""
-        self.feed(text)
-        first = int(re.search(r"const FIRST = (\d+);", self.code)[1])
-        self.manifest = self.value(first)
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        self.tags.append((tag, attrs))
-        self.inside = attrs.get("id", tag) if tag in ("script", "title") else None
-
-    def handle_endtag(self, tag):
-        self.inside = None
-
-    def handle_data(self, data):
-        if self.inside == "title":
-            self.title += data
-        elif self.inside == "script":
-            self.code += data
-        elif self.inside:
-            self.sections[int(self.inside[1:])] = data
-
-    def value(self, number):
-        return json.loads(zlib.decompress(base64.b64decode(self.sections[number])))
-
-    def function(self, name):
-        return next(one for one in self.manifest["functions"] if one["name"] == name)
-
-    def listing(self, name, at):
-        return self.value(self.function(name)["stages"][at])
-
-    def code_of(self, name, view):
-        data = self.value(self.function(name)["code"][view])
-        return list(zip(data["text"].split("\n"), data["ir"], strict=True))
-
-
-def make(source, passes="default", filename="kernel.py", compiled=False):
-    pipeline = DEFAULT_LOWERING if passes == "default" else Sequential.parse(passes)
-    return Page(page(filename, source, parse_python(source, filename=filename), pipeline, compiled=compiled))
 
 
 def names(listing):
@@ -236,18 +166,6 @@ def test_constants_of_assembly_are_with_their_function():
     code = "\n".join(line for line, _ in make(source, compiled=True).code_of("f", "assembly"))
     for label in set(re.findall(r"\.LCPI\d+_\d+", code)):
         assert f"\n{label}:" in f"\n{code}"
-
-
-EVIL = "</script><script>document.title='broken'</script><!-- <img src=x onerror=alert(1)> ]]> &amp; `${1}` @@STYLE@@"
-
-
-def hostile():
-    return (
-        f"# {EVIL}\n{HEAD}def f(A: T.Buffer((4,), 'int32')):  # {EVIL}\n"
-        f'    """{EVIL}"""\n    for i in range(4):\n        # {EVIL}\n        with T.block("{EVIL}"):\n'
-        f'            v = T.axis.spatial(4, i)\n            T.block_attr({{"{EVIL}": "{EVIL}"}})\n            A[v] = 1\n'
-        f'    T.print("{EVIL}", A[0])\n'
-    )
 
 
 def test_nothing_of_a_program_is_markup():

@@ -1,0 +1,70 @@
+"""A headless Chromium, driven by selenium; tests that need one are skipped where there is none."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--window-size=1480,1000",
+)
+PATIENCE = 60.0  # seconds for what should come at once; a slow machine is no failure
+
+
+def missing() -> str | None:
+    """Why there is no browser, or None."""
+    if _program("chromium", "chromium-browser", "google-chrome") is None:
+        return "there is no chromium on the path (Debian: apt-get install chromium chromium-driver)"
+    if _program("chromedriver") is None:
+        return "there is no chromedriver on the path (Debian: apt-get install chromium-driver)"
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        return "selenium is not installed (pip install tirscript[browser])"
+    return None
+
+
+def _program(*names: str) -> str | None:
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+@contextmanager
+def browser(folder: Path) -> Iterator[Any]:
+    """A driver of a browser whose files are in `folder`, an empty one."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = _program("chromium", "chromium-browser", "google-chrome") or ""
+    for flag in (*FLAGS, f"--user-data-dir={folder}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(_program("chromedriver")))
+    try:
+        driver.set_script_timeout(PATIENCE)
+        yield driver
+    finally:
+        driver.quit()
+
+
+def until(found: Callable[[], Any], what: str) -> Any:
+    """What `found` gives once it gives something; AssertionError where it never does."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"never: {what}")
