@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,12 @@ class Dependence(Struct, frozen=True, eq=False):
     exact: bool
     reduction: bool
     relation: Any
-    iterations: Iterations | None
+    example: Callable[[], Iterations | None]
+
+    @property
+    def iterations(self) -> Iterations | None:
+        """Two iterations of which the second must come after the first; None where they are not known."""
+        return self.example()
 
     @property
     def loop(self) -> For | LaunchThread | While | None:
@@ -149,13 +155,35 @@ class Dependences:
             levels = [level] if level in levels else []
         if not levels:
             return
-        loops = a.loops[:shared]
         for i, j in self._conflicts(a, b):
             pairs, exact = self.pairs(a, i, b, j)
-            for at in levels:
-                found = self._dependence(a, i, b, j, pairs, exact, loops, at)
-                if found is not None:
-                    yield found
+            for at, relation in self._ordered(pairs, a.loops[:shared], levels):
+                yield self._dependence(a, i, b, j, relation, exact, at)
+
+    def _ordered(
+        self, pairs: islpy.Map | None, loops: tuple[Loop, ...], levels: list[int | None]
+    ) -> list[tuple[int | None, islpy.Map | None]]:
+        """The pairs at each level at which there are any; None where they are not known."""
+        if pairs is None:
+            return [(level, None) for level in levels]
+        found: list[tuple[int | None, islpy.Map | None]] = []
+        deepest = max((level for level in levels if level is not None), default=-1)
+        at = 0
+        try:
+            with self.relations.bounded():
+                for at in range(len(loops) if None in levels else deepest + 1):
+                    if at in levels:
+                        relation = self.relations.later(pairs, loops, at)
+                        if not relation.is_empty():
+                            found.append((at, relation))
+                    pairs = self.relations.equal(pairs, at)
+                    if pairs.is_empty():
+                        return found
+                if None in levels and not pairs.is_empty():
+                    found.append((None, pairs))
+        except Unknown:
+            found += [(level, None) for level in levels if level is None or level >= at]
+        return found
 
     def pairs(self, a: Step, i: int, b: Step, j: int) -> tuple[islpy.Map | None, bool]:
         """The pairs of iterations in which two accesses touch the same memory, in whatever order, and whether exactly.
@@ -179,28 +207,19 @@ class Dependences:
         i: int,
         b: Step,
         j: int,
-        pairs: islpy.Map | None,
+        relation: islpy.Map | None,
         exact: bool,
-        loops: tuple[Loop, ...],
         level: int | None,
-    ) -> Dependence | None:
+    ) -> Dependence:
         one, other = a.accesses[i], b.accesses[j]
         kind = OUTPUT if one.write and other.write else FLOW if one.write else ANTI
         reduction = a is b and a.reduction is not None and one.root is other.root and _own(one, a) and _own(other, b)
-        relation = None
-        iterations = None
-        if pairs is not None:
-            try:
-                with self.relations.bounded():
-                    relation = self.relations.ordered(pairs, loops, level)
-                    if relation.is_empty():
-                        return None
-                    iterations = self.iterations(a, b, relation)
-            except Unknown:
-                pass
-        return Dependence(
-            a, b, one, other, kind, level, exact and iterations is not None, reduction, relation, iterations
-        )
+        example = self.example(a, b, relation)
+        return Dependence(a, b, one, other, kind, level, exact and relation is not None, reduction, relation, example)
+
+    def example(self, a: Step, b: Step, relation: islpy.Map | None) -> Callable[[], Iterations | None]:
+        """A function that looks for two iterations in a relation when it is first called."""
+        return cache(lambda: None if relation is None else self.iterations(a, b, relation))
 
     def iterations(self, a: Step, b: Step, relation: islpy.Map) -> Iterations | None:
         """Two iterations that are in a relation, with small values where there are such."""
@@ -208,7 +227,11 @@ class Dependences:
 
         kind = islpy.dim_type.param
         names = [relation.get_dim_name(kind, at) for at in range(relation.dim(kind))]
-        point = small_point(relation.wrap())
+        try:
+            with self.relations.bounded():
+                point = small_point(relation.wrap())
+        except Unknown:
+            return None
         if point is None:
             return None
         symbols = dict(zip(names, point))

@@ -122,8 +122,7 @@ def _narrowed(deps: Dependences, one: Dependence, narrow: Callable[[Any], Any]) 
             relation = narrow(one.relation)
             if relation is None or relation.is_empty():
                 return []
-            example = deps.iterations(one.source, one.sink, relation)
-            return [structs.replace(one, relation=relation, iterations=example)]
+            return [structs.replace(one, relation=relation, example=deps.example(one.source, one.sink, relation))]
     except Unknown:
         return [structs.replace(one, relation=None, exact=False)]
 
@@ -186,11 +185,12 @@ def _either_way(deps: Dependences, a: Step, b: Step) -> list[Dependence]:
 
 
 class Uncovered(Struct, frozen=True, eq=False):
-    """A read of an element that nothing has certainly written before, in the iteration `values`."""
+    """A read of an element that nothing has certainly written before: the loops around it, and the symbols."""
 
     step: Step
     access: Access
     values: dict[Var, int]
+    symbols: dict[Expr, int]
 
 
 def uncovered_reads(deps: Dependences, *within: Stmt) -> list[Uncovered]:
@@ -199,6 +199,9 @@ def uncovered_reads(deps: Dependences, *within: Stmt) -> list[Uncovered]:
     Only reads that certainly happen are looked at (those in `within` where statements are given). Writes that may or
     may not happen cover nothing: an answer is a suspicion, its absence a proof.
     """
+    import islpy
+
+    kind = islpy.dim_type.param
     relations = deps.relations
     found: list[Uncovered] = []
     for step in deps.steps_in(*within) if within else deps.steps:
@@ -212,12 +215,16 @@ def uncovered_reads(deps: Dependences, *within: Stmt) -> list[Uncovered]:
                         continue
                     for cover in _covers(deps, step, access):
                         left = left.subtract(cover)
+                    left = relations.within(left)
+                    names = [left.get_dim_name(kind, number) for number in range(left.dim(kind))]
                     point = None if left.is_empty() else small_point(left.domain())
             except Unknown:
                 continue
             if point is not None:
-                values = point[len(point) - len(step.loops) :]
-                found.append(Uncovered(step, access, {loop.var: v for loop, v in zip(step.loops, values)}))
+                values = {loop.var: v for loop, v in zip(step.loops, point[len(names) :])}
+                known = dict(zip(names, point))
+                symbols = {var: known[name] for var, name in relations.names.items() if name in known}
+                found.append(Uncovered(step, access, values, symbols))
     return found
 
 
@@ -292,7 +299,7 @@ def _unread(deps: Dependences, step: Step, at: int) -> bool:
                 if seen.is_empty():
                     break
                 seen = seen.subtract(kill.apply_range(relations.before(other, reader)))
-            if not seen.is_empty():
+            if not relations.within(seen).is_empty():
                 return False
     return True
 
@@ -317,7 +324,7 @@ def _overwritten(deps: Dependences, step: Step, at: int) -> bool:
             left, _ = relations.domain(step)
             for _, kill in _kills(deps, step, at):
                 left = left.subtract(kill.domain())
-            return bool(left.is_empty())
+            return bool(relations.within(left).is_empty())
     except Unknown:
         return False
 

@@ -42,7 +42,9 @@ class Relations:
         self.ranges.update(ranges or {})
         self.operations = operations
         self.facts = tuple(_facts(program))
-        self.names: dict[Any, str] = {}  # of the parameters, by what they stand for
+        # the names of the parameters, by what they stand for, and their bounds
+        self.names: dict[Any, str] = {}
+        self.limits: dict[str, Interval] = {}
         self._ctx: Any = None
         self._cache: dict[tuple[int, int, str], tuple[Any, bool]] = {}
         self._domains: dict[int, tuple[Any, bool]] = {}
@@ -231,7 +233,20 @@ class Relations:
             if any(var in self.steps.defined for var in free_vars(expr)) or reads_memory(expr):
                 return None
             found = self.names[expr] = f"p{len(self.names)}"
+            self.limits[found] = (dim.low, dim.high)
         return found
+
+    def within(self, found: Any) -> Any:
+        """A set or relation for the values that its parameters can have."""
+        import islpy
+
+        kind = islpy.dim_type.param
+        space = found.get_space().params()
+        allowed = islpy.Set.universe(space)
+        for at in range(space.dim(kind)):
+            low, high = (islpy.Val.int_from_si(self.ctx, end) for end in self.limits[space.get_dim_name(kind, at)])
+            allowed = allowed.lower_bound_val(kind, at, low).upper_bound_val(kind, at, high)
+        return found.intersect_params(allowed)
 
     # orders
 
@@ -244,40 +259,31 @@ class Relations:
             count += 1
         return count
 
-    def ordered(self, pairs: islpy.Map, loops: tuple[Loop, ...], level: int | None) -> islpy.Map:
-        """The pairs of iterations of which the first comes before the second at `level`, equal in the loops outside.
-
-        None: equal in all `loops`.
-        """
+    def equal(self, pairs: islpy.Map, level: int) -> islpy.Map:
+        """The pairs of iterations that are the same in one of the common loops."""
         import islpy
 
-        kind = islpy.dim_type
-        for at in range(len(loops) if level is None else level):
-            pairs = pairs.equate(kind.in_, at, kind.out, at)
-        if level is not None:
-            order = pairs.order_gt if loops[level].backward else pairs.order_lt
-            pairs = order(kind.in_, level, kind.out, level)
-        return pairs
+        return pairs.equate(islpy.dim_type.in_, level, islpy.dim_type.out, level)
+
+    def later(self, pairs: islpy.Map, loops: tuple[Loop, ...], level: int) -> islpy.Map:
+        """The pairs of which the second is in a later iteration of one of the common loops."""
+        import islpy
+
+        order = pairs.order_gt if loops[level].backward else pairs.order_lt
+        return order(islpy.dim_type.in_, level, islpy.dim_type.out, level)
 
     def before(self, a: Step, b: Step) -> islpy.Map:
         """The pairs of iterations of `a` and `b` of which the first comes before the second."""
         shared = self.common(a, b)
-        space = self.pairs_space(a, b)
         import islpy
 
-        every = islpy.Map.universe(space)
+        space = islpy.Space.alloc(self.ctx, 0, len(a.loops), len(b.loops))
+        same = islpy.Map.universe(space)
         found = islpy.Map.empty(space)
         for level in range(shared):
-            found = found.union(self.ordered(every, a.loops[:shared], level))
-        if a.number < b.number:
-            found = found.union(self.ordered(every, a.loops[:shared], None))
-        return found
-
-    def pairs_space(self, a: Step, b: Step) -> islpy.Space:
-        """The space of pairs of iterations."""
-        import islpy
-
-        return islpy.Space.alloc(self.ctx, 0, len(a.loops), len(b.loops))
+            found = found.union(self.later(same, a.loops, level))
+            same = self.equal(same, level)
+        return found.union(same) if a.number < b.number else found
 
 
 def form_between(a: Access, b: Access) -> str:

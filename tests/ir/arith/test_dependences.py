@@ -149,7 +149,7 @@ def points(relation: Any, split: int) -> list[tuple[tuple[int, ...], tuple[int, 
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_dependences_are_those_of_the_trace(func: PrimFunc) -> None:
     expected = true_pairs(Trace(func).events)
@@ -163,7 +163,7 @@ def test_dependences_are_those_of_the_trace(func: PrimFunc) -> None:
     assert found == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_distances_and_directions(func: PrimFunc) -> None:
     deps = Dependences(func)
@@ -196,7 +196,7 @@ def conflicting(a: Event, b: Event) -> bool:
     return any(set(touches(a, w)) & set(touches(b, v)) for w, v in ((1, 0), (0, 1), (1, 1)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_parallel_loops_are_those_without_a_carried_conflict(func: PrimFunc) -> None:
     events = Trace(func).events
@@ -212,7 +212,7 @@ def test_parallel_loops_are_those_without_a_carried_conflict(func: PrimFunc) -> 
         assert bool(verdict.violations) is carried
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_permutations_keep_conflicts_in_order(data: st.DataObject) -> None:
     writer = Writer(data.draw)
@@ -238,7 +238,7 @@ def test_permutations_keep_conflicts_in_order(data: st.DataObject) -> None:
         assert violation.iterations is not None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_merging_and_swapping_keep_conflicts_in_order(data: st.DataObject) -> None:
     writer = Writer(data.draw)
@@ -263,7 +263,7 @@ def test_merging_and_swapping_keep_conflicts_in_order(data: st.DataObject) -> No
     assert may_swap(deps, first, second).legal is (not pairs)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_stores_and_reads_over_time(func: PrimFunc) -> None:
     events = Trace(func).events

@@ -278,6 +278,12 @@ def test_uncovered_reads_name_an_iteration() -> None:
     )
     (only,) = uncovered_reads(Dependences(func))
     assert list(only.values.values()) == [8]
+    params = 'A: T.Buffer(("n",), "float32"), B: T.Buffer((4,), "float32")'
+    empty = func_of('t = T.alloc_buffer((1,), "float32")\nfor i in range(n):\n    t[0] = A[i]\nB[0] = t[0]', params)
+    (only,) = uncovered_reads(Dependences(empty))
+    (size,) = empty.symbols
+    assert only.symbols == {size: 0}
+    assert uncovered_reads(Dependences(empty, {size: (1, 1 << 20)})) == []
     undef = func_of('t = T.alloc_buffer((16,), "float32")\nt[0] = T.undef("float32")\nB[0, 0] = t[0]')
     assert len(uncovered_reads(Dependences(undef))) == 1
 
