@@ -11,7 +11,7 @@ JOBS ?= 2
 CASES ?= 5000
 MINUTES ?= 30
 
-.PHONY: help venv demo test test-interop fuzz fuzz-parse bench lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-interop test-browser fuzz fuzz-parse bench lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -34,6 +34,10 @@ test: $(STAMP)  ## run the tests
 test-interop: $(STAMP)  ## read and print TVM's dialect against apache-tvm itself, in an environment of its own
 	TIRSCRIPT_TVM_PYTHON=$$($(BIN)/python -c 'import sys; sys.path.insert(0, "benchmarks"); import tvm_process; print(tvm_process.python() or "")') \
 	sh -c 'test -n "$$TIRSCRIPT_TVM_PYTHON" && exec $(BIN)/python -m pytest -q -p no:xdist tests/interop'
+
+test-browser: $(STAMP)  ## click through the viewer in Chromium (chromium and chromedriver are on the PATH)
+	@$(BIN)/python -m pip install --quiet --editable '.[test,browser]'
+	TIRSCRIPT_BROWSER=required $(BIN)/python -m pytest -q -p no:xdist tests/cli/test_viewer_browser.py
 
 fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property

@@ -96,7 +96,7 @@ class App {
   isLarge(view) {
     // whether unpacking a text only to count its lines takes too long
     const number = this.sectionOf(view);
-    return number !== undefined && number !== null && !listings.has(number) && document.getElementById(`s${number}`).textContent.length > 5e5;
+    return number !== undefined && number !== null && !listings.has(number) && document.getElementById(`s${number}`).textContent.length > 2e5;
   }
 
   why(view) {

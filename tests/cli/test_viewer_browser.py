@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tirscript.cli.viewer.page import _html, _Sections
 from tirscript.passes import DEFAULT_LOWERING
 
-pytestmark = pytest.mark.skipif(browsers.missing() is not None, reason=f"no browser: {browsers.missing()}")
+MISSING = browsers.missing()
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=f"no browser: {MISSING}")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,14 @@ PATIENCE = 60.0  # seconds for what should come at once; a slow machine is no fa
 
 
 def missing() -> str | None:
-    """Why there is no browser, or None."""
+    """Why there is no browser, or None; RuntimeError where `TIRSCRIPT_BROWSER` says that there must be one."""
+    reason = _missing()
+    if reason is not None and os.environ.get("TIRSCRIPT_BROWSER") == "required":
+        raise RuntimeError(reason)
+    return reason
+
+
+def _missing() -> str | None:
     if _program("chromium", "chromium-browser", "google-chrome") is None:
         return "there is no chromium on the path (Debian: apt-get install chromium chromium-driver)"
     if _program("chromedriver") is None:
