@@ -77,10 +77,15 @@ def programs(path: str) -> dict[str, Program]:
     return read_programs(read_text(path), path)
 
 
-def read_programs(text: str, path: str) -> dict[str, Program]:
-    """The functions and modules of the text of a file; files of constants lie beside it. Raises DiagnosticError."""
-    from tirscript.script import parse_python
+def read_programs(text: str, path: str, *, optional: bool = False) -> dict[str, Program]:
+    """The functions and modules of the text of a file; files of constants lie beside it.
 
+    Raises DiagnosticError, for a text that defines none unless `optional`.
+    """
+    from tirscript.script import extract, parse_python
+
+    if optional and not (may_hold_programs(text) and extract(text, filename=name_of(path)).places):
+        return {}
     folder = "." if path == STDIN else os.path.dirname(path) or "."
     return dict(parse_python(text, filename=name_of(path), folder=folder))
 

@@ -11,7 +11,7 @@ import click
 from tirscript.ir import Diagnostic, DiagnosticError
 from tirscript.ir.codes import CODES
 
-from .files import FILE, expand, may_hold_programs, read_programs, read_text
+from .files import FILE, expand, read_programs, read_text
 from .output import coloured, console, described, machine, note, plural, report, write
 
 EPILOG = """\b
@@ -67,8 +67,7 @@ def command(
     found: list[Diagnostic] = []
     count = 0
     for path in expand(paths):
-        searched = path not in paths
-        got = findings(path, searched)
+        got = findings(path)
         count += got is not None
         found += [one for one in got or () if one.severity == "error" or _wanted(one, select, ignore)]
     if statistics:
@@ -83,15 +82,13 @@ def command(
     ctx.exit(1 if found and not exit_zero else 0)
 
 
-def findings(path: str, searched: bool = False) -> list[Diagnostic] | None:
-    """Every error and warning of a file; None for one of a folder, `searched`, that holds no program."""
+def findings(path: str) -> list[Diagnostic] | None:
+    """Every error and warning of a file; None where it holds no program."""
     from tirscript.passes.lint import lint
 
     try:
-        text = read_text(path)
-        if searched and not may_hold_programs(text):
-            return None
-        return [one for program in read_programs(text, path).values() for one in lint(program)]
+        programs = read_programs(read_text(path), path, optional=True)
+        return [one for program in programs.values() for one in lint(program)] if programs else None
     except DiagnosticError as problem:
         return list(problem.diagnostics)
 

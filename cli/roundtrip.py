@@ -12,7 +12,7 @@ import click
 
 from tirscript.ir import DiagnosticError, differences, structural_equal
 
-from .files import FILE, Program, expand, may_hold_programs, name_of, pieces, read_programs, read_text
+from .files import FILE, Program, expand, name_of, pieces, read_programs, read_text
 from .output import coloured, described, machine, note, plural, report, write
 
 EPILOG = """\b
@@ -141,13 +141,11 @@ def _one(
     except DiagnosticError as problem:
         unread.append(problem)
         return found
-    if searched and not may_hold_programs(text):
-        return found
     for piece in pieces(text) if split else [text]:
         if split and not piece.strip():
             continue
         try:
-            for name, program in read_programs(piece, path).items():
+            for name, program in read_programs(piece, path, optional=searched).items():
                 for stage, one in stages(program, passes):
                     why = round_trip(one, dialect)
                     found.append(Outcome(name_of(path), name, stage, why is None, why or ""))

@@ -41,7 +41,7 @@ SUM = kernel(
 )
 ZEROS = "tirscript.interpret(kernel, zeros(4))"
 
-LINT = "print(*lint(kernel), sep='\\n\\n')"
+LINT = r'print(*lint(kernel), sep="\n\n")'
 
 EXAMPLES: dict[str, Example] = {
     "T001": Example(
@@ -220,7 +220,11 @@ exec(compile(text, "kernel.py", "exec"))
         "is something else, is cut off, or is not there. The data was damaged or exchanged after the program was "
         "written. Write it again from the original, or take the file that belongs to the text.",
         kernel(
-            f'K = T.constant("sha256:{"0" * 64}", (2,), "int32", base64="AAAAAAAAAAA=")', "A[0] = K[0]", params=INTS
+            "K = T.constant(",
+            f'    "sha256:{"0" * 64}", (2,), "int32", base64="AAAAAAAAAAA="',
+            ")",
+            "A[0] = K[0]",
+            params=INTS,
         ),
     ),
     "T201": Example(
@@ -456,8 +460,8 @@ faulty(kernel)
         'tirscript.Schedule(kernel).parallel("k")',
     ),
     "T502": Example(
-        "A step of a schedule names a block, a loop or a function that is not there, or holds the handle of a loop that "
-        "an earlier step took away. Steps that replace a loop return handles of the new ones.",
+        "A step of a schedule names a block, a loop or a function that is not there, or holds the handle of a loop "
+        "that an earlier step took away. Steps that replace a loop return handles of the new ones.",
         SUM,
         'tirscript.Schedule(kernel).get_loops("c")',
     ),

@@ -40,9 +40,10 @@ def test_text(warned: Path) -> None:
 
 def test_nothing_found(tmp_path: Path) -> None:
     (tmp_path / "k.py").write_text(DOUBLE)
-    (tmp_path / "other.py").write_text("import os\n")
+    (tmp_path / "other.py").write_text("text = '@T.prim_func'\n")
     result = run("lint", tmp_path)
     assert result.exit_code == 0 and result.stdout == "" and result.stderr == "nothing found (1 file)\n"
+    assert run("lint", tmp_path / "other.py").exit_code == 0
 
 
 def test_errors_are_told_in_all_formats(tmp_path: Path) -> None:

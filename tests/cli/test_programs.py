@@ -126,11 +126,13 @@ def test_roundtrip_tells_texts_that_change(double: Path, monkeypatch: pytest.Mon
 
 
 def test_roundtrip_split_and_folders(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(f"{DOUBLE}# -----\n{DOUBLE}# -----\n{HEADER}")
-    (tmp_path / "none.py").write_text("x = 1\n")
+    (tmp_path / "a.py").write_text(f"{DOUBLE}# -----\n{DOUBLE}# -----\n{DOUBLE.replace('2.0', 'y')}# -----\n{HEADER}")
+    (tmp_path / "none.py").write_text("x = '@T.prim_func'\n")
     result = run("roundtrip", "--split", tmp_path)
     assert result.exit_code == 1
-    assert "defines no function" in result.stderr and "2 programs exact, 1 file not read (2 files" in result.stderr
+    assert "error[T010]" in result.stderr and "2 programs exact, 1 file not read (2 files" in result.stderr
+    named = run("roundtrip", tmp_path / "none.py")
+    assert named.exit_code == 1 and "defines no function" in named.stderr
 
 
 # --- opt
