@@ -119,9 +119,9 @@ def _nested(p: Printer, node: AllocateConst, parts: list[str], indent: str) -> N
 
 def _data(p: Printer, data: ConstantTensor, indent: str) -> None:
     text = base64.b64encode(data.array.reshape(-1).view("u1").data).decode()
-    p.out.append(f'{indent}base64="""')
-    p.out += [indent + text[at : at + _LINE] for at in range(0, len(text), _LINE)]
-    p.out.append(f'{indent}""",')
+    lines = [indent + text[at : at + _LINE] for at in range(0, len(text), _LINE)]
+    # one item, since lines within a string are not laid out, however deep they stand
+    p.out.append("\n".join((f'{indent}base64="""', *lines, f'{indent}""",')))
 
 
 def number_list(data: ConstantTensor) -> str | None:
