@@ -471,7 +471,8 @@ faulty(kernel)
         'tirscript.Schedule(kernel).split("k", factors=[None, None])',
     ),
     "T504": Example(
-        "`undo` takes back the last step that changed the program, and there is none.",
+        "`undo` takes back the last step of a schedule that changed the program, and there is none: either nothing was "
+        "done yet, or all of it is taken back.",
         SUM,
         "tirscript.Schedule(kernel).undo()",
     ),

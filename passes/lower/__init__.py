@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..check_constraints import check_constraints
 from ..pipeline import Sequential
 from ..simplify import simplify
 from .compact_buffer_allocation import compact_buffer_allocation
@@ -18,6 +19,7 @@ from .vectorize_loop import vectorize_loop
 # what `build` does before a backend takes over
 DEFAULT_LOWERING = Sequential(
     (
+        check_constraints,
         lower_reduce,
         plan_buffer_allocation,
         lower_init_block,
