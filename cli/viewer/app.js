@@ -109,6 +109,7 @@ class App {
   async show(left, right, line) {
     const turn = (this.turn = (this.turn || 0) + 1);
     this.views = { left, right };
+    document.getElementById("tip").hidden = true;
     this.unfolded = false;
     this.linked = { left: new Set(), right: new Set() };
     this.mark();
@@ -330,6 +331,10 @@ class App {
       const listing = large ? null : await this.load(view);
       const name = view === "source" ? "source" : view === "stage:0" ? "IR as read" : view.startsWith("stage") ? "IR at the end" : this.nameOf(view);
       made.push(add(name, view, listing ? this.linesOf(view, listing, origin) : large ? null : []));
+    }
+    if (made.every((one) => one.tagName !== "BUTTON" || one.disabled)) {
+      made.length = 1;
+      made.push(make("span", "", "· came from no statement alone: a line of its surroundings, or code that LLVM made for several"));
     }
     foot.replaceChildren(...made);
     foot.dataset.side = pane.side;

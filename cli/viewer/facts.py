@@ -102,22 +102,24 @@ def _symbol(known: _Facts, node: Any, name: str) -> Symbol:
         return Symbol(name, kind, _buffer_type(node, known.words), [*_buffer_facts(node, known.words), *facts])
     interval = known.ranges.get(node)
     if interval is not None and node.dtype.is_int:
-        facts += _interval_words(name, interval, whole(node.dtype))
+        facts += _interval_words(name, interval, whole(node.dtype), facts)
         coefficient, base = known.ranges.steps.get(node, (1, 0))
         if coefficient > 1:
             facts.append(f"{name} % {coefficient} == {base % coefficient}")
     return Symbol(name, kind, str(node.dtype), list(dict.fromkeys(facts)))
 
 
-def _interval_words(name: str, interval: Interval, every: Interval) -> list[str]:
+def _interval_words(name: str, interval: Interval, every: Interval, said: list[str]) -> list[str]:
+    """The bounds of a name in words; without those that its type has anyhow, and what was said already."""
     low, high = interval
+    bounded = high < every[1] - 1  # one less than the greatest is what `i < n` gives for any n
     if low == high:
         return [f"{name} == {low}"]
-    if low > every[0] and high < every[1]:
+    if low > every[0] and bounded:
         return [f"{low} ≤ {name} ≤ {high}"]
     if low > every[0]:
-        return [f"{name} ≥ {low}"]
-    return [f"{name} ≤ {high}"] if high < every[1] else []
+        return [] if any(fact.startswith(f"{low} ≤ {name} <") for fact in said) else [f"{name} ≥ {low}"]
+    return [f"{name} ≤ {high}"] if bounded else []
 
 
 def _buffer_type(buffer: Buffer, words: Words) -> str:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from tirscript.ir import Buffer, Module, PrimFunc, Stmt, Var
+from tirscript.ir import Buffer, Const, Module, PrimFunc, Stmt, Var
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.stmt import Axis
 from tirscript.printer.positions import Positions, Stretch, print_with_positions
@@ -78,6 +78,8 @@ def _names(func: PrimFunc, text: str, stretches: list[Stretch]) -> dict[str, Any
             names.setdefault(id(one.node), piece)
 
     def spelled(node: Node) -> str:
+        if type(node) is Const and type(node.value) is int:
+            return str(node.value)
         found = words.get(id(node))
         if found is None:
             found = words[id(node)] = node.script(fragment=True)

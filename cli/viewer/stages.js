@@ -13,10 +13,10 @@ const KEYS = [
 ];
 
 function stagesOf(app) {
-  // what can be chosen at the side: {id, name, left, right, note, changed}
+  // what can be chosen at the side: {id, name, left, right, note, about, doc, changed}
   const { manifest, func, last } = app, found = [];
-  found.push({ id: "source", name: "Source", left: "source", right: "stage:0", note: "as it was read" });
-  if (last) found.push({ id: "all", name: "Whole pipeline", left: "stage:0", right: `stage:${last}`, note: time(manifest.passes.reduce((sum, one) => sum + one.seconds, 0)), wide: true });
+  found.push({ id: "source", name: "Source", left: "source", right: "stage:0", note: "as it was read", about: "The file, and the program that was read from it." });
+  if (last) found.push({ id: "all", name: "Whole pipeline", left: "stage:0", right: `stage:${last}`, note: time(manifest.passes.reduce((sum, one) => sum + one.seconds, 0)), about: `What all ${last} passes make of the program.` });
   manifest.passes.forEach((pass, at) => {
     if (!at) return;
     const changed = func.stages[at] !== func.stages[at - 1];
@@ -24,9 +24,9 @@ function stagesOf(app) {
   });
   const code = Boolean(Object.keys(func.code).length) || !manifest.compiled || func.problem;
   if (code) {
-    found.push({ id: "written", name: "LLVM IR, as written", left: `stage:${last}`, right: "code:written", note: "" });
-    found.push({ id: "optimized", name: "LLVM IR, optimized", left: `stage:${last}`, right: "code:optimized", note: "" });
-    found.push({ id: "assembly", name: "Assembly", left: "code:optimized", right: "code:assembly", note: "" });
+    found.push({ id: "written", name: "LLVM IR, as written", left: `stage:${last}`, right: "code:written", note: "", about: "The program after the last pass, and the LLVM IR that is written for it." });
+    found.push({ id: "optimized", name: "LLVM IR, optimized", left: `stage:${last}`, right: "code:optimized", note: "", about: "The program after the last pass, and what LLVM makes of it." });
+    found.push({ id: "assembly", name: "Assembly", left: "code:optimized", right: "code:assembly", note: "", about: "What LLVM made of the program, and the machine code that is run." });
   }
   return found;
 }
@@ -141,6 +141,7 @@ Object.assign(App.prototype, {
     const about = document.getElementById("about");
     const pass = found && found.pass ? found : null;
     about.replaceChildren(make("h2", "", found ? found.name : `${this.nameOf(this.views.left)} and ${this.nameOf(this.views.right)}`));
+    if (found && found.about) about.append(make("p", "", found.about));
     if (pass) {
       const [first, ...more] = pass.doc.split("\n\n");
       about.append(make("p", "", first.replace(/\s+/g, " ").replace(/`([^`]*)`/g, "$1")));
