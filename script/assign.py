@@ -289,7 +289,7 @@ class AssignLowering(ConstantLowering):
                 "T012",
                 f"`{target.id}` is declared immutable, but assigned again",
                 target,
-                hint=f"declare it `{target.id}: T.float32 = ...` to let it change",
+                hint=f"declare it `{target.id}: T.{kind.dtype or 'float32'} = ...` to let it change",
             )
         self.check_assignable(target.id, target)
         value = self.converted(node.value, kind.dtype, "the value") if kind.dtype is not None else self.expr(node.value)

@@ -226,10 +226,10 @@ class ExprLowering(PlainLowering):
                 part = self.plain(lambda k=kind, a=left, b=right: COMPARE[k](a, b), node, ())  # type: ignore[misc]
             if result is None:
                 result = part
-            elif isinstance(result, Expr) or isinstance(part, Expr):
+            elif isinstance(result, Expr):
                 result = self.operator(OPS["logical_and"], [result, part], node)
             else:
-                result = result and part
+                result = result and part  # what is known while parsing decides, as in Python
         return result
 
     def _conditional(self, node: ast.IfExp) -> Any:

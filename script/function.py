@@ -171,8 +171,7 @@ class FunctionLowering(MacroLowering):
         if isinstance(kind, BufferForm):
             self.report("T041", "`T.Buffer` needs a shape", param.annotation, hint='T.Buffer((128, 128), "float32")')
             return None
-        if kind in (int, float, bool):
-            kind = TypeName(dtype(kind))
+        kind = _python_type(kind) or kind
         if not isinstance(kind, (TypeName, BufferType)):
             self.report(
                 "T041",
@@ -208,8 +207,7 @@ class FunctionLowering(MacroLowering):
             return None
         if kind is None:
             return None
-        if kind in (int, float, bool):
-            return dtype(kind)
+        kind = _python_type(kind) or kind
         if not isinstance(kind, TypeName):
             hint = "make the result a parameter, and write its elements" if isinstance(kind, BufferType) else None
             self.report("T041", "a tensor function returns a scalar, as in `-> T.int32`, or nothing", node, hint=hint)
@@ -269,6 +267,12 @@ class FunctionLowering(MacroLowering):
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         inside, beside = comments.within(first, max(_signature_end(node), node.lineno))
         return trivia([*comments.above(start, first - 1), *inside, *self.orphans], beside)
+
+
+def _python_type(kind: Any) -> TypeName | None:
+    """`int`, `float` and `bool` as annotations; in programs the first is a function of its own."""
+    names = ((BUILTINS["int"], "int32"), (int, "int32"), (float, "float32"), (bool, "bool"))
+    return next((TypeName(dtype(name)) for python, name in names if kind is python), None)
 
 
 def _signature_end(node: ast.FunctionDef) -> int:

@@ -1,0 +1,110 @@
+"""Forms that are almost the language's: each is refused with its own sentence, at its own place."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.script import one_mistake
+
+# body, code, the underlined text, a part of the message
+BLOCK = 'with T.block("b"):\n    '
+CASES = [
+    # blocks
+    ('with T.block("b") as b:\n    A[0] = 1.0', "T022", "b", "a block is not bound to a name"),
+    (BLOCK + "with T.init():\n        A[0] = 1.0\n    with T.init():\n        A[0] = 2.0", "T202", None, "two inits"),
+    (BLOCK + "A[0] = T.axis.spatial(4, 0)", "T022", None, "does not stand in an expression"),
+    (BLOCK + "vi = T.axis.spatial((0, 4, 8), 0)", "T032", "(0, 4, 8)", "an extent or a pair"),
+    (BLOCK + "vi = T.axis.spatial(4, X)", "T104", "X", "the whole buffer `X`"),
+    (BLOCK + "vi = T.axis.spatial(4, 0.5)", "T112", None, "an axis is an integer"),
+    (BLOCK + "vi = T.axis.spatial(4, T.uint8(1) + T.uint8(2))\n    T.where(n + 1)", "T102", None, "int32, not bool"),
+    (BLOCK + 'vi, vj = T.axis.remap("SS")', "T032", None, "remap"),
+    (BLOCK + "X[0], vj = T.axis.remap('SS', [n, n])", "T012", "X[0]", "an axis is bound to a name"),
+    (BLOCK + "T.where(n > 0, n < 1)", "T032", "T.where(n > 0, n < 1)", "takes one condition"),
+    (BLOCK + "T.reads(A[0], to=A[1])", "T032", None, "`T.reads` takes regions"),
+    (BLOCK + "T.writes(A[0])\n    T.writes(A[1])\n    A[0] = 1.0", "T202", None, "two `T.writes`"),
+    (BLOCK + "T.reads(A[0:4:2])", "T022", "0:4:2", "a region has no step"),
+    (BLOCK + "T.reads(n)", "T022", "n", "a region is a buffer or a slice"),
+    (BLOCK + "T.reads(n[0])", "T022", "n[0]", "a region is a buffer or a slice"),
+    (BLOCK + "T.reads(B[0])", "T111", "B[0]", "2 dimensions"),
+    (BLOCK + "T.block_attr(1, 2, 3)", "T032", None, "a dict, or a key and a value"),
+    (BLOCK + "C = T.match_buffer(shape=(4,))", "T032", None, "a handle or a region first"),
+    (BLOCK + "C = T.match_buffer(n, (4,))", "T022", "n", "`n` is int32, not a handle"),
+    (BLOCK + "C = T.match_buffer(4, (4,))", "T022", "4", "a handle or a region first"),
+    # buffers
+    ("C = T.alloc_buffer((4,), " + "0, " * 30 + ")", "T032", None, "at most"),
+    ("C = T.alloc_buffer((4,), 'int8', scope=4)", "T032", "4", "the scope must be a string"),
+    ("C = T.alloc_buffer((4,), shape=(4,))", "T032", None, "`shape` is given twice"),
+    ("C = T.alloc_buffer(dtype='int8')", "T032", None, "the shape is missing"),
+    ("C = T.alloc_buffer((4,), scope='scalar')", "T205", None, "that of scalar variables"),
+    ("C = T.alloc_buffer((4,), offset_factor=-2)", "T207", None, "the offset factor -2 is negative"),
+    ("C = T.alloc_buffer((T.int64(),))", "T206", None, "needs a name"),
+    ("C = T.decl_buffer((4,), data=n)", "T104", "n", "`data` is an address"),
+    ("T.decl_buffer((4,), data=A.data, elem_offset=A[0])", "T022", None, "give it a name"),
+    # assignments
+    ("a, b = c = 1, 2", "T012", "c", "single targets"),
+    ("A.data = 1", "T012", "A.data", "an attribute cannot be assigned"),
+    ("A.data[0] = 1", "T012", None, "is an address"),
+    ("x = T.float32", "T104", "T.float32", "is a dtype, not a value"),
+    ("x = T.serial", "T104", "T.serial", "is a construct, not a value"),
+    ("a, b = n", "T033", "n", "one value for 2 targets"),
+    ("a, *b, c = [1]", "T033", None, "1 values for at least 2 targets"),
+    ("a, A.x = 1, 2", "T012", "A.x", "cannot be assigned"),
+    ("a, (b, c) = 1, (2, 3, 4)", "T033", None, "3 values for 2 names"),
+    ("a, (A[0], c) = 1, (2, 3)", "T012", "A[0]", "only names can be assigned here"),
+    ("A @= A", "T021", None, "`@=` is not part"),
+    ("A.shape += 1", "T012", "A.shape", "cannot be assigned"),
+    ("A[0]: T.float32 = 1.0", "T012", "A[0]", "only a name can be annotated"),
+    ("x: T.float32[4] = 1.0", "T022", None, ""),
+    ("x: T.float32 = 1.0\nx: T.float32 = 2.0", "T202", "x", "declared twice"),
+    ("x: T.let[T.float32]", "T022", None, "needs a value"),
+    ("A.vstore([0])", "T032", None, "vstore"),
+    # expressions
+    ("A[0] = A[0] @ A[1]", "T021", "A[0] @ A[1]", "`@` is not an operator"),
+    ("A[0] = n[0]", "T104", "n[0]", "cannot be indexed"),
+    ("A[0] = B[...]", "T111", None, "2 dimensions"),
+    ("A[0] = B[*[0, 1, 2]]", "T111", None, "3 indices"),
+    ("A[0] = 1.0 if 2 > 1 and n else 2.0", "T102", "n", "not bool"),
+    ("x = A[0:n]", "T022", "0:n", "not known while parsing"),
+    ("x = T.target('nonsense -')", "T032", None, "an option of a target"),
+    # parse-time Python
+    ("for x in [1, 2]:\n    for A[0] in [1]:\n        pass", "T012", "A[0]", "only names can be assigned here"),
+    ("for x, y in [(1, 2, 3)]:\n    pass", "T033", "x, y", "3 values for 2 names"),
+    ("T.func_attr({**n})", "T032", "n", "`**` takes a dict"),
+    ("T.print(**n)", "T032", "n", "`**` takes a dict"),
+    ("x = [i for i in [1, 2] if n > i]", "T033", "n > i", "known while parsing"),
+    ("A[(k := n)] = 1.0", "T021", None, "`:=` takes values known while parsing"),
+    ("x = {1, *[2]}", "T021", None, "a set"),
+    ("x = sum([[1], 'a'], [])", "T033", None, "does not continue a list"),
+    ("x = 'a %s' % 1", "T033", None, "use an f-string"),
+    ("x = [1] * 2000000", "T004", None, "a sequence of over"),
+    ("x = [0] * 900000 + [1] * 900000", "T004", None, "a sequence of over"),
+    ("x = list(range(2000000))", "T004", None, "a range of over"),
+    ("x = 2 ** 100000", "T004", None, "bits"),
+    ("x = round(1.5, 9999)", "T004", None, "over 4,000 digits"),
+    ("x = 'a' * 600000\ny = f'{x}{x}'", "T004", None, "a string of over"),
+    ("x = [y for a in range(999) for y in range(999)]", "T004", None, "more work"),
+    ("x = sum([[0] * 900000, [0] * 900000], [])", "T004", None, "a value of over"),
+    # statements
+    ("T.static_assert(n > 0, 'm', 1)", "T032", None, "a condition and a message"),
+    ("T.assume(n > 0, 'm')", "T032", None, "takes a condition"),
+    ("T.assume(1 > 2)", "T403", "1 > 2", "this assumption is false"),
+    ("T.static_assert(1 > 2, 'm')", "T403", "1 > 2", "this assertion is false: m"),
+    ("assert 1 > 2, 'm'", "T403", "1 > 2", "fails while parsing: m"),
+    ("T.evaluate(n, n)", "T032", None, "takes one value"),
+    ("with T.attr(0, 1, 2):\n    pass", "T032", None, "is a string"),
+    ("for i in range(1, 2, 3, 4):\n    pass", "T032", None, "one to three bounds"),
+    ("for i in range(n=4):\n    pass", "T032", "4", "no keyword arguments"),
+    ("for i in T.serial(4, annotation={}):\n    pass", "T032", "{}", "takes no `annotation`"),
+    ("for i in T.grid(4, x=4):\n    pass", "T032", None, "no keyword arguments"),
+    ("for i, i in T.grid(4, 4):\n    pass", "T202", "i, i", "one name"),
+    ("for i, j in T.grid(4, 0.5):\n    pass", "T112", None, "not an integer"),
+    ("for i in range(n, T.uint8(4)):\n    pass", "T107", None, "signed with unsigned"),
+    ("for i in range(A):\n    pass", "T104", "A", "the whole buffer"),
+    ("for n in range(4):\n    pass", "T012", "n", "cannot be a loop variable too"),
+]
+
+
+@pytest.mark.parametrize(("body", "code", "place", "message"), CASES, ids=[case[0][:40] for case in CASES])
+def test_refused(body: str, code: str, place: str | None, message: str) -> None:
+    found = one_mistake(body)
+    assert (found.code, message in found.message) == (code, True), str(found)
+    assert found.span is not None and place in (None, found.span.text)
