@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .check import public
 from .dtype import INT64, DType
-from .expr import Expr, Var
+from .expr import Const, Expr, Var
 from .node import Node
 from .op import as_expr
 from .rewrite import substitute
 from .words import call_it
+
+if TYPE_CHECKING:
+    from .arith.iter_map import IterMap
+    from .arith.presburger import MappedDomain
 
 
 class IndexMap(Node, frozen=True, eq=False):
@@ -42,6 +46,81 @@ class IndexMap(Node, frozen=True, eq=False):
             raise ValueError(f"the index map takes {len(self.params)} indices, not {len(indices)}")
         found: tuple[Expr, ...] = substitute(self.indices, dict(zip(self.params, indices, strict=True)))
         return found
+
+    def map_shape(self, shape: Sequence[Expr | int]) -> tuple[Expr, ...] | None:
+        """The least shape that holds every place where an element of `shape` is found; None where it is not known."""
+        found = self._digits(shape)
+        if found is not None and all(index.base >= 0 for index in found.indices):
+            sizes = [index.base + (index.extent - 1) * index.step + 1 for index in found.indices]
+            return tuple([as_expr(size, index.dtype) for size, index in zip(sizes, self.indices, strict=True)])
+        domain = self._domain(shape)
+        return None if domain is None else domain.image_shape()
+
+    def is_injective(self, shape: Sequence[Expr | int]) -> bool | None:
+        """Whether no two elements of `shape` are found at one place; None where it is not known."""
+        if self._digits(shape) is not None:
+            return True
+        domain = self._domain(shape)
+        return None if domain is None else domain.is_injective()
+
+    def is_bijective(self, shape: Sequence[Expr | int]) -> bool | None:
+        """Whether the elements of `shape` fill all places of `map_shape(shape)` once; None where it is not known."""
+        found = self._digits(shape)
+        if found is not None:
+            return found.is_bijective
+        domain, places = self._domain(shape), self.map_shape(shape)
+        return None if domain is None or places is None else domain.is_bijective(places)
+
+    def inverse_of(self, shape: Sequence[Expr | int]) -> IndexMap | None:
+        """The map from places back to the elements of `shape`, for places that are taken.
+
+        It is `inverse` where that is given. None where the map is not injective, or its inverse is not known.
+        """
+        if self.inverse is not None:
+            return self.inverse
+        found = self._digits(shape)
+        if found is None:
+            domain = self._domain(shape)
+            return None if domain is None else domain.inverse(self._names())
+        places = tuple([Var(name, index.dtype) for name, index in zip(self._names(), self.indices, strict=True)])
+        values = found.inverse(places)
+        return IndexMap(places, tuple([values[param] for param in self.params]))
+
+    def non_surjective_inverse(self, shape: Sequence[Expr | int]) -> tuple[IndexMap, Expr] | None:
+        """The map back, and the condition in its params that a place of `map_shape(shape)` is taken by no element."""
+        back, places = self.inverse_of(shape), self.map_shape(shape)
+        if back is None or places is None:
+            return None
+        found = self._digits(shape)
+        if found is not None and all(index.base == 0 and index.step == 1 for index in found.indices):
+            return back, found.padding(back.params)
+        domain = self._domain(shape)
+        free = None if domain is None else domain.padding(places, back.params)
+        return None if free is None else (back, free)
+
+    def _names(self) -> list[str]:
+        return [index.name if type(index) is Var else f"i{at}" for at, index in enumerate(self.indices)]
+
+    def _digits(self, shape: Sequence[Expr | int]) -> IterMap | None:
+        """The map as digits of the params, where all of `shape` is constant and the map is of that kind."""
+        from .arith.iter_map import detect
+
+        if len(shape) != len(self.params):
+            raise ValueError(f"the index map takes {len(self.params)} indices, the shape has {len(shape)}")
+        sizes = [int(dim.value) if type(dim) is Const else dim for dim in shape]
+        if not all(type(size) is int and size > 0 for size in sizes):
+            return None
+        return detect(self.indices, dict(zip(self.params, sizes, strict=True)))  # type: ignore[arg-type]
+
+    def _domain(self, shape: Sequence[Expr | int]) -> MappedDomain | None:
+        """The map as isl sees it; None where islpy is not there."""
+        try:
+            import islpy  # noqa: F401  (an extra)
+        except ImportError:
+            return None
+        from .arith.presburger import MappedDomain
+
+        return MappedDomain(self, shape)
 
 
 __all__ = ["IndexMap"]

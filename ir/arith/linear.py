@@ -124,7 +124,7 @@ def linear(
             continue
         terms[node] = terms.get(node, 0) + factor
     low, high = dtype.int_range()
-    if all([c and low <= c <= high for c in terms.values()]):  # mostly, and hashing the atoms again would cost more
+    if all(c and low <= c <= high for c in terms.values()):  # mostly, and hashing the atoms again would cost more
         return Linear(terms, constant if low <= constant <= high else wrap(constant, dtype), dtype)
     wrapped = {atom: wrap(c, dtype) for atom, c in terms.items()}
     return Linear({atom: c for atom, c in wrapped.items() if c}, wrap(constant, dtype), dtype)

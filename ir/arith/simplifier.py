@@ -260,9 +260,6 @@ class Simplifier:
             return self.plus(left, inner, divisor // by)
         if whole_.terms or whole_.constant:
             return self.again(Call(node.op, (expression(rest), node.args[1]), node.dtype, span=node.span))
-        reduced = Linear({atom: c % divisor for atom, c in rest.terms.items()}, rest.constant, rest.dtype)
-        if reduced.terms != rest.terms and exact(reduced, self.known) and all(map(self.droppable, rest.terms)):
-            return self.again(Call(node.op, (expression(reduced.clean()), node.args[1]), node.dtype, span=node.span))
         return None
 
     def plus(self, form: Linear, other: Expr, factor: int = 1) -> Expr:
@@ -299,6 +296,8 @@ class Simplifier:
             return None
         rest = {atom: c for atom, c in form.terms.items() if c % by}
         constant = form.constant % by
+        if len(rest) == len(form.terms) and constant:
+            constant = form.constant  # `(x + 7) // 4` is no shorter as `(x + 3) // 4 + 1`
         remainder = Linear(rest, constant, form.dtype)
         whole_ = Linear({atom: c for atom, c in form.terms.items() if not c % by}, form.constant - constant, form.dtype)
         if not exact(remainder, self.known) or not exact(whole_, self.known):
@@ -472,6 +471,7 @@ def awkward(node: Call) -> bool:
             inner = one.args[0] if type(one.args[1]) is Const else one.args[1]
             if type(inner) is Call and inner.op is _MUL and Const in map(type, inner.args):
                 return True
+            stack.append(inner)
     return constants > 1
 
 
