@@ -13,7 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from .check import public
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .func import PrimFunc
     from .module import Module
 
-    Program = PrimFunc | Module
+    Program: TypeAlias = PrimFunc | Module
 
 PREFIX = "sha256:"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

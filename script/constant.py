@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import base64
 import binascii
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -121,9 +122,9 @@ class ConstantLowering(BlockLowering):
             raise self.whole(data, nodes["data"], "the data of a constant is known while parsing")
         return self.tensor(data, given["dtype"], given["shape"], nodes["data"]), given
 
-    def tensor(self, data: Any, kind: DType, shape: tuple[int, ...], node: ast.expr) -> ConstantTensor:
+    def tensor(self, data: Any, kind: DType, shape: tuple[Any, ...], node: ast.expr) -> ConstantTensor:
         """The constant of a Python value, which fits the declared dtype and shape."""
-        sizes = tuple(int(dim.value if type(dim) is Const else dim) for dim in shape)
+        sizes = _sizes(shape)
         if hasattr(data, "reshape") and len(getattr(data, "shape", ())) == 1 and same_elements(data.shape, sizes):
             data = data.reshape(sizes)  # a flat array takes the declared shape
         try:
@@ -181,7 +182,7 @@ class ConstantLowering(BlockLowering):
                 raise self.fail("T032", message, call, hint='T.constant("sha256:…", (64, 64), "float32")')
         digest = self.python(nodes["digest"], "the digest", (str,))
         shape = self.constant_shape(self.value(nodes["shape"]), nodes["shape"])
-        sizes = tuple(int(dim.value if type(dim) is Const else dim) for dim in shape)
+        sizes = _sizes(shape)
         kind = self.dtype_of(self.value(nodes["dtype"]), nodes["dtype"])
         given = self.constant_options(nodes)
         if kind.is_vector or kind.is_handle or kind.kind == "void":
@@ -249,18 +250,17 @@ class ConstantLowering(BlockLowering):
 _BLANK = dict.fromkeys(map(ord, " \t\r\n"))
 
 
+def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape as ints."""
+    return tuple([int(dim.value if type(dim) is Const else dim) for dim in shape])
+
+
 def same_elements(data: tuple[int, ...], shape: tuple[Any, ...]) -> bool:
     """Whether data of one shape may fill a buffer of another: the same, or one of both is flat, of as many elements."""
-    sizes = tuple(int(dim.value if type(dim) is Const else dim) for dim in shape)
+    sizes = _sizes(shape)
     if data == sizes:
         return True
-    count = 1
-    for size in sizes:
-        count *= size
-    total = 1
-    for size in data:
-        total *= size
-    return total == count and 1 in (len(data), len(sizes))
+    return math.prod(data) == math.prod(sizes) and 1 in (len(data), len(sizes))
 
 
 _VALUE_FORMS["constant"] = ConstantLowering.constant_value

@@ -26,10 +26,11 @@ from ..statements import keep_comments, out_of_bounds, reads_memory
 @prim_func_pass()
 def unroll_loop(func: PrimFunc, *, limit: int = 16) -> PrimFunc:
     """`for i in T.unroll(2): B[i] = A[i]` becomes `B[0] = A[0]; B[1] = A[1]`."""
-    return rewrite(func, {For: lambda loop: _unroll(loop, limit)})
+    return rewrite(func, {For: lambda loop: unrolled(loop, limit)})
 
 
-def _unroll(loop: For, limit: int) -> Any:
+def unrolled(loop: For, limit: int) -> Any:
+    """The iterations of a loop marked T.unroll, or the loop where it has too many or leaves early."""
     extent = constant_extent(loop)
     if loop.kind != "unroll" or extent is None or extent > limit or leaves_loop(loop.body) or reads_memory(loop.start):
         return loop

@@ -1,0 +1,26 @@
+"""Passes over the constants of tensor functions."""
+
+from __future__ import annotations
+
+from .codecs import CODECS, Codec, register_codec
+from .compress_constants import Compressed, compress_constants, compression_report, compression_table
+from .deduplicate_constants import deduplicate_constants
+from .fold_constant import fold_constant
+from .slice_constants import slice_constants
+from .sparsify_report import ConstantReport, constants_report, sparsify_report
+
+__all__ = [
+    "CODECS",
+    "Codec",
+    "Compressed",
+    "ConstantReport",
+    "compress_constants",
+    "compression_report",
+    "compression_table",
+    "constants_report",
+    "deduplicate_constants",
+    "fold_constant",
+    "register_codec",
+    "slice_constants",
+    "sparsify_report",
+]
