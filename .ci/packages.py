@@ -28,7 +28,8 @@ print("the wheel runs a kernel from", tirscript.__file__)
 def sources() -> set[str]:
     """The files of the package, by their names in a wheel, as git knows them."""
     listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return {f"tirscript/{name}" for name in listed.split()} | {"tirscript/__init__.py", "tirscript/py.typed"}
+    package = [name for name in listed.split() if not name.startswith("examples/downstream/")]
+    return {f"tirscript/{name}" for name in package} | {"tirscript/__init__.py", "tirscript/py.typed"}
 
 
 def build(into: Path) -> tuple[Path, Path]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from tirscript.ir import Difference, Module, Node, PrimFunc, Span, differences
+from tirscript.ir import Difference, Module, Node, PrimFunc, Span, Stmt, differences
 from tirscript.ir.diagnostic import DiagnosticError, snippet
 from tirscript.ir.node import Binder, recursion_room, shape_of
 from tirscript.printer.diff import diff
@@ -134,16 +134,16 @@ def surface(a: Any, b: Any, *, names: bool, comments: bool) -> list[Difference]:
     """Where two programs that are structurally equal have other names (which a binder has where it is met first), or
     other comments or docstrings."""
     found: list[Difference] = []
-    if not (names or comments):
-        return found
     with recursion_room():
-        for path, x, y in _twins(a, b, "", set()):
-            if names and isinstance(x, (Binder, Module)) and len(set(_names(x, y))) > 1:
-                found.append(Difference(path, x, y, "named `{}` against `{}`".format(*_names(x, y)), path))
-            if comments:
-                for left, right in zip(_remarks(x), _remarks(y), strict=True):
-                    if left != right:
-                        found.append(Difference(path, x, y, f"{left or 'no comment'} against {right or 'none'}", path))
+        if names:
+            for path, x, y in _twins(a, b, "", set()):
+                if isinstance(x, (Binder, Module)) and len(set(_names(x, y))) > 1:
+                    found.append(Difference(path, x, y, "named `{}` against `{}`".format(*_names(x, y)), path))
+        if comments:
+            for (path, x, left), (_, y, right) in zip(_remarks(a), _remarks(b), strict=True):
+                if left != right:
+                    reason = f"{left or 'no comment'} against {right or 'no comment'}"
+                    found.append(Difference(path, x, y, reason, path))
     return found
 
 
@@ -170,11 +170,41 @@ def _twins(a: Any, b: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any
             yield from _twins(x, y, f"{path}[{at}]", seen)
 
 
-def _remarks(node: Any) -> tuple[str, str]:
-    """The comments at a node, blank lines aside, and its docstring."""
-    trivia = getattr(node, "trivia", None)
-    said = [*trivia.before, trivia.beside, *trivia.after] if trivia is not None else []
-    return " ".join(line for line in said if line.strip()), getattr(node, "docstring", None) or ""
+def _remarks(root: Any) -> list[tuple[str, Any, str]]:
+    """For every statement, function and module the comments that stand between the one before and its first line; for
+    the end those behind the last. To which of two neighbours a comment belongs is not told: text does not say it."""
+    found: list[tuple[str, Any, str]] = []
+    said: list[str] = []
+
+    def visit(value: Any, path: str) -> None:
+        if isinstance(value, (tuple, list)):
+            for at, item in enumerate(value):
+                visit(item, f"{path}[{at}]")
+        elif isinstance(value, (Stmt, PrimFunc, Module)):
+            trivia = value.trivia
+            said.extend(trivia.before if trivia is not None else ())
+            said.append(trivia.beside if trivia is not None else "")
+            if isinstance(value, (PrimFunc, Module)) and value.docstring:
+                said.append(f'"""{value.docstring}"""')
+            found.append((path, value, _line(said)))
+            said.clear()
+            shape = shape_of(type(value))
+            fields = zip(shape.children, shape.get_children(value), strict=True)
+            # the init of a block stands before its body
+            for (name, _), item in sorted(fields, key=lambda field: field[0][0] == "body"):
+                if isinstance(item, tuple):
+                    visit(item, f"{path}.{name}" if path else name)
+            said.extend(trivia.after if trivia is not None else ())
+
+    visit(root, "")
+    found.append(("", root, _line(said)))
+    return found
+
+
+def _line(comments: list[str]) -> str:
+    """Comments on one line, blank lines left away."""
+    words = [line if line[0] == '"' else f"# {line.lstrip('#').strip()}" for line in comments if line.strip()]
+    return " ".join(words)
 
 
 __all__ = ["Side", "compare", "explain", "surface", "text_diff"]
