@@ -19,7 +19,7 @@ from tirscript.ir.expr import Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import as_expr, cast
-from tirscript.ir.rewrite import rewrite, substitute
+from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Attr, Bind, Block, If, Stmt
 
 from ..pipeline import prim_func_pass
@@ -61,5 +61,6 @@ def _resolved(values: dict[Var, Expr]) -> dict[Var, Expr]:
     """The values with the axes of outer blocks in them replaced; inner blocks and later axes come first in `values`."""
     done: dict[Var, Expr] = {}
     for var, value in reversed(values.items()):
-        done[var] = substitute(value, done)
+        # a mapping of all that is done would be read through for every axis
+        done[var] = substitute(value, {part: done[part] for part in walk(value) if type(part) is Var and part in done})
     return done
