@@ -79,7 +79,8 @@ def _with_trivia(p: Printer, stmt: Stmt, trivia: Trivia, indent: str, first: boo
     start = len(out)
     p.stmts[type(stmt)](p, stmt, indent)
     if trivia.beside:
-        beside(p, start, trivia.beside, indent)
+        # the symbols of a match_buffer are declared above it
+        beside(p, len(out) - 1 if type(stmt) is MatchBuffer else start, trivia.beside, indent)
     if trivia.after:
         comments(out, trivia.after, indent, blank=True, keep_last=False)
 

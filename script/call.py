@@ -105,7 +105,10 @@ class CallLowering(ExprLowering):
         self.check_order("T.Buffer", given, nodes, node)
         if isinstance(given.get("strides"), str):
             raise self.fail(
-                "T032", "the third argument of `T.Buffer` is `strides`", nodes["strides"], hint="write `scope=...`"
+                "T032",
+                "the third argument of `T.Buffer` is `strides`",
+                nodes.get("strides", node),
+                hint="write `scope=...`",
             )
         if "dtype" in given:
             kwargs["dtype"] = self.dtype_of(given["dtype"], nodes.get("dtype", node))

@@ -33,6 +33,7 @@ REFUSED = [
     ),
     (body_text("for i in range(int): pass"), "the bound of a loop is `int`"),
     (body_text("C = T.alloc_buffer((int,), 'int8')"), "a dimension is `int`"),
+    (body_text("pass", params="A: T.Buffer((4,), *'int32')"), "the third argument of `T.Buffer` is `strides`"),
     (body_text("for i in T.void(1): pass"), "void has no values"),
     (body_text("x = T.void()"), "void has no values"),
     (body_text("x = T.undef('void')"), "void has no values"),
@@ -75,6 +76,10 @@ def test_a_mistake_of_the_parser_is_a_diagnostic_too(monkeypatch: pytest.MonkeyP
 KEPT: list[str] = [
     body_text("pass", params=f'{"x" * 3000}: T.Buffer((4,), "float32")'),
     body_text("A.vstore([T.ramp(0, 1, 4)], 1.0, predicate=True)"),
+    body_text(
+        "s, t = T.int64(), T.int64()\n# above\nA = T.match_buffer(a, (s,), strides=(t,))  # beside",
+        params="a: T.handle",
+    ),
 ]
 
 
