@@ -21,7 +21,7 @@ def converted(data: bytes, filename: str) -> str:
     """The programs of a file as they are printed; the text itself of a file that has none or cannot be read."""
     from tirscript.script import extract
 
-    text = data.decode("utf-8-sig", "replace")
+    text = data.decode("utf-8", "surrogateescape")
     if not may_hold_programs(text):
         return text
     try:

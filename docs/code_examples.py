@@ -544,4 +544,28 @@ faulty(kernel)
         GATHER,
         LINT,
     ),
+    "T611": Example(
+        "Iterations of a loop that run at once, or in the lanes of vectors, certainly touch the same element, and one "
+        "of them writes it. Which is first is not known. Make the loop serial, or let each iteration write its own.",
+        kernel("for i in T.parallel(3):", "    A[i + 1] = A[i]"),
+        LINT,
+    ),
+    "T612": Example(
+        "The function reads elements of memory of its own that nothing has written before, for the values that the "
+        "message has. What they hold is not known. Write all that is read, or read less.",
+        kernel(
+            'B = T.alloc_buffer((4,), "float32")',
+            "for i in range(3):",
+            "    B[i] = A[i]",
+            "for i in range(4):",
+            "    A[i] = B[i]",
+        ),
+        LINT,
+    ),
+    "T613": Example(
+        "All that a statement stores is overwritten before anything reads it, or is never read. Often one of two "
+        "stores was meant for another buffer, or an update for `+=`. Leave the store out.",
+        kernel("for i in range(4):", "    A[i] = 1.0", "for i in range(4):", "    A[i] = 2.0"),
+        LINT,
+    ),
 }

@@ -79,4 +79,7 @@ CODES: dict[str, str] = {
     "T608": "without effect",
     "T609": "index may be out of bounds",
     "T610": "index from memory is not checked",
+    "T611": "iterations race",
+    "T612": "read before it is written",
+    "T613": "store is lost",
 }

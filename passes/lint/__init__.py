@@ -10,18 +10,23 @@ from tirscript.ir.check import public
 from tirscript.ir.verify import warnings
 from tirscript.ir.wellformed.places import in_order
 
-from . import bounds, effect, names, precision, unreachable, unused  # noqa: F401  (each fills the table)
+from ..check_constraints import constraint_errors
+from . import bounds, effect, flow, names, precision, unreachable, unused  # noqa: F401  (each fills the table)
 from .table import LINTS, Lint, lint_check
 
 
 @public
 def lint(program: PrimFunc | Module) -> list[Diagnostic]:
-    """Every warning about a function or module, in source order: the verifier's and those of the table."""
+    """Everything to be told of a function or module that is well formed, in source order.
+
+    Those are the verifier's warnings, those of the table, and as errors the constraints that are not proved.
+    """
     functions = program.functions if isinstance(program, Module) else (program,)
     found = warnings(program)
     with recursion_room():
         for function in functions:
             if isinstance(function, PrimFunc):
+                found += constraint_errors(function)
                 for entry in LINTS.values():
                     found += entry.check(function)
     return in_order(found)

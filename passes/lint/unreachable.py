@@ -48,14 +48,19 @@ def _leaves(body: tuple[Stmt, ...]) -> bool:
     return False
 
 
+def empty(loop: For) -> bool:
+    """Whether a loop certainly has no iterations."""
+    first, last, step = loop.start, loop.stop, loop.step
+    if type(first) is not Const or type(last) is not Const or not (step is None or type(step) is Const):
+        return False
+    return bool(first.value >= last.value if step is None or step.value > 0 else first.value <= last.value)
+
+
 def _never(node: object) -> Iterator[Diagnostic]:
     if isinstance(node, For):
-        first, last, step = node.start, node.stop, node.step
-        if type(first) is Const and type(last) is Const and (step is None or type(step) is Const):
-            up = step is None or step.value > 0
-            if (first.value >= last.value) if up else (first.value <= last.value):
-                message = f"the loop over `{node.var.name}` has no iterations"
-                yield warning("T605", message, node.span, hint="leave it out, or give it a range")
+        if empty(node):
+            message = f"the loop over `{node.var.name}` has no iterations"
+            yield warning("T605", message, node.span, hint="leave it out, or give it a range")
     elif isinstance(node, While) and type(node.condition) is Const and not node.condition.value:
         yield warning("T605", "the loop is never entered", node.span, hint="leave it out")
     elif isinstance(node, If) and type(node.condition) is Const:

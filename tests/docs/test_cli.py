@@ -57,4 +57,7 @@ def test_the_hooks_call_commands_with_options_that_they_have() -> None:
     entries = re.findall(r"entry: tirscript (.*)", text)
     assert [entry.split()[0] for entry in entries] == ["fmt", "lint"]
     for entry in entries:
-        assert run(*entry.split(), ROOT / "examples" / "__init__.py", ROOT / "examples" / "matmul.py").exit_code in (0, 1)
+        assert run(*entry.split(), ROOT / "examples" / "__init__.py", ROOT / "examples" / "matmul.py").exit_code in (
+            0,
+            1,
+        )

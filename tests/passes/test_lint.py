@@ -255,6 +255,65 @@ def test_indices_of_memory(body: list[str], lines: list[int]) -> None:
     assert found(*body, params=GATHER) == [("T610", line) for line in lines]
 
 
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (["for i in T.parallel(n - 1):", "    B[i + 1] = B[i]"], [2]),
+        (["for i in T.vectorized(4):", "    B[i // 2] = A[i]"], [2]),
+        (["for i in T.parallel(n):", "    B[i] = A[i]"], []),
+        (["for i in range(n - 1):", "    B[i + 1] = B[i]"], []),
+        (["for i in T.parallel(n // 2):", "    B[i * 2] = A[i]", "    B[i * 2 + 1] = A[i]"], []),
+        (["for i in T.parallel(n // 2):", "    B[i * 2] = A[i]", "    B[i + 2] = B[i]"], [3]),
+    ],
+)
+def test_races(body: list[str], lines: list[int]) -> None:
+    assert [one for one in found(*body, params=TWO) if one[0] == "T611"] == [("T611", line) for line in lines]
+
+
+def test_a_race_shows_two_iterations() -> None:
+    text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'int8')):\n    for i in T.parallel(3):\n        A[i + 1] = A[i]\n"
+    (one,) = lint(parse(text))
+    assert one.code == "T611" and "i = 0 and i = 1" in one.message
+    assert one.labels[1].message == "the iterations of `i` run at once"
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (["for i in range(3):", "    C[i] = A[i]", "for i in range(4):", "    A[i] = C[i]"], [5]),
+        (["for i in range(4):", "    C[i] = A[i]", "for i in range(4):", "    A[i] = C[i]"], []),
+        (["if A[0] > 0.0:", "    C[0] = 1.0", "A[0] = C[0]"], [4]),
+        (['T.evaluate(T.call_packed("fill", C.data))', "A[0] = C[0]"], []),
+    ],
+)
+def test_reads_of_what_nothing_wrote(body: list[str], lines: list[int]) -> None:
+    body = ['C = T.alloc_buffer((4,), "float32")', *body]
+    assert [one for one in found(*body) if one[0] == "T612"] == [("T612", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (["A[0] = 1.0", "A[0] = 2.0"], [1]),
+        (["A[0] = 1.0", "A[1] = A[0]", "A[0] = 2.0"], []),
+        (["for i in range(4):", "    A[i] = 1.0", "for i in range(4):", "    A[i] = 2.0"], [2]),
+        (["for i in range(4):", "    A[i] = 1.0", "for i in range(3):", "    A[i] = 2.0"], []),
+    ],
+)
+def test_lost_stores(body: list[str], lines: list[int]) -> None:
+    assert found(*body) == [("T613", line) for line in lines]
+
+
+def test_large_functions_are_left_out_of_what_takes_long() -> None:
+    assert found(*["A[0] = 1.0", "A[0] = 2.0"] * 30) == []
+
+
+def test_constraints_that_are_not_proved_are_errors() -> None:
+    text = "@T.prim_func\ndef f(n: T.int32, A: T.Buffer((4,), 'int8')):\n    T.static_assert(n > 0)\n    A[0] = 1\n"
+    (one,) = lint(parse(text))
+    assert one.code == "T403" and one.severity == "error"
+
+
 def test_few_places_of_one_function_are_told() -> None:
     assert found(*[f"A[n + {at}] = 1.0" for at in range(30)], params=f"{ONE.replace('4', '40')}, n: T.int32") == [
         ("T609", line) for line in range(1, 21)
