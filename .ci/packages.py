@@ -72,6 +72,9 @@ def check_use(wheel: Path, scratch: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(target)}
     code = USE.format(target=str(target))
     subprocess.run([sys.executable, "-P", "-c", code], cwd=scratch, env=environment, check=True)
+    explain = [sys.executable, "-P", "-m", "tirscript.cli", "explain", "T012"]
+    page = subprocess.run(explain, cwd=scratch, env=environment, check=True, capture_output=True, text=True).stdout
+    assert page.startswith("### T012: "), f"`tirscript explain` of the wheel says\n{page}"
 
 
 def main() -> None:
