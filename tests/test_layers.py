@@ -23,6 +23,7 @@ LAYERS = {
 # convenience methods (`node.script()`) look up to a layer above or beside, inside a function, when they are called
 LOOKUPS = {
     "ir/node.py": {"printer"},
+    "passes/constants/codecs.py": {"script"},
     "passes/instruments.py": {"script"},
     "passes/schedule/refusal.py": {"printer"},
     "passes/schedule/schedule.py": {"printer"},

@@ -171,7 +171,7 @@ from tirscript.script import tir as T
 
 @T.prim_func(private=True)
 def unpack_palette(packed: T.Buffer(("m",), "uint8"), out: T.Buffer(("n",), "uint8")):
-    \"\"\"The bytes of an element, the bits of an index, the last index, the elements, their indices.\"\"\"
+    \"\"\"Bytes of an element, bits of an index, the last index, the elements, the indices.\"\"\"
     size: T.let[T.int64] = packed[0].astype("int64")
     bits: T.let[T.int64] = packed[1].astype("int64")
     start: T.let[T.int64] = (packed[2].astype("int64") + 1) * size + 3

@@ -98,8 +98,8 @@ class _Folding:
         readers = [place for place in range(at + 1, len(stmts)) if _mentions(stmts[place], buffer)]
         if not writers or any(place < writers[-1] and place not in writers for place in readers):
             return None
-        run = _Run(self.constants, buffer, shape, self.steps)
         try:
+            run = _Run(self.constants, buffer, shape, self.steps)
             for place in writers:
                 run.stmt(stmts[place])
         except _Unknown:
