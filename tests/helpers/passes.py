@@ -7,6 +7,7 @@ from typing import Any
 from tirscript.ir.equal import differences
 from tirscript.ir.func import PrimFunc
 from tirscript.script import parse
+from tirscript.testing import Golden
 
 HEADER = "from tirscript.script import tir as T\n\n@T.prim_func\n"
 
@@ -37,10 +38,9 @@ def same(found: Any, wanted: Any) -> None:
     assert not problems, "\n".join(map(str, problems)) + f"\n\nfound:\n{found.script()}\nwanted:\n{wanted.script()}"
 
 
-def rewrites(entry: Any, before: str, after: str) -> None:
-    """Check that the pass makes `after` of `before`, and nothing more of that."""
-    found = entry(program(before))
-    same(found, program(after))
+def rewrites(golden: Golden, entry: Any, before: str, name: str | None = None) -> None:
+    """Check what the pass makes of a program against its golden, and that it makes nothing more of that."""
+    found = golden.check_pass(program(before), entry, name=name)
     assert entry(found) is found
 
 

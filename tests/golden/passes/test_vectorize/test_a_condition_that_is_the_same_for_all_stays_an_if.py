@@ -1,0 +1,31 @@
+from tirscript.script import tir as T
+
+# --- before ---
+
+
+@T.prim_func
+def f(
+    A: T.Buffer((16,), "float32"),
+    B: T.Buffer((16,), "float32"),
+    I_1: T.Buffer((16,), "int32"),
+    M: T.Buffer((4, 8), "float32"),
+    n: T.int32,
+):
+    for i in T.vectorized(4):
+        if n < 3:
+            B[i] = A[i]
+
+
+# --- after vectorize_loop ---
+
+
+@T.prim_func
+def f(
+    A: T.Buffer((16,), "float32"),
+    B: T.Buffer((16,), "float32"),
+    I_1: T.Buffer((16,), "int32"),
+    M: T.Buffer((4, 8), "float32"),
+    n: T.int32,
+):
+    if n < 3:
+        B[0:4] = A[0:4]
