@@ -8,6 +8,7 @@ parentheses and commas only.
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from tirscript.ir.node import Binder, Node, recursion_room
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
+from .constants import Constants
 from .core import Dialect, Printer
 from .func import file_text, fragment
 from .names import Names
@@ -63,7 +65,9 @@ def print_with_positions(node: Node | tuple[Node, ...], **options: Any) -> Posit
     text = script(node, **options)
     whole = not options.get("fragment") and type(node) in (PrimFunc, Module)
     with recursion_room():
-        printer = _MarkingPrinter(dialect_of(options.get("dialect", "tirscript")), node)
+        file = options.get("constants_file")
+        kept = Constants(options.get("constants", "elide"), "" if file is None else os.path.basename(file))
+        printer = _MarkingPrinter(dialect_of(options.get("dialect", "tirscript")), node, kept)
         if whole:
             file_text(printer, node, options.get("header", True))  # type: ignore[arg-type]
         else:
@@ -97,9 +101,9 @@ _MARK = re.compile(r"\$\d*\?")
 class _MarkingPrinter(Printer):
     """A printer whose rules, names and constants are wrapped in marks. It never finds a line too long."""
 
-    def __init__(self, dialect: Dialect, root: object) -> None:
+    def __init__(self, dialect: Dialect, root: object, constants: Constants) -> None:
         self.marked: list[tuple[Any, bool]] = []  # by the number in the mark: node or id, and whether it is defined
-        super().__init__(replace(dialect, decorator=self.wrapped(dialect.decorator, 0)), root, 1 << 60)
+        super().__init__(replace(dialect, decorator=self.wrapped(dialect.decorator, 0)), root, 1 << 60, constants)
         # variables and buffers are marked with their names
         self.exprs = {cls: self.wrapped(rule, 1) for cls, rule in dialect.exprs.items() if not issubclass(cls, Binder)}
         self.indices = {

@@ -351,6 +351,16 @@ class App {
     this.left.reveal(line, false);
   }
 
+  async stepLine(by) {
+    // mark the next or previous line of the pane that was used last
+    const pane = this.active, [now] = this.linked[pane.side];
+    if (!pane.listing) return;
+    const line = now === undefined ? pane.firstRow : now + by;
+    if (line < 0 || line >= pane.listing.lines.length) return;
+    await this.link(pane, line);
+    pane.reveal(line, false);
+  }
+
   isLinked(pane, line) {
     return this.linked[pane.side].has(line);
   }

@@ -6,8 +6,9 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from tirscript.ir import Buffer, Const, Module, PrimFunc, Stmt, Var
+from tirscript.ir import Buffer, Const, Expr, Module, PrimFunc, Stmt, Var, walk
 from tirscript.ir.node import Node, recursion_room
+from tirscript.ir.rewrite import children
 from tirscript.ir.stmt import Axis
 from tirscript.printer.positions import Positions, Stretch, print_with_positions
 
@@ -31,8 +32,8 @@ def listing(func: PrimFunc, module: Module | None, filename: str) -> Listing:
     for one in stretches:
         if isinstance(one.node, (Stmt, PrimFunc)):
             numbers.setdefault(id(one.node), bisect_right(starts, one.start))
-    if type(func) is PrimFunc:
-        numbers[id(func)] = _head(text, starts, stretches)
+    numbers[id(func)] = _head(text, starts, stretches)
+    _add_joined(func, numbers, starts, stretches)
     data = {
         "text": text,
         **_names(func, text, stretches),
@@ -65,6 +66,18 @@ def _head(text: str, starts: list[int], stretches: list[Stretch]) -> int:
     at = next((one.start for one in stretches if type(one.node) is PrimFunc), 0)
     found = text.find("\ndef ", max(0, at - 1))
     return bisect_right(starts, found + 1) if found >= 0 else 1
+
+
+def _add_joined(func: PrimFunc, numbers: dict[int, int], starts: list[int], stretches: list[Stretch]) -> None:
+    """The lines of statements that the text writes together with others: an `elif`, the inner loops of a `T.grid`."""
+    places: dict[int, int] = {}
+    for one in stretches:
+        places.setdefault(id(one.node), one.start)
+    for node in walk(func):
+        if isinstance(node, Stmt) and id(node) not in numbers:
+            found = [places[id(part)] for part in children(node) if id(part) in places and isinstance(part, Expr)]
+            if found:
+                numbers[id(node)] = bisect_right(starts, found[0])
 
 
 def _names(func: PrimFunc, text: str, stretches: list[Stretch]) -> dict[str, Any]:

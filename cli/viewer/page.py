@@ -122,7 +122,7 @@ def _html(title: str, packed: list[str], first: int) -> str:
 
     data = "".join(f'<script type="text/plain" id="s{number}">{text}</script>\n' for number, text in enumerate(packed))
     parts = {
-        "TITLE": html.escape(title),
+        "TITLE": html.escape(title.encode(errors="replace").decode()),  # names of files may hold bytes that are no text
         "STYLE": read("style.css"),
         "DATA": data,
         "FIRST": str(first),

@@ -3,6 +3,7 @@
 const KEYS = [
   ["j  k", "next and previous stage"],
   ["[  ]", "previous and next function"],
+  ["J  K", "mark the next and previous line of the side used last"],
   ["/", "search the text; Enter or n: next, N: previous"],
   ["p", "filter the passes; Enter looks for the words in all stages"],
   ["u", "fold or unfold unchanged lines"],
@@ -289,6 +290,8 @@ function key(app, event) {
   const actions = {
     j: () => app.step_stage(1),
     k: () => app.step_stage(-1),
+    J: () => app.stepLine(1),
+    K: () => app.stepLine(-1),
     "[": () => app.pickFunction(app.at - 1),
     "]": () => app.pickFunction(app.at + 1),
     "/": () => by("query").select(),

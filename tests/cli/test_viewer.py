@@ -151,6 +151,25 @@ def test_modules_are_shown_by_function():
             assert "M.scale" in found.listing("M.main", -1)["text"].split("\n")[number - 1]
 
 
+def test_lines_of_an_elif_and_of_inner_loops():
+    source = HEAD + (
+        'def f(A: T.Buffer((8, 8), "float32"), n: T.int32):\n'
+        "    for i, j in T.grid(8, 8):\n"
+        "        if n > 3:\n            A[i, j] = A[i, j] * 2.0\n"
+        "        elif n < -77:\n            A[i, j] = A[i, j] + 3.0\n"
+    )
+    found = make(source, "simplify", compiled=True)
+    lines = found.listing("f", -1)["text"].split("\n")
+    (number,) = {number for line, number in found.code_of("f", "written") if "icmp" in line and "-77" in line}
+    assert lines[number - 1].strip() == "elif n < -77:"
+
+
+def test_files_of_any_name(tmp_path):
+    (tmp_path / "b\udcff.py").write_text(MODULE)
+    result = run(tmp_path / "b\udcff.py", "-o", tmp_path / "page.html", "--no-native")
+    assert result.exit_code == 0 and "b?.py" in Page((tmp_path / "page.html").read_text()).title
+
+
 def test_several_programs_in_one_file():
     found = make(MODULE + "\n\n" + HEAD.split("\n\n\n")[1] + "def alone(n: T.int32):\n    T.evaluate(n)\n")
     assert [one["name"] for one in found.manifest["functions"]] == ["M.scale", "M.main", "alone"]

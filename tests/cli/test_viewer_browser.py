@@ -264,6 +264,17 @@ def test_from_assembly_back_to_the_source(viewer):
     assert [text.strip()[:9] for text in linked(viewer, "right").values()] == ["C[vi, vj]"]
 
 
+def test_keys_mark_lines(viewer):
+    viewer.open("LLVM IR, as written")
+    (line, *_) = (number for number, text in viewer.lines("left").items() if text.strip().startswith("for "))
+    viewer.row("left", line).click()
+    until(lambda: list(linked(viewer, "left")) == [line], "the loop")
+    for key, wanted in (("J", line + 1), ("J", line + 2), ("K", line + 1)):
+        viewer.press(key)
+        until(lambda wanted=wanted: list(linked(viewer, "left")) == [wanted], f"line {wanted}")
+        assert linked(viewer, "right")
+
+
 def test_any_two_texts_can_be_chosen(viewer):
     from selenium.webdriver.support.select import Select
 

@@ -159,3 +159,20 @@ def test_other_dialects_and_pieces():
     check(kernel.params[0])
     check(kernel, fragment=True)
     check(kernel, header=False)
+
+
+@pytest.mark.parametrize("constants", ["elide", "inline", "file"])
+def test_constants(constants, tmp_path):
+    import numpy as np
+
+    source = (
+        HEAD
+        + "def f(A: T.Buffer((64,), 'float32')):\n    K = T.allocate_const(DATA, 'float32', (64,))\n    A[0] = K[0]\n"
+    )
+    literal = repr([float(number) for number in np.arange(64)])
+    func = parse(source.replace("DATA", literal))
+    options = {"constants": constants} | (
+        {"constants_file": tmp_path / "data.safetensors"} if constants == "file" else {}
+    )
+    text, stretches = check(func, **options)
+    assert {text[one.start : one.end] for one in stretches if isinstance(one.node, ir.Buffer)} == {"A", "K"}
