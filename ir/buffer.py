@@ -17,8 +17,9 @@ class Buffer(Binder, frozen=True, eq=False):
     element's distance from the data pointer (None: zero). `align` is in bytes (0: the element's natural alignment);
     `offset_factor` promises that `elem_offset` is a multiple of it (0: no promise).
     `scope` is the storage: "global", "local", "shared", or "scalar" for a mutable scalar variable (shape ()).
-    `allocated_addr` is where in a pool of memory the buffer was placed. `layout` is TVM's word for row-major,
-    "default", or None where the buffer says to have none: it means nothing here, but TVM's text needs it back.
+    `allocated_addr` is where in a pool of memory the buffer was placed. `layout` is TVM's word for row-major:
+    "default", None where the buffer says to have none, "view" of one that is written as a view of another. It means
+    nothing here, but TVM's text needs it back.
     """
 
     not_compared: ClassVar[tuple[str, ...]] = ("name", "layout")

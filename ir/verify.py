@@ -30,6 +30,12 @@ def check_well_formed(x: PrimFunc | Module) -> None:
         raise DiagnosticError(found)
 
 
+def covers_axes_in_part(x: PrimFunc, functions: dict[str, PrimFunc] | None = None) -> bool:
+    """Whether nothing is wrong with a function but axes of which its loops take fewer values than they say."""
+    with recursion_room():
+        return bool(Verifier(x, functions).run()) and not Verifier(x, functions, partial=True).run()
+
+
 @public
 def warnings(x: PrimFunc | Module) -> list[Diagnostic]:
     """What is allowed and probably not meant, in source order, as diagnostics of severity "warning"."""

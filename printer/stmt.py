@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, DType
-from tirscript.ir.expr import BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var
+from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.span import Trivia
@@ -344,9 +344,24 @@ def alloc_buffer(p: Printer, node: AllocBuffer, indent: str) -> None:
 
 
 def decl_buffer(p: Printer, node: DeclBuffer, indent: str) -> None:
-    """`B = T.decl_buffer(shape, dtype, data=A.data)`."""
-    text = buffer_arguments(p, node.buffer, top, before_scope=f"data={top(p, node.data)}")
-    p.out.append(f"{indent}{p.names.define(node.buffer, node.buffer.name)} = T.decl_buffer({text})")
+    """`B = T.decl_buffer(shape, dtype, data=A.data)`, or `B = A.view(shape)` where it was written so."""
+    made, source = node.buffer, node.data
+    if made.layout == "view" and type(source) is BufferData and is_view(made, source.buffer):
+        text = f"{top(p, source).removesuffix('.data')}.view({', '.join([top(p, dim) for dim in made.shape])})"
+    else:
+        text = f"T.decl_buffer({buffer_arguments(p, made, top, before_scope=f'data={top(p, source)}')})"
+    p.out.append(f"{indent}{p.names.define(made, made.name)} = {text}")
+
+
+def is_view(made: Buffer, of: Buffer) -> bool:
+    """Whether a buffer differs from the one whose memory it names in its shape alone."""
+    return (
+        (made.dtype, made.scope, made.align, made.offset_factor) == (of.dtype, of.scope, 0, 0)
+        and made.strides is None
+        and made.elem_offset is of.elem_offset
+        and made.allocated_addr == of.allocated_addr
+        and not made.axis_separators
+    )
 
 
 def match_buffer(p: Printer, node: MatchBuffer, indent: str) -> None:

@@ -7,7 +7,7 @@
 | `C = T.Buffer((16,), "float32", data=p)`, `T.buffer_decl(...)` | `T.decl_buffer(..., data=p)` |
 | `x = T.alloc_scalar("float32", "local")`, `T.local_scalar` | `x: T.float32` |
 | `x = T.decl_scalar("float32", p, "global", 3)` | `x = T.decl_buffer((1,), ..., data=p, elem_offset=3)`, uses `x[0]` |
-| `C = A.view(4, 4)` | `C = T.decl_buffer((4, 4), A.dtype, data=A.data)` |
+| `C = A.view(4, 4)`, `A.view(4, -1)`, `A.view("int32")` | `C = T.decl_buffer((4, 4), A.dtype, data=A.data)` |
 | `with T.LetStmt(value) as x:`, `with T.let(x, value):` | `x = value` and the body |
 | `T.attr({"key": value})` | `with T.attr(0, "key", value):` |
 | `T.attr(node, key, value)` | `with T.attr(node, key, value):` over the rest of the body |
@@ -19,14 +19,16 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import FLOAT32
-from tirscript.ir.expr import BufferData, Expr, Var, const
+from tirscript.ir.dtype import FLOAT32, DType
+from tirscript.ir.expr import BufferData, Const, Expr, Var, const
+from tirscript.ir.op import OPS
 from tirscript.ir.stmt import (
     AllocBuffer,
     Assert,
@@ -43,7 +45,7 @@ from tirscript.ir.stmt import (
 
 from .context import ScalarView
 from .expr import Method
-from .namespace import BufferForm, Form
+from .namespace import BufferForm, Form, TypeName
 from .stmt import StmtLowering, attr_value
 from .value import IterVar
 
@@ -126,12 +128,55 @@ class DialectLowering(StmtLowering):
 
     def _view(self, buffer: Buffer, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
         args, kwargs = self.arguments(call)
-        shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-        if kwargs or not shape:
-            raise self.fail("T032", "`view` takes the new shape", call, hint="C = A.view(4, 4)")
-        made = self.buffer_of(target.id, tuple(shape), buffer.dtype, call, target, scope=buffer.scope)
+        if kwargs.pop("layout", None) is not None or kwargs or not args:
+            raise self.fail("T032", "`view` takes the new shape or dtype", call, hint="C = A.view(4, 4)")
+        kind, offset = buffer.dtype, buffer.elem_offset
+        if len(args) == 1 and isinstance(args[0], (str, TypeName, DType)):
+            kind = self.dtype_of(args[0], call)
+            shape, offset = self._recast(buffer, kind, call)
+        else:
+            given = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+            shape = self._whole_shape(buffer, list(given), call)
+        made = self.buffer_of(
+            target.id,
+            shape,
+            kind,
+            call,
+            target,
+            elem_offset=offset,
+            scope=buffer.scope,
+            allocated_addr=buffer.allocated_addr,
+        ).replace(layout="view")
         self.define(target.id, made)
         self.emit(DeclBuffer(made, BufferData(buffer), span=self.span(node)))
+
+    def _recast(self, buffer: Buffer, kind: DType, call: ast.Call) -> tuple[tuple[Any, ...], Any]:
+        """The shape and offset of a buffer's memory as elements of another dtype."""
+        wide, narrow = max(kind.bits, buffer.dtype.bits), min(kind.bits, buffer.dtype.bits)
+        if not buffer.shape or wide % narrow:
+            raise self.fail("T207", f"elements of {buffer.dtype} are no whole number of {kind}", call)
+        entry = OPS["floordiv" if kind.bits > buffer.dtype.bits else "mul"]
+
+        def scaled(size: Expr) -> Any:
+            if type(size) is not Const:
+                return entry(size, wide // narrow) if wide != narrow else size
+            return size.value * narrow // wide if kind.bits > buffer.dtype.bits else size.value * wide // narrow
+
+        offset = None if buffer.elem_offset is None else scaled(buffer.elem_offset)
+        return (*buffer.shape[:-1], scaled(buffer.shape[-1])), offset
+
+    def _whole_shape(self, buffer: Buffer, shape: list[Any], call: ast.Call) -> tuple[Any, ...]:
+        """A shape with one -1 replaced by what is left of the elements."""
+        if shape.count(-1) != 1:
+            return tuple(shape)
+        sizes = [dim.value if type(dim) is Const else dim for dim in (*buffer.shape, *shape) if dim != -1]
+        if not all(type(size) is int for size in sizes):
+            raise self.fail("T032", "`-1` stands for a dimension where all others are known", call)
+        left, given = math.prod(sizes[: len(buffer.shape)]), math.prod(sizes[len(buffer.shape) :])
+        if not given or left % given:
+            raise self.fail("T207", f"{left} elements are not divided by {given}", call)
+        shape[shape.index(-1)] = left // given
+        return tuple(shape)
 
     def _allocate_context(
         self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With

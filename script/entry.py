@@ -22,7 +22,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.span import Source, Span, Trivia
-from tirscript.ir.verify import check_well_formed, verify
+from tirscript.ir.verify import check_well_formed, covers_axes_in_part, verify
 
 from .budget import Budget
 from .constant import Sources
@@ -308,7 +308,8 @@ class Reader:
             try:
                 check_well_formed(definition)
             except DiagnosticError as problem:
-                self.diagnostics += problem.diagnostics
+                if not (self.theirs and _partial(definition)):
+                    self.diagnostics += problem.diagnostics
         if self.diagnostics:
             # several names of one failed definition may be blamed on one place; each message is said once
             unique = {(found.code, found.message, _position(found)): found for found in self.diagnostics}
@@ -515,6 +516,22 @@ class Reader:
             attrs.update(evaluator.attrs(call.args[0]))
         except Abort:
             self.diagnostics += evaluator.diagnostics
+
+
+def _partial(definition: Definition) -> bool:
+    """Whether only axes covered in part are wrong, which TVM's schedules leave: then the functions that have them are
+    marked as not to be checked, so that our own text of them is read again."""
+    made = definition.functions if isinstance(definition, Module) else (definition,)
+    functions = [found for found in made if isinstance(found, PrimFunc)]
+    names = {found.name: found for found in functions} if isinstance(definition, Module) else None
+    marked = [found for found in functions if covers_axes_in_part(found, names)]
+    for found in marked:
+        force_setattr(found, "check_well_formed", False)
+    try:
+        check_well_formed(definition)
+    except DiagnosticError:
+        return False
+    return bool(marked)
 
 
 def _position(found: Diagnostic) -> tuple[int, int]:

@@ -125,14 +125,15 @@ class FunctionLowering(MacroLowering):
         ]
         used = {word for text in texts for word in re.findall(r"\w+", text)} - {param.arg for param in params}
         for stmt in self.node.body:
-            match stmt:
-                case ast.Assign(
-                    targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=kind), args=[], keywords=[])
-                ) if name in used:
-                    found = vars(self.namespace).get(kind)
-                    if isinstance(found, TypeName) and found.dtype.is_int:
-                        self.symbol(name, found.dtype)
-                        self.of_signature.add(name)
+            for target, value in _single_assignments(stmt):
+                match target, value:
+                    case ast.Name(id=name), ast.Call(func=ast.Attribute(attr=kind), args=[], keywords=[]) if (
+                        name in used
+                    ):
+                        found = vars(self.namespace).get(kind)
+                        if isinstance(found, TypeName) and found.dtype.is_int:
+                            self.symbol(name, found.dtype)
+                            self.of_signature.add(name)
 
     def _bound(self, item: Any) -> DType | None:
         bound = getattr(item, "bound", None)
@@ -273,6 +274,16 @@ def _python_type(kind: Any) -> TypeName | None:
     """`int`, `float` and `bool` as annotations; in programs the first is a function of its own."""
     names = ((BUILTINS["int"], "int32"), (int, "int32"), (float, "float32"), (bool, "bool"))
     return next((TypeName(dtype(name)) for python, name in names if kind is python), None)
+
+
+def _single_assignments(stmt: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets and values of `a = x` and of `a, b = x, y`."""
+    match stmt:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            return list(zip(targets, values, strict=False))
+        case ast.Assign(targets=[target], value=value):
+            return [(target, value)]
+    return []
 
 
 def _signature_end(node: ast.FunctionDef) -> int:

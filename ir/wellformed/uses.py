@@ -281,6 +281,10 @@ class Uses(Scopes):
         else:
             self.report("T104", "`T.address_of` takes an element of a buffer, as in `T.address_of(A[0])`", node)
 
+    def results(self, node: Call) -> None:
+        """A reduction over threads writes the elements that are its arguments."""
+        self.written.update(id(arg.buffer) for arg in node.args if type(arg) is BufferLoad)
+
     def same(self, have: Any, wanted: DType, what: str, at: Any) -> None:
         if have is not wanted and not (have is not None and have.is_handle and wanted.is_handle):
             self.report(
@@ -333,4 +337,5 @@ _ONE = {"indices": "index", "ranges": "range"}
 _SPECIAL_CALLS: dict[str, Callable[[Uses, Call], None]] = {
     "undef": Uses.undef,
     "address_of": Uses.address,
+    "tvm_thread_allreduce": Uses.results,
 }

@@ -5,10 +5,11 @@
 | `["parse", text]` | `{"text": what TVM prints of it}` |
 | `["equal", a, b]` | `{"equal": whether it parses both texts to equal functions}` |
 | `["accepts", texts]` | `{"accepts": [whether TVM reads each text]}` |
-| `["corpus"]` | `{"texts": [[name, text]]}` of programs that the package makes: legalized operators, its tensor intrinsics, scheduled and lowered functions |
+| `["corpus", step]` | `{"texts": [[name, text]]}` of programs that the package makes: legalized operators, its tensor intrinsics, scheduled and lowered functions; of what tvm_corpus.py has one in `step` |
 | `["same", number, text]` | `{"equal": whether a text is the function of that number of the corpus}` |
 | `["readable", number]` | `{"readable": whether TVM reads its own text of it as that function}` |
 | `["buildable", number]` | `{"buildable": whether TVM compiles it for a CPU}` |
+| `["builds", text]` | the same of the function of a text |
 | `["run", number, inputs]` | `{"outputs": the arrays after TVM has run it}`; an array is [dtype, shape, base64 of its bytes] |
 
 Anything that fails answers {"error": message}. Functions are compared with each literal rounded to its dtype: TVM keeps
@@ -30,6 +31,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import tvm
+import tvm_corpus
 import tvm_ffi
 from tvm import relax
 from tvm.script import from_source
@@ -208,8 +210,8 @@ def intrinsics() -> Iterator[tuple[str, Any]]:
                 yield from ((f"{value}.desc", intrinsic.desc), (f"{value}.impl", intrinsic.impl))
 
 
-def corpus() -> list[tuple[str, str]]:
-    """The name and text of each program, each text once."""
+def corpus(step: int) -> list[tuple[str, str]]:
+    """The name and text of each program, each text once; of tvm_corpus.py one in `step`."""
     found: dict[str, tuple[str, Any]] = {}
 
     def add(pairs: Iterator[tuple[str, Any]]) -> None:
@@ -222,6 +224,12 @@ def corpus() -> list[tuple[str, str]]:
     for name, module in known():
         add(functions(name, module))
         add(scheduled(name, module))
+    more: dict[str, tuple[str, Any]] = {}
+    for name, function in tvm_corpus.programs():
+        text = function.script()
+        if len(text) <= tvm_corpus.GREATEST and text not in found:
+            more.setdefault(text, (name, function))
+    found.update(list(more.items())[::step])
     CORPUS[:] = [function for _, function in found.values()]
     return [(name, text) for text, (name, _) in found.items()]
 
@@ -302,10 +310,11 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "parse": lambda text: {"text": from_source(text).script()},
     "equal": lambda left, right: {"equal": same(from_source(left), from_source(right))},
     "accepts": lambda texts: {"accepts": [accepts(text) for text in texts]},
-    "corpus": lambda: {"texts": corpus()},
+    "corpus": lambda step: {"texts": corpus(step)},
     "same": lambda number, text: {"equal": same(CORPUS[number], from_source(text))},
     "readable": lambda number: {"readable": readable(CORPUS[number])},
     "buildable": lambda number: {"buildable": buildable(CORPUS[number])},
+    "builds": lambda text: {"buildable": buildable(from_source(text))},
     "run": lambda number, inputs: {"outputs": run(CORPUS[number], inputs)},
 }
 

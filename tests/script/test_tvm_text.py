@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.script import function, mistakes
 
-from tirscript.ir import Assert, Buffer, DiagnosticError, PrimFunc, structural_equal
+from tirscript.ir import Assert, Buffer, DeclBuffer, DiagnosticError, PrimFunc, structural_equal
 from tirscript.script import parse
 
 HEADER = "from tvm.script import tirx as T\n\n\n@T.prim_func(s_tir=True)\n"
@@ -103,3 +103,78 @@ def test_axis_separators_of_a_parameter_are_refused_for_tvm() -> None:
     found = parse('@T.prim_func\ndef f(A: T.Buffer((2, 2), "float32", axis_separators=[1])):\n    A[0, 0] = 1.0\n')
     with pytest.raises(DiagnosticError, match="axis separators"):
         found.script(dialect="tvm")
+
+
+def test_axes_that_their_schedules_cover_in_part() -> None:
+    body = (
+        'def f(A: T.Buffer((16,), "float32")):\n    for i in range(8):\n        with T.block("b"):\n'
+        "            v = T.axis.spatial(16, i)\n            A[v] = T.float32(1)\n"
+    )
+    found = theirs(body)
+    assert not found.check_well_formed and structural_equal(parse(found.script()), found)
+    for text in (
+        f"@T.prim_func\n{body}",
+        HEADER + body.replace("(16, i)", "(4, i)"),
+        HEADER + body.replace("A[v]", "A[v, 0]"),
+    ):
+        with pytest.raises(DiagnosticError):
+            parse(text)
+
+
+def test_symbols_declared_together() -> None:
+    found = theirs(
+        'def f(A: T.Buffer(("v", "w"), "float32"), B: T.Buffer((v,), "float32")):\n'
+        "    v, w = T.int32(), T.int64()\n    A[v - 1, w] = B[0]\n"
+    )
+    assert [(each.name, str(each.dtype)) for each in found.symbols] == [("v", "int32"), ("w", "int64")]
+
+
+def test_views_of_another_dtype() -> None:
+    head = 'def f(A: T.Buffer((4, 8), "float16"), B: T.Buffer((4, 8), "int8", elem_offset=8)):\n'
+    found = theirs(
+        f'{head}    C = A.view("float32")\n    D = A.view(-1, 16)\n    E = B.view("int64")\n    C[0, 3] = T.float32(1)\n'
+    )
+    shapes = {stmt.buffer.name: stmt.buffer for stmt in found.body if isinstance(stmt, DeclBuffer)}
+    assert {name: (str(each.dtype), each.constant_shape()) for name, each in shapes.items()} == {
+        "C": ("float32", (4, 4)),
+        "D": ("float16", (2, 16)),
+        "E": ("int64", (4, 1)),
+    }
+    assert str(shapes["E"].elem_offset) == "1"
+    for text, message in (
+        ('A.view("float64", 3)', "T.view"),
+        ("A.view(-1, 3)", "are not divided by 3"),
+        ("A.view()", "new shape or dtype"),
+    ):
+        with pytest.raises(DiagnosticError, match=message if message != "T.view" else None):
+            theirs(f"{head}    C = {text}\n    A[0, 0] = T.float16(1)\n")
+
+
+def test_a_reduction_over_threads_writes_its_results() -> None:
+    found = theirs(
+        'def f(A: T.Buffer((4,), "float32")):\n    t = T.alloc_local((1,), "float32")\n'
+        '    tx = T.launch_thread("threadIdx.x", 4)\n'
+        "    T.tvm_thread_allreduce(T.uint32(1), A[tx], T.bool(True), t[0], tx)\n    A[tx] = t[0]\n"
+    )
+    assert "tvm_thread_allreduce" in found.script()
+
+
+def test_functions_of_the_tile_dialect_say_so() -> None:
+    body = 'def f(A: T.Buffer((4,), "float32", layout=None)):\n    B = T.alloc_buffer((4,), "float32", scope="shared.dyn", layout=None, allocated_addr=16)\n    B[0] = A[0]\n    A[1] = B[0]\n'
+    tile = parse(f"from tvm.script import tirx as T\n\n\n@T.prim_func\n{body}")
+    assert isinstance(tile, PrimFunc) and not tile.s_tir
+    text = tile.script(dialect="tvm")
+    assert "@T.prim_func\n" in text and text.count("layout=None") == 2 and "allocated_addr=16" in text
+    ours = tile.script()
+    assert "@T.prim_func(s_tir=False)" in ours
+    again = parse(ours)
+    assert structural_equal(again, tile) and again.script(dialect="tvm") == text
+    plain = theirs(body)
+    assert plain.s_tir and structural_equal(plain, tile)  # what these words say means nothing
+    assert "layout" not in plain.script(dialect="tvm")
+
+
+def test_layouts_of_the_tile_dialect_are_refused() -> None:
+    for layout in ('"wgmma"', "T.TileLayout(T.S[4])"):
+        with pytest.raises(DiagnosticError, match="is not supported"):
+            theirs(f'def f(A: T.Buffer((4,), "float32", layout={layout})):\n    A[0] = T.float32(1)\n')
