@@ -72,6 +72,12 @@ class Primitive(Struct, frozen=True, eq=False):
     readers: dict[str, Reader]
     query: bool
 
+    @property
+    def usage(self) -> str:
+        """How it is called, without the types."""
+        bare = [parameter.replace(annotation=parameter.empty) for parameter in self.signature.parameters.values()]
+        return f"{self.name}{inspect.Signature(bare)}"
+
 
 # how an argument is read: what the user gave and the edit, to what the primitive gets
 Reader = Callable[[str, Any, "Edit"], Any]

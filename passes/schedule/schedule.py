@@ -119,7 +119,7 @@ class Schedule:
         try:
             bound = entry.signature.bind(*args, **kwargs)
         except TypeError as problem:
-            edit.wrong(f"{problem}", hint=f"it is `{entry.name}{entry.signature}`")
+            edit.wrong(f"{problem}", hint=f"it is `{entry.usage}`")
         readers = readers_of(entry)
         before, mark = tree.func, self._recorder.mark()
         try:

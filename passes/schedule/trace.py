@@ -12,6 +12,7 @@ another schedule.
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +153,9 @@ class Recorder:
             return type(value)(self._argument(item) for item in value)
         if isinstance(value, dict):
             return {key: self._argument(item) for key, item in value.items()}
+        if inspect.isfunction(value):
+            # an index map, or padding in terms of the indices
+            return IndexMap.of(value)
         return value
 
 
@@ -180,7 +184,9 @@ def value_text(value: Any) -> str:
 def _index_map(value: IndexMap) -> str:
     from tirscript.printer import script
 
-    return script(value).strip()
+    # a lambda is what Python runs and what is read back
+    text = script(value, width=10_000).strip()
+    return text.removeprefix("T.index_map(").removesuffix(")") if value.inverse is None else text
 
 
 def _expression(value: Expr) -> str:
@@ -260,6 +266,8 @@ def _program(node: ast.expr) -> Any:
     """An index map or an expression, as text that the parser of fragments reads."""
     from tirscript.script import parse
 
+    if isinstance(node, ast.Lambda):
+        node = ast.Call(ast.Attribute(ast.Name("T"), "index_map"), [node], [])
     written = ast.unparse(ast.Dict([ast.Constant("value")], [node]))
     if "\n" in written:
         raise _unreadable(node, "is not a plain value")

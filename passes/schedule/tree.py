@@ -112,6 +112,10 @@ class Tree:
             raise AssertionError("set_func is for functions whose statements are the same")
         self.root.stmt = func
 
+    def reset(self, func: PrimFunc) -> None:
+        """Take another function; all places are made anew."""
+        self.__init__(func)  # type: ignore[misc]
+
     def _fill(self, place: Place) -> None:
         for name in body_fields(type(place.stmt)):
             stmts = getattr(place.stmt, name)

@@ -38,7 +38,7 @@ def cache_read(
     The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change; all
     of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader needs.
     """
-    buffer = _buffer(edit, block, reads_of(block.stmt), read_buffer_index, "reads")
+    buffer = chosen(edit, block, reads_of(block.stmt), read_buffer_index, "reads")
     scope = scope_of(edit, block)
     _check_reachable(edit, block, buffer)
     made_by = writers(scope, buffer)
@@ -102,7 +102,7 @@ def cache_write(
     buffer instead.
     """
     stmt: Block = block.stmt
-    buffer = _buffer(edit, block, writes_of(stmt), write_buffer_index, "writes")
+    buffer = chosen(edit, block, writes_of(stmt), write_buffer_index, "writes")
     scope = scope_of(edit, block)
     _check_reachable(edit, block, buffer)
     others = [other for other in writers(scope, buffer) if other is not block]
@@ -142,7 +142,8 @@ def cache_write(
     return edit.block(name)
 
 
-def _buffer(edit: Edit, block: Place, buffers: tuple[Buffer, ...], which: int | str, does: str) -> Buffer:
+def chosen(edit: Edit, block: Place, buffers: tuple[Buffer, ...], which: int | str, does: str) -> Buffer:
+    """The buffer that is named, or counted, among those that a block reads or writes."""
     names = ", ".join(f"`{buffer.name}`" for buffer in buffers) or "nothing"
     if isinstance(which, str):
         found = [buffer for buffer in buffers if buffer.name == which]

@@ -1,0 +1,179 @@
+"""reverse_compute_inline: a consumer is computed where its input is made."""
+
+from __future__ import annotations
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var
+from tirscript.ir.op import get_op
+from tirscript.ir.rewrite import rewrite, substitute, walk
+from tirscript.ir.stmt import Block, BufferStore, If, Stmt
+
+from ...statements import conjunction, has_effect
+from ..blocks import inferred, reads_of, writes_of
+from ..dataflow import (
+    accesses_outside_blocks,
+    allocation,
+    before,
+    is_viewed,
+    loads_of,
+    readers,
+    scope_of,
+    writers,
+)
+from ..edit import Edit
+from ..legality import check_covers
+from ..moving import axes_of_indices
+from ..primitive import BlockAt, primitive
+from ..removal import remove
+from ..tree import Place
+
+
+@primitive
+def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
+    """Let the block that makes what this one reads store its result instead, and take this block and the buffer away.
+
+    before:                                    after `reverse_compute_inline("C")`:
+        with T.block("B"):                         with T.block("B"):
+            B[vi] = A[vi] * 2.0                        C[vi] = T.max(A[vi] * 2.0, 0.0)
+        with T.block("C"):
+            C[vi] = T.max(B[vi], 0.0)
+
+    The block must read one element of one buffer that only another block writes, and store one element for each.
+    """
+    stmt: Block = block.stmt
+    store = _single_store(edit, block)
+    buffer, producer, load = _input(edit, block, store)
+    scope = scope_of(edit, block)
+    maker: Block = producer.stmt
+    made = [node for node in walk(maker.body) if type(node) is BufferStore and node.buffer is buffer]
+    if len(made) != 1 or maker.init is not None or any(axis.kind == "reduce" for axis in maker.axes):
+        edit.refuse(
+            f"the block `{maker.name}`, which makes `{buffer.name}`, is a reduction or stores several times",
+            (block, ""),
+            (producer, "this block"),
+            hint="a value is known only when its reduction is done: fuse_reduction_epilogue, or reverse_compute_at",
+        )
+    if made[0].predicate is not None or any(node is buffer for node in walk(made[0].value)):
+        edit.refuse(f"the block `{maker.name}` stores under a mask or reads what it writes", (producer, ""))
+    check_covers(edit, block)
+    check_covers(edit, producer)
+    _inputs_ready(edit, block, producer, scope, buffer)
+    axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
+    values: dict[Var, Expr] = {}
+    for var, index in zip(axes, made[0].indices, strict=True):
+        if var is not None:
+            values[var] = index if index.dtype is var.dtype else index.astype(var.dtype)
+    known = edit.analyzer(producer, inside=True)
+    conditions: list[Expr] = []
+    for axis in stmt.axes:
+        if axis.var in values:
+            for condition in (values[axis.var] >= axis.start, values[axis.var] < axis.stop):
+                if not known.can_prove(condition):
+                    conditions.append(condition)
+        elif known.can_prove(get_op("equal")(axis.stop - axis.start, 1)):
+            values[axis.var] = axis.start
+        else:
+            edit.refuse(
+                f"the axis `{axis.var.name}` of `{stmt.name}` is no index of what it reads: it makes more elements",
+                (block, ""),
+                (axis, "this axis"),
+            )
+    for var, index, other in zip(axes, made[0].indices, load.indices, strict=True):
+        if var is None and not known.prove_equal(index, other):
+            conditions.append(get_op("equal")(index, other))
+    value = made[0].value
+
+    def put(node: BufferLoad) -> Expr:
+        return value if node.buffer is buffer else node
+
+    result = rewrite(substitute(store.value, values), {BufferLoad: put})
+    new: Stmt = BufferStore(
+        store.buffer, tuple(substitute(index, values) for index in store.indices), result, span=store.span
+    )
+    guard = conjunction(conditions)
+    if guard is not None:
+        new = If(guard, (new,), span=store.span)
+    body = rewrite(maker.body, {BufferStore: lambda node: new if node.buffer is buffer else node})
+    edit.replace(producer, inferred(maker.replace(body=body)))
+    remove(edit, edit.block(stmt.name))
+    home = allocation(edit, buffer)
+    assert home is not None
+    edit.replace(home)
+
+
+def _single_store(edit: Edit, block: Place) -> BufferStore:
+    stmt: Block = block.stmt
+    if stmt.init is not None or len(stmt.body) != 1 or type(stmt.body[0]) is not BufferStore:
+        edit.refuse(f"the body of the block `{stmt.name}` is not one store", block)
+    store: BufferStore = stmt.body[0]
+    if store.predicate is not None or has_effect(store.value):
+        edit.refuse(f"the block `{stmt.name}` stores under a mask, or its value has an effect", block)
+    if store.buffer in reads_of(stmt):
+        edit.refuse(f"the block `{stmt.name}` reads `{store.buffer.name}`, which it writes", (block, ""), store)
+    return store
+
+
+def _input(edit: Edit, block: Place, store: BufferStore) -> tuple[Buffer, Place, BufferLoad]:
+    """What the block reads that one other block makes for it alone, that block, and the load."""
+    stmt: Block = block.stmt
+    scope = scope_of(edit, block)
+    found = []
+    for buffer in reads_of(stmt):
+        makers = [other for other in writers(scope, buffer) if other is not block]
+        if len(makers) != 1 or allocation(edit, buffer) is None or is_viewed(edit.func, buffer):
+            continue
+        if [other for other in readers(scope, buffer) if other is not block and other is not makers[0]]:
+            continue
+        bare = accesses_outside_blocks(scope, buffer)
+        if bare is not None or not before(makers[0], block):
+            continue
+        loads = loads_of(stmt.body, buffer)
+        if not all(
+            structural_equal(a, b, map_free_vars=False)
+            for load in loads[1:]
+            for a, b in zip(loads[0].indices, load.indices, strict=True)
+        ):
+            continue
+        if any(type(index) is not Const and index.dtype.is_vector for index in loads[0].indices):
+            continue
+        found.append((buffer, makers[0], loads[0]))
+    if not found:
+        edit.refuse(
+            f"nothing that `{stmt.name}` reads is made by one block for it alone, at one element",
+            block,
+            hint="a parameter, a buffer with other readers or writers, or reads of several elements cannot be inlined",
+        )
+    # the last made: what the others make is there by then
+    best = found[0]
+    for other in found[1:]:
+        if before(best[1], other[1]):
+            best = other
+    return best
+
+
+def _inputs_ready(edit: Edit, block: Place, producer: Place, scope: Place, buffer: Buffer) -> None:
+    """Refuse where other inputs come behind the producer, or the result is touched between."""
+    stmt: Block = block.stmt
+    for other in reads_of(stmt):
+        if other is buffer:
+            continue
+        for writer in writers(scope, other):
+            if not before(writer, producer):
+                edit.refuse(
+                    f"`{other.name}`, which `{stmt.name}` reads too, is written behind `{producer.stmt.name}`",
+                    (producer, ""),
+                    (writer, "written here"),
+                )
+            shared = [place for place in writer.above() if place.contains(producer)]
+            if any(type(place.stmt).__name__ in ("For", "While") for place in shared):
+                edit.refuse(f"`{other.name}` is written in a loop around `{producer.stmt.name}`", (writer, ""))
+    for target in writes_of(stmt):
+        for other_place in {id(p): p for p in (*writers(scope, target), *readers(scope, target))}.values():
+            if other_place is block or before(block, other_place) or before(other_place, producer):
+                continue
+            edit.refuse(
+                f"`{target.name}`, which `{stmt.name}` writes, is used before it",
+                (block, ""),
+                (other_place, "here"),
+            )

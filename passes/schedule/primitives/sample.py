@@ -1,0 +1,95 @@
+"""Samplers: choices that a search varies, repeatable by the seed and fixed by `decision`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tirscript.ir.expr import Const
+
+from ..blocks import writes_of
+from ..dataflow import readers, scope_of
+from ..edit import Edit
+from ..primitive import BlockAt, LoopAt, query
+from ..tree import Place
+
+
+@query
+def sample_perfect_tile(
+    edit: Edit, loop: LoopAt, n: int, max_innermost_factor: int = 16, decision: list[int] | None = None
+) -> list[int]:
+    """`n` factors whose product is the extent of a loop, the last at most `max_innermost_factor`.
+
+    All such tuples of factors are equally likely. `decision` is what was drawn; a replay gives it.
+    """
+    extent = edit.analyzer(loop).simplify(loop.stmt.extent)
+    if type(extent) is not Const or int(extent.value) < 1:
+        edit.refuse(f"the extent of `{loop.stmt.var.name}` is not a number", loop)
+    size = int(extent.value)
+    if n < 1 or max_innermost_factor < 1:
+        edit.wrong("`n` and `max_innermost_factor` are at least 1")
+    if decision is not None:
+        product = 1
+        for factor in decision:
+            product *= factor
+        if len(decision) != n or product != size or min(decision) < 1:
+            edit.wrong(f"`decision` is {decision}, not {n} factors of {size}")
+        return list(decision)
+    choices = _tilings(size, n, max_innermost_factor)
+    found = list(choices[edit.random.randrange(len(choices))])
+    edit.decisions["decision"] = found
+    return found
+
+
+def _tilings(size: int, n: int, innermost: int) -> list[tuple[int, ...]]:
+    """All tuples of `n` factors of `size`, the last at most `innermost` (1 is always allowed)."""
+    if n == 1:
+        return [(size,)]
+    found: list[tuple[int, ...]] = []
+    for last in range(1, min(size, innermost) + 1):
+        if size % last == 0:
+            found += [(*rest, last) for rest in _ordered(size // last, n - 1)]
+    return found
+
+
+def _ordered(size: int, n: int) -> list[tuple[int, ...]]:
+    if n == 1:
+        return [(size,)]
+    return [
+        (first, *rest) for first in range(1, size + 1) if size % first == 0 for rest in _ordered(size // first, n - 1)
+    ]
+
+
+@query
+def sample_categorical(
+    edit: Edit, candidates: Sequence[Any], probs: Sequence[float], decision: int | None = None
+) -> Any:
+    """One of the candidates, drawn with the given probabilities. `decision` is the number of the one that was drawn."""
+    if len(candidates) != len(probs) or not candidates:
+        edit.wrong(f"there are {len(candidates)} candidates and {len(probs)} probabilities")
+    if min(probs) < 0 or abs(sum(probs) - 1) > 1e-6:
+        edit.wrong("the probabilities are not negative and their sum is 1")
+    if decision is None:
+        decision = edit.random.choices(range(len(candidates)), probs)[0]
+        edit.decisions["decision"] = decision
+    if not 0 <= decision < len(candidates):
+        edit.wrong(f"`decision` is {decision}, and there are {len(candidates)} candidates")
+    return candidates[decision]
+
+
+@query
+def sample_compute_location(edit: Edit, block: BlockAt, decision: int | None = None) -> Place | int:
+    """A loop that the block could be computed at: one around its first reader, or -1 where it stays where it is.
+
+    `decision` is the number of the loop among those of the reader, -1 for staying.
+    """
+    scope = scope_of(edit, block)
+    consumers = [r for buffer in writes_of(block.stmt) for r in readers(scope, buffer) if r is not block]
+    loops = [place for place in (consumers[0].loops() if consumers else []) if not place.contains(block)]
+    loops = [place for place in loops if all(place.contains(consumer) for consumer in consumers)]
+    if decision is None:
+        decision = edit.random.randrange(-1, len(loops))
+        edit.decisions["decision"] = decision
+    if not -1 <= decision < len(loops):
+        edit.wrong(f"`decision` is {decision}, and the reader has {len(loops)} loops around it")
+    return -1 if decision == -1 else loops[decision]

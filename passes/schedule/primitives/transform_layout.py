@@ -1,0 +1,231 @@
+"""transform_layout: a buffer of another shape, its elements at other places."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tirscript.ir.arith.scoped import Scoped
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.dtype import INT32
+from tirscript.ir.expr import BufferLoad, BufferRegion, Call, Expr, Var, is_const
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.op import OPS, as_expr, cast, get_op
+from tirscript.ir.rewrite import substitute
+from tirscript.ir.stmt import AllocBuffer, Assume, Axis, Block, BufferStore, For, Stmt
+
+from ...access import access_regions
+from ..blocks import reads_of, writes_of
+from ..dataflow import allocation, is_viewed, scope_of, top, writers
+from ..edit import Edit
+from ..maps import index_map_of
+from ..primitive import BlockAt, primitive
+from ..tree import Place
+from .cache import chosen
+
+PadValue = int | float | bool | Expr | IndexMap | Callable[..., Any] | None
+
+
+@primitive
+def transform_layout(
+    edit: Edit,
+    block: BlockAt,
+    buffer: str | int | tuple[str, int | str],
+    index_map: IndexMap | Callable[..., Any],
+    pad_value: PadValue = None,
+) -> None:
+    """Store a buffer with its element `i, j` at `index_map(i, j)`; every access of the function follows.
+
+    before:                                    after `transform_layout("B", "B", lambda i: (i // 4, i % 4), 0.0)`:
+        B = T.alloc_buffer((14,), "float32")       B = T.alloc_buffer((4, 4), "float32")
+        for i in range(14):                        for i in range(14):
+            with T.block("B"):                         with T.block("B"):
+                vi = T.axis.spatial(14, i)                 vi = T.axis.spatial(14, i)
+                B[vi] = A[vi]                              B[vi // 4, vi % 4] = A[vi]
+                                                   for ax0, ax1 in T.grid(4, 4):
+                                                       with T.block("B_pad"):
+                                                           v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                                                           T.where(v0 == 3 and v1 >= 2)
+                                                           B[v0, v1] = 0.0
+
+    `buffer` is a name, or ("read", 0) or ("write", 0) for one that the block reads or writes. The map must be
+    injective. The places that it leaves free are padding: nothing reads them, and where `pad_value` (a number, an
+    expression, a function of the new indices, or T.undef) is given, the block that makes the buffer is followed by one
+    that stores it there; for a parameter that is only read, it is assumed to be there.
+    """
+    target = _chosen(edit, block, buffer)
+    if is_viewed(edit.func, target):
+        edit.refuse(f"the memory of `{target.name}` is reached by a view, an address or a call", block)
+    if target.strides is not None or target.elem_offset is not None:
+        edit.refuse(f"`{target.name}` has strides or an offset of its own", block)
+    mapping = _mapping(edit, target, index_map)
+    injective = mapping.is_injective(target.shape)
+    if injective is None:
+        edit.refuse(f"it is not known whether the map keeps the elements of `{target.name}` apart", block)
+    if not injective:
+        edit.refuse(
+            f"the map puts two elements of `{target.name}` at one place", block, notes=_collision(mapping, target)
+        )
+    shape = mapping.map_shape(target.shape)
+    back = mapping.non_surjective_inverse(target.shape)
+    if shape is None or back is None:
+        edit.refuse(f"the shape of `{target.name}` behind the map is not known", block)
+    dtype = target.shape[0].dtype if target.shape else mapping.indices[0].dtype
+    new = target.replace(shape=tuple(cast(dim, dtype) for dim in shape))
+    padded = not is_const(back[1], False)
+    func = substitute(_Moved(target, new, mapping).function(edit.func), {target: new})
+    edit.tree.reset(func)
+    if padded and pad_value is not None:
+        _pad(edit, edit.block(block.stmt.name), new, back[0], back[1], pad_value)
+
+
+def _chosen(edit: Edit, block: Place, which: str | int | tuple[str, int | str]) -> Buffer:
+    buffers = {"read": reads_of(block.stmt), "write": writes_of(block.stmt)}
+    both = list(dict.fromkeys((*buffers["read"], *buffers["write"])))
+    names = ", ".join(f"`{one.name}`" for one in both)
+    if isinstance(which, tuple):
+        kind, at = which
+        if kind not in buffers:
+            edit.wrong(f"`buffer` names {kind!r}", hint='write ("read", 0), ("write", 0) or the name of a buffer')
+        return chosen(edit, block, buffers[kind], at, f"{kind}s")
+    if isinstance(which, int):
+        if isinstance(which, bool) or not 0 <= which < len(both):
+            edit.refuse(f"the block `{block.stmt.name}` has no buffer at {which}", block, hint=f"it uses {names}")
+        return both[which]
+    found = [one for one in both if one.name == which]
+    if not found:
+        edit.refuse(f"the block `{block.stmt.name}` does not use `{which}`", block, hint=f"it uses {names}")
+    return found[0]
+
+
+def _mapping(edit: Edit, buffer: Buffer, given: IndexMap | Callable[..., Any]) -> IndexMap:
+    mapping = index_map_of(edit, given, buffer.shape[0].dtype if buffer.shape else INT32)
+    if len(mapping.params) != buffer.ndim:
+        edit.wrong(
+            f"the index map takes {len(mapping.params)} indices, and `{buffer.name}` has {buffer.ndim} dimensions"
+        )
+    return mapping
+
+
+def _collision(mapping: IndexMap, buffer: Buffer) -> list[str]:
+    from tirscript.ir.arith.presburger import MappedDomain
+
+    found = MappedDomain(mapping, buffer.shape).collision()
+    return [] if found is None else [str(found)]
+
+
+class _Moved(Scoped):
+    """Rewrites the accesses of a buffer."""
+
+    def __init__(self, old: Buffer, new: Buffer, mapping: IndexMap) -> None:
+        super().__init__()
+        self.old, self.new, self.mapping = old, new, mapping
+
+    def visit(self, node: Any) -> Any:
+        kind = type(node)
+        if (kind is BufferLoad or kind is BufferStore) and node.buffer is self.old:
+            inner = self.descend(node)
+            return inner.replace(buffer=self.new, indices=self.places(inner.indices))
+        if kind is Block:
+            return self.renewed(node)
+        return self.descend(node)
+
+    def places(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        dtype = self.old.shape[0].dtype if self.old.shape else None
+        given = tuple(index if dtype is None else cast(index, self.mapping.params[0].dtype) for index in indices)
+        return tuple(self.analyzer.simplify(place) for place in self.mapping.apply(given))
+
+    def renewed(self, block: Block) -> Block:
+        """A block whose regions, where it has them, say where the accesses are now."""
+        uses = [
+            region for regions in (block.reads, block.writes) for region in regions or () if region.buffer is self.old
+        ]
+        bare = block
+        if uses:
+            bare = block.replace(reads=_less(block.reads, self.old), writes=_less(block.writes, self.old))
+        made = self.descend(bare)
+        if not uses:
+            return made
+        reads, writes = access_regions(made.replace(reads=None, writes=None))
+        return made.replace(
+            reads=None if block.reads is None else _merged(block.reads, reads, self.old, self.new),
+            writes=None if block.writes is None else _merged(block.writes, writes, self.old, self.new),
+        )
+
+
+def _less(regions: tuple[BufferRegion, ...] | None, buffer: Buffer) -> tuple[BufferRegion, ...] | None:
+    return None if regions is None else tuple(region for region in regions if region.buffer is not buffer)
+
+
+def _merged(
+    old: tuple[BufferRegion, ...], new: tuple[BufferRegion, ...], buffer: Buffer, moved: Buffer
+) -> tuple[BufferRegion, ...]:
+    """The regions as they were, with that of the buffer as it is accessed now."""
+    found = [region for region in new if region.buffer is moved]
+    return tuple(part for region in old for part in (found if region.buffer is buffer else [region]))
+
+
+def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, pad_value: PadValue) -> None:
+    """Store the padding behind the block that makes the buffer, or assume it of a parameter."""
+    loops: list[tuple[Var, Expr]] = []
+    axes: list[Axis] = []
+    for at, dim in enumerate(buffer.shape):
+        loop = Var(f"ax{at}", dim.dtype)
+        loops.append((loop, dim))
+        start = as_expr(0, dim.dtype)
+        axes.append(Axis(Var(f"v{at}", dim.dtype), "spatial", start, dim, loop))
+    at_place = {param: cast(axis.var, param.dtype) for param, axis in zip(back.params, axes, strict=True)}
+    condition = substitute(free, at_place)
+    value = _value(edit, buffer, pad_value, [axis.var for axis in axes])
+    makers = writers(scope_of(edit, block), buffer)
+    indices = tuple(axis.var for axis in axes)
+    if makers:
+        name = edit.fresh_block_name(f"{buffer.name}_pad")
+        stmt: Stmt = Block(name, tuple(axes), (BufferStore(buffer, indices, value),), predicate=condition)
+    else:
+        if allocation(edit, buffer) is not None:
+            edit.refuse(f"nothing writes `{buffer.name}`", block)
+        plain = {axis.var: axis.value for axis in axes}
+        element = BufferLoad(buffer, tuple(axis.value for axis in axes))
+        negated = get_op("logical_not")(substitute(condition, plain))
+        claim = get_op("equal")(element, substitute(value, plain))
+        stmt = Assume(get_op("logical_or")(negated, claim))
+    for loop, dim in reversed(loops):
+        stmt = For(loop, as_expr(0, dim.dtype), dim, (stmt,))
+    if makers:
+        last = max(makers, key=lambda place: top(scope_of(edit, block), place).index)
+        edit.tree.insert(top(scope_of(edit, block), last), after=(stmt,))
+    else:
+        at = 0
+        children = edit.tree.root.children.get("body", [])
+        while (at < len(children) and type(children[at].stmt) in (AllocBuffer,)) or (
+            at < len(children) and type(children[at].stmt).__name__ in ("MatchBuffer", "DeclBuffer", "AllocateConst")
+        ):
+            at += 1
+        edit.tree.splice(edit.tree.root, "body", at, at, (stmt,))
+
+
+def _value(edit: Edit, buffer: Buffer, given: PadValue, places: list[Var]) -> Expr:
+    value: Any = given
+    if isinstance(given, IndexMap):
+        if len(given.params) != len(places) or len(given.indices) != 1:
+            edit.wrong(f"`pad_value` is a function of the {len(places)} indices of the new buffer to one value")
+        value = index_map_of(edit, given, places[0].dtype).apply(tuple(places))[0]
+        if value.dtype is not buffer.dtype:
+            value = cast(value, buffer.dtype)
+    elif callable(given) and not isinstance(given, Expr):
+        count = len(inspect.signature(given).parameters)
+        if count != len(places):
+            edit.wrong(f"`pad_value` is a function of {count} indices, and the new buffer has {len(places)}")
+        value = given(*places)
+    try:
+        made = as_expr(value, buffer.dtype)
+    except (TypeError, DiagnosticError) as problem:
+        edit.wrong(f"`pad_value` cannot be stored as {buffer.dtype}: {problem}")
+    if made.dtype is not buffer.dtype:
+        if type(made) is Call and made.op is OPS["undef"]:
+            return Call(OPS["undef"], (), buffer.dtype)
+        made = cast(made, buffer.dtype)
+    return made

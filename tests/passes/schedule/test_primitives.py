@@ -1,0 +1,222 @@
+"""What each primitive makes of a kernel, in goldens that were read, checked against the kernel it was."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tirscript.passes.schedule import PRIMITIVES, Schedule, ScheduleError, Trace
+from tirscript.script import tir as T
+from tirscript.testing import assert_same_result
+
+
+@T.prim_func
+def relu_matmul(A: T.Buffer((30, 32), "int32"), B: T.Buffer((32, 20), "int32"), D: T.Buffer((30, 20), "int32")):
+    C = T.alloc_buffer((30, 20), "int32")
+    for i, j, k in T.grid(30, 20, 32):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(30, 20):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj], 0)
+
+
+@T.prim_func
+def chain(A: T.Buffer((16, 12), "int32"), D: T.Buffer((12, 16), "int32"), E: T.Buffer((16,), "int32")):
+    B = T.alloc_buffer((16, 12), "int32")
+    C = T.alloc_buffer((16, 12), "int32")
+    for i, j in T.grid(16, 12):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2
+    for i, j in T.grid(16, 12):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + vi
+    for i, j in T.grid(16, 12):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vj, vi] = C[vi, vj] - 1
+    for i in range(16):
+        E[i] = i
+
+
+@T.prim_func
+def blur(A: T.Buffer((34,), "int32"), C: T.Buffer((32,), "int32")):
+    B = T.alloc_buffer((34,), "int32")
+    for i in range(34):
+        with T.block("B"):
+            vi = T.axis.spatial(34, i)
+            B[vi] = A[vi] + 1
+    for i in range(32):
+        with T.block("C"):
+            vi = T.axis.spatial(32, i)
+            C[vi] = B[vi] + B[vi + 1] + B[vi + 2]
+
+
+@T.prim_func
+def total(A: T.Buffer((30,), "int32"), S: T.Buffer((1,), "int32")):
+    for k in range(30):
+        with T.block("S"):
+            vk = T.axis.reduce(30, k)
+            with T.init():
+                S[0] = 0
+            S[0] += A[vk]
+
+
+def tile(s: Schedule) -> None:
+    i, j, k = s.get_loops("C")
+    i0, i1 = s.split(i, factors=[None, 8])
+    j0, j1 = s.split(j, factors=[5, None])
+    s.reorder(i0, j0, k, i1, j1)
+    s.fuse(i0, j0)
+
+
+def rfactor(s: Schedule) -> None:
+    k0, _ = s.split("k", factors=[None, 8])
+    s.rfactor(k0)
+
+
+CASES: dict[str, tuple[Any, Any]] = {
+    "split": (relu_matmul, lambda s: s.split(s.get_loops("C")[0], factors=[None, 7])),
+    "split_bare": (chain, lambda s: s.split(s.get_loops("B")[0], factors=[2, None, 2])),
+    "tile": (relu_matmul, tile),
+    "reorder": (relu_matmul, lambda s: s.reorder(*s.get_loops("C")[::-1])),
+    "fuse": (relu_matmul, lambda s: s.fuse(*s.get_loops("C"))),
+    "parallel": (relu_matmul, lambda s: s.parallel(s.get_loops("C")[0])),
+    "vectorize": (relu_matmul, lambda s: s.vectorize(s.get_loops("D")[1])),
+    "unroll": (relu_matmul, lambda s: s.unroll(s.get_loops("C")[2])),
+    "bind": (chain, lambda s: s.bind(s.get_loops("C")[0], "threadIdx.x")),
+    "annotate": (chain, lambda s: (s.annotate("B", "pragma", [1, "x"]), s.annotate(s.get_loops("B")[0], "unroll", 4))),
+    "unannotate": (chain, lambda s: (s.annotate("B", "one", 1), s.annotate("B", "two", 2), s.unannotate("B", "one"))),
+    "add_unit_loop": (chain, lambda s: s.add_unit_loop("B")),
+    "decompose_reduction": (relu_matmul, lambda s: s.decompose_reduction("C", s.get_loops("C")[1])),
+    "rfactor": (total, rfactor),
+    "compute_inline": (chain, lambda s: (s.compute_inline("B"), s.compute_inline("C"))),
+    "reverse_compute_inline": (chain, lambda s: s.reverse_compute_inline("D")),
+    "compute_at": (relu_matmul, lambda s: s.compute_at("C", s.get_loops("D")[0])),
+    "compute_at_halo": (blur, lambda s: s.compute_at("B", s.split(s.get_loops("C")[0], factors=[None, 8])[0])),
+    "reverse_compute_at": (relu_matmul, lambda s: s.reverse_compute_at("D", s.get_loops("C")[1])),
+    "cache_read": (relu_matmul, lambda s: s.compute_at(s.cache_read("C", "A", "local"), s.get_loops("C")[0])),
+    "cache_write": (relu_matmul, lambda s: s.reverse_compute_at(s.cache_write("C", 0, "local"), s.get_loops("C")[1])),
+    "set_scope": (chain, lambda s: s.set_scope("B", 0, "local")),
+    "storage_align": (chain, lambda s: s.storage_align("B", "B", axis=0, factor=8, offset=1)),
+    "unsafe_set_dtype": (chain, lambda s: s.unsafe_set_dtype("B", 0, "int64")),
+    "transform_layout": (
+        relu_matmul,
+        lambda s: s.transform_layout("C", "C", lambda i, j: (i // 8, j, i % 8), pad_value=0),
+    ),
+    "reindex": (relu_matmul, lambda s: s.reindex("C", ("read", "B"))),
+    "reindex_write": (chain, lambda s: s.reindex("D", ("write", "D"))),
+    "transform_block_layout": (chain, lambda s: s.transform_block_layout("C", lambda i, j: (i * 12 + j,))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_step(case: str, golden: Any) -> None:
+    kernel, step = CASES[case]
+    schedule = Schedule(kernel, verify=True)
+    step(schedule)
+    if "threadIdx" not in schedule.script():  # threads run in the interpreter alone
+        assert_same_result(kernel, schedule.func)
+    golden.check(schedule.func)
+    again = Trace.parse(str(schedule.trace)).replay(Schedule(kernel))
+    assert again.script() == schedule.script()
+
+
+def test_every_primitive_is_shown() -> None:
+    used = {step.primitive for kernel, step_of in CASES.values() for step in _trace(kernel, step_of)}
+    free = {"sample_perfect_tile", "sample_categorical", "sample_compute_location"}
+    finders = {name for name, entry in PRIMITIVES.items() if entry.query}
+    assert set(PRIMITIVES) - used - free - finders == set()
+
+
+def _trace(kernel: Any, step: Any) -> Any:
+    schedule = Schedule(kernel)
+    step(schedule)
+    return schedule.trace.steps
+
+
+REFUSALS: dict[str, tuple[Any, Any, str]] = {
+    "parallel over a reduction": (total, lambda s: s.parallel("k"), "runs over the reduction axis `vk`"),
+    "vectorize a reduction": (relu_matmul, lambda s: s.vectorize("k"), "cannot be vectorized"),
+    "inline a reduction": (relu_matmul, lambda s: s.compute_inline("C"), "is a reduction"),
+    "inline an output": (chain, lambda s: s.compute_inline("D"), "is seen outside of the function"),
+    "inline what nothing reads": (chain, lambda s: s.reverse_compute_inline("B"), "nothing that `B` reads"),
+    "compute at a loop without the reader": (
+        chain,
+        lambda s: s.compute_at("B", s.get_loops("D")[0]),
+        "is not in the loop",
+    ),
+    "compute where it is": (chain, lambda s: s.compute_at("B", s.get_loops("B")[0]), "is in the loop `i` already"),
+    "finish in the reduction": (relu_matmul, lambda s: s.reverse_compute_at("D", "k"), "finishes no element"),
+    "begin in the reduction": (
+        relu_matmul,
+        lambda s: (s.reorder(*s.get_loops("C")[::-1]), s.decompose_reduction("C", s.get_loops("C")[1])),
+        "would begin the reduction anew",
+    ),
+    "no init": (chain, lambda s: s.decompose_reduction("B", s.get_loops("B")[0]), "has no T.init"),
+    "rfactor a spatial loop": (relu_matmul, lambda s: s.rfactor(s.get_loops("C")[0]), "not over the reduction"),
+    "map that collides": (
+        relu_matmul,
+        lambda s: s.transform_layout("C", "C", lambda i, j: (i // 2, j)),
+        "both go to (0, 0)",
+    ),
+    "map of other rank": (relu_matmul, lambda s: s.transform_layout("C", "C", lambda i: i), "takes 1 indices"),
+    "cache of what is not read": (chain, lambda s: s.cache_read("B", "C", "local"), "reads no `C`"),
+    "scope of a parameter": (chain, lambda s: s.set_scope("D", 0, "local"), "is not allocated in the function"),
+    "fuse with a step": (chain, lambda s: s.split("nothing", [1]), "has no loop named `nothing`"),
+    "dtype that is none": (chain, lambda s: s.unsafe_set_dtype("B", 0, "int33"), "int33"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_refusal(case: str, golden: Any) -> None:
+    kernel, step, words = REFUSALS[case]
+    schedule = Schedule(kernel)
+    with pytest.raises(ScheduleError) as caught:
+        step(schedule)
+    text = str(caught.value).strip()
+    assert words in text
+    golden.check_text(re.sub(r"schedule of \w+", "schedule", text) + "\n")
+
+
+def test_samplers_repeat() -> None:
+    def drawn(seed: int) -> tuple[Any, ...]:
+        s = Schedule(relu_matmul, seed=seed)
+        factors = s.sample_perfect_tile("k", n=3, max_innermost_factor=4)
+        assert factors[0] * factors[1] * factors[2] == 32 and factors[2] <= 4
+        s.split("k", factors)
+        chosen = s.sample_categorical([8, 16, 32], [0.25, 0.25, 0.5])
+        place = s.sample_compute_location("C")
+        if place != -1:
+            s.compute_at("C", place)
+        assert_same_result(relu_matmul, s.func)
+        again = Trace.parse(str(s.trace)).replay(Schedule(relu_matmul, seed=seed + 1))
+        assert again.script() == s.script()
+        return *factors, chosen, s.script()
+
+    assert drawn(3) == drawn(3)
+    assert len({drawn(seed)[:4] for seed in range(8)}) > 2
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (lambda s: s.sample_perfect_tile("k", n=0), "at least 1"),
+        (lambda s: s.sample_perfect_tile("k", n=2, decision=[3, 3]), "`decision` is [3, 3], not 2 factors"),
+        (lambda s: s.sample_categorical([1], [0.5]), "sum is 1"),
+        (lambda s: s.sample_categorical([1, 2], [1.0]), "1 probabilities"),
+        (lambda s: s.sample_categorical([1, 2], [0.5, 0.5], decision=2), "there are 2 candidates"),
+        (lambda s: s.sample_compute_location("C", decision=7), "has 2 loops"),
+    ],
+)
+def test_samplers_refuse(step: Any, words: str) -> None:
+    with pytest.raises(ScheduleError, match=re.escape(words)):
+        step(Schedule(relu_matmul))
