@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import click
 from msgspec import Struct
 
-from tirscript.ir import DiagnosticError, differences, structural_equal
+from tirscript.ir import DiagnosticError, Difference, Span, differences, structural_equal
 
 from .files import FILE, Program, may_hold_programs, name_of, read_bytes, some
 from .output import difference, machine, place, report, write
@@ -78,10 +79,18 @@ def described(change: Change) -> dict[str, Any]:
     """A change as JSON has it."""
     found = []
     if change.before is not None and change.after is not None:
-        for one in differences(change.before, change.after):
-            before, after = one.spans
+        for one, before, after in _places(change.before, change.after):
             found.append({"path": one.path, "reason": one.reason, "before": place(before), "after": place(after)})
     return {"name": change.name, "change": change.kind, "differences": found}
+
+
+def _places(before: Program, after: Program) -> Iterator[tuple[Difference, Span | None, Span | None]]:
+    """Each difference with the places where both sides are written, or the smallest known thing around them."""
+    from tirscript.testing.mismatch import Side
+
+    left, right = Side("old", before), Side("new", after)
+    for one in differences(before, after):
+        yield one, left.origin(one.path), right.origin(one.right_path)
 
 
 @click.command(name="diff", epilog=EPILOG)
@@ -136,8 +145,10 @@ def _show(found: list[Change], left: str, right: str, context: int, paths: bool,
             write(f"{change.name}: {change.kind}\n")
         else:
             assert change.before is not None and change.after is not None
-            for one in differences(change.before, change.after):
-                write(f"{change.name}.{one}\n" if one.path else f"{change.name}: {one.reason}\n")
+            for one, old, new in _places(change.before, change.after):
+                where = ", ".join(str(span) for span in (old, new) if span is not None)
+                name = f"{change.name}.{one.path}" if one.path else change.name
+                write(f"{name}: {one.reason}{f' ({where})' if where else ''}\n")
 
 
 def _for_git(files: tuple[str, ...], context: int) -> None:

@@ -15,6 +15,8 @@ import tokenize
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from tirscript.ir.node import recursion_room
+
 from .layout import fit, text_width
 
 TAB = "    "
@@ -79,10 +81,11 @@ def reformat(text: str, width: int = 100) -> str:
     `width` is in columns. The definition begins in the first column and ends with its last statement.
     Raises SyntaxError where it is no Python.
     """
-    before = ast.dump(ast.parse(text))
-    made = _Layout(text, width).run()
-    if before != ast.dump(ast.parse(made)):
-        raise AssertionError("the layout changed the program")
+    with recursion_room():
+        before = ast.dump(ast.parse(text))
+        made = _Layout(text, width).run()
+        if before != ast.dump(ast.parse(made)):
+            raise AssertionError("the layout changed the program")
     return made
 
 
@@ -230,7 +233,7 @@ def _tree(text: str) -> str | None:
     for before, after in (("", ""), ("", " pass"), ("if x:\n    pass\n", " pass"), ("", "\ndef f():\n    pass")):
         try:
             return ast.dump(ast.parse(f"{before}{code}{after}"))
-        except SyntaxError:
+        except (SyntaxError, RecursionError, MemoryError):
             continue
     return None
 
@@ -508,6 +511,9 @@ def _spelled(word: Token) -> str:
     """A word as `ruff format` spells it: double quotes, small prefixes and exponents."""
     text = word.text
     if word.kind == tokenize.STRING:
+        long = re.fullmatch(r"([A-Za-z]*)'''((?:[^\"\\\n]|\\[^\n])*)'''", text)
+        if long:
+            return f'{long[1]}"""{long[2]}"""'
         match = re.fullmatch(r"([A-Za-z]*)'((?:[^'\"\\\n]|\\[^'\"\n])*)'", text)
         return f'{match[1]}"{match[2]}"' if match else text
     if word.kind == tokenize.NUMBER:

@@ -54,7 +54,7 @@ def test_functions_by_name(files: Any) -> None:
     assert "+        B[i] = A[i] * 3.0" in output
     listed = run("diff", "--paths", a, b).output
     assert listed.splitlines()[0] == "other: removed" and listed.splitlines()[-1] == "third: added"
-    assert "double.body[0].body[0].value" in listed
+    assert "double.body[0].body[0].value" in listed and f"({a}:7:16, {b}:7:16)" in listed
 
 
 def test_one_function_each_is_compared_whatever_its_name(files: Any) -> None:
@@ -63,7 +63,7 @@ def test_one_function_each_is_compared_whatever_its_name(files: Any) -> None:
 
 
 def test_json(files: Any) -> None:
-    a, b = files(DOUBLE, DOUBLE.replace("= A[i] * 2.0", "= A[i]"))
+    a, b = files(DOUBLE, DOUBLE.replace("2.0", "3.0"))
     (found,) = json.loads(run("diff", "--json", a, b).output)
     assert found["name"] == "double" and found["change"] == "changed"
     (one,) = found["differences"]

@@ -56,6 +56,7 @@ from tirscript.testing import examples, programs
         ("A[(i):(i + 1)]", "A[(i) : (i + 1)]"),
         ("a,b=b,a+b", "a, b = b, a + b"),
         ("x = y = (z)", "x = y = z"),
+        ("def f():\n    '''Doc'''", 'def f():\n    """Doc"""'),
         ("x = a<b<=c!=d is not e", "x = a < b <= c != d is not e"),
     ],
 )
@@ -142,6 +143,12 @@ def test_wide_lines_are_broken_and_narrow_ones_joined() -> None:
 def test_what_has_no_layout_stays_wide() -> None:
     text = f"x = [i  for i in {list(range(60))!r} if i]"
     assert reformat(text) == text
+
+
+def test_long_chains() -> None:
+    text = "A[0] = " + " + ".join(["A[1] * B[i, j]"] * 985)
+    made = reformat(text)
+    assert made.count("\n") == 986 and reformat(made) == made
 
 
 def test_tabs_and_form_feeds() -> None:
