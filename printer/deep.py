@@ -32,17 +32,19 @@ class _Group(NamedTuple):
 
 def shallow(lines: list[str], tab: int, whole: bool) -> list[str]:
     """The logical lines of a text with no bracket too deep; DiagnosticError where a body of a whole file is."""
-    if max(map(len, lines), default=0) <= _SHORT:
+    # an item of several lines is laid out already, or is data, which may be very long
+    single = [line for line in lines if "\n" not in line]
+    if max(map(len, single), default=0) <= _SHORT:
         return lines
     made: list[str] = []
-    cuts = _Cuts(lines)
+    cuts = _Cuts(single)
     for line in lines:
         indent = len(line) - len(line.lstrip(" "))
         if whole and indent > LEVELS * tab:
             message = f"the program has over {LEVELS} bodies in one another, more than Python reads"
             hint = "merge loops, or move a part into a function of its own"
             raise DiagnosticError([error("T004", message, hint=hint)])
-        if len(line) <= _SHORT or _HEAD.match(line):
+        if len(line) <= _SHORT or "\n" in line or _HEAD.match(line):
             made.append(line)
             continue
         before, line = cuts.apart(line, " " * indent)
