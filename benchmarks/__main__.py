@@ -12,6 +12,7 @@ from typing import Any
 
 import calls
 import kernels
+import proofs
 import startup
 import text
 import tvm_process
@@ -63,11 +64,30 @@ def show_kernels(found: dict[str, dict[str, float]]) -> None:
     table("Kernels, us a call", ("", "tirscript", "numpy", "numpy/tirscript", "numba", "numba/tirscript"), rows)
 
 
+def show_proofs(rounds: int) -> dict[str, Any]:
+    """What the analyzer proves of random conditions, and how simplifying grows."""
+    shares = proofs.shares()
+    rows = [
+        (name, f"{value:.1%}" if name.startswith("share") else f"{value:,.0f}" if value > 99 else f"{value:,.4g}")
+        for name, value in shares.items()
+    ]
+    table("Random conditions of up to 4 variables, tried on all their values", ("", ""), rows)
+    grown = proofs.growth(rounds)
+    growth = [(name, *(f"{value:.0f}" for value in values.values())) for name, values in grown.items()]
+    table("Simplifying, us a term, by the number of terms", ("", *(f"{n:,}" for n in proofs.SIZES)), growth)
+    return {"shares": shares, "growth": grown}
+
+
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("all", "proofs"), default="all", help="what to measure")
     parser.add_argument("--rounds", type=int, default=3, help="how often each thing is measured (the median counts)")
-    rounds = parser.parse_args().rounds
+    given = parser.parse_args()
+    rounds = given.rounds
+    if given.what == "proofs":
+        show_proofs(rounds)
+        return
     results: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine(), "rounds": rounds}
 
     tvm = tvm_process.start()
@@ -96,6 +116,8 @@ def main() -> None:
         ("", "ns"),
         [(n, f"{t * 1e9:,.0f}") for n, t in results["calls"].items()],
     )
+
+    results["proofs"] = show_proofs(rounds)
 
     RESULTS.mkdir(exist_ok=True)
     file = RESULTS / time.strftime("%Y-%m-%d-%H%M%S.json")

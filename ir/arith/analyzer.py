@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from .presburger import Counterexample
 
 BUDGET = 2_000  # steps of the cheap search for one proof
-RELEVANT = 32  # known conditions that one proof of Presburger arithmetic is given
+# known conditions that one proof of Presburger arithmetic is given, and variables that it may be about
+RELEVANT = 32
+VARIABLES = 24
 
 
 class Analyzer:
@@ -204,6 +206,8 @@ class Analyzer:
 
     def decide_cheaply(self, condition: Expr) -> bool | None:
         """True or False where bounds, modular sets and known conditions prove that it always holds, or never."""
+        if buffers_read(condition) is None:
+            return None  # it is not the same twice
         with recursion_room():
             search = Search(self.facts, self.budget)
             found = search.condition(condition)
@@ -225,15 +229,20 @@ class Analyzer:
     def _presburger(self, condition: Expr) -> bool:
         if not self.presburger or not condition.dtype.is_bool or buffers_read(condition) is None:
             return False
+        if len(self._mentioned(condition)[0]) > VARIABLES:
+            return False
         try:
             from .presburger import prove
 
-            return prove(condition, self.known, self.relevant(condition), values=self.known.lets) is True
+            return prove(condition, self.known, self._given(condition), values=self.known.lets) is True
         except ImportError:
             return False  # islpy is an extra; without it less is proved
 
     def relevant(self, condition: Expr) -> list[Expr]:
-        """The conditions known here that share variables with `condition`, directly or through each other."""
+        """The conditions known here that share variables with `condition`, directly or through each other.
+
+        Where they are many, those that are further away are left out.
+        """
         names, loads = self._mentioned(condition)
         waiting = [(fact.condition, self._mentioned(fact.condition)) for fact in self.facts.all]
         taken: list[Expr] = []
@@ -243,13 +252,23 @@ class Analyzer:
             rest = []
             for one in waiting:
                 others, reads = one[1]
-                if names.isdisjoint(others) and loads.isdisjoint(reads):
+                apart = names.isdisjoint(others) and loads.isdisjoint(reads)
+                if apart or len(names | others) > VARIABLES:
                     rest.append(one)
                     continue
                 taken.append(one[0])
                 names, loads, grown = names | others, loads | reads, True
             waiting = rest
         return taken[:RELEVANT]
+
+    def _given(self, condition: Expr) -> list[Expr]:
+        """The relevant conditions, and what variables leave when divided, as conditions too."""
+        facts = self.relevant(condition)
+        for var in sorted({v for one in (condition, *facts) for v in self._mentioned(one)[0]}, key=lambda v: v.name):
+            step = self.known.steps.get(var)
+            if step is not None:
+                facts.append(get_op("equal")(var % step[0], step[1]))
+        return facts
 
     def _mentioned(self, condition: Expr) -> tuple[frozenset[Var], frozenset[Buffer]]:
         """The variables that a condition depends on, values of bound names seen through, and the buffers it reads."""
@@ -268,11 +287,14 @@ class Analyzer:
 
     def counterexample(self, condition: Expr) -> Counterexample | None:
         """Values for which `condition` is false and all that is known holds, where some were found."""
+        if buffers_read(condition) is None or len(self._mentioned(condition)[0]) > VARIABLES:
+            return None
         try:
             from .presburger import counterexample
+
+            return counterexample(condition, self.known, self._given(condition), values=self.known.lets)
         except ImportError:
             return None
-        return counterexample(condition, self.known, self.relevant(condition), values=self.known.lets)
 
     def explain(self, condition: Expr) -> Explanation:
         """Why `condition` could not be proved: what is known of each variable, and values for which it is false."""

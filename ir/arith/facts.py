@@ -162,7 +162,8 @@ class Facts:
                 for atom, interval in _implied(number, sign, self.known):
                     left -= 1
                     if self._learn(atom, interval):
-                        queue += [f for f in self.about.get((atom,), ()) if f is not fact and f not in queue][-8:]
+                        related = self.about.get((atom,), ())
+                        queue += [f for f in related[-8:] if f is not fact and f not in queue]
 
     def _learn(self, atom: Expr, interval: Interval) -> bool:
         """Whether the bounds of an unknown are narrower than before."""

@@ -66,7 +66,7 @@ class Simplifier:
         found = None if elements is None else elements.element(new)
         if found is not None:
             return found
-        return new if new is node else self.legal(node, new)
+        return self.condition(new) if new is node else self.legal(node, new)
 
     def legal(self, node: Any, new: Any) -> Any:
         """A load or store; an index in dead code stays as it is written where its value is outside of the buffer."""
@@ -93,6 +93,8 @@ class Simplifier:
             return node if place is node.args[0] else node.replace(args=(self.legal(node.args[0], place),))
         if node.op in _SUMS and node.dtype.is_int and not node.dtype.is_vector:
             new = self.sum(node)
+        elif node.op in _LOGIC and not node.dtype.is_vector:
+            new = self.joined(node)
         else:
             new = self.own(self.inside(node))
         simple[id(new)] = new
@@ -101,11 +103,10 @@ class Simplifier:
     def inside(self, node: Call) -> Call:
         """A call with its arguments simplified, each where it is evaluated."""
         op, args = node.op, node.args
-        if args and args[0].dtype.is_bool and (op in _LOGIC or op in _CHOICES):
+        if op in _CHOICES and args[0].dtype.is_bool:
             first = self.visit(args[0])
-            given = [negation(first) if _LOGIC[op] else first] if op in _LOGIC else [first, negation(first)]
             new = [first]
-            for arg, condition in zip(args[1:], given):
+            for arg, condition in zip(args[1:], (first, negation(first))):
                 # both arms of a Select are evaluated, so what may fail has to stay as it is
                 if type(first) is Const or type(arg) is Const or (op is OPS["Select"] and self.may_fail(arg)):
                     new.append(self.visit(arg))
@@ -115,6 +116,29 @@ class Simplifier:
             return node if all(a is b for a, b in zip(new, args)) else node.replace(args=tuple(new))
         return map_except_buffers(node, self.visit)
 
+    def joined(self, node: Call) -> Any:
+        """`a and b and c`, or with `or`: each part where those before it do not decide."""
+        op = node.op
+        spine: list[Call] = []
+        first: Expr = node
+        while type(first) is Call and first.op is op and id(first) not in self.known.simple:
+            spine.append(first)
+            first = first.args[0]
+        seconds: list[Expr] = []
+        with self.analyzer.scope():
+            first = part = self.visit(first)
+            for call in reversed(spine):
+                self.analyzer.assume(negation(part) if _LOGIC[op] else part)
+                part = self.visit(call.args[1])
+                seconds.append(part)
+        result = first
+        for call, part in zip(reversed(spine), seconds):
+            same = result is call.args[0] and part is call.args[1]
+            new = self.own(call if same else call.replace(args=(result, part)))
+            self.known.simple[id(new)] = new
+            result = new
+        return result
+
     def own(self, node: Call) -> Any:
         """A call whose arguments are simplified already."""
         constant = fold(node.op, node.args, node.dtype)
@@ -122,7 +146,9 @@ class Simplifier:
             return constant.replace(span=node.span)
         rule = _CALLS.get(node.op.name)
         result = rule(self, node) if rule is not None else None
-        return self.by_table(node) if result is None else result
+        if result is None:
+            result = self.by_table(node)
+        return self.condition(result) if result is node and node.dtype.is_bool else result
 
     def by_table(self, node: Call) -> Any:
         """What the table of rules makes of a call."""
@@ -341,14 +367,14 @@ class Simplifier:
                 return kept if self.droppable(lost) else None
         return None
 
-    def condition(self, node: Call) -> Expr | None:
-        """A bool of any kind that is one of the facts."""
+    def condition(self, node: Any) -> Expr:
+        """A bool of any kind, which may be one of the facts."""
         facts = self.analyzer.facts
-        if facts.truths and not node.dtype.is_vector:
+        if node.dtype.is_bool and facts.truths:
             verdict = facts.truth(node)
             if verdict is not None:
                 return Const(verdict, BOOL, span=node.span)
-        return None
+        return node  # type: ignore[no-any-return]
 
     def both(self, node: Call) -> Expr | None:
         """`and`: the first holds where the second is looked at, and is needless where the second implies it."""
@@ -361,7 +387,7 @@ class Simplifier:
             if b.value:  # type: ignore[attr-defined]
                 return a
             return b if not has_effect(a) else None
-        return b if self.implied(a, b) else self.condition(node)
+        return b if self.implied(a, b) else None
 
     def either(self, node: Call) -> Expr | None:
         """`or`, as `and`."""
@@ -374,7 +400,7 @@ class Simplifier:
             if not b.value:  # type: ignore[attr-defined]
                 return a
             return b if not has_effect(a) else None
-        return b if self.implied(negation(a), negation(b)) else self.condition(node)
+        return b if self.implied(negation(a), negation(b)) else None
 
     def implied(self, condition: Expr, by: Expr) -> bool:
         """Whether a comparison follows from another condition, and neither can fail."""
@@ -389,7 +415,7 @@ class Simplifier:
         condition, a, b = node.args
         lone = condition.value if type(condition) is Broadcast else condition
         if type(lone) is not Const:
-            return self.condition(node) if node.dtype.is_bool else None
+            return None
         taken, other = (a, b) if lone.value else (b, a)
         if node.op.name == "Select" and reads_memory(other):
             return None
@@ -407,7 +433,7 @@ class Simplifier:
         inner = node.args[0]
         if type(inner) is Call and inner.op is node.op:
             return inner.args[0]
-        return self.condition(node)
+        return None
 
     def conversion(self, node: Call) -> Expr | None:
         """Casts of casts between integers, where the one between loses nothing or no more than the last one."""
@@ -494,7 +520,7 @@ _RULES: dict[type, Callable[[Simplifier, Any], Any]] = {
     Let: Simplifier.let,
     Call: Simplifier.call,
     BufferLoad: Simplifier.access,
-    Var: lambda self, node: node,
+    Var: Simplifier.condition,
     Const: lambda self, node: node,
     Buffer: lambda self, node: node,
 }
