@@ -37,7 +37,14 @@ def round_trip(program: Program, dialect: str = "tirscript") -> str | None:
     from tirscript.script import parse
 
     try:
-        text = program.script(dialect=dialect, constants="inline")
+        constants = "inline"
+        try:
+            text = program.script(dialect=dialect, constants=constants)
+        except DiagnosticError as problem:
+            if any(one.code != "T312" for one in problem.diagnostics):
+                raise
+            constants = "elide"  # the data is not at hand, and the digest tells it as well
+            text = program.script(dialect=dialect, constants=constants)
         again = parse(text)
     except DiagnosticError as problem:
         first = problem.diagnostics[0]
@@ -45,7 +52,7 @@ def round_trip(program: Program, dialect: str = "tirscript") -> str | None:
     if not structural_equal(program, again):
         found = differences(program, again, limit=3)
         return "the text reads as another program: " + "; ".join(map(str, found))
-    if again.script(dialect=dialect, constants="inline") != text:
+    if again.script(dialect=dialect, constants=constants) != text:
         return "printed again, it is another text"
     return None
 

@@ -58,6 +58,33 @@ def test_print_narrow_and_one_function(double: Path, tmp_path: Path) -> None:
     assert run("print", f"{tmp_path}/m.py:main").output == run("print", f"{tmp_path}/m.py:M.main").output
 
 
+def test_print_constants(tmp_path: Path) -> None:
+    numbers = ", ".join(f"{number}.0" for number in range(32))
+    body = '(A: T.Buffer((32,), "float32")):\n    W = T.allocate_const([%s], "float32", (32,))\n    for i in range(32):\n        A[i] = W[i]\n'
+    text = HEADER + "".join(f"@T.prim_func\ndef {name}{body % numbers}\n\n" for name in "fg")
+    (tmp_path / "k.py").write_text(text)
+    for constants in ("elide", "inline"):
+        printed = run("print", tmp_path / "k.py", "--constants", constants).output
+        assert ("base64=" in printed) == (constants == "inline")
+        (tmp_path / "p.py").write_text(printed)
+        assert run("diff", "--exit-code", tmp_path / "k.py", tmp_path / "p.py").exit_code == 0
+        assert run("roundtrip", tmp_path / "p.py").exit_code == 0
+    missing = run("run", f"{tmp_path}/k.py:f", "--check")
+    assert missing.exit_code == 0
+    file = tmp_path / "w.safetensors"
+    (tmp_path / "p.py").write_text(
+        run("print", tmp_path / "k.py", "--constants", "file", "--constants-file", file).output
+    )
+    assert {path.name for path in tmp_path.glob("*.safetensors")} == {"w.f.safetensors", "w.g.safetensors"}
+    for name in ("run", "build", "textconv"):
+        target = tmp_path / "p.py" if name == "textconv" else f"{tmp_path}/p.py:g"
+        assert run(name, target).exit_code == 0
+    run("print", f"{tmp_path}/k.py:f", "--constants", "file", "--constants-file", file)
+    assert file.exists()
+    assert run("print", tmp_path / "k.py", "--constants", "file").exit_code == 2
+    assert run("print", tmp_path / "k.py", "--constants-file", file).exit_code == 2
+
+
 # --- textconv
 
 
