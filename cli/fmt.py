@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -16,6 +18,9 @@ Examples:
   tirscript fmt kernel.py src/            write files and folders
   tirscript fmt --check --diff .          in CI: say what would change
   tirscript fmt - < kernel.py             from standard input to standard output
+
+A definition with `# fmt: off` in it or above it, or `# fmt: skip` on its first line, is left as it is, and so is a
+statement with `# fmt: skip`.
 
 Exit status, as of black: 0, 1 where --check finds something to change, 123 where a file cannot be read or is no
 Python."""
@@ -39,6 +44,8 @@ def formatted(data: bytes, filename: str, width: int) -> str:
     lines = normalize(text).split("\n")
     ends = _ends(text)
     for place in reversed(found.definitions_at):
+        if _left_alone(lines, place):
+            continue
         before = "\n".join(lines[place.first - 1 : place.last])
         try:
             made = reformat(before, width)
@@ -53,10 +60,21 @@ def formatted(data: bytes, filename: str, width: int) -> str:
     return mark + "".join(map("".join, zip(lines, ends, strict=True)))
 
 
+_SWITCH = re.compile(r"^\s*# fmt: (off|on)\s*$")
+
+
+def _left_alone(lines: list[str], place: Any) -> bool:
+    """Whether `# fmt: off` stands in a definition or is in force above it, or `# fmt: skip` on its first line."""
+    if lines[place.first - 1].rstrip().endswith("# fmt: skip"):
+        return True
+    if any(_SWITCH.match(line) for line in lines[place.first - 1 : place.last]):
+        return True
+    switches = [match[1] for match in map(_SWITCH.match, lines[: place.first - 1]) if match]
+    return bool(switches) and switches[-1] == "off"
+
+
 def _ends(text: str) -> list[str]:
     """How each line of a text ends."""
-    import re
-
     return [*re.findall(r"\r\n|\r|\n", text), ""]
 
 

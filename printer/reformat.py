@@ -165,7 +165,7 @@ class _Layout:
         self.first, self.defined = False, 0
         self.decorated = words[0].text == "@"
         indent = TAB * level
-        made = self.verbatim(words, indent)
+        made = self.kept(words, indent) if comment.endswith("fmt: skip") else self.verbatim(words, indent)
         if made is None:
             made = []
             for deeper, part in _parts(words):

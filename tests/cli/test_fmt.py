@@ -162,6 +162,30 @@ class M:
     assert run("print", path).output == before
 
 
+UGLY_KERNEL = "@T.prim_func\ndef k(A: T.Buffer((4,), 'int8')):\n  A[0]=1\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# fmt: off\n{UGLY_KERNEL}",
+        UGLY_KERNEL.replace("prim_func", "prim_func  # fmt: skip"),
+        UGLY_KERNEL + "  # fmt: off\n  A[1]=2\n  # fmt: on\n  A[2]=3\n",
+    ],
+)
+def test_what_is_switched_off_stays(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(HEADER + text)
+    assert run("fmt", "--check", path).exit_code == 0
+
+
+def test_what_is_switched_on_again_and_single_statements(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(f"{HEADER}# fmt: off\nx=1\n# fmt: on\n{UGLY_KERNEL}  A[1]=2  # fmt: skip\n")
+    assert run("fmt", path).exit_code == 0
+    assert path.read_text().endswith("    A[0] = 1\n    A[1]=2  # fmt: skip\n") and "x=1\n" in path.read_text()
+
+
 def test_a_program_that_is_wrong_is_laid_out_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_text(HEADER + "@T.prim_func\ndef k(A: T.Buffer((4,), 'int8')):\n    A[0]=nothing\n")
