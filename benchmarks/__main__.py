@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import calls
+import constants
 import kernels
 import proofs
 import startup
@@ -118,6 +119,10 @@ def main() -> None:
     )
 
     results["proofs"] = show_proofs(rounds)
+
+    results["constants"] = constants.costs(rounds)
+    rows = [(name, f"{value:,.2f}") for name, value in results["constants"].items()]
+    table(f"{constants.MEGABYTES} MB of constants", ("", ""), rows)
 
     RESULTS.mkdir(exist_ok=True)
     file = RESULTS / time.strftime("%Y-%m-%d-%H%M%S.json")
