@@ -241,10 +241,8 @@ def _read(
         reader = readers[name]
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional += [reader(name, item, edit) for item in value]
-        elif parameter.kind is parameter.KEYWORD_ONLY or (named and parameter.kind is parameter.POSITIONAL_OR_KEYWORD):
-            named[name] = reader(name, value, edit)
         else:
-            positional.append(reader(name, value, edit))
+            named[name] = reader(name, value, edit)
     return positional, named
 
 

@@ -166,7 +166,7 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "map that collides": (
         relu_matmul,
         lambda s: s.transform_layout("C", "C", lambda i, j: (i // 2, j)),
-        "both go to (0, 0)",
+        "both go to (1, 0)",
     ),
     "map of other rank": (relu_matmul, lambda s: s.transform_layout("C", "C", lambda i: i), "takes 1 indices"),
     "cache of what is not read": (chain, lambda s: s.cache_read("B", "C", "local"), "reads no `C`"),
