@@ -1,16 +1,21 @@
 """Passes from program to program, and the pipelines of them."""
 
 from . import (  # noqa: F401  (these fill the table of passes)
+    bounds_check,
     check_constraints,
     common_subexpression,
     hoist_expression,
+    loop_partition,
+    merge_adjacent_loops,
     merge_conditionals,
+    narrow_index_types,
     overcompute,
     reduce_loop_extents,
     remove_assume,
     remove_no_op,
     remove_undef,
 )
+from . import constants as _constants  # noqa: F401
 from . import lower as _lower  # noqa: F401
 from .access import access_regions
 from .instruments import PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach

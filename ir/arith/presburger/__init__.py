@@ -3,6 +3,7 @@
 islpy is loaded by the first question that bounds alone do not answer.
 """
 
+from .cuts import Cut, cut_of
 from .dependences import Dependence, Dependences, Iterations, dependences
 from .index_maps import Collision, MappedDomain
 from .legality import (
@@ -23,6 +24,7 @@ __all__ = [
     "OPERATIONS",
     "Collision",
     "Counterexample",
+    "Cut",
     "Dependence",
     "Dependences",
     "Iterations",
@@ -31,6 +33,7 @@ __all__ = [
     "Unknown",
     "Verdict",
     "counterexample",
+    "cut_of",
     "dead_stores",
     "dependences",
     "last_writes",

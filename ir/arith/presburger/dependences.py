@@ -89,7 +89,8 @@ class Dependences:
     """The dependences of a function, or of statements that stand in one, found when they are asked for.
 
     `ranges` bounds symbols, `noalias` says whether parameters overlap none of the others (the function's attributes say
-    it where it is None). A program is looked at once; after a change it is another.
+    it where it is None). Statements come with the function `within` which they stand, so that it is known which of its
+    buffers are views of others. A program is looked at once; after a change it is another.
     """
 
     def __init__(
@@ -98,10 +99,11 @@ class Dependences:
         ranges: Mapping[Var, Interval] | None = None,
         *,
         noalias: bool | None = None,
+        within: PrimFunc | None = None,
         operations: int = OPERATIONS,
     ) -> None:
         self.program = program
-        self.relations = Relations(program, ranges, noalias, operations)
+        self.relations = Relations(program, ranges, noalias, operations, within)
         self._by_statement: dict[int, list[Step]] = {}
         for step in self.steps:
             for stmt in step.path:

@@ -18,7 +18,7 @@ from .limits import Unknown
 from .memory import overlap
 from .points import small_point
 from .prove import prove
-from .steps import Access, Step
+from .steps import Access, Step, exits
 
 if TYPE_CHECKING:
     import islpy
@@ -60,7 +60,7 @@ def may_parallel(deps: Dependences, loop: For | LaunchThread, *, reductions: boo
 
     With `reductions`, the updates of one reduction do not stand against it: the caller combines partial results.
     """
-    steps = _steps(deps, loop)
+    steps = deps.steps_in(loop)
     if not steps:
         return LEGAL
     level = _level(steps[0], loop)
@@ -71,8 +71,8 @@ def may_permute(deps: Dependences, loops: Sequence[For], order: Sequence[For], *
     """Whether nested `loops` (outermost first, one directly in the other) may be nested in the `order` instead."""
     if sorted(map(id, loops)) != sorted(map(id, order)):
         raise ValueError("the new order must hold the same loops")
-    inside = set(map(id, _steps(deps, loops[-1])))
-    steps = _steps(deps, loops[0])
+    inside = set(map(id, deps.steps_in(loops[-1])))
+    steps = deps.steps_in(loops[0])
     if any(id(step) not in inside for step in steps):
         return Verdict(False, reason="the loops are not perfectly nested: statements stand between them")
     place = {id(loop): at for at, loop in enumerate(order)}
@@ -127,20 +127,26 @@ def _narrowed(deps: Dependences, one: Dependence, narrow: Callable[[Any], Any]) 
         return [structs.replace(one, relation=None, exact=False)]
 
 
-def may_merge(deps: Dependences, first: For, second: For) -> Verdict:
-    """Whether two loops that stand one directly after the other may be one loop with the body of both.
+def may_merge(deps: Dependences, first: For, second: For, *, together: bool = False) -> Verdict:
+    """Whether two loops of one body, the second behind the first, may be one loop with the body of both.
 
-    They must run over the same range. Iteration `x` of the second then runs before the later ones of the first.
+    They must run over the same range. Iteration `x` of the second then runs before the later ones of the first, and,
+    where the iterations run `together`, at any time beside all others of both.
     """
     if not _same_range(deps, first, second):
         return Verdict(False, reason=f"`{first.var.name}` and `{second.var.name}` do not run over the same range")
-    before, after = _steps(deps, first), _steps(deps, second)
+    for loop in (first, second):
+        if any(True for _ in exits(loop.body)):
+            return Verdict(False, reason=f"the loop over `{loop.var.name}` is left by a `break` or `continue`")
+    before, after = deps.steps_in(first), deps.steps_in(second)
     found: list[Dependence] = []
     for a in before:
         level = _level(a, first)
         for b in after:
             for one in deps.between(a, b, None):
                 found += _narrowed(deps, one, _overtaken(level, a.loops[level].backward))
+                if together:
+                    found += _narrowed(deps, one, _overtaken(level, not a.loops[level].backward))
     return _verdict(found)
 
 
@@ -327,10 +333,6 @@ def _overwritten(deps: Dependences, step: Step, at: int) -> bool:
             return bool(relations.within(left).is_empty())
     except Unknown:
         return False
-
-
-def _steps(deps: Dependences, loop: For | LaunchThread) -> list[Step]:
-    return deps.steps_in(loop)
 
 
 def _level(step: Step, loop: For | LaunchThread) -> int:

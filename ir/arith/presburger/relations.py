@@ -34,14 +34,15 @@ class Relations:
         ranges: Mapping[Var, Interval] | None = None,
         noalias: bool | None = None,
         operations: int = OPERATIONS,
+        within: PrimFunc | None = None,
     ) -> None:
-        self.steps = Steps(program, noalias)
+        self.steps = Steps(program, noalias, within)
         self.ranges: dict[Var, Interval] = {}
         for var in self.steps.sizes:
             self.ranges[var] = (0, min(LARGEST, whole(var.dtype)[1]))
         self.ranges.update(ranges or {})
         self.operations = operations
-        self.facts = tuple(_facts(program))
+        self.facts = tuple(_facts(program if isinstance(program, PrimFunc) else within))
         # the names of the parameters, by what they stand for, and their bounds
         self.names: dict[Any, str] = {}
         self.limits: dict[str, Interval] = {}
@@ -327,11 +328,11 @@ def _inside(translation: Translation, access: Access, place: tuple[Expr, ...]) -
     return found
 
 
-def _facts(program: PrimFunc | tuple[Stmt, ...]) -> list[Expr]:
+def _facts(func: PrimFunc | None) -> list[Expr]:
     """What the shapes of the parameters say of the symbols: no dimension is negative."""
-    if not isinstance(program, PrimFunc):
+    if func is None:
         return []
-    dims = [dim for buffer in program.param_buffers for dim in buffer.shape]
+    dims = [dim for buffer in func.param_buffers for dim in buffer.shape]
     return [get_op("greater_equal")(dim, 0) for dim in dims if type(dim) is not Var and free_vars(dim)]
 
 

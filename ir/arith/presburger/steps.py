@@ -119,9 +119,12 @@ class Step(Struct, frozen=True, eq=False):
 class Steps:
     """All steps of a function, or of statements that stand in one."""
 
-    def __init__(self, program: PrimFunc | tuple[Stmt, ...], noalias: bool | None = None) -> None:
+    def __init__(
+        self, program: PrimFunc | tuple[Stmt, ...], noalias: bool | None = None, within: PrimFunc | None = None
+    ) -> None:
+        func = program if isinstance(program, PrimFunc) else within
         if noalias is None:
-            attrs: Mapping[str, Any] = program.attrs if isinstance(program, PrimFunc) else {}
+            attrs: Mapping[str, Any] = {} if func is None else func.attrs
             noalias = all(attrs.get(name, True) is not False for name in ("noalias", "tir.noalias", "tirx.noalias"))
         self.memory = Memory(noalias)
         self.found: list[Step] = []
@@ -137,17 +140,32 @@ class Steps:
         self._inside: tuple[Guard, ...] = ()
         self._ends = Root("the end of the program", None)
         body = program.body if isinstance(program, PrimFunc) else program
-        if isinstance(program, PrimFunc):
-            for param in program.params:
+        if func is not None:
+            for param in func.params:
                 self.memory.parameter(param)
-            self.sizes.update(program.symbols)
-            for buffer in program.param_buffers:
+            self.sizes.update(func.symbols)
+            for buffer in func.param_buffers:
                 self.sizes.update(node for node in walk(buffer.shape) if type(node) is Var)
+        if func is not None and func is not program:
+            self._around(func, body)
         # what may leave the function is ordered against every other step
         self._leaves = any(type(node) is Return for node in walk(body))
         self._certain = not self._leaves
         with recursion_room():
             self.body(body)
+
+    def _around(self, func: PrimFunc, body: tuple[Stmt, ...]) -> None:
+        """The buffers that the function defines around the statements that are looked at."""
+        own = {id(node) for node in walk(body) if isinstance(node, Stmt)}
+        for node in walk(func.body):
+            if isinstance(node, Stmt) and id(node) not in own and "buffer" in type(node).defines:
+                if type(node) is MatchBuffer:
+                    self.memory.match(node)
+                elif type(node) is DeclBuffer:
+                    self.memory.declare(node)
+                else:
+                    self.memory.allocate(node.buffer, 0)  # type: ignore[attr-defined]
+                    self.memory.view(node.buffer).root.escapes = True  # type: ignore[attr-defined]
 
     # statements
 
@@ -306,13 +324,13 @@ class Steps:
         self.defined.add(loop.var)
         before, certain, guards = self._loops, self._certain, self._guards
         self._loops = (*before, loop)
-        exits = list(_exits(body))
-        for kind in dict.fromkeys(exits):
+        left = dict.fromkeys(exits(body))
+        for kind in left:
             depth = len(before) + (1 if kind is Continue else 0)
             self._controls.append((Root(f"a {kind.__name__.lower()}", None, depth), kind))
-        self._certain = certain and not exits
+        self._certain = certain and not left
         self.body(body)
-        for _ in dict.fromkeys(exits):
+        for _ in left:
             self._controls.pop()
         self._loops, self._certain, self._guards = before, certain, guards
 
@@ -511,7 +529,7 @@ def reads_memory(expr: Node) -> bool:
     return False
 
 
-def _exits(body: Iterable[Stmt]) -> Iterable[type]:
+def exits(body: Iterable[Stmt]) -> Iterable[type]:
     """The breaks and continues that leave the loop of this body."""
     stack: list[Any] = list(body)
     while stack:
@@ -567,4 +585,4 @@ _EXPRS: dict[type, Callable[[Steps, Any], None]] = {
     Reduce: Steps._reduce,
 }
 
-__all__ = ["Access", "Loop", "REDUCTIONS", "Step", "Steps", "reads_memory", "reduction_of"]
+__all__ = ["Access", "Loop", "REDUCTIONS", "Step", "Steps", "exits", "reads_memory", "reduction_of"]

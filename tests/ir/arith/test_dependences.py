@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from helpers.nests import Writer, func_of, nests
 from helpers.tracing import Event, Trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,89 +21,6 @@ from tirscript.ir.arith.presburger import (
     may_swap,
     uncovered_reads,
 )
-from tirscript.script import parse
-
-HEADER = "from tirscript.script import tir as T\n\n\n@T.prim_func(check_well_formed=False)\n"
-PARAMS = 'A: T.Buffer((6, 6), "float32"), B: T.Buffer((6,), "float32")'
-
-
-def func_of(lines: list[str], params: str = PARAMS) -> PrimFunc:
-    found = parse(HEADER + f"def f({params}):\n" + "".join(f"    {line}\n" for line in lines))
-    assert isinstance(found, PrimFunc)
-    return found
-
-
-class Writer:
-    """Writes a random program of nested loops, guards, private buffers and affine accesses."""
-
-    def __init__(self, draw: st.DrawFn) -> None:
-        self.draw = draw
-        self.names = 0
-
-    def name(self, prefix: str) -> str:
-        self.names += 1
-        return f"{prefix}{self.names}"
-
-    def index(self, loops: list[str]) -> str:
-        draw = self.draw
-        if not loops or draw(st.integers(0, 5)) == 0:
-            return str(draw(st.integers(0, 5)))
-        var = draw(st.sampled_from(loops))
-        other = draw(st.sampled_from(loops))
-        return draw(
-            st.sampled_from(
-                (
-                    var,
-                    var,
-                    f"({var} + 1) % 6",
-                    f"({var} + {other}) % 6",
-                    f"(2 * {var}) % 6",
-                    f"{var} // 2",
-                    f"5 - {var}",
-                )
-            )
-        )
-
-    def value(self, loops: list[str], private: list[str]) -> str:
-        draw = self.draw
-        one = f"A[{self.index(loops)}, {self.index(loops)}]"
-        other = draw(st.sampled_from((f"B[{self.index(loops)}]", "1.0", *private)))
-        if loops and draw(st.integers(0, 3)) == 0:
-            one = f"T.if_then_else({draw(st.sampled_from(loops))} > 1, {one}, 0.0)"
-        return f"{one} + {other}"
-
-    def target(self, loops: list[str], private: list[str]) -> str:
-        options = [f"A[{self.index(loops)}, {self.index(loops)}]", f"B[{self.index(loops)}]", *private]
-        return self.draw(st.sampled_from(options))
-
-    def body(self, depth: int, loops: list[str], private: list[str]) -> list[str]:
-        draw = self.draw
-        lines: list[str] = []
-        private = list(private)
-        for _ in range(draw(st.integers(1, 2))):
-            kind = draw(st.integers(0, 7)) if depth else 0
-            if kind >= 4 or (kind == 0 and depth == 3):
-                var = self.name("i")
-                ranges = ["range(4)", "range(5)", "range(1, 4)", "range(0, 6, 2)", "range(4, -1, -1)"]
-                ranges += [f"range({draw(st.sampled_from(loops))}, 4)"] if loops else []
-                lines.append(f"for {var} in {draw(st.sampled_from(ranges))}:")
-                lines += [f"    {line}" for line in self.body(depth - 1, [*loops, var], private)]
-            elif kind == 3 and loops:
-                lines.append(f"if {draw(st.sampled_from(loops))} {draw(st.sampled_from(('<', '>=')))} 2:")
-                lines += [f"    {line}" for line in self.body(depth - 1, loops, private)]
-            elif kind == 2:
-                made = self.name("t")
-                lines.append(f'{made} = T.alloc_buffer((6,), "float32")')
-                private.append(f"{made}[{self.index(loops)}]")
-            else:
-                lines.append(f"{self.target(loops, private)} = {self.value(loops, private)}")
-        lines.append(f"{self.target(loops, private)} = {self.value(loops, private)}")
-        return lines
-
-
-@st.composite
-def programs(draw: st.DrawFn) -> PrimFunc:
-    return func_of(Writer(draw).body(3, [], []))
 
 
 def touches(event: Event, kind: int) -> list[Any]:
@@ -150,7 +68,7 @@ def points(relation: Any, split: int) -> list[tuple[tuple[int, ...], tuple[int, 
 
 
 @settings(max_examples=25, deadline=None)
-@given(programs())
+@given(nests())
 def test_dependences_are_those_of_the_trace(func: PrimFunc) -> None:
     expected = true_pairs(Trace(func).events)
     found = set()
@@ -164,7 +82,7 @@ def test_dependences_are_those_of_the_trace(func: PrimFunc) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(programs())
+@given(nests())
 def test_distances_and_directions(func: PrimFunc) -> None:
     deps = Dependences(func)
     for one in deps.all():
@@ -197,7 +115,7 @@ def conflicting(a: Event, b: Event) -> bool:
 
 
 @settings(max_examples=25, deadline=None)
-@given(programs())
+@given(nests())
 def test_parallel_loops_are_those_without_a_carried_conflict(func: PrimFunc) -> None:
     events = Trace(func).events
     deps = Dependences(func)
@@ -264,7 +182,7 @@ def test_merging_and_swapping_keep_conflicts_in_order(data: st.DataObject) -> No
 
 
 @settings(max_examples=25, deadline=None)
-@given(programs())
+@given(nests())
 def test_stores_and_reads_over_time(func: PrimFunc) -> None:
     events = Trace(func).events
     deps = Dependences(func)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tirscript.ir import For, PrimFunc, walk
+from tirscript.ir import Attrs, For, PrimFunc, walk
 from tirscript.ir.arith.presburger import (
     Dependences,
     Verdict,
@@ -175,6 +175,17 @@ def test_a_pointer_of_which_nothing_is_known_may_be_anywhere() -> None:
         "for i in range(15):\n    t[i] = A[i, 0]\n    A[i, 1] = 0.0"
     )
     assert verdict.legal is None
+
+
+def test_statements_know_the_views_of_their_function() -> None:
+    func = func_of('t = T.decl_buffer((256,), "float32", data=A.data)\nfor i in range(8):\n    A[i, 0] = t[16 + i]')
+    (loop,) = loops(func)
+    assert may_parallel(Dependences((loop,), within=func), loop).legal is False
+    aliased = func.replace(attrs=Attrs({"noalias": False}))
+    (only,) = func_of("for i in range(15):\n    A[i, 0] = B[i + 1, 0]").body
+    assert type(only) is For
+    assert may_parallel(Dependences((only,)), only).legal is True
+    assert may_parallel(Dependences((only,), within=aliased), only).legal is None
 
 
 def test_parameters_overlap_only_where_the_function_says_so() -> None:
