@@ -150,6 +150,13 @@ class Analyzer:
         with recursion_room():
             return modular_set(expr, self.known)
 
+    def int_set(self, expr: Expr, domain: Mapping[Var, tuple[Expr, Expr]]) -> tuple[Expr, Expr] | None:
+        """The first and last value of an index while variables run between their ends; see `sets.int_set`."""
+        from .sets import int_set
+
+        with recursion_room():
+            return int_set(expr, domain, self)
+
     def can_overflow(self, expr: Expr) -> bool:
         """Whether a sum or product of integers may wrap around, as far as is known."""
         with recursion_room():
