@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from tirscript.ir import DiagnosticError, Module, PrimFunc, error, suggest
 
 Program = PrimFunc | Module
 STDIN = "-"
+_GOLDEN = re.compile(r"# --- .+ ---\s*$")
 SEPARATOR = "# -----"  # between the programs of one file, as `// -----` is for mlir-opt
 # folders that hold no sources of the user's own
 _PASSED_OVER = frozenset(("__pycache__", "node_modules", "site-packages", "venv", "build", "dist"))
@@ -77,23 +79,38 @@ def programs(path: str) -> dict[str, Program]:
     return read_programs(read_text(path), path)
 
 
-def read_programs(text: str, path: str, *, optional: bool = False) -> dict[str, Program]:
-    """The functions and modules of the text of a file; files of constants lie beside it.
+def read_programs(text: str, path: str) -> dict[str, Program]:
+    """The functions and modules of the text of a file; files of constants lie beside it. Raises DiagnosticError."""
+    from tirscript.script import parse_python
 
-    Raises DiagnosticError, for a text that defines none unless `optional`.
-    """
-    from tirscript.script import extract, parse_python
-
-    if optional and not (may_hold_programs(text) and extract(text, filename=name_of(path)).places):
-        return {}
     folder = "." if path == STDIN else os.path.dirname(path) or "."
     return dict(parse_python(text, filename=name_of(path), folder=folder))
 
 
-def pieces(text: str) -> list[str]:
-    """The programs of a text that are separated by lines `# -----`, each at the lines it has in the whole."""
-    lines = text.splitlines(keepends=True)
-    cuts = [at for at, line in enumerate(lines) if line.rstrip() == SEPARATOR]
+def every_program(text: str, path: str, *, optional: bool = False) -> list[tuple[str, Program]]:
+    """The functions and modules of a file with their names, of a golden file those of each of its sections.
+
+    Raises DiagnosticError, for a text that defines none unless `optional`.
+    """
+    from tirscript.script import extract
+
+    if optional and not may_hold_programs(text):
+        return []
+    found = extract(text, filename=name_of(path))
+    if optional and not found.places:
+        return []
+    texts = [piece for piece in pieces(text, golden=True) if may_hold_programs(piece)] if found.repeated else [text]
+    return [item for one in texts for item in read_programs(one, path).items()]
+
+
+def pieces(text: str, *, golden: bool = False) -> list[str]:
+    """The programs of a text that are separated by lines `# -----`, each at the lines it has in the whole.
+
+    `golden`: by the lines `# --- after simplify ---` of golden files.
+    """
+    lines = text.split("\n")
+    lines = [f"{line}\n" for line in lines[:-1]] + lines[-1:]
+    cuts = [at for at, line in enumerate(lines) if (_GOLDEN.match(line) if golden else line.rstrip() == SEPARATOR)]
     found = []
     for start, stop in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(lines)], strict=True):
         found.append("\n" * start + "".join(lines[start:stop]))

@@ -11,7 +11,7 @@ import click
 from tirscript.ir import Diagnostic, DiagnosticError
 from tirscript.ir.codes import CODES
 
-from .files import FILE, expand, read_programs, read_text
+from .files import FILE, every_program, expand, read_text
 from .output import coloured, console, described, machine, note, plural, report, write
 
 EPILOG = """\b
@@ -87,8 +87,8 @@ def findings(path: str) -> list[Diagnostic] | None:
     from tirscript.passes.lint import lint
 
     try:
-        programs = read_programs(read_text(path), path, optional=True)
-        return [one for program in programs.values() for one in lint(program)] if programs else None
+        programs = every_program(read_text(path), path, optional=True)
+        return [one for _, program in programs for one in lint(program)] if programs else None
     except DiagnosticError as problem:
         return list(problem.diagnostics)
 

@@ -12,7 +12,7 @@ import click
 
 from tirscript.ir import DiagnosticError, differences, structural_equal
 
-from .files import FILE, Program, expand, name_of, pieces, read_programs, read_text
+from .files import FILE, Program, every_program, expand, name_of, pieces, read_text
 from .output import coloured, described, machine, note, plural, report, write
 
 EPILOG = """\b
@@ -152,7 +152,7 @@ def _one(
         if split and not piece.strip():
             continue
         try:
-            for name, program in read_programs(piece, path, optional=searched).items():
+            for name, program in every_program(piece, path, optional=searched):
                 for stage, one in stages(program, passes):
                     why = round_trip(one, dialect)
                     found.append(Outcome(name_of(path), name, stage, why is None, why or ""))

@@ -38,7 +38,7 @@ class Extract(Struct, frozen=True, eq=False):
 
     `text` has the lines of the file, those of other Python blank; `places` are the functions and modules in it, by
     name, `definitions_at` those and the macros in the order of the file; `skipped` maps the names that the other Python
-    defines to where it does; `tvm` says that the file is in TVM's dialect.
+    defines to where it does; `tvm` says that the file is in TVM's dialect, `repeated` that a name is defined again.
     """
 
     filename: str
@@ -47,6 +47,7 @@ class Extract(Struct, frozen=True, eq=False):
     definitions_at: tuple[Place, ...]
     skipped: dict[str, Span]
     tvm: bool
+    repeated: bool
 
     def definitions(self, folder: str | os.PathLike[str] | None = None) -> dict[str, Definition]:
         """The functions and modules, by name; files of constants lie in `folder`.
@@ -128,17 +129,26 @@ class _Extractor:
                 for name in _bound(node):
                     self.skipped.setdefault(name, self.span(node))
         at = [Place(first_line(node), node.end_lineno or node.lineno) for node in kept]
-        places = {
-            node.name: place
+        named = [
+            (node.name, place)
             for node, place in zip(kept, at, strict=True)
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not self.is_macro(node)
-        }
+        ]
+        places = dict(named)
         if self.comments:
             for line, text in enumerate(self.lines):
                 if is_header(text):
                     out[line] = text
         text = self.source.text if whole and self.comments else "\n".join(out)
-        return Extract(self.source.name, text, places, tuple(at), self.skipped, is_tvm(self.source.text, self.tree))
+        return Extract(
+            self.source.name,
+            text,
+            places,
+            tuple(at),
+            self.skipped,
+            is_tvm(self.source.text, self.tree),
+            len(places) < len(named),
+        )
 
     def span(self, node: ast.AST) -> Span:
         n: Any = node

@@ -112,8 +112,21 @@ def test_comments_silence(comment: str, codes: list[str], warned: Path) -> None:
 
 
 def test_the_examples_have_nothing_to_be_told() -> None:
-    result = run("lint", ROOT / "examples")
+    result = run("lint", *sorted((ROOT / "examples").glob("*.py")))
     assert result.exit_code == 0, result.stdout
+
+
+def test_golden_files_have_several_programs_of_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "golden.py"
+    kernel = WARNED.partition("\n\n\n")[2]
+    path.write_text(
+        f"{HEADER}# --- before ---\n\n{kernel}\n# --- after simplify ---\n\n{kernel.replace('x =', '_x =')}"
+    )
+    found = json.loads(run("lint", "--output-format", "json", path).stdout)
+    assert [(one["code"], one["line"]) for one in found] == [("T601", 8), ("T603", 9), ("T601", 16)]
+    assert "2 programs exact" in run("roundtrip", path).stderr
+    path.write_text(HEADER + kernel + kernel)
+    assert "error[T202]" in run("lint", path).stdout
 
 
 def test_standard_input() -> None:

@@ -151,6 +151,12 @@ def f(A: T.Buffer((4,), "int8")):
     assert found.tvm and "cast" in found.definitions()["f"].script()
 
 
+def test_names_that_are_defined_again() -> None:
+    assert not extract(f"N = 4\n{KERNEL}").repeated
+    assert extract(f"N = 4\n{KERNEL}{KERNEL}").repeated
+    assert "defined twice" in str(first(f"N = 4\n{KERNEL}{KERNEL}"))
+
+
 def test_nothing_to_find() -> None:
     assert extract("x = 1\n").places == {}
     with pytest.raises(DiagnosticError, match=r"x\.py is empty"):
