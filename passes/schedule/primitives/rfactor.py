@@ -11,7 +11,6 @@ from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 from ...statements import conjunction
 from ..blocks import inferred
 from ..edit import Edit
-from ..loops import chain
 from ..primitive import LoopAt, primitive
 from ..reducers import Update, update_of
 from ..tree import Place
@@ -44,9 +43,7 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
         edit.refuse(f"the loop `{loop.stmt.var.name}` holds {len(blocks)} blocks, not one", loop)
     block = blocks[0]
     stmt: Block = block.stmt
-    loops = chain(edit, [block.loops()[0], block.loops()[-1]] if len(block.loops()) > 1 else block.loops())
-    if len(block.loops()[-1].stmt.body) != 1:
-        edit.refuse("beside the block stand other statements", block.loops()[-1])
+    loops = _nest(edit, block, loop)
     update, rf = _checked(edit, block, loop, loops)
     ndim = update.store.buffer.ndim
     if not -(ndim + 1) <= factor_axis <= ndim:
@@ -61,6 +58,30 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
     edit.replace(loops[0], outer, nest)
     edit.allocate(partial, edit.block(first.name))
     return edit.block(first.name)
+
+
+def _nest(edit: Edit, block: Place, loop: Place) -> list[Place]:
+    """The loops that hold nothing but the block, outermost first; what is around them stays around both blocks."""
+    found: list[Place] = []
+    for place in reversed(block.loops()):
+        if len(place.stmt.body) != 1:
+            break
+        found.append(place)
+    if all(place is not loop for place in found):
+        edit.refuse(
+            f"beside the block `{block.stmt.name}` other statements stand in the loop `{loop.stmt.var.name}`",
+            (loop, ""),
+        )
+    outside = [place for place in block.loops() if all(place is not one for one in found)]
+    for place in outside:
+        for axis in block.stmt.axes:
+            if axis.kind == "reduce" and uses(axis.value, place.stmt.var):
+                edit.refuse(
+                    f"the loop `{place.stmt.var.name}` runs over the reduction too, and holds other statements",
+                    (place, ""),
+                    (axis, "this axis"),
+                )
+    return found[::-1]
 
 
 def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> tuple[Update, For]:
