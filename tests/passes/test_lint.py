@@ -304,6 +304,11 @@ def test_lost_stores(body: list[str], lines: list[int]) -> None:
     assert found(*body) == [("T613", line) for line in lines]
 
 
+def test_reductions_in_expressions() -> None:
+    body = "A[0] = T.Reduce(T.comm_reducer(lambda x, y: x + y, [0.0]), lambda k: [A[k + 1]], [4])"
+    assert [code for code, _ in found(body)] == ["T609"]
+
+
 def test_large_functions_are_left_out_of_what_takes_long() -> None:
     assert found(*["A[0] = 1.0", "A[0] = 2.0"] * 30) == []
 
