@@ -14,6 +14,7 @@ import calls
 import constants
 import kernels
 import proofs
+import schedules
 import startup
 import text
 import tvm_process
@@ -79,15 +80,41 @@ def show_proofs(rounds: int) -> dict[str, Any]:
     return {"shares": shares, "growth": grown}
 
 
+def show_schedules(rounds: int) -> dict[str, Any]:
+    """The scheduled examples beside the unscheduled ones and numpy, and the cost of a step."""
+    found = schedules.kernels(rounds)
+    rows = [
+        (
+            name,
+            *(f"{times[what] * 1e6:,.0f}" for what in ("unscheduled", "scheduled", "numpy")),
+            f"{times['unscheduled'] / times['scheduled']:.1f}",
+            f"{times['numpy'] / times['scheduled']:.2f}",
+        )
+        for name, times in found.items()
+    ]
+    head = ("", "unscheduled", "scheduled", "numpy", "times faster", "numpy/scheduled")
+    table("Schedules by hand, us a call", head, rows)
+    grown = schedules.growth(rounds)
+    for what, values in grown.items():
+        row = ("one split, us", *(f"{value * 1e6:,.0f}" for value in values.values()))
+        table(f"A step by the number of {what}", ("", *(f"{n:,}" for n in values)), [row])
+    return {"kernels": found, "growth": grown}
+
+
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("all", "proofs"), default="all", help="what to measure")
+    parser.add_argument(
+        "what", nargs="?", choices=("all", "proofs", "schedules"), default="all", help="what to measure"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="how often each thing is measured (the median counts)")
     given = parser.parse_args()
     rounds = given.rounds
     if given.what == "proofs":
         show_proofs(rounds)
+        return
+    if given.what == "schedules":
+        show_schedules(rounds)
         return
     results: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine(), "rounds": rounds}
 
@@ -119,6 +146,7 @@ def main() -> None:
     )
 
     results["proofs"] = show_proofs(rounds)
+    results["schedules"] = show_schedules(rounds)
 
     results["constants"] = constants.costs(rounds)
     rows = [(name, f"{value:,.2f}") for name, value in results["constants"].items()]

@@ -43,9 +43,9 @@ def schedule(channels, filters, size, lanes=16, columns=7):
     x0, x1 = sch.split(x, factors=[None, columns])
     sch.reorder(f0, y, x0, c, dy, dx, x1, f1)
     tile = sch.cache_write("Y", 0, "local")
+    sch.reverse_compute_at(tile, x0)
     # the tile lies as the vectors do: filters innermost
     sch.transform_layout("Y", ("write", 0), lambda f, y, x: (f // lanes, y, x, f % lanes))
-    sch.reverse_compute_at(tile, x0)
     sch.decompose_reduction("Y", c)
     for block in ("Y_init", "Y_update"):
         sch.vectorize(sch.get_loops(block)[-1])
