@@ -40,7 +40,8 @@ HEAD = """
 
 Each row is executed by `docs/make_language.py`: the example is parsed and verified, what is printed of it is read
 again and is the same program, and so is what is printed for TVM; where it has a result, the interpreter and the
-native code give it. CI checks that this is what it does today. Bodies stand in a function of the buffers
+native code give it. CI checks that this is what it does today (with Python 3.12 and later, of what only they can
+read). Bodies stand in a function of the buffers
 `A: T.Buffer((4,), "float32")`, `X: T.Buffer((4,), "int32")` or `B: T.Buffer((4, 4), "float32")`.
 """
 
@@ -50,6 +51,11 @@ class Outcome(NamedTuple):
 
     program: PrimFunc | Module
     lacks: str
+
+
+def is_read(example: Example) -> bool:
+    """Whether this Python can read an example."""
+    return not example.syntax or sys.version_info >= (3, 12)
 
 
 def is_body(example: Example) -> bool:
@@ -147,6 +153,9 @@ def shown(program: PrimFunc | Module, dialect: str, body: bool) -> str:
     return textwrap.dedent("\n".join(lines[head + 1 :]))
 
 
+DIALECTS = ("tirscript", "tvm")
+
+
 def code(text: str) -> str:
     """Code in a cell. An empty line would end the table, so it holds a comment."""
     lines = html.escape(text.strip("\n"), quote=False).split("\n")
@@ -155,16 +164,21 @@ def code(text: str) -> str:
 
 def row(example: Example) -> str:
     """The row of an example."""
-    found = outcome(example)
     body = is_body(example)
-    printed = shown(found.program, "tirscript", body)
+    if is_read(example):
+        found = outcome(example)
+        texts = [shown(found.program, name, body) if name == "tirscript" or example.tvm else "" for name in DIALECTS]
+        assert not example.syntax or texts == list(example.syntax), f"`{example.what}` is printed as {texts}"
+        lacks = found.lacks
+    else:
+        texts, lacks = list(example.syntax), ""  # of another Python, which compares it
+    printed, tvm = texts
     cells = [prose(example.what), code(example.code)]
     cells.append("the same" if printed.strip() == example.code.strip() else code(printed))
     if example.tvm:
-        tvm = shown(found.program, "tvm", body)
         cells.append("the same as printed" if tvm.strip() == printed.strip() else code(tvm))
     else:
-        cells.append(prose(found.lacks))
+        cells.append(prose(lacks))
     if isinstance(example.gives, str):
         result = f"raises <code>{example.gives}</code>"
     else:

@@ -7,7 +7,11 @@ from tirscript.script import tir as T
 
 
 @T.prim_func
-def matmul(A: T.Buffer(("m", "k"), "float32"), B: T.Buffer(("k", "n"), "float32"), C: T.Buffer(("m", "n"), "float32")):
+def matmul(
+    A: T.Buffer(("m", "k"), "float32"),
+    B: T.Buffer(("k", "n"), "float32"),
+    C: T.Buffer(("m", "n"), "float32"),
+):
     for i, p, j in T.grid(m, k, n):
         with T.block("matmul"):
             vi, vp, vj = T.axis.remap("SRS", [i, p, j])

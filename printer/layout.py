@@ -69,14 +69,19 @@ def fit(line: str, width: int) -> str:
 
 def flat(doc: Doc) -> str:
     """A document on one line."""
-    if type(doc) is str:
-        return doc
-    if type(doc) is list:
-        return "".join(map(flat, doc))
-    tag = doc[0]
-    if tag is LINE or tag is BEST:
-        return doc[1]  # type: ignore[no-any-return]
-    return "" if tag is IF_BREAKS else "".join(map(flat, doc[2]))
+    out: list[str] = []
+    todo = [doc]  # without recursion: Python 3.12 bounds that of C code, such as `map`, whatever the recursion limit is
+    while todo:
+        part = todo.pop()
+        if type(part) is str:
+            out.append(part)
+        elif type(part) is list:
+            todo += reversed(part)
+        elif part[0] is LINE or part[0] is BEST:
+            out.append(part[1])
+        elif part[0] is not IF_BREAKS:
+            todo += reversed(part[2])
+    return "".join(out)
 
 
 # --- documents --------------------------------------------------------------------------------------------------------

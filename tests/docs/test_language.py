@@ -29,7 +29,8 @@ def load() -> ModuleType:
 
 
 MAKE = load()
-EXAMPLES = [pytest.param(each, id=each.what) for examples in MAKE.SECTIONS.values() for each in examples]
+ALL = [each for examples in MAKE.SECTIONS.values() for each in examples]
+EXAMPLES = [pytest.param(each, id=each.what) for each in ALL if MAKE.is_read(each)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

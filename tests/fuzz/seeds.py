@@ -16,7 +16,7 @@ def seeds() -> Iterator[str]:
     """Texts, most of them programs."""
     for path in sorted((ROOT / "examples").glob("*.py")):
         yield from _definitions(path)
-    for path in [ROOT / "docs" / "language_examples.py", *sorted((ROOT / "tests").rglob("*.py"))]:
+    for path in [*sorted((ROOT / "docs").glob("language_*.py")), *sorted((ROOT / "tests").rglob("*.py"))]:
         if "fuzz" not in path.parts:
             yield from _definitions(path)
             yield from _strings(path)

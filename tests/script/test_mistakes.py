@@ -41,7 +41,7 @@ CASES = [
     ("A[0] = x\nx = 1.0", "T011", "x", "outside of the scope", "assign it before"),
     ("for i in range(4):\n    y = A[i]\nA[0] = y", "T011", "y", "outside of the scope", "assign it before"),
     ("if n > 0:\n    A[0] = z\n    z = 1.0\nelse:\n    z = 2.0\nA[1] = z", "T011", "z", "may be used before", "assign it"),
-    ("x: T.let[T.int32] = 1\nx = 2", "T012", "x", "declared immutable", "T.float32"),
+    ("x: T.let[T.int32] = 1\nx = 2", "T012", "x", "declared immutable", "`x: T.int32 = ...`"),
     ("x += 1", "T010", "x", "not defined", ""),
     ("n.data", "T030", "n.data", "an expression has no `data`", "astype"),
     ("T.evaluate(A.shap[0])", "T030", "A.shap", "a buffer has no `shap`", "`shape`"),
