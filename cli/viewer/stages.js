@@ -35,7 +35,7 @@ function stagesOf(app) {
 function time(seconds) {
   for (const [unit, factor] of [["s", 1], ["ms", 1e3], ["µs", 1e6]]) {
     const value = seconds * factor;
-    if (value >= 1 || unit === "µs") return `${value >= 100 ? Math.round(value) : value.toPrecision(value < 1 ? 1 : 2)} ${unit}`;
+    if (value >= 1 || unit === "µs") return `${value >= 10 ? Math.round(value) : value.toFixed(1)} ${unit}`;
   }
 }
 

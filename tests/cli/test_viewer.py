@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from tirscript.cli import commands
 from tirscript.cli.viewer import run_stages
 from tirscript.ir import structural_equal
-from tirscript.passes import DEFAULT_LOWERING, Sequential
+from tirscript.ir.rewrite import definitions
+from tirscript.passes import DEFAULT_LOWERING, Pass, Sequential
+from tirscript.printer.diff import rename
 from tirscript.script import parse, parse_python
 from tirscript.testing import programs
 
@@ -61,6 +63,19 @@ def test_names_stay_the_same_through_the_stages():
     assert [stage.changed for stage in stages] == [False, True, True]
 
 
+def test_what_a_pass_calls_anew_keeps_its_name():
+    def rename_all(func):
+        """`i` becomes `other`."""
+        made = rename(func, {id(one): "other" for one in definitions(func)})
+        return made.replace(body=made.body * 2)
+
+    kernel = parse(HEAD + "def f(A: T.Buffer((8,), 'int32')):\n    for i in range(8):\n        A[i] = i\n")
+    entry = Pass("rename_all", "prim_func", rename_all, "`i` becomes `other`.", {})
+    (_, stage) = run_stages(kernel, Sequential([entry]))
+    assert "other" in entry(kernel).script()
+    assert stage.changed and stage.program.script() == kernel.replace(body=kernel.body * 2).script()
+
+
 @given(programs())
 @settings(max_examples=20, deadline=None)
 def test_places_and_lines_of_any_program(func):
@@ -74,7 +89,7 @@ def test_places_and_lines_of_any_program(func):
 def test_offsets_count_as_browsers_do():
     source = HEAD + 'def f(A: T.Buffer((4,), "int32")):\n    # 𝔸𝔹 😀\n    A[0] = 1  # 😀\n    A[1] = A[0]\n'
     found = names(make(source, "simplify").listing("f", 0))
-    assert [text for text, *_ in found] == ["A", "A", "A", "A"]
+    assert [(text, defined) for text, _, defined in found] == [("A", 1), ("A", 0), ("A", 0), ("A", 0)]
 
 
 def test_lines_know_their_source():
@@ -88,6 +103,45 @@ def test_lines_know_their_source():
     for at, wanted in ((0, [5, 5, 6, 8, 9, 10]), (-1, [5, 5, 6, 10])):
         listing = make(source, "lower_blocks").listing("f", at)
         assert [line for line in listing["source"] if line] == wanted
+
+
+def test_a_line_that_joins_several_has_the_source_of_the_first():
+    source = HEAD + (
+        'def f(A: T.Buffer((8, 8), "float32")):\n'
+        "    for i in T.serial(8):\n"
+        "        for j in T.serial(8):\n"
+        '            with T.block("b"):\n'
+        "                v = T.axis.spatial(8, i)\n"
+        "                w = T.axis.spatial(8, j)\n"
+        "                A[v, w] = 1.0\n"
+    )
+    listing = make(source, "simplify").listing("f", 0)
+    lines = dict(zip(map(str.strip, listing["text"].split("\n")), listing["source"], strict=False))
+    assert lines["for i, j in T.grid(8, 8):"] == 6 and lines['v, w = T.axis.remap("SS", [i, j])'] == 9
+
+
+def test_ranges_that_the_type_has_anyhow_are_not_told():
+    source = HEAD + (
+        'def f(A: T.Buffer((32,), "int32"), n: T.int32):\n'
+        "    for i in range(n):\n        A[0] = i\n"
+        "    for j in range(1, n):\n        A[1] = j\n"
+        "    k = T.max(n, 2)\n    A[2] = k\n    m = T.min(n, 5)\n    A[3] = m\n"
+    )
+    listing = make(source, "simplify").listing("f", 0)
+    assert known(listing, "i")[3] == ["0 ≤ i < n"] and known(listing, "j")[3] == ["1 ≤ j < n"]
+    assert known(listing, "k")[3] == ["k = T.max(n, 2)", "k ≥ 2"]
+    assert known(listing, "m")[3] == ["m = T.min(n, 5)", "m ≤ 5"]
+
+
+def test_threads_that_are_launched_twice_have_the_range_of_both():
+    source = HEAD + (
+        'def f(A: T.Buffer((32,), "int32")):\n'
+        '    tx = T.env_thread("threadIdx.x")\n'
+        "    with T.launch_thread(tx, 32):\n        A[tx] = 1\n"
+        "    with T.launch_thread(tx, 8):\n        A[tx] = 2\n"
+    )
+    facts = known(make(source, "simplify").listing("f", 0), "tx")
+    assert facts[1:] == ["thread threadIdx.x", "int32", ["0 ≤ tx < 32", "0 ≤ tx < 8", "0 ≤ tx ≤ 31"]]
 
 
 def test_what_is_known_of_names():

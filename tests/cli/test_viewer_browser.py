@@ -129,6 +129,12 @@ def test_clicking_through_all_stages(viewer):
     assert len(times) == len(DEFAULT_LOWERING) and all(re.fullmatch(r"[\d.]+ (s|ms|µs)", one) for one in times)
 
 
+def test_times_are_short(viewer):
+    seconds = [4e-7, 9.96e-6, 9.97e-5, 0.000123, 0.00456, 0.0997, 0.9996, 1.25, 234.5]
+    shown = viewer.run("return arguments[0].map(time)", seconds)
+    assert shown == ["0.4 µs", "10.0 µs", "100 µs", "123 µs", "4.6 ms", "100 ms", "1000 ms", "1.3 s", "235 s"]
+
+
 def test_passes_without_change_are_folded(viewer):
     assert "plan_buffer_allocation" not in viewer.texts("#stages .stage .name")
     group = viewer.all("#stages .group")[0]
@@ -419,6 +425,12 @@ def test_large_texts_are_compared_by_their_anchors(driver, left, right):
     rows = driver.execute_script("return diffLines(arguments[0], arguments[1])", left, right)
     check_rows(left, right, rows)
     assert sum(kind < 2 for kind in rows["kind"]) >= 1850
+
+
+def test_long_stretches_that_were_replaced_stand_beside_each_other(viewer):
+    left, right = [f"old {n} {n}" for n in range(80)], [f"new text {n}" for n in range(70)]
+    kinds = viewer.run("return diffLines(arguments[0], arguments[1]).kind", left, right)
+    assert kinds == [2] * 70 + [3] * 10
 
 
 def test_equal_texts_have_no_changes(viewer):

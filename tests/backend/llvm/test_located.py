@@ -82,6 +82,31 @@ def test_nothing_of_the_locations_is_left_in_the_texts():
     assert all(len(part.lines) == len(part.numbers) for part in (code.written, code.optimized, code.assembly))
 
 
+def test_a_function_of_assembly_does_not_begin_with_the_line_of_the_one_before():
+    text = """\t.text
+f:
+\t.loc\t1 7 0
+\tretq
+\t.size\tf, .Lfunc_end0-f
+g:
+.Lfunc_begin1:
+\tpushq\t%rbp
+\t.loc\t1 9 0
+\tretq
+\t.section\t.debug_info,"",@progbits
+\t.long\t1
+"""
+    assert list(zip(*_read_assembly(text), strict=True)) == [
+        ("\t.text", 0),
+        ("f:", 0),
+        ("\tretq", 7),
+        ("\t.size\tf, .Lfunc_end0-f", 0),
+        ("g:", 0),
+        ("\tpushq\t%rbp", 0),
+        ("\tretq", 9),
+    ]
+
+
 def test_functions_that_call_each_other_and_names_of_all_kinds():
     text = """from tirscript.script import ir as I, tir as T
 
