@@ -13,21 +13,17 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from .check import public
 from .diagnostic import DiagnosticError, error
 from .dtype import DType, dtype
+from .node import Node
 from .words import call_it
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from .func import PrimFunc
-    from .module import Module
-
-    Program: TypeAlias = PrimFunc | Module
 
 PREFIX = "sha256:"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -388,7 +384,7 @@ class ConstantStore:
     The data of equal constants is there once, whatever stores and programs hold it.
     """
 
-    def __init__(self, *programs: Program) -> None:
+    def __init__(self, *programs: Node) -> None:
         """A store with the constants of these programs."""
         self._constants: dict[str, ConstantTensor] = {}
         for program in programs:
@@ -402,7 +398,7 @@ class ConstantStore:
         self._constants[value.digest] = value
         return value
 
-    def collect(self, program: Program) -> ConstantStore:
+    def collect(self, program: Node) -> ConstantStore:
         """Keep all constants of a program whose data is at hand; this store."""
         for stmt in constants_of(program):
             if stmt.data.resolved:
@@ -461,7 +457,7 @@ class ConstantStore:
         return f"<store of {len(self)} constants, {self.nbytes} bytes>"
 
 
-def constants_of(program: Program) -> list[Any]:
+def constants_of(program: Node) -> list[Any]:
     """The statements of a program that define constants, in source order."""
     from .rewrite import walk
     from .stmt import AllocateConst
@@ -469,7 +465,7 @@ def constants_of(program: Program) -> list[Any]:
     return [node for node in walk(program) if type(node) is AllocateConst]
 
 
-def require_constants(program: Program) -> None:
+def require_constants(program: Node) -> None:
     """Raise DiagnosticError T312, once for each digest, where the data of constants is not at hand."""
     found: dict[str, Any] = {}
     for stmt in constants_of(program):
