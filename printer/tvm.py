@@ -237,6 +237,29 @@ def _negative(p: Printer, node: Call, prec: int, entry: Any) -> str:
     return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
 
 
+def _abs(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    if not node.dtype.is_float:
+        once(node)
+    rule = OP_RULES[node.op]
+    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+
+
+def once(node: Call) -> None:
+    """Refuse what TVM cannot write out twice, where it makes several uses of an argument."""
+    if any(type(part) is Let for part in walk(node)):
+        message = f"TVM writes the arguments of `{node.op.spelling}` out twice, and defines no variable twice"
+        raise refuse(message, node.span, "bind the value in a statement before")
+
+
+def _ceildiv(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    once(node)
+    a, b = node.args
+    if type(a) is Const and type(b) is Const and b.value:
+        return _typed(const(-(-a.value // b.value), node.dtype))  # TVM folds it, and fails where that passes below zero
+    rule = OP_RULES[node.op]
+    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+
+
 def _not(p: Printer, node: Call, prec: int, entry: Any) -> str:
     if type(node.args[0]) is Const:
         return f"T.Not({_typed(node.args[0])})"
@@ -336,6 +359,8 @@ for _name in _CLASSES:
     _OPS[OPS[_name]] = (_unfolded, "", ATOM, ATOM)
 _OPS[OPS["cast"]] = (_cast, "", ATOM, ATOM)
 _OPS[OPS["pow"]] = (_power, "", ATOM, ATOM)
+_OPS[OPS["abs"]] = (_abs, "", ATOM, ATOM)
+_OPS[OPS["ceildiv"]] = (_ceildiv, "", ATOM, ATOM)
 _OPS[OPS["round"]] = (_round, "", ATOM, ATOM)
 _OPS[OPS["logical_not"]] = (_not, "", ATOM, ATOM)
 _OPS[OPS["negative"]] = (_negative, "", ATOM, ATOM)

@@ -26,10 +26,11 @@ from tirscript.ir.verify import check_well_formed, covers_axes_in_part, verify
 
 from .budget import Budget
 from .constant import Sources
-from .context import MAX_MISTAKES, Abort, FunctionRef, Macro, ModuleRef
+from .context import MAX_MISTAKES, Abort, FunctionRef, Macro, ModuleRef, Poison
 from .function import FunctionLowering, read_options
 from .meet import is_header, is_tile_dialect, is_tvm
-from .namespace import Form, ModuleForm, Namespace, tir_names
+from .metadata import read_metadata, stored_metadata
+from .namespace import Form, ModuleForm, Namespace, Unsupported, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
 from .trivia import Comments, trivia
@@ -183,6 +184,7 @@ def parse_file(
     return parse_all(text, names=names, filename=str(path), constants=constants, folder=Path(path).parent)
 
 
+GRAPH = Unsupported("function", "a graph function", "R")  # what `relax as R` stands for
 # the modules whose import a text may hold, and what their names stand for
 _PACKAGES = ("tirscript", "tirscript.script", "tvm.script", "tvm.script.tirx", "tvm.script.ir")
 _NAMED = {"tir": "T", "tirx": "T", "ir": "I"}
@@ -239,6 +241,7 @@ class Reader:
         # of live Python: the files of constants lie beside the file of the definition
         self.sources = Sources(folder=os.path.dirname(source.name) if trusted and os.path.isfile(source.name) else None)
         self.definitions: dict[str, Definition] = {}
+        self.graphs = 0  # graph functions met
         self.seen = 0  # the last line that belongs to a definition
 
     def lowering(self, node: ast.FunctionDef | None, module: ModuleRef | None = None) -> FunctionLowering:
@@ -348,7 +351,9 @@ class Reader:
             )
             return
         for item in node.names:
-            if item.name in _NAMED:
+            if item.name in ("relax", "graph") and module.endswith("script"):
+                self.names[item.asname or item.name] = GRAPH  # what it is used for says that it is not supported
+            elif item.name in _NAMED:
                 self.names[item.asname or item.name] = T if _NAMED[item.name] == "T" else I
             elif item.name in _DECORATORS:
                 self.names[item.asname or item.name] = _DECORATOR_OBJECTS[item.name]
@@ -368,6 +373,14 @@ class Reader:
             self.report("T003", "only `name = value` stands at the top of a text", node)
             return
         evaluator = self.lowering(None)
+        stored = stored_metadata(node.value) if self.theirs else None
+        if stored is not None:
+            try:
+                self.names[targets[0].id] = read_metadata(stored)
+            except ValueError as problem:
+                self.report("T032", f"this is no metadata of TVM: {problem}", node)
+                self.names[targets[0].id] = Poison()
+            return
         try:
             value = evaluator.value(node.value)
             if isinstance(value, Expr) and getattr(value, "name", None) == "":
@@ -435,6 +448,8 @@ class Reader:
             return None
         expr = node.decorator_list[0]
         target = expr.func if isinstance(expr, ast.Call) else expr
+        if self.is_graph(target, node):
+            return None
         evaluator = self.lowering(None)
         if not isinstance(target, (ast.Name, ast.Attribute)):
             self.report("T003", "a decorator is a name such as `T.prim_func`", expr)
@@ -451,6 +466,24 @@ class Reader:
             return "other"  # a decorator of the user's own, such as `tirscript.jit`, that asked for the function
         self.report("T003", "this is not a decorator of the language", expr, hint="`@T.prim_func` or `@I.ir_module`")
         return None
+
+    def is_graph(self, target: ast.expr, node: Any) -> bool:
+        """Whether a definition is a graph function, `@R.function`; the first of a text is reported."""
+        match target:
+            case ast.Attribute(
+                value=ast.Name(id="R" | "G" | "relax" as letter), attr="function" | "func" | "graph_func"
+            ):
+                if self.names.get(letter, GRAPH) is not GRAPH:
+                    return False
+            case _:
+                return False
+        if not self.graphs:
+            message = f"`{node.name}` is a graph function; only tensor functions, `@T.prim_func`, are supported"
+            self.report(
+                "T021", message, target, hint="leave the graph functions out: the others are read by themselves"
+            )
+        self.graphs += 1
+        return True
 
     def module(self, node: ast.ClassDef, last: int) -> Module | None:
         """`class Name:` with its functions."""

@@ -282,7 +282,7 @@ class ExprLowering(PlainLowering):
                     hint=advise(name, owner.__dict__, letter),
                 )
             if type(found) is Unsupported:
-                raise self.fail("T021", f"`T.{name}`, a tile primitive of TVM for GPUs, is not supported", node)
+                raise self.fail("T021", f"`{found.letter}.{name}`, {found.what}, is not supported", node)
             return found
         if cls is Buffer:
             return self._buffer_attribute(owner, name, node)
@@ -338,6 +338,10 @@ class ExprLowering(PlainLowering):
         return getattr(buffer, name)
 
     def _subscript(self, node: ast.Subscript) -> Any:
+        if self.theirs and isinstance(node.value, ast.Attribute) and node.value.attr == "source":
+            scalar = self.scalar_source(node)
+            if scalar is not None:
+                return scalar
         owner = self.value(node.value)
         if type(owner) is BufferLoad and owner.buffer.scope == "scalar":
             owner = owner.buffer
@@ -456,8 +460,20 @@ class ExprLowering(PlainLowering):
             raise self.fail("T112", f"the bound of a slice is {value.dtype}, not an integer", node)
         return value
 
+    def scalar_source(self, node: ast.expr) -> BufferLoad | None:
+        """The scalar that a region names: `x`, or `x.source[0]` as TVM prints it."""
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "source":
+            node = node.value.value
+        if not isinstance(node, ast.Name):
+            return None
+        found = self.value(node)
+        return found if type(found) is BufferLoad else None
+
     def region(self, node: ast.expr) -> BufferRegion:
         """A region: `A[0:4, i]`, or a whole buffer by name."""
+        scalar = self.scalar_source(node)
+        if scalar is not None:
+            return BufferRegion(scalar.buffer, tuple(map(Range, scalar.indices)), span=self.span(node))
         if not isinstance(node, ast.Subscript):
             buffer = self.value(node)
             if type(buffer) is not Buffer:

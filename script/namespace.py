@@ -246,13 +246,13 @@ class Namespace:
 
 
 class Unsupported:
-    """A name of TVM's T for what is not part of the language: its GPU tile primitives."""
+    """A name of TVM's for what is not part of the language, mostly its GPU tile primitives."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, what: str = "a tile primitive of TVM for GPUs", letter: str = "T") -> None:
+        self.name, self.what, self.letter = name, what, letter
 
     def __repr__(self) -> str:
-        return f"<T.{self.name}, not supported>"
+        return f"<{self.letter}.{self.name}, not supported>"
 
 
 def _dotted(letter: str) -> dict[str, Any]:
@@ -269,6 +269,33 @@ def _dotted(letter: str) -> dict[str, Any]:
 
 
 TILE_NAMESPACES = ("ptx", "ptx_legacy", "cuda", "nvshmem", "nki", "metal", "tile", "cluster", "warp", "TileLayout")
+# of the same kind, in text of TVM's dialect only: some are ordinary words
+TILE_NAMES = (
+    *("cta", "thread", "wg", "warpgroup", "cta_id", "thread_id", "lane_id", "warp_id", "warpgroup_id", "cluster_id"),
+    *("cta_id_in_cluster", "cta_id_in_pair", "thread_id_in_wg", "warp_id_in_wg", "scope_id", "device_entry", "S", "R"),
+    *(
+        "ComposeLayout",
+        "Layout",
+        "Iter",
+        "ExecScope",
+        "ScopeIdDef",
+        "SMEMPool",
+        "TMEMPool",
+        "TensorMap",
+        "smem",
+        "tmem",
+    ),
+    *("wg_reg_tile", "alloc_tcgen05_ldst_frag", "alloc_cast_frag", "tensormap_encode_tiled", "filter", "selector"),
+    *(
+        "cooperative_tensor_fill",
+        "cooperative_tensor_load",
+        "cooperative_tensor_store",
+        "meta_class",
+        "constexpr",
+        "jit",
+    ),
+    *("cooperative_tensor_multiply_accumulate", "call_kernel", "call_ffi_kernel"),
+)
 call_it(Form, "construct", lambda form: f"T.{form.name}")
 call_it(LetForm, "annotation", lambda form: f"T.{form.name}")
 call_it(ModuleForm, "construct", lambda form: f"I.{form.name}")
@@ -321,6 +348,7 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
     axes = vars(names["axis"])
     return {
         "T": {
+            **{name: Unsupported(name) for name in TILE_NAMES},
             **{name: Form(name, doc) for name, doc in THEIRS.items()},
             **{theirs: names[ours] for theirs, ours in DTYPES.items()},
             "Ptr": PointerType(),
@@ -328,4 +356,8 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "tvm_call_packed": OPS["call_packed"],
         },
         "T.axis": {"S": axes["spatial"], "R": axes["reduce"]},
+        "I": {
+            name: Unsupported(name, "which graph functions use", "I")
+            for name in ("module_global_infos", "vdevice", "dummy_global_info", "pyfunc")
+        },
     }

@@ -310,6 +310,7 @@ def breaks_the_printer(made: PrimFunc) -> bool:
     deadline=None,
     derandomize=True,
     database=None,
+    phases=(hypothesis.Phase.generate,),  # making the example small takes longer than all the rest
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 @hypothesis.given(made=programs())
@@ -320,5 +321,12 @@ def test_random_programs(tvm: Any, made: PrimFunc) -> None:
         assert [found.code for found in problem.diagnostics] == ["T405"]
         hypothesis.reject()
     hypothesis.assume(not breaks_the_printer(made))
-    read = parse(tvm.parse(text))
-    assert tvm.equal(read.script(dialect="tvm"), text)
+    theirs = tvm.parse(text)
+    try:
+        same = tvm.equal(parse(theirs).script(dialect="tvm"), text)
+    except DiagnosticError:
+        same = False
+    if not same:
+        # nor does TVM read it: parentheses that it leaves out of comparisons, memory in a region that is not declared yet
+        hypothesis.assume(tvm.ask("equal", headless(text), theirs).get("equal", False))
+    assert same, f"{text}\n{theirs}"

@@ -1,0 +1,112 @@
+"""What stands around functions in TVM's text: metadata, graph functions, devices, and its names for tiles of GPUs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.script import parse
+
+TEXT = "x\ny\"z'"
+NODES = [
+    {"type": "ffi.String", "data": "ffi.String"},
+    {"type": "ffi.String", "data": TEXT},
+    {"type": "ffi.String", "data": "second"},
+    {"type": "ffi.Array", "data": [1, 2]},
+    {"type": "ffi.String", "data": "relax.Constant"},
+    {"type": "relax.Constant", "data": {"value": 7}},
+    {"type": "ffi.Array", "data": [5]},
+    {"type": "ffi.Map", "data": [0, 3, 4, 6]},
+]
+
+
+def with_metadata(graph: object, body: str = 'T.func_attr({"f": metadata["ffi.String"][0]})') -> str:
+    """A text with metadata as TVM prints it before the function."""
+    stored = json.dumps(graph, indent=2).replace("\\", "\\\\").replace('"', '\\"')
+    return (
+        f'metadata = tvm.ir.load_json("""{stored}""")\n# from tvm.script import tirx as T\n\n'
+        f'@T.prim_func(s_tir=True)\ndef main(A: T.Buffer((4,), "float32")):\n    {body}\n'
+        '    for i in T.serial(4, annotations={"a": metadata["ffi.String"][1]}):\n        A[i] = T.float32(1)\n'
+    )
+
+
+def test_strings_that_are_printed_apart() -> None:
+    made = parse(with_metadata({"root_index": 7, "nodes": NODES}))
+    assert isinstance(made, PrimFunc)
+    assert made.attrs["f"] == TEXT
+    assert '"a": "second"' in made.script()
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ({"root_index": 70, "nodes": NODES}, "no metadata of TVM: IndexError"),
+        ({"root_index": 7}, "no metadata of TVM: KeyError"),
+        ({"root_index": 1, "nodes": NODES}, "no map from classes to lists"),
+        ([], "no metadata of TVM: TypeError"),
+        ({"root_index": 0, "nodes": [{"type": "ffi.Array", "data": [0]}]}, "nested more than 64 deep"),
+        (
+            {"root_index": 40, "nodes": [NODES[0], *({"type": "ffi.Array", "data": [at, at]} for at in range(40))]},
+            "over 100,000 items",
+        ),
+    ],
+)
+def test_metadata_that_is_none(graph: object, message: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(with_metadata(graph))
+    (found,) = caught.value.diagnostics
+    assert message in found.message
+
+
+def test_metadata_of_other_classes_is_named_where_it_is_used() -> None:
+    text = with_metadata({"root_index": 7, "nodes": NODES}, 'T.func_attr({"f": metadata["relax.Constant"][0]})')
+    with pytest.raises(DiagnosticError, match=r"metadata of the class relax\.Constant"):
+        parse(text)
+
+
+TENSORS = '    @T.prim_func(private=True, s_tir=True)\n    def add(x: T.Buffer((4,), "float32")):\n        x[0] = T.float32(1)\n'
+GRAPH = (
+    '    @R.function\n    def {}(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):\n'
+    "        cls = Module\n        with R.dataflow():\n"
+    '            gv = R.call_tir(cls.add, (x,), out_ty=R.Tensor((4,), dtype="float32"))\n'
+    "            R.output(gv)\n        return gv\n"
+)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "# from tvm.script import ir as I\n# from tvm.script import tirx as T\n# from tvm.script import relax as R\n\n",
+        "from tvm.script import ir as I, relax as R, tirx as T\n\n",
+    ],
+)
+def test_graph_functions_are_refused_once(header: str) -> None:
+    text = f"{header}@I.ir_module\nclass Module:\n{TENSORS}\n{GRAPH.format('main')}\n{GRAPH.format('other')}"
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message.partition(";")[0]) == ("T021", "`main` is a graph function")
+    assert found.span is not None and found.span.text == "R.function"
+    made = parse(f"{header}@I.ir_module\nclass Module:\n{TENSORS}")
+    assert isinstance(made, Module)
+
+
+def test_devices_of_graph_functions_are_refused() -> None:
+    text = (
+        "from tvm.script import ir as I, tirx as T\n\n@I.ir_module\nclass Module:\n"
+        f'    I.module_global_infos({{"vdevice": [I.vdevice("llvm")]}})\n{TENSORS}'
+    )
+    with pytest.raises(DiagnosticError, match=r"`I\.module_global_infos`, which graph functions use, is not supported"):
+        parse(text)
+
+
+@pytest.mark.parametrize("name", ["ptx", "cta", "thread_id", "TileLayout", "smem", "call_ffi_kernel", "cuda"])
+def test_tile_primitives_are_refused_by_name(name: str) -> None:
+    text = (
+        "from tvm.script import tirx as T\n\n@T.prim_func\n"
+        f'def main(A: T.Buffer((4,), "float32")):\n    T.{name}(A)\n    A[0] = T.float32(1)\n'
+    )
+    with pytest.raises(DiagnosticError, match=f"`T.{name}`, a tile primitive of TVM for GPUs, is not supported"):
+        parse(text)
