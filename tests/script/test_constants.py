@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from helpers.script import HEADER, body_text, function, mistakes, one_mistake, statements
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tirscript
@@ -281,6 +281,7 @@ def test_the_text_of_lists() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=25)
 @given(data=st.binary(min_size=1, max_size=64), rows=st.sampled_from((1, 2)), flat=st.booleans())
 def test_any_bits_of_any_dtype(kind: str, data: bytes, rows: int, flat: bool) -> None:
     size = dtype(kind).itemsize * rows

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.script import HEADER, function
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tirscript
@@ -39,6 +39,7 @@ def unpacked(name: str, packed: Any, size: int, native: bool = False) -> bytes:
     return out.tobytes()
 
 
+@settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.tuples(st.sampled_from((0, 0, 1, 255)), st.sampled_from((1, 2, 3, 4, 254, 255, 256, 600))), max_size=8)
 )
@@ -49,6 +50,7 @@ def test_zero_run_gives_back_every_byte(stretches: list[tuple[int, int]]) -> Non
     assert packed.nbytes <= len(data) + 2 * (len(data) // 255 + 2)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 255), min_size=1, max_size=40), st.sampled_from((1, 2, 4, 8)), st.integers(1, 300))
 def test_palette_gives_back_every_byte(values: list[int], itemsize: int, count: int) -> None:
     table = [bytes([value]) * (itemsize - 1) + bytes([value ^ 1]) for value in values]
