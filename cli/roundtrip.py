@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tirscript.ir import DiagnosticError, differences, structural_equal
+from tirscript.ir import DiagnosticError, differences, error, structural_equal
 
 from .files import FILE, Program, every_program, expand, name_of, pieces, read_text
 from .output import coloured, described, machine, note, plural, report, write
@@ -117,8 +117,10 @@ def command(
     with progress(len(files)) as step:
         for path in files:
             step(path)
-            outcomes += _one(path, path not in paths, dialect, passes, split, unread)
+            outcomes += _one(path, dialect, passes, split, unread)
     seconds = time.perf_counter() - started
+    if not outcomes and not unread:
+        unread.append(DiagnosticError([error("T022", f"there are no programs in {', '.join(paths)}")]))
     failed = [one for one in outcomes if not one.ok]
     if as_json:
         machine(
@@ -138,9 +140,7 @@ def command(
     ctx.exit(1 if failed or unread else 0)
 
 
-def _one(
-    path: str, searched: bool, dialect: str, passes: Any, split: bool, unread: list[DiagnosticError]
-) -> list[Outcome]:
+def _one(path: str, dialect: str, passes: Any, split: bool, unread: list[DiagnosticError]) -> list[Outcome]:
     """The outcomes of one file; what keeps it from being read goes to `unread`."""
     found: list[Outcome] = []
     try:
@@ -152,7 +152,7 @@ def _one(
         if split and not piece.strip():
             continue
         try:
-            for name, program in every_program(piece, path, optional=searched):
+            for name, program in every_program(piece, path, optional=True):
                 for stage, one in stages(program, passes):
                     why = round_trip(one, dialect)
                     found.append(Outcome(name_of(path), name, stage, why is None, why or ""))

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from helpers.cli import DOUBLE, ROOT, process, run
 
@@ -22,7 +23,7 @@ def test_every_command_has_help_with_examples(name: str) -> None:
     assert result.exit_code == 0
     text = result.output
     assert text.startswith(f"Usage: commands {name}")
-    command = commands.get_command(None, name)  # type: ignore[arg-type]
+    command = commands.get_command(click.Context(commands), name)
     assert command is not None and command.help and command.help.strip().endswith(".")
     for parameter in command.params:
         if parameter.param_type_name == "option":

@@ -159,7 +159,7 @@ def test_roundtrip_split_and_folders(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "error[T010]" in result.stderr and "2 programs exact, 1 file not read (2 files" in result.stderr
     named = run("roundtrip", tmp_path / "none.py")
-    assert named.exit_code == 1 and "defines no function" in named.stderr
+    assert named.exit_code == 1 and "there are no programs in" in named.stderr
 
 
 # --- opt
