@@ -31,11 +31,12 @@ from msgspec import Struct
 from ..dtype import BOOL, DType
 from ..expr import Call, Const, Expr
 from ..op import OPS, Op, get_op
-from .bounds import bounds, whole
+from .bounds import whole
 from .facts import literal
 from .folding import fold
 from .linear import wrap
 from .logic import SWAPPED
+from .polynomial import Polynomial, multiply, polynomial
 
 if TYPE_CHECKING:
     from .bounds import Known
@@ -327,6 +328,8 @@ def _side_compare(node: ast.Compare) -> Question:
 
     def compare(side: Side) -> bool:
         values = [part(side) for part in parts]
+        if None in values:
+            return False
         return all(test(a, b) for test, a, b in zip(tests, values, values[1:]))
 
     return compare
@@ -371,27 +374,45 @@ def _high(args: list[ast.expr]) -> Question:
 
 
 def _end(node: ast.expr, which: int) -> Question:
-    build = _builder(node)
+    number = _number_of(node)
 
-    def end(side: Side) -> int:
-        return bounds(build(side.env, side.dtype), side.known)[which]
+    def end(side: Side) -> int | None:
+        found = number(side)
+        return None if found is None else found.bounds(side.known)[which]
 
     return end
 
 
 def _exact(args: list[ast.expr]) -> Question:
-    build = _builder(args[0])
+    number = _number_of(args[0])
+    return lambda side: number(side) is not None
 
-    def exact(side: Side) -> bool:
-        from .polynomial import polynomial
 
-        expr = build(side.env, side.dtype)
-        if type(expr) is Const:
-            return True
-        form = polynomial(expr, side.known)
-        return not ((expr,) in form.terms and type(expr) is Call and expr.op in _WRAPS)
+def _number_of(node: ast.expr) -> Callable[[Side], Polynomial | None]:
+    """What makes the number that an expression written in a condition is; None where an operation in it may wrap.
 
-    return exact
+    A variable is its machine value: what it stands for may have wrapped inside.
+    """
+    found = _operands(node)
+    if isinstance(node, ast.Name) or found is None or found[0] not in _WRAPS:
+        build = _builder(node)
+        return lambda side: polynomial(build(side.env, side.dtype), side.known)
+    op, operands = found
+    parts = [_number_of(operand) for operand in operands]
+    combine = _WRAPS[op]
+
+    def number(side: Side) -> Polynomial | None:
+        numbers = [part(side) for part in parts]
+        if any(part is None for part in numbers):
+            return None
+        result = combine(*numbers)
+        if result is None:
+            return None
+        low, high = result.bounds(side.known)
+        least, greatest = whole(side.dtype)
+        return result if least <= low and high <= greatest else None
+
+    return number
 
 
 def _fits(args: list[ast.expr]) -> Question:
@@ -415,7 +436,12 @@ def _opposite(args: list[ast.expr]) -> Question:
     return opposite
 
 
-_WRAPS = frozenset(OPS[n] for n in ("add", "sub", "mul", "negative"))
+_WRAPS: dict[Op, Callable[..., Polynomial | None]] = {
+    OPS["add"]: lambda p, q: p + q,
+    OPS["sub"]: lambda p, q: p - q,
+    OPS["mul"]: multiply,
+    OPS["negative"]: lambda p: p.scaled(-1),
+}
 _FUNCTIONS: dict[str, Callable[[list[ast.expr]], Question]] = {
     "low": _low,
     "high": _high,

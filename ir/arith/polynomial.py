@@ -199,7 +199,11 @@ def _modular(root: Expr, known: Known) -> Polynomial:
 
 def _product(left: Expr, right: Expr, known: Known) -> Polynomial | None:
     """A product of two sums multiplied out; None where that would be wide."""
-    p, q = _modular(left, known), _modular(right, known)
+    return multiply(_modular(left, known), _modular(right, known))
+
+
+def multiply(p: Polynomial, q: Polynomial) -> Polynomial | None:
+    """The product of two polynomials; None where it would have too many terms."""
     if (len(p.terms) + 1) * (len(q.terms) + 1) > WIDEST:
         return None
     terms: dict[Monomial, int] = {}
@@ -216,4 +220,4 @@ def _order(atom: Expr) -> tuple[str, int]:
     return (atom.name, id(atom)) if type(atom) is Var else (type(atom).__name__, hash(atom))
 
 
-__all__ = ["ZERO", "Monomial", "Polynomial", "modular", "monomial_bounds", "polynomial"]
+__all__ = ["ZERO", "Monomial", "Polynomial", "modular", "monomial_bounds", "multiply", "polynomial"]
