@@ -98,8 +98,7 @@ def _inline(p: Printer, node: AllocateConst, parts: list[str], options: list[str
     name = p.names.define(node.buffer, node.buffer.name)
     inner = indent + TAB
     p.out.append(f"{indent}{name} = T.constant(")
-    p.out += [f"{inner}{part}," for part in parts]
-    _data(p, node.data, inner)
+    _data(p, node.data, parts, inner)
     p.out += [f"{inner}{part}," for part in options]
     p.out.append(f"{indent})")
 
@@ -110,18 +109,19 @@ def _nested(p: Printer, node: AllocateConst, parts: list[str], indent: str) -> N
     name = p.names.define(node.buffer, node.buffer.name)
     inner, deep = indent + TAB, indent + 2 * TAB
     p.out += [f"{indent}{name} = T.allocate_const(", f"{inner}T.constant("]
-    p.out += [f"{deep}{part}," for part in (quote(data.digest), shape_text(data.shape), dtype_name(data.dtype))]
-    _data(p, data, deep)
+    _data(p, data, [quote(data.digest), shape_text(data.shape), dtype_name(data.dtype)], deep)
     p.out.append(f"{inner}),")
     p.out += [f"{inner}{part}," for part in parts]
     p.out.append(f"{indent})")
 
 
-def _data(p: Printer, data: ConstantTensor, indent: str) -> None:
+def _data(p: Printer, data: ConstantTensor, parts: list[str], indent: str) -> None:
+    """The first arguments of a constant, and its data."""
     text = base64.b64encode(data.array.reshape(-1).view("u1").data).decode()
     lines = [indent + text[at : at + _LINE] for at in range(0, len(text), _LINE)]
-    # one item, since lines within a string are not laid out, however deep they stand
-    p.out.append("\n".join((f'{indent}base64="""', *lines, f'{indent}""",')))
+    # one item, since lines within a string are not laid out, however deep they stand, nor is a digest too wide
+    given = [f"{indent}{part}," for part in parts]
+    p.out.append("\n".join((*given, f'{indent}base64="""', *lines, f'{indent}""",')))
 
 
 def number_list(data: ConstantTensor) -> str | None:

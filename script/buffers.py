@@ -14,6 +14,7 @@ from tirscript.ir.words import words
 
 from .expr import shape_nodes
 from .namespace import BufferType
+from .source import quiet_parse
 from .value import ValueLowering
 
 # what T.alloc_buffer and the other definitions take besides the shape, and their order by place
@@ -227,7 +228,7 @@ class BufferLowering(ValueLowering):
     def symbolic(self, text: str, node: ast.expr) -> Expr:
         """A dimension given as a string, such as "n" or "n * 2"."""
         try:
-            parsed = ast.parse(text.strip(), mode="eval").body
+            parsed = quiet_parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise self.fail("T041", f"the dimension {text!r} is not an expression", node) from None
         for part in ast.walk(parsed):

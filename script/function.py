@@ -20,6 +20,7 @@ from .macro import MacroLowering
 from .namespace import BufferForm, BufferType, Namespace, TypeName
 from .python import BUILTINS
 from .scope import Names
+from .source import quiet_parse
 from .trivia import Comments, trivia
 
 _OPTIONS = ("private", "check_well_formed", "s_tir")
@@ -156,8 +157,8 @@ class FunctionLowering(MacroLowering):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 # a whole annotation in quotes
                 try:
-                    inner = ast.parse(node.value, mode="eval").body
-                except SyntaxError:
+                    inner = quiet_parse(node.value, mode="eval").body
+                except (SyntaxError, ValueError, RecursionError, MemoryError):
                     raise self.fail("T041", f"the annotation of `{param.arg}` is not an expression", node) from None
                 for part in ast.walk(inner):
                     ast.copy_location(part, node)

@@ -35,9 +35,7 @@ def syntax_tree(source: Source) -> ast.Module:
             [error("T001", "the text holds a NUL byte", Span(source, line, column, line, column + 1))]
         )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            return ast.parse(text)
+        return quiet_parse(text)
     except SyntaxError as problem:
         raise DiagnosticError([_syntax_error(source, problem)]) from None
     except (RecursionError, MemoryError):
@@ -45,6 +43,13 @@ def syntax_tree(source: Source) -> ast.Module:
         raise DiagnosticError([error("T004", message, hint="bind parts of the expression to names")]) from None
     except ValueError as problem:
         raise DiagnosticError([error("T001", str(problem))]) from None
+
+
+def quiet_parse(text: str, mode: str = "exec") -> Any:
+    """`ast.parse` without Python's warnings, which are of what the text says, not of a program that runs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return ast.parse(text, mode=mode)
 
 
 def _data_length(text: str) -> int:
@@ -156,7 +161,7 @@ def _class_lines(target: Any) -> tuple[list[str], int, str] | None:
             continue
         lines = linecache.getlines(code.co_filename)
         try:
-            tree = ast.parse("".join(lines))
+            tree = quiet_parse("".join(lines))
         except SyntaxError:
             continue
         for node in ast.walk(tree):
@@ -180,7 +185,7 @@ def _typed_lines(target: Any) -> tuple[list[str], int, str] | None:
         if not text.startswith("@"):
             continue
         try:
-            found = ast.parse(text).body
+            found = quiet_parse(text).body
         except SyntaxError:
             return None
         whole = len(found) == 1 and getattr(found[0], "name", None) == target.__name__
