@@ -19,7 +19,8 @@ _SESSION: pytest.StashKey[Session] = pytest.StashKey()
 _COLLECTED: pytest.StashKey[dict[Path, int]] = pytest.StashKey()  # how many tests of a file were collected
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    _keep_compiled(pluginmanager)
     group = parser.getgroup("golden", "golden files of tirscript")
     group.addoption("--golden-update", action="store_true", help="write the goldens of the tests that run")
     group.addoption(
@@ -33,6 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("golden_dir", "the folder of the golden files, below the root of the project", default="tests/golden")
 
 
+def _keep_compiled(pluginmanager: Any) -> None:
+    """Let Python import tirscript as it is. pytest would compile all modules of a distribution that has a plugin anew,
+    for the sake of their asserts, and at every run where no bytecode is kept."""
+    marked = getattr(getattr(pluginmanager, "rewrite_hook", None), "_must_rewrite", None)
+    if isinstance(marked, set):
+        marked.discard("tirscript")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     update, prune = config.getoption("golden_update"), config.getoption("golden_prune")
     if (update or prune) and os.environ.get("CI", "").lower() not in ("", "0", "false"):
@@ -42,6 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
     root = config.rootpath
     folder = Path(os.path.normpath(root / config.getini("golden_dir")))
+    if root.is_relative_to(folder):
+        raise pytest.UsageError(
+            "golden_dir is a folder of its own below the root of the project: no tests are looked for in it"
+        )
     config.stash[_SESSION] = Session(folder, root, update=update, prune=prune, strict=config.getoption("golden_strict"))
     config.stash[_COLLECTED] = {}
 
@@ -73,7 +86,7 @@ class _Reports:
         path = os.path.normpath(self.config.rootpath / file)
         if path.endswith(".py") and not inside:
             self.session.modules.add(path)
-        if report.failed:
+        if not report.passed:  # an error, or a module that skips itself
             self.session.partial.add(path)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -128,8 +141,8 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 def _asked(config: pytest.Config, session: Session) -> list[Path]:
     """The files and folders that were asked for; a single test makes its module partial."""
-    if config.getoption("lf", False) or config.getoption("stepwise", False) or config.getoption("pyargs", False):
-        session.whole = False  # these leave away tests that are never collected
+    if any(config.getoption(option, False) for option in ("lf", "stepwise", "pyargs", "collectonly")):
+        session.whole = False  # these leave away tests that are never collected, or run none
     found = []
     for arg in config.args:
         path, _, test = arg.partition("::")

@@ -12,6 +12,13 @@ from pathlib import Path
 import pytest
 
 import tirscript
+from tirscript.passes import get_pass
+from tirscript.script import prim_func
+from tirscript.script import tir as T
+from tirscript.testing import Golden, asserts, mismatch, places, plugin
+
+# loaded once: what a run imports is forgotten at its end
+LOADED = (get_pass("simplify"), prim_func, T, Golden, asserts, mismatch, places)
 
 Run = Callable[..., pytest.RunResult]
 
@@ -120,6 +127,15 @@ def passed(result: pytest.RunResult, **counts: int) -> str:
     return result.stdout.str()
 
 
+def test_pytest_need_not_compile_tirscript_anew(request: pytest.FixtureRequest) -> None:
+    marked = request.config.pluginmanager.rewrite_hook._must_rewrite  # type: ignore[union-attr]
+    assert isinstance(marked, set) and "tirscript" not in marked
+    marked.add("tirscript")
+    plugin._keep_compiled(request.config.pluginmanager)
+    assert "tirscript" not in marked
+    plugin._keep_compiled(object())  # a pytest that does this otherwise
+
+
 class TestFiles:
     def test_a_new_golden_fails_with_its_text_until_it_is_written(self, run: Run, pytester: pytest.Pytester) -> None:
         said = passed(run(test_a=ONE), failed=1)
@@ -184,6 +200,11 @@ class TestClass:
         passed(run("--golden-update", test_a=ONE), passed=1)
         assert (pytester.path / "tests/data/goldens/tests/test_a/test_scale.py").read_text() == SCALE
         passed(run(), passed=1)  # the golden itself is called test_scale.py
+
+    def test_the_folder_is_one_of_its_own(self, run: Run, pytester: pytest.Pytester) -> None:
+        pytester.makeini("[pytest]\ngolden_dir = .\n")
+        result = run(test_a=ONE)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR and "a folder of its own" in result.stderr.str()
 
     def test_nothing_else_is_left_behind(self, run: Run, pytester: pytest.Pytester) -> None:
         run("--golden-update", test_a=ONE)
@@ -375,8 +396,15 @@ class TestOwnership:
 
     def test_a_module_that_does_not_load_keeps_its_goldens(self, run: Run, pytester: pytest.Pytester) -> None:
         run("--golden-update", test_a=ONE, test_b=ONE)
+        passed(run("--golden-prune", test_a="import pytest; pytest.importorskip('no_such')"), passed=1, skipped=1)
+        assert len(goldens(pytester)) == 2
         passed(run("--golden-prune", test_a="import nothing_of_this_name"), errors=1)
         assert len(goldens(pytester)) == 2
+
+    def test_nothing_is_pruned_where_nothing_runs(self, run: Run, pytester: pytest.Pytester) -> None:
+        run("--golden-update", test_a=f"{ONE}\n\ndef test_gone(golden):\n    golden.check(scale)\n")
+        result = run("--golden-prune", "--collect-only", test_a=ONE)
+        assert "no test" not in result.stdout.str() and len(goldens(pytester)) == 2
 
     def test_goldens_of_a_module_that_is_gone(self, run: Run, pytester: pytest.Pytester) -> None:
         run("--golden-update", test_a=ONE, sub__test_c=ONE)

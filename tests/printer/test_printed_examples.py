@@ -1,0 +1,19 @@
+"""The text of every example, character by character: in this language, and in TVM's dialect."""
+
+from __future__ import annotations
+
+import pytest
+
+from tirscript.testing import Example, Golden, examples
+
+EXAMPLES = list(examples())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_tvm_dialect(golden: Golden, example: Example) -> None:
+    golden.check_text(example.kernel.script(dialect="tvm"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_narrow(golden: Golden, example: Example) -> None:
+    golden.check_text(example.kernel.script(width=40))
