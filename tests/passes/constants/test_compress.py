@@ -119,11 +119,11 @@ def test_a_quantized_network_sliced_and_compressed() -> None:
     sliced = slice_constants(module, unroll=4)
     found = compress_constants(sliced, least=64)
     assert verify(sliced) == [] and verify(found) == []
-    for program in (module, sliced, found):
-        for call in (tirscript.build(program), lambda *args: tirscript.interpret(found, *args)):
-            result = np.zeros((20, 8, 8), np.int32)
-            call(x, result)
-            assert np.array_equal(result, expected)
+    calls = [tirscript.build(program) for program in (module, sliced, found)]
+    for call in (*calls, lambda *args: tirscript.interpret(found, *args)):
+        result = np.zeros((20, 8, 8), np.int32)
+        call(x, result)
+        assert np.array_equal(result, expected)
     rows = compression_report(found)
     assert [row.name for row in rows] == ["W_0_packed", "W_1_packed", "W_2_packed", "V_0_packed", "V_1_packed"]
     assert [row.before for row in rows] == [8 * 72, 8 * 72, 4 * 72, 200, 200]
