@@ -343,7 +343,7 @@ def test_the_table() -> None:
         lint_check("T699")(lambda func: iter(()))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs())
 def test_every_program_can_be_linted(func: PrimFunc) -> None:
     for one in lint(func):

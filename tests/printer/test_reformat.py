@@ -146,7 +146,7 @@ def test_what_has_no_layout_stays_wide() -> None:
 
 
 def test_long_chains() -> None:
-    text = "A[0] = " + " + ".join(["A[1] * B[i, j]"] * 985)
+    text = "A[0] = " + " + ".join(["A[1]"] * 985)
     made = reformat(text)
     assert made.count("\n") == 986 and reformat(made) == made
 
@@ -176,7 +176,7 @@ def test_what_is_printed_stays(example: object) -> None:
         assert reformat(text, width) == text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_random_programs_stay_as_they_are_printed(func: PrimFunc) -> None:
     text = func.script(header=False).rstrip("\n")
@@ -188,7 +188,7 @@ def test_random_programs_stay_as_they_are_printed(func: PrimFunc) -> None:
         assert made == text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs())
 def test_random_layouts_become_the_same(func: PrimFunc) -> None:
     mangled = _mangled(func.script(header=False))
