@@ -62,6 +62,8 @@ class ConstantTensor:
         self._shape = shape
         self._dtype = dtype(kind)
         self._data = data
+        if math.prod(filter(None, shape)) * self._dtype.itemsize >= 1 << 63:
+            raise DiagnosticError([error("T114", f"no memory holds a constant of the shape {shape_text(shape)}")])
         if data is None and 0 in shape:  # nothing is missing, unless the digest is that of something else
             import numpy as np
 
@@ -234,7 +236,7 @@ def constant(data: Any, kind: Any = None, shape: tuple[int, ...] | None = None) 
     if type(data) is ConstantTensor:
         _same(data.dtype, to or data.dtype, data.shape, shape)
         return data
-    if not isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (list, tuple, int, float)):
+    if not isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (list, tuple, range, int, float)):
         data = _foreign(data)
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
@@ -243,7 +245,7 @@ def constant(data: Any, kind: Any = None, shape: tuple[int, ...] | None = None) 
         return known(_owned(array, own), own)
     from .constant_lists import array_of
 
-    array, own = array_of(data, to)
+    array, own = array_of(list(data) if isinstance(data, range) else data, to)
     _same(own, own, array.shape, shape)
     return known(array, own)
 
