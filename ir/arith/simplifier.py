@@ -32,6 +32,7 @@ _DIV, _MOD = OPS["floordiv"], OPS["floormod"]
 _SUMS = frozenset((_ADD, _SUB, _MUL, _NEG))
 _LOGIC = {OPS["logical_and"]: False, OPS["logical_or"]: True}
 _CHOICES = frozenset((OPS["if_then_else"], OPS["Select"]))
+_ANY = _CHOICES | {OPS["equal"], OPS["not_equal"]}  # what the table has rules of for values that are no integers
 _DIVIDES = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
 _EXTREMES = frozenset((OPS["min"], OPS["max"]))
 STEPS = 16  # rules that may be applied at one place
@@ -61,7 +62,13 @@ class Simplifier:
         return map_except_buffers(node, self.visit) if rule is None else rule(self, node)
 
     def access(self, node: Any) -> Any:
-        new = map_except_buffers(node, self.visit)
+        new = node
+        if node.predicate is not None:
+            new = map_except_buffers(node, self.visit)
+        else:
+            indices = tuple([self.visit(index) for index in node.indices])
+            if any(a is not b for a, b in zip(indices, node.indices)):
+                new = node.replace(indices=indices)
         elements = self.constants.get(new.buffer) if self.constants else None
         found = None if elements is None else elements.element(new)
         if found is not None:
@@ -114,7 +121,12 @@ class Simplifier:
                 with self.analyzer.scope(condition):
                     new.append(self.visit(arg))
             return node if all(a is b for a, b in zip(new, args)) else node.replace(args=tuple(new))
-        return map_except_buffers(node, self.visit)
+        visit = self.visit
+        given = tuple([visit(arg) if type(arg) is not Const else arg for arg in args])
+        for a, b in zip(given, args):
+            if a is not b:
+                return node.replace(args=given)
+        return node
 
     def joined(self, node: Call) -> Any:
         """`a and b and c`, or with `or`: each part where those before it do not decide."""
@@ -153,7 +165,10 @@ class Simplifier:
     def by_table(self, node: Call) -> Any:
         """What the table of rules makes of a call."""
         rules = self.rules.get(node.op)
-        if rules is None or node.args[-1].dtype.is_vector:
+        if rules is None:
+            return node
+        kind = node.args[-1].dtype
+        if kind.is_vector or (kind.is_float and node.op not in _ANY):
             return node
         result = apply(rules, node, self.known, self.droppable)
         if result is None:
@@ -199,14 +214,13 @@ class Simplifier:
 
     def sum(self, node: Call) -> Any:
         """A tree of sums: its atoms simplified, then put together anew where that makes it smaller."""
-        new = self.atoms(node)
-        if type(new) is not Call:
+        new = node if of_variables(node) else self.atoms(node)
+        if type(new) is not Call or new.op not in _SUMS:
             return new
-        constant = fold(new.op, new.args, new.dtype)
-        if constant is not None:
-            return constant.replace(span=node.span)
-        if new.op not in _SUMS:
-            return new
+        if Const in map(type, new.args):
+            constant = fold(new.op, new.args, new.dtype)
+            if constant is not None:
+                return constant.replace(span=node.span)
         form = linear(new)
         merged = merge_quotients(form)
         if merged is not form or len(form.terms) < leaves(new) or not form.terms or awkward(new):
@@ -479,6 +493,21 @@ def merge_quotients(form: Linear) -> Linear:
             terms[rest] = wrap(terms.get(rest, 0) + times, form.dtype)
             found = Linear(terms, found.constant, form.dtype).clean()
     return found
+
+
+def of_variables(node: Expr) -> bool:
+    """Whether a tree of sums sums variables only, as most indices do: there is nothing to simplify within."""
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        kind = type(one)
+        if kind is Call:
+            if one.op not in _SUMS:  # type: ignore[attr-defined]
+                return False
+            stack += one.args  # type: ignore[attr-defined]
+        elif kind is not Var and kind is not Const:
+            return False
+    return True
 
 
 def awkward(node: Call) -> bool:
