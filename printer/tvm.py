@@ -28,7 +28,7 @@ from tirscript.ir.expr import (
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import (
     AllocateConst,
     AllocBuffer,
@@ -51,7 +51,7 @@ from .core import Dialect, refuse
 from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, call_function, condition, load, top
 from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
-from .stmt import STMT_RULES, TAB, assert_message, bind, block, buffer_arguments, scope, store, value
+from .stmt import STMT_RULES, TAB, assert_message, bind, block, buffer_arguments, match_buffer, scope, store, value
 from .value import VALUE_RULES, listed, target_dict, typed
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _prepare(p: Printer, func: PrimFunc, indent: str) -> None:
                 p.out.append(f"{indent}{name} = {dtype_annotation(var.dtype)}()")
         elif type(node) is Block:
             has_blocks = True
-            p.of_blocks.update(id(stmt) for stmt in node.body if type(stmt) is AllocBuffer)
+            p.of_blocks.update(id(stmt) for stmt in node.body if type(stmt) in (AllocBuffer, MatchBuffer))
     if has_blocks:
         p.of_blocks.update(id(stmt) for stmt in func.body if type(stmt) is AllocBuffer)
 
@@ -172,6 +172,8 @@ def _let(p: Printer, node: Let, prec: int) -> str:
 
 def _reduce(p: Printer, node: Reduce, prec: int) -> str:
     """TVM's text for one, `T.reduce(...)`, is none that it reads: this is its class with all fields."""
+    if any(type(item) is not Const for item in node.init):
+        raise refuse("TVM has no text for a reduction that begins with what is no constant", node.span)
     kinds = [item.dtype for item in node.combiner.identity]
     combiner = top(p, node.combiner)
     ranges = [f"T.Range({top(p, item.start)}, {top(p, item.stop)})" for item in node.domains]
@@ -385,6 +387,14 @@ def _store(p: Printer, node: BufferStore, indent: str) -> None:
     store(p, node, indent)
 
 
+def _match_buffer(p: Printer, node: MatchBuffer, indent: str) -> None:
+    if type(node.source) is BufferRegion and id(node) not in p.of_blocks:
+        raise refuse(
+            "TVM has no text for a region that is matched outside of a block", node.span, "open a block for it"
+        )
+    match_buffer(p, node, indent)
+
+
 def _alloc_buffer(p: Printer, node: AllocBuffer, indent: str) -> None:
     word = "T.sblock_alloc_buffer" if id(node) in p.of_blocks else "T.alloc_buffer"
     if node.buffer.scope == "tmem" and node.buffer.allocated_addr:
@@ -435,9 +445,15 @@ def _attr(p: Printer, node: Attr, indent: str) -> None:
 
 
 def _block(p: Printer, node: Block, indent: str) -> None:
-    inner: list[Any] = [one for one in walk(node.body + (node.init or ())) if type(one) in _DEFINING]
-    if (node.reads is None or node.writes is None) and any(type(one) is ScalarDecl for one in inner):
-        # TVM would count the scalar to what the block reads or writes, and then find it undeclared there
+    if node.predicate is not None and node.axes:
+        # TVM's predicate stands outside of the block, where its axes are not known yet
+        values = {axis.var: axis.value for axis in node.axes}
+        node = node.replace(predicate=substitute(node.predicate, values))
+    parts: list[Any] = list(walk(node.body + (node.init or ())))
+    inner = [one for one in parts if type(one) in _DEFINING]
+    if (node.reads is None or node.writes is None) and any(type(one) in (ScalarDecl, BufferData) for one in parts):
+        # TVM would count the scalar to what the block reads or writes, and then find it undeclared there; and it finds
+        # out nothing about a block that uses an address
         reads, writes = _accessed(node, {id(one.buffer) for one in inner})
         node = node.replace(
             reads=reads if node.reads is None else node.reads, writes=writes if node.writes is None else node.writes
@@ -479,6 +495,7 @@ _STMTS: dict[type, Any] = {
     Block: _block,
     BufferStore: _store,
     AllocBuffer: _alloc_buffer,
+    MatchBuffer: _match_buffer,
     AllocateConst: _allocate_const,
     Assert: _assert,
     StaticAssert: _static_assert,

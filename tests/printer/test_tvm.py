@@ -299,3 +299,31 @@ def test_literals_that_only_a_class_of_tvm_takes() -> None:
     assert tvm_body("T.evaluate(T.float64(1e300))") == 'T.evaluate(T.FloatImm("float64", 1e300))\n'
     text = tvm_body("T.evaluate(T.uint64(18446744073709551615))")
     assert text == 'T.evaluate(T.IntImm("uint64", 18446744073709551615))\n'
+
+
+def test_a_predicate_names_the_loops_and_not_the_axes() -> None:
+    made = function_of(
+        'for i in range(8):\n    with T.block("b"):\n        v = T.axis.spatial(16, i + 1)\n'
+        "        T.where(v < 4)\n        A[v] = 1.0"
+    )
+    assert "T.where(i + 1 < 4)" in made.script(dialect="tvm")
+    assert "T.where(v < 4)" in made.script()
+
+
+def test_a_block_that_uses_an_address_says_what_it_reads_and_writes() -> None:
+    made = function_of('with T.block("b"):\n    T.evaluate(T.call_extern("int32", "f", A.data))')
+    text = made.script(dialect="tvm")
+    assert "T.reads(A[0:16])" in text and "T.writes(A[0:16])" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("for i in range(2):\n    C = T.match_buffer(A[i * 4 : i * 4 + 4], (4,))\n    C[0] = 1.0", "matched outside of a block"),
+        ('X[0] = T.ceildiv(T.let("x", n, lambda x: x + x), 3)', "writes the arguments of `T.ceildiv` out twice"),
+        ('X[0] = T.abs(T.let("x", n, lambda x: x + x))', "writes the arguments of `T.abs` out twice"),
+    ],
+)  # fmt: skip
+def test_what_it_would_not_read(body: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message):
+        function_of(body).script(dialect="tvm")
