@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.stmt import AllocBuffer
 from tirscript.passes.schedule import BlockHandle, LoopHandle, Schedule, ScheduleError
 from tirscript.script import parse
 
@@ -183,7 +184,7 @@ def _transform_layout(draw: Draw, schedule: Schedule) -> None:
 
 
 def _allocated(schedule: Schedule) -> list[Any]:
-    return [stmt.buffer for stmt in schedule.func.body if type(stmt).__name__ == "AllocBuffer"]
+    return [stmt.buffer for stmt in schedule.func.body if isinstance(stmt, AllocBuffer)]
 
 
 def _buffers(schedule: Schedule, block: BlockHandle) -> list[str]:

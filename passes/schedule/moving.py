@@ -74,7 +74,7 @@ def nest(
             for condition in (value >= axis.start, value < axis.stop):
                 if not known.can_prove(condition):
                     conditions.append(condition)
-        axes.append(axis.replace(value=value))
+        axes.append(_bounded(axis.replace(value=value), loops, loop))
     made: Stmt = block.replace(axes=tuple(axes), predicate=conjunction(conditions))
     for var, extent in reversed(loops):
         made = For(var, const(0, var.dtype), extent, (made,), span=block.span)
@@ -82,6 +82,22 @@ def nest(
         made = made.replace(trivia=block.trivia)
         made = _without_trivia(made, block.name)
     return refresh(made), (loops[0][0] if loops else None)
+
+
+def _bounded(axis: Axis, loops: Sequence[tuple[Var, Expr]], loop: Place) -> Axis:
+    """An axis that is a loop alone, with the loop's range for its domain: only so much of it is needed."""
+    value = axis.value
+    if type(value) is not Var:
+        return axis
+    for var, extent in loops:
+        if var is value:
+            zero = const(0, axis.var.dtype)
+            return axis if extent == axis.stop and axis.start == zero else axis.replace(start=zero, stop=extent)
+    for place in (loop, *loop.above()):
+        if type(place.stmt) is For and place.stmt.var is value and place.stmt.step is None:
+            start, stop = (cast(end, axis.var.dtype) for end in (place.stmt.start, place.stmt.stop))
+            return axis if start == axis.start and stop == axis.stop else axis.replace(start=start, stop=stop)
+    return axis
 
 
 def _without_trivia(stmt: Stmt, name: str) -> Stmt:

@@ -352,7 +352,10 @@ def test_round_trip_each_blames_the_pass(table: object, monkeypatch: pytest.Monk
 
 
 def test_the_default_lowering_can_be_cut() -> None:
-    assert str(DEFAULT_LOWERING.until("lower-init-block")) == "check_constraints,lower_reduce,plan_buffer_allocation,lower_init_block"
+    assert (
+        str(DEFAULT_LOWERING.until("lower-init-block"))
+        == "check_constraints,lower_reduce,plan_buffer_allocation,lower_init_block"
+    )
     assert len(list(DEFAULT_LOWERING)) == len(DEFAULT_LOWERING)
     with pytest.raises(DiagnosticError, match="the pipeline has no pass `infer_regions`"):
         DEFAULT_LOWERING.until("infer_regions")

@@ -105,33 +105,13 @@ def cache_write(
     buffer = chosen(edit, block, writes_of(stmt), write_buffer_index, "writes")
     scope = scope_of(edit, block)
     _check_reachable(edit, block, buffer)
-    others = [other for other in writers(scope, buffer) if other is not block]
-    if others:
-        edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
-    bare = accesses_outside_blocks(scope, buffer)
-    if bare is not None and type(bare.stmt) is BufferStore:
-        edit.refuse(f"`{buffer.name}` is written outside of blocks too", (block, ""), (bare, "here"))
-    if buffer in reads_of(stmt) and stmt.init is None:
-        edit.refuse(
-            f"the block `{stmt.name}` reads what `{buffer.name}` held before",
-            block,
-            hint="a block that updates a buffer is cached together with the block that begins it",
-        )
+    check_copied_behind(edit, block, buffer, [] if consumer_blocks is None else list(consumer_blocks))
     box = written_box(edit, block, buffer)
     consumers = [] if consumer_blocks is None else list(consumer_blocks)
     for place in consumers:
         if buffer not in reads_of(place.stmt):
             edit.refuse(f"the block `{place.stmt.name}` does not read `{buffer.name}`", place)
     home = top(scope, block)
-    for place in readers(scope, buffer):
-        if place is not block and home.contains(place) and all(place is not other for other in consumers):
-            edit.refuse(
-                f"`{buffer.name}` is read in the same loops, before the copy would be made",
-                (block, ""),
-                (place, "read here"),
-            )
-        if place is not block and before(place, home):
-            edit.refuse(f"`{buffer.name}` is read before it is written", (block, ""), (place, "read here"))
     cache = _cache(buffer, storage_scope)
     name = edit.fresh_block_name(cache.name)
     copied = _copy(name, cache, buffer, box)
@@ -140,6 +120,36 @@ def cache_write(
     edit.tree.insert(home, after=(copied,))
     edit.allocate(cache, edit.block(name))
     return edit.block(name)
+
+
+def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Sequence[Place] = ()) -> None:
+    """Refuse where what a block writes cannot be written behind its loops instead: others use it before."""
+    stmt: Block = block.stmt
+    scope = scope_of(edit, block)
+    home = top(scope, block)
+    others = [other for other in writers(scope, buffer) if other is not block]
+    if others:
+        edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
+    bare = accesses_outside_blocks(scope, buffer)
+    if bare is not None:
+        edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", (block, ""), (bare, "here"))
+    if buffer in reads_of(stmt) and stmt.init is None:
+        edit.refuse(
+            f"the block `{stmt.name}` reads what `{buffer.name}` held before",
+            block,
+            hint="a block that updates a buffer is cached together with the block that begins it",
+        )
+    for place in readers(scope, buffer):
+        if place is block or any(place is other for other in consumers):
+            continue
+        if home.contains(place):
+            edit.refuse(
+                f"`{buffer.name}` is read in the same loops, before the copy would be made",
+                (block, ""),
+                (place, "read here"),
+            )
+        if before(place, home):
+            edit.refuse(f"`{buffer.name}` is read before it is written", (block, ""), (place, "read here"))
 
 
 def chosen(edit: Edit, block: Place, buffers: tuple[Buffer, ...], which: int | str, does: str) -> Buffer:

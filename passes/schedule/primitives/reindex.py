@@ -21,7 +21,7 @@ from ..loops import plain
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
 from ..tree import Place
-from .cache import chosen
+from .cache import check_copied_behind, chosen
 
 
 @primitive
@@ -62,8 +62,7 @@ def reindex(edit: Edit, block: BlockAt, buffer: tuple[str, int | str]) -> Place:
         edit.refuse(f"the block `{stmt.name}` accesses one element of `{target.name}` whatever its axes are", block)
     if not read:
         check_covers(edit, block)
-        if target in reads_of(stmt) and stmt.init is None:
-            edit.refuse(f"the block `{stmt.name}` reads what `{target.name}` held before", block)
+        check_copied_behind(edit, block, target)
     shape = tuple(axis.stop - axis.start if not _zero(axis.start) else axis.stop for axis in axes)
     copy = Buffer(f"{target.name}_reindex", shape, target.dtype, scope=target.scope)
     places = tuple(axis.var if _zero(axis.start) else axis.var - axis.start for axis in axes)
