@@ -465,10 +465,11 @@ def exact_hash(node: Node) -> int:
 
 
 def _upper_hash(node: Any, depth: int) -> int:
-    binder, scalars, get, _ = _hash_plan(type(node))
+    cls: Any = type(node)
+    binder, scalars, get, _ = _hash_plan(cls)
     if binder:
         return id(node)
-    parts: list[Any] = [type(node)]
+    parts: list[Any] = [cls]
     if scalars is not None:
         parts.append(scalars(node))
     if get is not None and depth:
