@@ -283,14 +283,14 @@ class TestComparison:
         [
             ("check(scale.body[0])", "golden.check() takes a whole function or module, not a piece of one"),
             ("check('x')", "golden.check() takes a function or module, not a Python str"),
-            ("check_text(scale)", "takes a string, not a PrimFunc"),
+            ("check_text(scale)", r"takes a string, not a PrimFunc|\(.*PrimFunc\) is not an instance of str"),
             ("check_pass(scale, lambda func: None)", "the pass <lambda> must return a function or module, not `None`"),
             ("check(scale, name='')", "the name of a golden is a string that is not empty"),
         ],
     )
     def test_misuse(self, run: Run, pytester: pytest.Pytester, call: str, reason: str) -> None:
         said = passed(run("--golden-update", test_a=ONE.replace("check(scale)", call)), failed=1)
-        assert reason in said
+        assert re.search(reason if "|" in reason else re.escape(reason), said)
         assert goldens(pytester) == {}
 
 

@@ -127,7 +127,7 @@ def _paths(node: Node, path: str) -> Iterator[tuple[str, Node]]:
             yield from _paths(value, where)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(programs())
 def test_every_part_of_a_program_has_a_place_within_its_parent(func: PrimFunc) -> None:
     for program in (func, DEFAULT_LOWERING(func)):

@@ -150,7 +150,7 @@ def test_sizes_of_symbols() -> None:
         assert b.shape == (n - 4, n * m // 2) and min(b.shape) > 0 and 1 <= m <= 8
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(programs())
 def test_lowering_keeps_results(func: PrimFunc) -> None:
     try:
