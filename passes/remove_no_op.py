@@ -28,6 +28,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import children, rewrite, walk
 from tirscript.ir.stmt import (
+    AllocateConst,
     AllocBuffer,
     Attr,
     Bind,
@@ -150,10 +151,14 @@ class _Remove(Idle):
         return new if has_effect(new.value) or may_trap(new.value) else keep_comments(stmt, ())
 
 
+# memory that only its readers make worth having
+_ALLOCATING = (AllocBuffer, AllocateConst, ScalarDecl)
+
+
 def _without_unread(func: PrimFunc) -> PrimFunc:
     """The function without allocations whose contents nothing reads, and the stores to them."""
     storage = Storage(func)
-    allocated = [node.buffer for node in walk(func.body) if type(node) in (AllocBuffer, ScalarDecl)]  # type: ignore[attr-defined]
+    allocated = [node.buffer for node in walk(func.body) if type(node) in _ALLOCATING]  # type: ignore[attr-defined]
     if not allocated:
         return func
     used: set[Buffer | None] = set()
@@ -186,6 +191,7 @@ def _without_unread(func: PrimFunc) -> PrimFunc:
 
     rules: dict[Any, Any] = {
         AllocBuffer: unless_dead,
+        AllocateConst: unless_dead,
         ScalarDecl: unless_dead,
         BufferStore: unless_dead,
         Block: regions,

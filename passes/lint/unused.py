@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tirscript.ir import (
+    AllocateConst,
     AllocBuffer,
     Bind,
     Buffer,
@@ -22,7 +23,7 @@ from tirscript.ir import (
 
 from .table import lint_check, meant, warning, without_regions
 
-_ALLOCATING = (AllocBuffer, DeclBuffer, MatchBuffer)
+_ALLOCATING = (AllocBuffer, AllocateConst, DeclBuffer, MatchBuffer)
 _DEFINING = (*_ALLOCATING, ScalarDecl, PrimFunc)
 
 

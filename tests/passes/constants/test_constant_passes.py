@@ -22,6 +22,8 @@ from tirscript.passes.constants import (
     slice_constants,
     sparsify_report,
 )
+from tirscript.passes.lint import lint
+from tirscript.passes.remove_no_op import remove_no_op
 from tirscript.script import parse
 
 PARAMS = 'A: T.Buffer((16,), "float32"), B: T.Buffer((4, 4), "float32"), X: T.Buffer((16,), "int32"), n: T.int32'
@@ -360,6 +362,15 @@ def test_blocks_are_lowered_before() -> None:
     program = function('W = T.allocate_const(w, "int32", (50, 16))\nwith T.block("b"):\n    X[0] = W[0, 0]', w=WEIGHTS)
     with pytest.raises(DiagnosticError, match="lower_blocks"):
         slice_constants(program)
+
+
+def test_constants_that_nothing_reads() -> None:
+    program = function(
+        'K = T.allocate_const([1, 2], "int32", (2,))\nL = T.allocate_const([1], "int32", (1,))\nX[0] = L[0]'
+    )
+    found = [one.message for one in lint(program) if one.code == "T601"]
+    assert found == ["the buffer `K` is never used"]
+    same(remove_no_op(program), function('L = T.allocate_const([1], "int32", (1,))\nX[0] = L[0]'))
 
 
 def test_the_passes_stand_in_pipelines() -> None:
