@@ -173,7 +173,7 @@ def _child(folder: Path, corpus: Path, findings: Path, seconds: float) -> tuple[
         f"-max_total_time={int(seconds)}",
         f"-max_len={LONGEST}",
         f"-rss_limit_mb={MEGABYTES}",
-        "-timeout=60",  # wall-clock, on a machine that may be busy; the others are of the processor
+        "-timeout=300",  # wall-clock, on a machine that may be busy; SECONDS are of the processor
         f"-dict={folder / 'tokens'}",
         f"-artifact_prefix={findings}/",
         "-print_final_stats=1",
