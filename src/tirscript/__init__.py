@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .backend.interpreter import interpret
     from .backend.runtime.library import register_library
     from .backend.typing_extensions import jit
+    from .ir.constant import ConstantStore, constant
     from .ir.diagnostic import Diagnostic, DiagnosticError
     from .passes.schedule import Schedule, ScheduleError
     from .script import ir_module, parse, parse_file, prim_func
@@ -17,11 +18,13 @@ __version__ = "0.1.0"
 
 # public names and where they are; loaded when asked for, so that importing this is quick
 _NAMES = {
+    "ConstantStore": "ir.constant",
     "Diagnostic": "ir.diagnostic",
     "DiagnosticError": "ir.diagnostic",
     "Schedule": "passes.schedule",
     "ScheduleError": "passes.schedule",
     "build": "backend.build",
+    "constant": "ir.constant",
     "interpret": "backend.interpreter",
     "ir_module": "script",
     "jit": "backend.build",
@@ -32,11 +35,13 @@ _NAMES = {
 }
 
 __all__ = [
+    "ConstantStore",
     "Diagnostic",
     "DiagnosticError",
     "Schedule",
     "ScheduleError",
     "build",
+    "constant",
     "interpret",
     "ir_module",
     "jit",
