@@ -241,8 +241,13 @@ def halves(text: str) -> tuple[str, str]:
 
 
 def _title(pass_: Any) -> str:
-    name = getattr(pass_, "name", None) or getattr(pass_, "__name__", None) or type(pass_).__name__
-    return " ".join(str(name).split())
+    """What a pass is called; of a pipeline, its passes where that is short."""
+    name = getattr(pass_, "name", None) or getattr(pass_, "__name__", None)
+    passes = getattr(pass_, "passes", None)
+    if name is None and passes is not None:
+        name = str(pass_)
+        name = name if len(name) <= 60 else f"a pipeline of {len(passes)} passes"
+    return " ".join(str(name or type(pass_).__name__).split())
 
 
 def _rewrite(before: Program, after: Program, title: str) -> str:

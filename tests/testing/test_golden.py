@@ -330,6 +330,24 @@ class TestPass:
         said = passed(run("--golden-update", test_a=text), failed=1)
         assert "1 difference between what is expected and what is found" in said
 
+    def test_what_passes_are_called(self, run: Run, pytester: pytest.Pytester) -> None:
+        text = f"""{HEAD}
+from tirscript.passes import DEFAULT_LOWERING, Sequential
+
+def test_short(golden):
+    golden.check_pass(scale, Sequential([get_pass("simplify"), get_pass("lower_blocks")]))
+
+def test_long(golden):
+    golden.check_pass(scale, DEFAULT_LOWERING)
+
+def test_function(golden):
+    golden.check_pass(scale, lambda func: func)
+"""
+        run("--golden-update", test_a=text)
+        titles = [re.findall("# --- after (.*) ---", golden)[0] for golden in goldens(pytester).values()]
+        assert titles[0] == "<lambda>" and titles[2] == "simplify,lower_blocks"
+        assert re.fullmatch(r"a pipeline of \d+ passes", titles[1])
+
     def test_modules(self, run: Run, pytester: pytest.Pytester) -> None:
         module = """
 
