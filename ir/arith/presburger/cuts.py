@@ -13,12 +13,14 @@ from ..bounds import Interval, bounds
 from .back import Back
 from .build import Build
 from .form import FALSE, Condition, at_least_zero, both, column, dims_of, negated
-from .limits import OPERATIONS, Unknown, bounded, context
+from .limits import Unknown, bounded, context
 from .translate import Translation
 
 if TYPE_CHECKING:
     import islpy
 
+# what is spent on one condition: what takes more makes no bounds that are worth a loop
+CUTTING = 20_000
 Extent = tuple[Expr, Expr]
 
 
@@ -46,7 +48,7 @@ def cut_of(
     *,
     values: Mapping[Var, Expr] | None = None,
     unknown: Collection[Var] = (),
-    operations: int = OPERATIONS,
+    operations: int = CUTTING,
 ) -> Cut | None:
     """Iterations of `for var in range(*extent)` for which `condition` is always true, or always false; None for none.
 

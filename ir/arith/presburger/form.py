@@ -206,17 +206,24 @@ def _join(kind: Any, parts: Iterable[Condition], neutral: Condition, decisive: C
 
 def dims_of(roots: Iterable[Sum | Condition]) -> list[Dim]:
     """The variables and unknowns that sums and conditions are made of, each once, in the order they are met."""
-    found: dict[Dim, None] = {}
+    return [column for column in columns_of(roots) if type(column) is Dim]
+
+
+def columns_of(roots: Iterable[Sum | Condition]) -> list[Column]:
+    """The columns that sums and conditions are made of, those inside of others too, each once."""
+    found: dict[int, Column] = {}
     seen: set[int] = set()
     stack: list[Any] = list(roots)[::-1]
     while stack:
         node = stack.pop()
-        if type(node) is Dim:
-            found.setdefault(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if type(node) in _COLUMNS:
+            found[id(node)] = node
+        if type(node) is not Dim:
             stack += list(_inside(node))[::-1]
-    return list(found)
+    return list(found.values())
 
 
 def _inside(node: Any) -> Iterator[Any]:
@@ -231,3 +238,6 @@ def _inside(node: Any) -> Iterator[Any]:
             yield node.condition
         yield node.a
         yield node.b
+
+
+_COLUMNS = frozenset((Dim, Floor, Extreme, Choice))

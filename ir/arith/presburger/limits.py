@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     import islpy
 
-# operations of isl for one question; a usual one takes 1,000 to 10,000, at about 0.1 µs each
-OPERATIONS = 200_000
+# operations of isl for one question; a usual one takes 1,000 to 10,000
+OPERATIONS = 50_000
+# of one proof, whose sets are simpler: a usual one takes 300 to 2,000; hard ones cost up to 0.1 ms each
+PROVING = 4_000
 # how many nodes a question may be made of, and how many pieces its sets and functions may fall into
 NODES = 4_000
 PIECES = 400

@@ -11,15 +11,18 @@ if TYPE_CHECKING:
 SMALL = ((0, 3), (0, 16), (-16, 16), (-128, 128), (-4096, 4096))
 
 
-def point_in(found: islpy.Set, limit: tuple[int, int] | None = None) -> list[int] | None:
-    """The coordinates of a point, parameters first, all of them within `limit`; None where there is none."""
+def point_in(found: islpy.Set, limit: tuple[int, int] | None = None, count: int | None = None) -> list[int] | None:
+    """The first `count` coordinates of a point (all), parameters first; None where there is none.
+
+    Those coordinates are within `limit`.
+    """
     import islpy
 
     kind = islpy.dim_type
-    count = found.dim(kind.param)
-    if count:
-        found = found.move_dims(kind.set, 0, kind.param, 0, count)
-    size = found.dim(kind.set)
+    parameters = found.dim(kind.param)
+    if parameters:
+        found = found.move_dims(kind.set, 0, kind.param, 0, parameters)
+    size = found.dim(kind.set) if count is None else count
     if limit is not None:
         low, high = (islpy.Val.int_from_si(found.get_ctx(), end) for end in limit)
         for at in range(size):

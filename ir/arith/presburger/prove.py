@@ -15,9 +15,9 @@ from ...node import recursion_room
 from ...rewrite import free_vars
 from ..bounds import Interval, bounds
 from ..evaluate import Element, Undecided, evaluate
-from .build import Build
-from .form import FALSE, Condition, Dim, dims_of
-from .limits import OPERATIONS, bounded, context, or_none
+from .flat import Flat
+from .form import FALSE, Condition, Dim
+from .limits import PROVING, Unknown, bounded, context, or_none
 from .points import SMALL, point_in
 from .translate import Translation
 
@@ -56,7 +56,7 @@ def prove(
     facts: Sequence[Expr] = (),
     *,
     values: Mapping[Var, Expr] | None = None,
-    operations: int = OPERATIONS,
+    operations: int = PROVING,
 ) -> bool | None:
     """Whether `condition` holds for all values of its variables: True, False, or None where it is unknown.
 
@@ -74,7 +74,7 @@ def counterexample(
     facts: Sequence[Expr] = (),
     *,
     values: Mapping[Var, Expr] | None = None,
-    operations: int = OPERATIONS,
+    operations: int = PROVING,
 ) -> Counterexample | None:
     """Values for which `condition` is false while `facts` hold; None where there are none or none was found.
 
@@ -98,18 +98,16 @@ class _Question:
         roots = (condition, *self.facts, *self.bound.values())
         self.variables = [v for v in free_vars(roots) if v not in self.bound and (v.dtype.is_int or v.dtype.is_bool)]
         self.translation = Translation(ranges, values)
-        self.ctx: Any = None
 
     def answer(self) -> bool | None:
         parts = self._parts()
         if parts is None:
             return True
-        dims = dims_of(parts)
-        found = self._set(dims, parts)
-        with bounded(self._context(), self.operations):
-            if found.is_empty():
-                return True
-        if self._sample(dims, found) is not None:
+        flat = Flat(context(), parts)
+        found, empty = self._set(flat)
+        if empty:
+            return True
+        if found is not None and self._sample(flat, found) is not None:
             return False
         tried, refuted = self._enumerated()
         return refuted is None if tried else None
@@ -118,8 +116,10 @@ class _Question:
         parts = self._parts()
         if parts is None:
             return None
-        dims = dims_of(parts)
-        return self._sample(dims, self._set(dims, parts))
+        flat = Flat(context(), parts)
+        found, _ = self._set(flat)
+        sample = None if found is None else self._sample(flat, found)
+        return self._enumerated()[1] if sample is None else sample
 
     def _parts(self) -> list[Condition] | None:
         """What holds in a counterexample; None where bounds alone say that there is none."""
@@ -129,29 +129,31 @@ class _Question:
         parts = [negation, *facts, *self.translation.side]
         return None if any(part is FALSE for part in parts) else parts
 
-    def _context(self) -> islpy.Context:
-        if self.ctx is None:
-            self.ctx = context()
-        return self.ctx
+    def _set(self, flat: Flat) -> tuple[islpy.Set | None, bool]:
+        """The points that would be counterexamples, None where they are not known, and whether there surely are none."""
+        try:
+            with bounded(flat.ctx, self.operations), recursion_room():
+                found = flat.set()
+                return found, bool(found.is_empty())
+        except Unknown:
+            return None, False
 
-    def _set(self, dims: list[Dim], parts: list[Condition]) -> islpy.Set:
-        with bounded(self._context(), self.operations), recursion_room():
-            build = Build(self._context(), dims)
-            found = build.bounds(dims)
-            for part in parts:
-                found = build.meet(found, part)
-            return found
+    def _sample(self, flat: Flat, found: islpy.Set) -> Counterexample | None:
+        try:
+            with bounded(flat.ctx, self.operations):
+                return self._sampled(flat, found)
+        except Unknown:
+            return None
 
-    def _sample(self, dims: list[Dim], found: islpy.Set) -> Counterexample | None:
+    def _sampled(self, flat: Flat, found: islpy.Set) -> Counterexample | None:
         for limit in (*SMALL, None):
-            with bounded(self._context(), self.operations):
-                numbers = point_in(found, limit)
+            numbers = point_in(found, limit, len(flat.dims))
             if numbers is None:
                 continue
-            confirmed = self._confirmed(dict(zip(dims, numbers)))
+            confirmed = self._confirmed(dict(zip(flat.dims, numbers)))
             if confirmed is not None:
                 return confirmed
-        return self._enumerated()[1]
+        return None
 
     def _confirmed(self, point: dict[Dim, int]) -> Counterexample | None:
         values = {dim.expr: value for dim, value in point.items() if type(dim.expr) is Var}

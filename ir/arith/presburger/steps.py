@@ -506,7 +506,9 @@ class Steps:
         before = len(self._accesses)
         self.defined.update(node.axes)
         guards = [(get_op("less_equal")(one.start, var), True) for var, one in zip(node.axes, node.domains)]
-        guards += [(get_op("less")(var, one.stop), True) for var, one in zip(node.axes, node.domains) if one.stop is not None]
+        guards += [
+            (get_op("less")(var, one.stop), True) for var, one in zip(node.axes, node.domains) if one.stop is not None
+        ]
         outer, self._inside = self._inside, (*self._inside, *guards)
         for child in (*node.source, *(() if node.condition is None else (node.condition,)), *node.init):
             self.expr(child)
