@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..buffer import Buffer
+from ..dtype import BOOL
 from ..effects import reads_memory
 from ..expr import BufferLoad, Const, Expr, Var
 from ..node import recursion_room
@@ -213,8 +214,8 @@ class Analyzer:
 
     def decide_cheaply(self, condition: Expr) -> bool | None:
         """True or False where bounds, modular sets and known conditions prove that it always holds, or never."""
-        if buffers_read(condition) is None:
-            return None  # it is not the same twice
+        if condition.dtype.is_vector or buffers_read(condition) is None:
+            return None  # not one truth, or not the same twice
         with recursion_room():
             search = Search(self.facts, self.budget)
             found = search.condition(condition)
@@ -234,7 +235,7 @@ class Analyzer:
             return found
 
     def _presburger(self, condition: Expr) -> bool:
-        if not self.presburger or not condition.dtype.is_bool or buffers_read(condition) is None:
+        if not self.presburger or condition.dtype is not BOOL or buffers_read(condition) is None:
             return False
         if len(self._mentioned(condition)[0]) > VARIABLES:
             return False
@@ -294,7 +295,9 @@ class Analyzer:
 
     def counterexample(self, condition: Expr) -> Counterexample | None:
         """Values for which `condition` is false and all that is known holds, where some were found."""
-        if buffers_read(condition) is None or len(self._mentioned(condition)[0]) > VARIABLES:
+        if condition.dtype is not BOOL or buffers_read(condition) is None:
+            return None
+        if len(self._mentioned(condition)[0]) > VARIABLES:
             return None
         try:
             from .presburger import counterexample

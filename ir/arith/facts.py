@@ -122,6 +122,8 @@ class Facts:
         if type(condition) is Const:
             self.unreachable = self.unreachable or not condition.value
             return
+        if condition.dtype.is_vector:
+            return  # of some lanes, perhaps
         read = buffers_read(condition)
         if read is None:
             return

@@ -160,7 +160,7 @@ class Simplifier:
         result = rule(self, node) if rule is not None else None
         if result is None:
             result = self.by_table(node)
-        return self.condition(result) if result is node and node.dtype.is_bool else result
+        return self.condition(result) if result is node and node.dtype is BOOL else result
 
     def by_table(self, node: Call) -> Any:
         """What the table of rules makes of a call."""
@@ -384,7 +384,7 @@ class Simplifier:
     def condition(self, node: Any) -> Expr:
         """A bool of any kind, which may be one of the facts."""
         facts = self.analyzer.facts
-        if node.dtype.is_bool and facts.truths:
+        if facts.truths and node.dtype is BOOL:
             verdict = facts.truth(node)
             if verdict is not None:
                 return Const(verdict, BOOL, span=node.span)

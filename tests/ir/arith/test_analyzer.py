@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tirscript.ir import Buffer, BufferLoad, Const, Expr, For, Let, Var, cast, const, dtype, get_op
+from tirscript.ir import Broadcast, Buffer, BufferLoad, Const, Expr, For, Let, Ramp, Var, cast, const, dtype, get_op
 from tirscript.ir.arith import Analyzer
 from tirscript.ir.arith.evaluate import Undecided, evaluate
 from tirscript.testing.random_conditions import question
@@ -319,6 +319,16 @@ def test_bounds_and_moduli_hold(seed: int) -> None:
             continue
         assert low <= value <= high, text(side)
         assert value == base if coefficient == 0 else value % coefficient == base, (text(side), coefficient, base)
+
+
+def test_vectors_have_no_one_truth() -> None:
+    lanes = less(Ramp(n, const(1), 4), Broadcast(const(3), 4))
+    analyzer = Analyzer()
+    with analyzer.scope(lanes):
+        assert analyzer.simplify(lanes) is lanes
+        assert not analyzer.can_prove(lanes)
+        assert not analyzer.can_refute(lanes)
+        assert analyzer.explain(lanes).counterexample is None
 
 
 def test_constants_are_no_expressions_to_walk() -> None:

@@ -86,7 +86,7 @@ def tried(rule: Rule, kind: str) -> int:
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_the_sides_of_a_rule_are_equal(rule: Rule) -> None:
-    kinds = ("int8", "uint8", "int32")
+    kinds: tuple[str, ...] = ("int8", "uint8", "int32")
     if set(names(rule)) <= set(BOOLS):
         kinds = ("int8",)
     assert sum(tried(rule, kind) for kind in kinds) > 0, f"{rule} was never tried"
