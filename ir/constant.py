@@ -13,7 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
 from .check import public
@@ -454,6 +454,9 @@ class ConstantStore:
         for value in read_all(path):
             store._constants[value.digest] = value
         return store
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a store is not pickled: `store.save(path)` writes it, and `ConstantStore.load(path)` reads it")
 
     def __repr__(self) -> str:
         return f"<store of {len(self)} constants, {self.nbytes} bytes>"

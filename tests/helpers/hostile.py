@@ -50,6 +50,15 @@ HOSTILE: dict[str, Callable[[], str | bytes]] = {
     "attribute walk from T": lambda: body("x = T.exp.make.__globals__['__builtins__']"),
     "attribute walk from a decorator": lambda: f"{HEADER}@T.prim_func.__globals__['os'].system\ndef f(): pass",
     "attribute walk from a loop": lambda: body("for i in T.serial.__class__.__subclasses__():\n    pass"),
+    "a constant of a device": lambda: body('K = T.constant("sha256:' + "0" * 64 + '", (4,), "int8", file="/dev/zero")'),
+    "a constant of the folder above": lambda: body(
+        'K = T.constant("sha256:' + "0" * 64 + '", (4,), "int8", file="../a")'
+    ),
+    "a constant beyond all memory": lambda: body('K = T.constant("sha256:' + "0" * 64 + '", (1 << 62, 9), "int8")'),
+    "a constant of no base64": lambda: body(
+        'K = T.constant("sha256:' + "0" * 64 + '", (4,), "int8", base64="' + "A$" * 4_000_000 + '")'
+    ),
+    "constants in constants": lambda: body("K = T.allocate_const(" + "[" * 150 + "]" * 150 + ', "int8", (1,))'),
     "a long walk": lambda: body("x = A" + ".data" * 100_000),
     "import": lambda: f"{HEADER}__import__('os').system('true')",
     "import in a body": lambda: body("import os"),

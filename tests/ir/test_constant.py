@@ -266,6 +266,11 @@ def test_a_store_keeps_its_constants() -> None:
         store.add(ConstantTensor("sha256:" + "0" * 64, (2,), "int32"))
 
 
+def test_a_store_is_saved_and_not_pickled() -> None:
+    with pytest.raises(TypeError, match="save"):
+        pickle.dumps(ConstantStore())
+
+
 def sample_store() -> ConstantStore:
     store = ConstantStore()
     for at, kind in enumerate(KINDS):
