@@ -8,6 +8,7 @@ until something is written that they may depend on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any, ClassVar
@@ -74,7 +75,10 @@ class Scoped:
     def enter_function(self, func: PrimFunc) -> None:
         """What is known of the parameters: no dimension is negative, and arrays have fewer than 2**63 bytes."""
         for buffer in func.param_buffers:
-            most = (1 << 63) // max(1, buffer.dtype.itemsize) - 1
+            known = [int(dim.value) for dim in buffer.shape if type(dim) is Const and dim.value > 0]
+            most = (1 << 63) - 1
+            if buffer.strides is None:  # with strides of 0 there may be more elements than memory
+                most //= max(1, buffer.dtype.itemsize) * math.prod(known)
             for dim in buffer.shape:
                 if type(dim) is Var:
                     low, high = self.analyzer.const_int_bound(dim)

@@ -258,9 +258,9 @@ def test_expressions_have_contexts_too() -> None:
 
 def test_symbolic_dimensions_are_not_negative() -> None:
     func = program("""
-    def f(A: T.Buffer(("n", "n * 2"), "float32"), B: T.Buffer((8,), "float32")):
+    def f(A: T.Buffer(("n", "n * 2"), "float32"), B: T.Buffer((8, "m"), "float32")):
         for i in range(8):
-            B[i] = 0.0
+            B[i, 0] = 0.0
     """)
     bounds: list[tuple[int, int]] = []
 
@@ -269,7 +269,7 @@ def test_symbolic_dimensions_are_not_negative() -> None:
             bounds.extend(analyzer.const_int_bound(symbol) for symbol in func.symbols)
 
     walk_with_context(func, visit)
-    assert bounds == [(0, 2**61 - 1)]
+    assert bounds == [(0, 2**61 - 1), (0, 2**58 - 1)]
 
 
 def test_rewriting_keeps_what_does_not_change() -> None:
