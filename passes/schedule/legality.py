@@ -27,8 +27,7 @@ EFFECTS = (BufferStore, Evaluate)
 def dependences(edit: Edit, place: Place) -> Dependences:
     """The dependences in the statement at a place, with what is known around it."""
     known = edit.analyzer(place).known
-    noalias = bool(edit.func.attrs.get("noalias", True))
-    return Dependences((place.stmt,), dict(known), noalias=noalias)
+    return Dependences((place.stmt,), dict(known), within=edit.func)
 
 
 def check_parallel(edit: Edit, loop: Place, kind: str) -> None:

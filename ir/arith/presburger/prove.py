@@ -130,7 +130,7 @@ class _Question:
         return None if any(part is FALSE for part in parts) else parts
 
     def _set(self, flat: Flat) -> tuple[islpy.Set | None, bool]:
-        """The points that would be counterexamples, None where they are not known, and whether there surely are none."""
+        """The points that would be counterexamples, None where that is not known, and whether there are surely none."""
         try:
             with bounded(flat.ctx, self.operations), recursion_room():
                 found = flat.set()

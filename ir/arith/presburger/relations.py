@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...effects import reads_memory
 from ...expr import Expr, Var
 from ...func import PrimFunc
 from ...op import get_op
@@ -14,7 +15,7 @@ from ..bounds import Interval, bounds, whole
 from .build import Build
 from .form import Condition, Dim, Floor, Sum, at_least_zero, both, column, dims_of, is_zero, negated
 from .limits import LARGEST, OPERATIONS, Unknown, bounded, context
-from .steps import Access, Guard, Loop, Step, Steps, reads_memory
+from .steps import Access, Guard, Loop, Step, Steps
 from .translate import Translation
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from ...buffer import Buffer
 from ...dtype import INT64
+from ...effects import reads_memory
 from ...expr import (
     Broadcast,
     BufferData,
@@ -156,9 +157,9 @@ class Steps:
 
     def _around(self, func: PrimFunc, body: tuple[Stmt, ...]) -> None:
         """The buffers that the function defines around the statements that are looked at."""
-        own = {id(node) for node in walk(body) if isinstance(node, Stmt)}
-        for node in walk(func.body):
-            if isinstance(node, Stmt) and id(node) not in own and "buffer" in type(node).defines:
+        own = {id(node) for node in _statements(body)}
+        for node in _statements(func.body):
+            if id(node) not in own and "buffer" in type(node).defines:
                 if type(node) is MatchBuffer:
                     self.memory.match(node)
                 elif type(node) is DeclBuffer:
@@ -520,15 +521,16 @@ def _uncertain(access: Access) -> Access:
     return structs.replace(access, certain=False)
 
 
-def reads_memory(expr: Node) -> bool:
-    """Whether the value of an expression may change when memory does."""
-    for node in walk(expr):
-        kind = type(node)
-        if kind is BufferLoad or kind is CallFunction:
-            return True
-        if kind is Call and (node.op.effect != "pure" or node.op is OPS["undef"]):  # type: ignore[attr-defined]
-            return True
-    return False
+def _statements(body: Iterable[Stmt]) -> Iterable[Stmt]:
+    """All statements in a body, in textual order, without looking at expressions."""
+    stack = list(body)[::-1]
+    while stack:
+        node = stack.pop()
+        yield node
+        for name in ("orelse", "then", "body", "init"):
+            inner = getattr(node, name, None)
+            if inner:
+                stack += inner[::-1]
 
 
 def exits(body: Iterable[Stmt]) -> Iterable[type]:
@@ -587,4 +589,4 @@ _EXPRS: dict[type, Callable[[Steps, Any], None]] = {
     Reduce: Steps._reduce,
 }
 
-__all__ = ["Access", "Loop", "REDUCTIONS", "Step", "Steps", "exits", "reads_memory", "reduction_of"]
+__all__ = ["Access", "Loop", "REDUCTIONS", "Step", "Steps", "exits", "reduction_of"]
