@@ -84,6 +84,10 @@ class Printer:
         self.out: list[str] = []
         self.start(root)
 
+    def new_names(self, root: object, reserved: Iterable[str]) -> Names:
+        """Names for what stands outside of functions."""
+        return Names(root, reserved)
+
     def start(self, root: object, reserved: Iterable[str] = (), declared: Mapping[int, str] = NOTHING) -> None:
         """Forget all names: a function or fragment begins. `declared` are symbols that are named outside of it."""
         self.names = Names(root, reserved)

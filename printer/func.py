@@ -40,7 +40,7 @@ def file_text(p: Printer, node: PrimFunc | Module, header: bool) -> None:
 
 def whole_function(p: Printer, func: PrimFunc) -> None:
     """A function outside of a module, below the declarations of its symbols."""
-    names = Names(func, (spelled(func.name),))
+    names = p.new_names(func, (spelled(func.name),))
     _above(p.out, _declarations(p, (func,), names, ""))
     function(p, func, "", names)
 
@@ -222,7 +222,7 @@ def module(p: Printer, node: Module) -> None:
     """`@I.ir_module class Name:`"""
     out = p.out
     name = spelled(node.name)
-    names = Names(node, (name, *(func.name for func in node.functions)))
+    names = p.new_names(node, (name, *(func.name for func in node.functions)))
     inside = p.dialect.strings
     declarations = _declarations(p, node.functions, names, TAB if inside else "")
     _above(out, [] if inside else declarations)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -77,6 +77,9 @@ def print_with_positions(node: Node | tuple[Node, ...], **options: Any) -> Posit
     unnamed = _Unnamed(text) if _DEEP.search(text) else None
     joined = text if unnamed is None else unnamed.text
     places = _align(marked, joined, len(printer.marked))
+    for number in printer.with_sign:
+        start, end = places[number]
+        places[number] = max(0, start - 1), end
     closed = _closed(joined)
     places = [
         _whole(joined, closed, *place, isinstance(what, Stmt))
@@ -102,6 +105,7 @@ class _MarkingPrinter(Printer):
     """A printer whose rules, names and constants are wrapped in marks. It never finds a line too long."""
 
     def __init__(self, dialect: Dialect, root: object, constants: Constants) -> None:
+        self.with_sign: set[int] = set()  # numbers of the marks behind a sign that belongs to them
         self.marked: list[tuple[Any, bool]] = []  # by the number in the mark: node or id, and whether it is defined
         super().__init__(replace(dialect, decorator=self.wrapped(dialect.decorator, 0)), root, 1 << 60, constants)
         # variables and buffers are marked with their names
@@ -112,14 +116,17 @@ class _MarkingPrinter(Printer):
         for cls in dialect.exprs.keys() - self.exprs.keys():
             self.exprs[cls] = self.indices[cls] = dialect.exprs[cls]
         self.stmts = {cls: self.statement(rule) for cls, rule in dialect.stmts.items()}
-        self.first = self.wrapped(dialect.first, 0)
-        self.second = self.wrapped(dialect.second, 0)
+        self.first = self.signed(dialect.first)
+        self.second = self.signed(dialect.second)
         self.literal = self.wrapped(dialect.literal, 0)
 
     def start(self, root: object, *rest: Any) -> None:
         super().start(root, *rest)
         self.names = _MarkingNames(self.names, self.mark)
         self.get = self.names.known.get
+
+    def new_names(self, root: object, reserved: Iterable[str]) -> Names:
+        return _MarkingNames(super().new_names(root, reserved), self.mark)
 
     def mark(self, what: Any, text: str, definition: bool = False) -> str:
         """`text` between marks that stand for `what`."""
@@ -129,6 +136,18 @@ class _MarkingPrinter(Printer):
     def wrapped(self, rule: Callable[..., str], at: int) -> Callable[..., str]:
         """A rule whose text is marked with its argument number `at`."""
         return lambda *args: self.mark(args[at], rule(*args))
+
+    def signed(self, rule: Callable[..., str]) -> Callable[..., str]:
+        """A rule of constants. A sign stays before the mark, since rules put what begins with one in parentheses."""
+
+        def marking(node: Any, *rest: Any) -> str:
+            text = rule(node, *rest)
+            if text[0] != "-":
+                return self.mark(node, text)
+            self.with_sign.add(len(self.marked))
+            return f"-{self.mark(node, text[1:])}"
+
+        return marking
 
     def statement(self, rule: Callable[..., None]) -> Callable[..., None]:
         """A rule of statements, with the marks on lines of their own: lines are moved and added to later."""
@@ -282,10 +301,11 @@ def _finished(text: str, root: Any, found: list[Stretch]) -> list[Stretch]:
     """The stretches in order, with those of whole functions and modules."""
     found.sort(key=lambda one: (one.start, -one.end))
     functions = [at for at, one in enumerate(found) if type(one.node) is PrimFunc]
+    declared = {id(one.node) for one in found if one.definition}
     for at, stop in pairwise([*functions, len(found)]):
         behind = found[stop].start if stop < len(found) else len(text)
         found[at] = found[at]._replace(end=len(text[:behind].rstrip()))
-        params = {id(param) for param in (*found[at].node.params, *found[at].node.symbols)}
+        params = {id(param) for param in (*found[at].node.params, *found[at].node.symbols)} - declared
         for inner in range(at, stop):
             if id(found[inner].node) in params:
                 params.discard(id(found[inner].node))

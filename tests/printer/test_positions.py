@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import ast
+import itertools
 
 import pytest
 from hypothesis import given, settings
@@ -52,16 +53,17 @@ def test_random_programs(func):
 @given(programs())
 @settings(max_examples=30, deadline=None)
 def test_every_use_of_a_name_is_found(func):
-    """On lines that are not laid out, the stretches of a name are all the places where the name stands."""
-    text, stretches = check(func, width=100_000)
-    code = text[text.index("def ") :]
-    names: dict[str, int] = {}
-    for one in stretches:
-        if isinstance(one.node, (ir.Var, ir.Buffer)):
-            names[text[one.start : one.end]] = names.get(text[one.start : one.end], 0) + 1
-    for name, count in names.items():
-        plain = re.sub(r'"[^"]*"', lambda match: match[0] if "T.Buffer" in match[0] else "", code)
-        assert len(re.findall(rf"(?<![\w.]){name}(?!\w)", plain)) <= count
+    """Wherever Python sees a name of a variable or buffer, there is a stretch of it."""
+    text, stretches = check(func)
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+    places = {(one.start, one.end) for one in stretches if isinstance(one.node, (ir.Var, ir.Buffer))}
+    names = {text[start:end] for start, end in places}
+    for node in ast.walk(ast.parse(text)):
+        name = {ast.Name: "id", ast.arg: "arg"}.get(type(node))
+        if name is not None and getattr(node, name) in names:
+            line = text[starts[node.lineno - 1] :].split("\n", 1)[0]
+            start = starts[node.lineno - 1] + len(line.encode()[: node.col_offset].decode())
+            assert (start, start + len(getattr(node, name))) in places
 
 
 def stretches_of(source, **options):
@@ -108,6 +110,28 @@ def test_lines_that_were_laid_out():
     assert ("Call", "(\n        A[1] + much_longer\n    )", False) in found
     assert ("Call", "A[2] * much_longer", False) in found
     assert ("Call", "T.max(\n        A[2] * much_longer,\n        A[3] * much_longer,\n    )", False) in found
+
+
+def test_symbols_that_are_declared_outside():
+    source = HEAD.replace("@T", "n = T.int32()\n\n\n@T") + "def f(A: T.Buffer((n,), 'int32')):\n    A[0] = n\n"
+    func = parse(source)
+    for program in (func, ir.Module(functions=(func,), name="M")):
+        text, stretches = check(program)
+        found = [one for one in stretches if type(one.node) is ir.Var]
+        assert [one.definition for one in found] == [True, False, False]
+        assert text[found[0].start :].startswith("n = T.int32()")
+
+
+def test_constants_with_a_sign():
+    found = stretches_of(
+        HEAD
+        + """def f(A: T.Buffer((4,), "float32")):
+    A[0] = T.float32(-2.5) ** A[1] + A[2] * -1.5
+    A[1] = (-2.5) ** A[1]
+"""
+    )
+    assert {("Call", "(-2.5) ** A[1]", False), ("Const", "-2.5", False), ("Const", "-1.5", False)} <= found
+    assert ("Call", "A[2] * -1.5", False) in found
 
 
 def test_dimensions_in_strings():
