@@ -24,6 +24,7 @@ from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import BOOL, INT64, DType
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import (
     Broadcast,
     BufferLoad,
@@ -39,7 +40,7 @@ from tirscript.ir.expr import (
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, get_op
-from tirscript.ir.rewrite import children, substitute
+from tirscript.ir.rewrite import children, rewrite, substitute
 from tirscript.ir.stmt import Assert, Block, Break, BufferStore, For, If, MatchBuffer, Stmt, While
 
 from .pipeline import prim_func_pass
@@ -217,8 +218,9 @@ class _Accesses:
         if lets:
             condition = substitute(condition, lets)
         text = node.span.text if node.span is not None and type(node) is not BufferStore else _words(node)
+        condition = _distinct(condition)
         made = Assert(condition, f"out of bounds: `{text}`{where}", span=node.span)
-        if not any(one.condition == condition for one in self.asserts):
+        if not any(structural_equal(one.condition, condition, map_free_vars=False) for one in self.asserts):
             self.asserts.append(made)
         # what was checked is known from here on, as long as nothing is written in between
         if not reads_memory(condition):
@@ -232,6 +234,17 @@ _RULES: dict[type, Any] = {
     Call: _Accesses.call,
     Let: _Accesses.let,
 }
+
+
+def _distinct(condition: Expr) -> Expr:
+    """An expression whose copies of what defines a name define names of their own."""
+
+    def fresh(let: Let) -> Let:
+        var = let.var.replace()
+        return let.replace(var=var, body=substitute(let.body, {let.var: var}))
+
+    found: Expr = rewrite(condition, {Let: fresh})
+    return found
 
 
 def _words(node: Any) -> str:

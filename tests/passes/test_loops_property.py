@@ -154,6 +154,14 @@ def test_what_is_proved_is_not_checked() -> None:
     assert get_pass("bounds_check")(func) is func
 
 
+def test_names_inside_of_checked_indices_are_copied() -> None:
+    params = 'A: T.Buffer((6, 6), "float32"), B: T.Buffer((6,), "float32"), n: T.int32'
+    func = func_of(['B[0] = A[T.let("k", n + 1, lambda k: k * k), 0]'], params)
+    checked = check("bounds_check", func, [*arrays(), 1])
+    assert verify(checked) == [] and checked.script().count("T.let") == 4  # one in the message
+    assert outcome(checked, [*arrays(), 3])[0][0] == "assert"
+
+
 def test_wrong_options_are_refused() -> None:
     func = func_of(["B[0] = 1.0"])
     with pytest.raises(DiagnosticError, match="is 8, 16 or 32, not 12"):
