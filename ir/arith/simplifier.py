@@ -496,13 +496,15 @@ def merge_quotients(form: Linear) -> Linear:
 
 
 def of_variables(node: Expr) -> bool:
-    """Whether a tree of sums sums variables only, as most indices do: there is nothing to simplify within."""
+    """Whether a tree of sums holds variables and multiples of them only, as most indices do: they stay."""
     stack = [node]
     while stack:
         one = stack.pop()
         kind = type(one)
         if kind is Call:
             if one.op not in _SUMS:  # type: ignore[attr-defined]
+                return False
+            if one.op is _MUL and Const not in map(type, one.args):  # type: ignore[attr-defined]
                 return False
             stack += one.args  # type: ignore[attr-defined]
         elif kind is not Var and kind is not Const:

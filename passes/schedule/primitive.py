@@ -158,6 +158,10 @@ def _one_of(readers: list[Reader], others: tuple[Any, ...], name: str, value: An
             return value
     if type(value) is LoopHandle and _loop in readers:
         return _loop(name, value, edit)
+    if isinstance(value, (list, tuple)):
+        for reader in readers:
+            if isinstance(reader, functools.partial) and reader.func is _each:
+                return reader(name, value, edit)
     return readers[0](name, value, edit)
 
 

@@ -8,7 +8,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.op import const
 from tirscript.ir.rewrite import substitute
-from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
+from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
 
 from ..blocks import inferred, reads_of, writes_of
 from ..dataflow import accesses_outside_blocks, before, is_viewed, readers, scope_of, top, writers
@@ -53,16 +53,7 @@ def cache_read(
         if scope_of(edit, place) is not scope:
             edit.refuse(f"the block `{place.stmt.name}` stands in another block", place)
     first = min(top(scope, place).index for place in consumers)
-    for writer in made_by:
-        if top(scope, writer).index >= first:
-            edit.refuse(
-                f"`{buffer.name}` is still written where the copy would be made",
-                (block, ""),
-                (writer, "written here"),
-            )
-    bare = accesses_outside_blocks(scope, buffer)
-    if bare is not None and type(bare.stmt) is BufferStore and top(scope, bare).index >= first:
-        edit.refuse(f"`{buffer.name}` is written outside of blocks", block, (bare, "here"))
+    check_copied_before(edit, block, buffer, consumers)
     if len(made_by) == 1:
         # what was never written cannot be copied
         check_writes_all(edit, made_by[0], buffer)
@@ -122,6 +113,22 @@ def cache_write(
     return edit.block(name)
 
 
+def check_copied_before(edit: Edit, block: Place, buffer: Buffer, consumers: Sequence[Place]) -> None:
+    """Refuse where a buffer is still written where a copy of it would be made, before its first reader."""
+    scope = scope_of(edit, block)
+    first = min(top(scope, place).index for place in consumers)
+    for writer in writers(scope, buffer):
+        if top(scope, writer).index >= first:
+            edit.refuse(
+                f"`{buffer.name}` is still written where the copy would be made",
+                (block, ""),
+                (writer, "written here"),
+            )
+    bare = accesses_outside_blocks(scope, buffer)
+    if bare is not None and type(bare.stmt) is not AllocBuffer:
+        edit.refuse(f"`{buffer.name}` is accessed outside of blocks", block, (bare, "here"))
+
+
 def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Sequence[Place] = ()) -> None:
     """Refuse where what a block writes cannot be written behind its loops instead: others use it before."""
     stmt: Block = block.stmt
@@ -131,7 +138,7 @@ def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
     if others:
         edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
     bare = accesses_outside_blocks(scope, buffer)
-    if bare is not None:
+    if bare is not None and type(bare.stmt) is not AllocBuffer:
         edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", (block, ""), (bare, "here"))
     if buffer in reads_of(stmt) and stmt.init is None:
         edit.refuse(

@@ -21,7 +21,7 @@ from ..loops import plain
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
 from ..tree import Place
-from .cache import check_copied_behind, chosen
+from .cache import check_copied_before, check_copied_behind, chosen
 
 
 @primitive
@@ -60,7 +60,9 @@ def reindex(edit: Edit, block: BlockAt, buffer: tuple[str, int | str]) -> Place:
     axes = [axis for axis in stmt.axes if any(uses(index, axis.var) for index in first.indices)]
     if not axes:
         edit.refuse(f"the block `{stmt.name}` accesses one element of `{target.name}` whatever its axes are", block)
-    if not read:
+    if read:
+        check_copied_before(edit, block, target, [block])
+    else:
         check_covers(edit, block)
         check_copied_behind(edit, block, target)
     shape = tuple(axis.stop - axis.start if not _zero(axis.start) else axis.stop for axis in axes)
