@@ -200,10 +200,11 @@ class _Accesses:
 
     def let(self, node: Let, lets: dict[Var, Expr]) -> None:
         self.visit(node.value, lets)
-        value = substitute(node.value, lets) if lets else node.value
+        # a name of its own, that nothing else in a check defines
+        var = node.var.replace()
         with self.analyzer.scope():
-            self.analyzer.bind(node.var, node.value)
-            self.visit(node.body, {**lets, node.var: value})
+            self.analyzer.bind(var, node.value)
+            self.visit(substitute(node.body, {node.var: var}), {**lets, var: substitute(node.value, lets)})
 
     def need(self, wanted: list[Expr], allowed: list[Expr], node: Any, where: str, lets: dict[Var, Expr]) -> None:
         """An assertion that the conditions hold where the access is made, unless they are proved."""

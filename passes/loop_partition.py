@@ -93,7 +93,11 @@ class _Partition(Scoped):
             body = _decided(loop.body, asked.node, cut.truth)
             if cut.whole:
                 return self.pieces(loop.replace(body=body), parts)
-            ends = [(loop.start, cut.low), (cut.low, cut.high), (cut.high, loop.stop)]
+            first, last = (
+                end if end is loop.start or end is loop.stop else self.analyzer.simplify(end)
+                for end in (cut.low, cut.high)
+            )
+            ends = [(loop.start, first), (first, last), (last, loop.stop)]
             count = sum(low is not high for low, high in ends)
             if count > parts:
                 continue
@@ -101,7 +105,7 @@ class _Partition(Scoped):
             for low, high in ends:
                 if low is high:
                     continue
-                made.append(loop.replace(start=low, stop=high, body=body if low is cut.low else loop.body))
+                made.append(loop.replace(start=low, stop=high, body=body if low is first else loop.body))
             fresh = [made[0], *(refresh(piece) for piece in made[1:])]
             found: list[For] = []
             for at, piece in enumerate(fresh):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ...expr import Expr, Var
 from ...node import recursion_room
+from ...op import get_op
 from ..bounds import Interval, bounds
 from .back import Back
 from .build import Build
@@ -139,12 +140,19 @@ class _Search:
             return Cut(start, stop, truth, True)
         writer = Back([dim.expr for dim in self.around], (), self.var.dtype, self.ranges)
         low, high = self._end(writer, always, True), self._end(writer, always, False)
-        for first, last in ((start, high), (low, stop), (low, high)):
-            if first is None or last is None or first.dtype is not self.var.dtype or last.dtype is not self.var.dtype:
-                continue
-            if self._is_cut(domain, always, first, last):
-                return Cut(first, last, truth, False)
+        ends = [end if end is not None and end.dtype is self.var.dtype else None for end in (low, high)]
+        # an end that may lie beyond those of the loop is kept within them, where it must be
+        for low, high in (ends, [self._clipped(end) for end in ends]):
+            for first, last in ((start, high), (low, stop), (low, high)):
+                if first is not None and last is not None and self._is_cut(domain, always, first, last):
+                    return Cut(first, last, truth, False)
         return None
+
+    def _clipped(self, end: Expr | None) -> Expr | None:
+        if end is None:
+            return None
+        start, stop = self.extent
+        return get_op("max")(start, get_op("min")(end, stop))
 
     def _end(self, writer: Back, always: islpy.Set, least: bool) -> Expr | None:
         """The first iteration, or the one behind the last, where it is one affine function of what is around."""
