@@ -20,7 +20,6 @@ from typing import Any
 from msgspec import Struct, structs
 
 from tirscript.ir.arith.analyzer import Analyzer
-from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.arith.logic import conjuncts, disjuncts, negation
 from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.buffer import Buffer
@@ -28,11 +27,12 @@ from tirscript.ir.dtype import BOOL
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
-from tirscript.ir.rewrite import free_vars, rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import children, free_vars, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import (
     AllocBuffer,
     Assert,
     Assume,
+    Attr,
     Bind,
     Block,
     BufferStore,
@@ -45,6 +45,7 @@ from tirscript.ir.stmt import (
     While,
 )
 
+from .element_indices import Bound, is_injective, solve
 from .statements import has_effect, reads_memory
 
 MOST = 64  # contents known at a time; the oldest are forgotten
@@ -52,8 +53,6 @@ EXCLUDED = 16  # writes that one content survives
 
 TRUE = Const(True, BOOL)
 _EQUAL, _AND = OPS["equal"], OPS["logical_and"]
-# a variable with the first value and the value after the last
-Bound = tuple[Var, Expr, Expr]
 
 
 class Write(Struct, frozen=True, eq=False):
@@ -87,6 +86,14 @@ class Content(Struct, frozen=True, eq=False):
                 return claim.args[0]
         return None
 
+    @property
+    def exact(self) -> bool:
+        """Whether the element is its value bit for bit: what compares equal to 0.0 may be -0.0."""
+        if self.origin is not None or not self.buffer.dtype.is_float:
+            return True
+        value = self.value
+        return type(value) is Const and value.value != 0
+
     def parts(self) -> tuple[Expr, ...]:
         """Every expression that the content is said in."""
         ends = tuple(end for _, start, stop in self.bound for end in (start, stop))
@@ -94,11 +101,17 @@ class Content(Struct, frozen=True, eq=False):
 
 
 class Known(Struct, frozen=True, eq=False):
-    """What a content says of one element: the claim about the load, and its value where that is known."""
+    """What a content says of one element: the claim about the load, and its value where that is known.
+
+    `exact` says that the element is the value, and does not only compare equal to it. `origin` is the store that it
+    comes from.
+    """
 
     claim: Expr
     value: Expr | None
     written: bool
+    exact: bool = True
+    origin: Stmt | None = None
 
 
 class Contents(Scoped):
@@ -126,11 +139,12 @@ class Contents(Scoped):
                 continue
             claim = substitute(content.claim, {**values, content.element: load})
             value = content.value
-            yield Known(claim, None if value is None else substitute(value, values), content.written)
+            value = None if value is None else substitute(value, values)
+            yield Known(claim, value, content.written, content.exact, content.origin)
 
     def value_of(self, load: BufferLoad) -> Expr | None:
-        """The value of an element where it is known and does not itself read memory."""
-        return next((known.value for known in self.of(load) if known.value is not None), None)
+        """The value of an element where it is known bit for bit and does not itself read memory."""
+        return next((known.value for known in self.of(load) if known.value is not None and known.exact), None)
 
     def is_written(self, load: BufferLoad) -> bool:
         """Whether an element is known to hold something: it was written, or is assumed to have a value."""
@@ -208,7 +222,7 @@ class Contents(Scoped):
     def stored(self, stmt: BufferStore) -> None:
         """What a store says of its element, and of what was known."""
         buffer = stmt.buffer
-        self.overwritten([(buffer, Write(stmt.indices))])
+        self.overwritten([(buffer, _write(stmt.indices, ()))])
         plain = stmt.predicate is None and not any(
             reads_memory(index) or index.dtype.is_vector for index in stmt.indices
         )
@@ -255,41 +269,58 @@ class Contents(Scoped):
 
     def after(self, stmt: Stmt) -> None:
         super().after(stmt)
+        if type(stmt) in _STRUCTURED:
+            return
+        self.overwritten(self.effects(stmt))
         rule = _AFTER.get(type(stmt))
         if rule is not None:
             rule(self, stmt)
-        elif type(stmt) not in _STRUCTURED:
+        else:
             self.overwritten(self.writes((stmt,)))
 
+    def effects(self, stmt: Stmt) -> list[tuple[Buffer | None, Write]]:
+        """What the expressions of a statement may write: calls in a value, a condition or the range of a loop."""
+        parts = [part for part in children(stmt) if not isinstance(part, Stmt)]
+        return self._anywhere(parts) if self.contents and any(map(has_effect, parts)) else []
+
+    def _anywhere(self, nodes: Iterable[Any]) -> list[tuple[Buffer | None, Write]]:
+        test = self.storage.written(nodes)
+        return [(buffer, Write(None)) for buffer in {content.buffer for content in self.contents} if test(buffer)]
+
     def writes(self, stmts: Iterable[Stmt], bound: tuple[Bound, ...] = ()) -> list[tuple[Buffer | None, Write]]:
-        """All that statements may write."""
+        """All that statements may write, said without the names that they define."""
         found: list[tuple[Buffer | None, Write]] = []
+        values: dict[Var, Expr] = {}
         for stmt in stmts:
-            kind = type(stmt)
-            if kind is BufferStore:
-                indices = stmt.indices  # type: ignore[attr-defined]
-                known = not any(reads_memory(index) or index.dtype.is_vector for index in indices)
-                found.append((stmt.buffer, Write(indices if known else None, bound)))  # type: ignore[attr-defined]
-            elif kind is For and stmt.step is None and not reads_memory(stmt.extent):  # type: ignore[attr-defined]
-                inner = (*bound, (stmt.var, stmt.start, stmt.stop))  # type: ignore[attr-defined]
-                found += self.writes(stmt.body, inner)  # type: ignore[attr-defined]
-            elif kind is If:
-                found += self.writes((*stmt.then, *stmt.orelse), bound)  # type: ignore[attr-defined]
-            elif kind is Block:
-                # an axis is its value; its domain bounds what that may be
-                values = {axis.var: axis.value for axis in stmt.axes}  # type: ignore[attr-defined]
-                inside = self.writes((*(stmt.init or ()), *stmt.body), ())  # type: ignore[attr-defined]
-                found += [(buffer, _placed(write, values, bound)) for buffer, write in inside]
-            else:
-                test = self.storage.written((stmt,))
-                buffers = {content.buffer for content in self.contents}
-                found += [(buffer, Write(None)) for buffer in buffers if test(buffer)]
-        # what is named inside of a body cannot be spoken of outside
+            made = self._writes_of(stmt, bound)
+            if values:
+                made = [(buffer, _placed(write, values, ())) for buffer, write in made]
+            found += made
+            if type(stmt) is Bind:
+                values[stmt.var] = substitute(stmt.value, values)
         return found
 
+    def _writes_of(self, stmt: Any, bound: tuple[Bound, ...]) -> list[tuple[Buffer | None, Write]]:
+        kind = type(stmt)
+        if kind is BufferStore:
+            return [(stmt.buffer, _write(stmt.indices, bound)), *self.effects(stmt)]
+        if kind is For and stmt.step is None and not reads_memory(stmt.start) and not reads_memory(stmt.stop):
+            return self.writes(stmt.body, (*bound, (stmt.var, stmt.start, stmt.stop)))
+        if kind is If:
+            return [*self.effects(stmt), *self.writes((*stmt.then, *stmt.orelse), bound)]
+        if kind is Attr:
+            return [*self.effects(stmt), *self.writes(stmt.body, bound)]
+        if kind is Block:
+            # an axis is its value; its domain bounds what that may be
+            values = {axis.var: axis.value for axis in stmt.axes}
+            inside = self.writes((*(stmt.init or ()), *stmt.body), ())
+            return [*self.effects(stmt), *((buffer, _placed(write, values, bound)) for buffer, write in inside)]
+        return self._anywhere((stmt,))
+
     def loop_body(self, loop: For) -> tuple[Stmt, ...]:
+        self.overwritten(self.effects(loop))
         before = self.contents
-        plain = loop.step is None and not reads_memory(loop.extent)
+        plain = loop.step is None and not reads_memory(loop.start) and not reads_memory(loop.stop)
         bound = ((loop.var, loop.start, loop.stop),) if plain else ()
         writes = self.writes(loop.body, bound)
         if not plain:
@@ -316,19 +347,10 @@ class Contents(Scoped):
         """A content of one iteration as one of the whole loop."""
         var = loop.var
         inner = {one for node in walk(loop.body) for one in _defined(node)}
-        if content.buffer in inner or any(name in inner for part in content.parts() for name in free_vars(part)):
+        if _speaks_of(content, inner):
             return None
-        stores = [
-            node for node in walk(loop.body) if type(node) is BufferStore and self._aliases(node.buffer, content.buffer)
-        ]
-        if not content.written:
-            others = [store for store in stores if store is not content.origin]
-            if content.origin is None and stores:
-                return None
-            if content.origin is not None and (others or len(stores) != 1):
-                return None
-            if self.storage.written(loop.body)(content.buffer) and not stores:
-                return None
+        if not content.written and self._written_besides(content, loop):
+            return None
         used = [part for part in (*content.parts(), *_of_writes(content.excluded)) if uses(part, var)]
         if not used:
             runs = loop.stop > loop.start
@@ -337,8 +359,7 @@ class Contents(Scoped):
         bound = ((var, loop.start, loop.stop), *content.bound)
         if content.origin is not None and not content.written:
             # the iterations must write different elements for each to keep what it wrote
-            marks = tuple(Var(f"at{number}", index.dtype) for number, index in enumerate(content.indices))
-            if solve(content.indices, bound, marks, Analyzer()) is None:
+            if not is_injective(content.indices, bound, self.analyzer):
                 return None
         excluded = tuple(
             structs.replace(write, bound=((var, loop.start, loop.stop), *write.bound))
@@ -348,17 +369,37 @@ class Contents(Scoped):
         )
         return structs.replace(content, bound=bound, excluded=excluded)
 
+    def _written_besides(self, content: Content, loop: For) -> bool:
+        """Whether something in a loop, but for the store that a content comes from, may write its buffer."""
+        origins = 0
+        for node in walk(loop.body):
+            if type(node) is not BufferStore:
+                continue
+            if node is content.origin:
+                origins += 1
+            elif self._aliases(node.buffer, content.buffer):
+                return True
+        others = [
+            part
+            for node in walk(loop.body)
+            if isinstance(node, Stmt)
+            for part in children(node)
+            if not isinstance(part, Stmt)
+        ]
+        return origins > 1 or self.storage.written(others)(content.buffer)
+
     def repeat(self, stmt: While) -> While:
-        self.overwritten((buffer, Write(None)) for buffer, _ in self.writes((*stmt.body,)))
+        self.overwritten([*self.effects(stmt), *((buffer, Write(None)) for buffer, _ in self.writes((*stmt.body,)))])
         before = self.contents
         new = super().repeat(stmt)
         self.contents = before
         return new
 
     def branch(self, stmt: If) -> If:
-        before = self.contents
         ends: list[tuple[Expr, tuple[Content, ...]]] = []
         condition = self.visit(stmt.condition)
+        self.overwritten(self.effects(stmt))
+        before = self.contents
         then = self.under(condition, stmt.then)
         ends.append((condition, self.contents))
         self.contents = before
@@ -381,14 +422,27 @@ class Contents(Scoped):
                 continue
             old = {content.element for content in before}
             for content in contents:
-                if content.element in old or content.buffer in inner:
-                    continue
-                if any(name in inner for part in content.parts() for name in free_vars(part)):
+                if content.element in old or _speaks_of(content, inner):
                     continue
                 both = condition if content.condition is TRUE else Call(_AND, (condition, content.condition), BOOL)
                 self.add(structs.replace(content, condition=both))
 
+    def init(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        before = self.contents
+        new = super().init(stmts)
+        # behind the first iterations it is long overwritten
+        self.contents = before
+        return new
+
+    def attribute(self, stmt: Attr) -> Attr:
+        self.overwritten(self.effects(stmt))
+        new = super().attribute(stmt)
+        inner = {one for node in walk(stmt.body) for one in _defined(node)}
+        self.contents = tuple(content for content in self.contents if not _speaks_of(content, inner))
+        return new
+
     def block(self, stmt: Block) -> Block:
+        self.overwritten(self.effects(stmt))
         before = self.contents
         if stmt.init is not None:
             # the init runs in some iterations only
@@ -401,9 +455,7 @@ class Contents(Scoped):
             values = {axis.var: axis.value for axis in stmt.axes}
             inner = {one for node in walk(stmt.body) for one in _defined(node)}
             for content in gained:
-                if content.buffer in inner:
-                    continue
-                if any(name in inner for part in content.parts() for name in free_vars(part)):
+                if _speaks_of(content, inner):
                     continue
                 moved = structs.replace(
                     content,
@@ -423,18 +475,35 @@ class Contents(Scoped):
         return new
 
     def threads(self, stmt: LaunchThread) -> LaunchThread:
-        self.overwritten((buffer, Write(None)) for buffer, _ in self.writes(stmt.body))
+        self.overwritten([*self.effects(stmt), *((buffer, Write(None)) for buffer, _ in self.writes(stmt.body))])
         before = self.contents
         new = super().threads(stmt)
         self.contents = before
         return new
 
 
+def _write(indices: tuple[Expr, ...], bound: tuple[Bound, ...]) -> Write:
+    """A store to `indices`; one whose indices read memory may be of any element later on."""
+    known = not any(reads_memory(index) or index.dtype.is_vector for index in indices)
+    return Write(indices, bound) if known else Write(None)
+
+
 def _placed(write: Write, values: dict[Var, Expr], bound: tuple[Bound, ...]) -> Write:
+    """A write with values in the place of variables, for all of `bound`."""
     if write.indices is None:
         return write
     inner = tuple((var, substitute(a, values), substitute(b, values)) for var, a, b in write.bound)
-    return Write(tuple(substitute(index, values) for index in write.indices), (*bound, *inner))
+    placed = tuple(substitute(index, values) for index in write.indices)
+    if any(map(reads_memory, (*placed, *_ends(inner)))):
+        return Write(None)
+    return Write(placed, (*bound, *inner))
+
+
+def _speaks_of(content: Content, names: set[Any]) -> bool:
+    """Whether a content is about, or said in, what is defined elsewhere."""
+    if content.buffer in names:
+        return True
+    return any(name in names for part in content.parts() for name in free_vars(part))
 
 
 def _ends(bound: tuple[Bound, ...]) -> tuple[Expr, ...]:
@@ -469,75 +538,6 @@ def _joined(op: str, parts: list[Expr]) -> Expr:
     return result
 
 
-def solve(
-    indices: tuple[Expr, ...], bound: tuple[Bound, ...], at: tuple[Expr, ...], analyzer: Analyzer
-) -> dict[Var, Expr] | None:
-    """The values of the bound variables with which `indices` are `at`, None where they are not found to be unique.
-
-    Each index is a sum of multiples; of several unknown variables in one, the ranges must fit as digits do
-    (`4 * io + ii` with ii below 4). That the indices are `at` with these values is for the caller to prove.
-    """
-    if len(indices) != len(at):
-        return None
-    values: dict[Var, Expr] = {}
-    unknown = {var: (start, stop) for var, start, stop in bound}
-    pending = [(linear(index), target) for index, target in zip(indices, at, strict=True) if not index.dtype.is_vector]
-    progress = True
-    while unknown and progress:
-        progress = False
-        for form, target in list(pending):
-            mine = [(var, form.terms[var]) for var in unknown if var in form.terms]
-            if not mine:
-                continue
-            found = _digits(form, mine, unknown, target, values, analyzer)
-            if found is None:
-                continue
-            values.update(found)
-            for var in found:
-                del unknown[var]
-            pending.remove((form, target))
-            progress = True
-            break
-    return None if unknown else values
-
-
-def _digits(
-    form: Linear,
-    mine: list[tuple[Var, int]],
-    unknown: dict[Var, tuple[Expr, Expr]],
-    target: Expr,
-    values: dict[Var, Expr],
-    analyzer: Analyzer,
-) -> dict[Var, Expr] | None:
-    names = {var for var, _ in mine}
-    for atom in form.terms:
-        # an unknown inside of another term, such as `i // 4`, is not solved for
-        if type(atom) is not Var and any(uses(atom, var) for var in unknown):
-            return None
-    rest = Linear({a: c for a, c in form.terms.items() if a not in names}, form.constant, form.dtype)
-    left: Expr = target
-    if rest.terms or rest.constant:
-        left = target - substitute(expression(rest), values)
-    if any(c < 0 for _, c in mine):
-        if len(mine) != 1 or mine[0][1] != -1:
-            return None
-        return {mine[0][0]: substitute(expression(rest), values) - target}
-    mine.sort(key=lambda item: -item[1])
-    found: dict[Var, Expr] = {}
-    for at, (var, factor) in enumerate(mine):
-        start, stop = unknown[var]
-        if any(uses(end, other) for end in (start, stop) for other in names):
-            return None
-        low = substitute(start, values)
-        if at and not analyzer.can_prove(get_op("less_equal")(stop * factor, Const(mine[at - 1][1], stop.dtype))):
-            return None
-        if len(mine) > 1 and not (type(low) is Const and low.value == 0):
-            return None
-        value = left if not at else left % mine[at - 1][1]
-        found[var] = value if factor == 1 else value // factor
-    return found
-
-
 def _learned(self: Contents, stmt: Any) -> None:
     self.learn(stmt.condition)
 
@@ -552,6 +552,6 @@ _AFTER: dict[type, Any] = {
     ),
 }
 # statements whose own rules keep what is known up to date
-_STRUCTURED = (For, If, While, Block, LaunchThread, Bind, AllocBuffer)
+_STRUCTURED = (For, If, While, Block, LaunchThread, Attr, AllocBuffer)
 
-__all__ = ["Content", "Contents", "Known", "Write", "solve"]
+__all__ = ["Content", "Contents", "Known", "Write"]

@@ -15,11 +15,13 @@ other statements stand beside the `if`. What may fail, or reads memory, stays wh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tirscript.ir.arith.logic import conjuncts, negation
-from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.arith.scoped import Storage
+from tirscript.ir.expr import Const, Expr
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Binder
 from tirscript.ir.rewrite import definitions, refresh, rewrite, walk
 from tirscript.ir.stmt import Bind, For, If, Stmt
 
@@ -44,19 +46,28 @@ def hoist_expression(
         message = f"`conditionals` of hoist_expression names {', '.join(map(repr, sorted(unknown)))}"
         raise DiagnosticError([error("T404", message, hint="it takes 'if', 'boolean' or both joined by a comma")])
 
+    storage = Storage(func)
+
     def hoist(loop: For) -> Any:
-        return _hoisted(loop, wanted, lets, largest)
+        return _hoisted(loop, _Hoist(wanted, storage), lets, largest)
 
     return rewrite(func, {For: hoist})
 
 
-def _hoisted(loop: For, wanted: set[str], lets: bool, largest: int) -> tuple[Stmt, ...]:
+class _Hoist(NamedTuple):
+    """What is hoisted of conditions, and which buffers are views of the same memory."""
+
+    wanted: set[str]
+    storage: Storage
+
+
+def _hoisted(loop: For, hoist: _Hoist, lets: bool, largest: int) -> tuple[Stmt, ...]:
     before: list[Stmt] = []
     if lets:
         loop, before = _binds(loop)
     new: tuple[Stmt, ...] = (loop,)
-    if wanted and loop.kind != "thread_binding":
-        new = _conditions(loop, wanted, largest)
+    if hoist.wanted and loop.kind != "thread_binding":
+        new = _conditions(loop, hoist, largest)
     return (*before, *new)
 
 
@@ -77,10 +88,11 @@ def _binds(loop: For) -> tuple[For, list[Stmt]]:
 def _invariant(expr: Expr, moving: Iterable[Any]) -> bool:
     """Whether an expression is the same in each iteration, and can be evaluated outside."""
     names = set(moving)
-    return is_movable(expr) and not any(node in names for node in walk(expr) if type(node) is Var)
+    return is_movable(expr) and not any(node in names for node in walk(expr) if isinstance(node, Binder))
 
 
-def _conditions(loop: For, wanted: set[str], largest: int) -> tuple[Stmt, ...]:
+def _conditions(loop: For, hoist: _Hoist, largest: int) -> tuple[Stmt, ...]:
+    wanted = hoist.wanted
     moving = {loop.var, *definitions(loop.body)}
     for at, stmt in enumerate(loop.body):
         if type(stmt) is not If or type(stmt.condition) is Const:
@@ -97,28 +109,22 @@ def _conditions(loop: For, wanted: set[str], largest: int) -> tuple[Stmt, ...]:
         inner = stmt.then if rest is None else (stmt.replace(condition=rest),)
         yes = loop.replace(body=(*loop.body[:at], *keep_comments(stmt, inner), *loop.body[at + 1 :]))
         if alone and not stmt.orelse:
-            return (If(condition, _again(yes, wanted, largest), trivia=None, span=stmt.span),)
+            return (If(condition, _conditions(yes, hoist, largest), trivia=None, span=stmt.span),)
         if sum(1 for _ in walk(loop)) > largest:
             continue
         no = refresh(loop.replace(body=(*loop.body[:at], *stmt.orelse, *loop.body[at + 1 :]), trivia=None))
-        return (
-            If(
-                condition,
-                _again(_settled(yes, condition), wanted, largest),
-                _again(_settled(no, negation(condition)), wanted, largest) if no.body else (),
-                span=stmt.span,
-            ),
-        )
+        # all copies together stay below the bound
+        left = largest // 2
+        then = _conditions(_settled(yes, condition, hoist.storage), hoist, left)
+        orelse = _conditions(_settled(no, negation(condition), hoist.storage), hoist, left) if no.body else ()
+        return (If(condition, then, orelse, span=stmt.span),)
     return (loop,)
 
 
-def _again(loop: For, wanted: set[str], largest: int) -> tuple[Stmt, ...]:
-    return _conditions(loop, wanted, largest)
-
-
-def _settled(loop: For, condition: Expr) -> For:
+def _settled(loop: For, condition: Expr, storage: Storage) -> For:
     """A copy of a loop with what is decided by `condition` decided."""
     decider = Simplify()
+    decider.storage = storage
     with decider.analyzer.scope(condition):
         body = decider.loop_body(loop)
     return loop.replace(body=body)

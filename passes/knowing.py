@@ -40,7 +40,7 @@ class KnowingSimplifier(Simplifier):
         if type(new) is not BufferLoad or not self.contents.contents:
             return new
         for known in self.contents.of(new):
-            if known.value is not None:
+            if known.value is not None and known.exact:
                 return self.visit(known.value)
             if not known.written:
                 self.analyzer.assume(known.claim)

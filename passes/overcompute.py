@@ -19,25 +19,42 @@ divisor not to be 0. `x + 0.0` is x but for x = -0.0, so for floats it is proved
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.logic import negation
+from tirscript.ir.arith.scoped import Storage
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Let, Reduce
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Let, Reduce, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
-from tirscript.ir.rewrite import substitute, walk
-from tirscript.ir.stmt import Assert, Assume, Bind, Block, BufferStore, Evaluate, For, If, Stmt
+from tirscript.ir.rewrite import children, definitions, substitute, walk
+from tirscript.ir.stmt import (
+    Assert,
+    Assume,
+    Bind,
+    Block,
+    BufferStore,
+    Evaluate,
+    For,
+    If,
+    LaunchThread,
+    ScalarDecl,
+    Stmt,
+)
 
-from .contents import Contents, solve
+from .contents import Contents
+from .element_indices import Bound, is_injective, solve
 from .knowing import KnowingSimplifier
 from .pipeline import prim_func_pass
 from .statements import conjunction, has_effect, keep_comments, reads_memory
 from .trapping import DIVIDES
 
 _ADD, _SUB, _MUL = OPS["add"], OPS["sub"], OPS["mul"]
+# what leaves every other value as it is
+_EXTREMES = {OPS["max"]: -math.inf, OPS["min"]: math.inf}
 
 
 @prim_func_pass()
@@ -89,10 +106,15 @@ class Idle(Contents):
             return True
         if type(value) is Call and value.op in (_ADD, _SUB):
             first, second = value.args
-            if self._element(here, first) and _is_zero(second):
-                return self._keeps_zero(here, value, second)
-            if value.op is _ADD and self._element(here, second) and _is_zero(first):
-                return self._keeps_zero(here, value, first)
+            if self._element(here, first) and (sign := self.zero(second)):
+                # x + -0.0 and x - 0.0 are x, whatever x is
+                return sign == ("-" if value.op is _ADD else "+") or self._keeps_zero(here)
+            if value.op is _ADD and self._element(here, second) and (sign := self.zero(first)):
+                return sign == "-" or self._keeps_zero(here)
+        if type(value) is Call and value.op in _EXTREMES:
+            # `T.max(-inf, x)` is x, for nan too; `T.max(x, -inf)` would be -inf for nan
+            first, second = value.args
+            return is_const(first, _EXTREMES[value.op]) and self._element(here, second)
         if type(value) is Call and value.op is _MUL:
             for mine, other in (value.args, value.args[::-1]):
                 if self._element(here, mine) and type(other) is Const and other.value == 1:
@@ -107,14 +129,36 @@ class Idle(Contents):
             and all(self.analyzer.prove_equal(a, b) for a, b in zip(value.indices, here.indices, strict=True))
         )
 
-    def _keeps_zero(self, here: BufferLoad, value: Call, zero: Expr) -> bool:
-        """Whether adding (or taking away) a zero leaves the element as it is: -0.0 + 0.0 is 0.0."""
+    def zero(self, expr: Expr) -> str | None:
+        """The sign of an expression that is zero here, "?" where only that is known; None where it may be another."""
+        kind = type(expr)
+        if kind is Const:
+            value = expr.value  # type: ignore[attr-defined]
+            if value != 0:
+                return None
+            return "-" if str(value).startswith("-") else "+"
+        if kind is BufferLoad:
+            found = (known for known in self.of(expr) if known.value is not None)  # type: ignore[arg-type]
+            return next(("?" for known in found if is_const(known.value, 0)), None)
+        if kind is Call and expr.op is _MUL:  # type: ignore[attr-defined]
+            # with infinity or nan the product would be nan
+            first, second = expr.args  # type: ignore[attr-defined]
+            return (
+                "?"
+                if all(self.zero(arg) or _is_finite(arg) for arg in (first, second))
+                and (self.zero(first) or self.zero(second))
+                else None
+            )
+        return None
+
+    def _keeps_zero(self, here: BufferLoad) -> bool:
+        """Whether adding a zero of any sign leaves the element as it is: -0.0 + 0.0 is 0.0."""
         if not here.dtype.is_float:
             return True
-        negative = str(zero.value).startswith("-") if type(zero) is Const else False
-        if negative is (value.op is _ADD):
-            return True
-        return self.is_written(here) and never_negative_zero(self.func, here.buffer)
+        stores = [known.origin for known in self.of(here) if known.written]
+        if not any(type(store) is BufferStore and _is_positive(store.value) for store in stores):
+            return False
+        return never_negative_zero(self.func, here.buffer, self.storage)
 
     def safe(self, expr: Expr) -> bool:
         """Whether an expression can be evaluated here: in range, of defined values, dividing by no 0, no effect."""
@@ -164,6 +208,11 @@ class Idle(Contents):
                 self.analyzer.bind(axis.var, axis.value)
             if predicate is not None:
                 self.analyzer.assume(predicate)
+            for axis in stmt.axes:
+                if not (
+                    self.analyzer.can_prove(axis.var >= axis.start) and self.analyzer.can_prove(axis.var < axis.stop)
+                ):
+                    return False
             return self.analyzer.facts.unreachable or all(map(self.idle, stmt.body))
 
     def _bind(self, stmt: Bind) -> bool:
@@ -187,8 +236,51 @@ class _RemoveBranches(Idle):
             return self.value(node)
         return self.descend(node)
 
+    def __init__(self, func: PrimFunc) -> None:
+        super().__init__(func)
+        # the loops around whose iterations run at the same time, each with what is inside of it
+        self.together: list[tuple[Bound, tuple[Bound, ...], set[Any]]] = []
+
+    def loop_body(self, loop: For) -> tuple[Stmt, ...]:
+        if loop.kind == "serial" or loop.kind == "unroll":
+            return super().loop_body(loop)
+        return self._at_once(loop, (loop.var, loop.start, loop.stop), super().loop_body)
+
+    def threads(self, stmt: LaunchThread) -> LaunchThread:
+        zero = Const(0, stmt.extent.dtype)
+        return self._at_once(stmt, (stmt.var, zero, stmt.extent), super().threads)  # type: ignore[no-any-return]
+
+    def _at_once(self, stmt: Any, bound: Bound, walk_on: Any) -> Any:
+        inner = tuple((node.var, node.start, node.stop) for node in walk(stmt.body) if type(node) is For)
+        loops = {var for var, _, _ in inner}
+        self.together.append((bound, inner, set(definitions(stmt.body)) - loops))
+        try:
+            return walk_on(stmt)
+        finally:
+            self.together.pop()
+
+    def alone(self, stmts: tuple[Stmt, ...]) -> bool:
+        """Whether no two iterations that run at the same time would store to the same element."""
+        stores = [node for stmt in stmts for node in walk(stmt) if type(node) is BufferStore]
+        for store in stores:
+            names = {node for index in store.indices for node in walk(index) if type(node) is Var}
+            for bound, inner, defined in self.together:
+                if store.buffer in defined:
+                    continue  # each iteration has one of its own
+                if names & defined or any(map(reads_memory, store.indices)):
+                    return False
+                own = tuple(one for one in inner if one[0] in names)
+                if not is_injective(store.indices, (bound, *own), self.analyzer):
+                    return False
+        return True
+
     def choose(self, stmt: If) -> Any:
-        if not stmt.orelse and stmt.then and self.idle_under(negation(stmt.condition), stmt.then):
+        if (
+            not stmt.orelse
+            and stmt.then
+            and (not self.together or self.alone(stmt.then))
+            and self.idle_under(negation(stmt.condition), stmt.then)
+        ):
             # what stands in it is looked at as if the branch were not there
             return keep_comments(stmt, self.body(stmt.then))
         return self.branch(stmt)
@@ -196,6 +288,8 @@ class _RemoveBranches(Idle):
     def value(self, node: Call) -> Any:
         """`x if c else y` where x is y wherever c is false."""
         condition, yes, no = node.args
+        if condition.dtype.is_vector:
+            return self.descend(node)
         with self.analyzer.scope(negation(condition)):
             same = self.safe(yes) and structural_equal(
                 self.expressions.visit(yes), self.expressions.visit(no), map_free_vars=False
@@ -237,16 +331,28 @@ class _MakeBranches(Idle):
         return found
 
 
-def never_negative_zero(func: PrimFunc, buffer: Buffer) -> bool:
-    """Whether no store of a function leaves -0.0 in a buffer: it stores other constants, or sums with the element.
+def never_negative_zero(func: PrimFunc, buffer: Buffer, storage: Storage) -> bool:
+    """Whether no store of a function makes an element of a buffer -0.0 that was something else.
 
-    A sum is -0.0 only where both of its parts are.
+    It stores other constants, or sums with the element: a sum is -0.0 only where both of its parts are.
     """
     for node in walk(func.body):
-        if type(node) is not BufferStore or node.buffer is not buffer:
+        if type(node) is not BufferStore:
+            if not isinstance(node, Stmt) or type(node) is ScalarDecl:
+                continue
+            parts = [part for part in children(node) if not isinstance(part, Stmt)]
+            if any(map(has_effect, parts)) and storage.written(parts)(buffer):
+                return False
+            continue
+        if has_effect(node.value) and storage.written((node.value,))(buffer):
+            return False
+        if node.buffer is not buffer:
+            root = storage.root(node.buffer)
+            if root is None or root is storage.root(buffer):
+                return False
             continue
         value = node.value
-        if type(value) is Const and not str(value.value).startswith("-"):
+        if _is_positive(value):
             continue
         if type(value) is Call and value.op is _ADD and any(_reads_itself(arg, node) for arg in value.args):
             continue
@@ -262,8 +368,13 @@ def _reads_itself(expr: Expr, store: BufferStore) -> bool:
     )
 
 
-def _is_zero(expr: Expr) -> bool:
-    return type(expr) is Const and expr.value == 0
+def _is_positive(value: Expr) -> bool:
+    """Whether a value is a constant that is not below 0.0, nor -0.0."""
+    return type(value) is Const and not str(value.value).startswith("-")
+
+
+def _is_finite(value: Expr) -> bool:
+    return type(value) is Const and math.isfinite(value.value)
 
 
 _IDLE: dict[type, Any] = {

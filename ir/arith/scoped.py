@@ -48,6 +48,7 @@ _CHOICES = (OPS["if_then_else"], OPS["Select"])
 _LOGIC = {OPS["logical_and"]: False, OPS["logical_or"]: True}
 _ADDRESS, _PRINT = OPS["address_of"], OPS["print"]
 _LEAVES = (Return, Break, Continue)
+_NO_ALIAS = ("noalias", "tir.noalias", "tirx.noalias")
 
 
 class Scoped:
@@ -93,8 +94,8 @@ class Scoped:
 
     def descend(self, node: Any) -> Any:
         """A node with its children rewritten, each in its context."""
-        rule = _DESCEND.get(type(node))
-        return map_except_buffers(node, self.visit) if rule is None else rule(self, node)
+        name = _DESCEND.get(type(node))
+        return map_except_buffers(node, self.visit) if name is None else getattr(self, name)(node)
 
     def body(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """A body with its statements rewritten; the same tuple where nothing changed."""
@@ -199,11 +200,15 @@ class Scoped:
                 stmts = getattr(stmt, name)
                 if stmts is None:
                     continue
-                new = self.body(stmts)
+                new = self.init(stmts) if name == "init" else self.body(stmts)
                 self.forget_written(stmts)
                 if new is not stmts:
                     changed[name] = new
         return stmt.replace(**changed) if changed else stmt
+
+    def init(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The init of a block, which runs in some of its iterations only."""
+        return self.body(stmts)
 
     def threads(self, stmt: LaunchThread) -> LaunchThread:
         extent = self.visit(stmt.extent)
@@ -220,6 +225,9 @@ class Scoped:
         return new if body is stmt.body else new.replace(body=body)
 
     # expressions
+
+    def leaf(self, node: Any) -> Any:
+        return node
 
     def call(self, node: Call) -> Call:
         op, args = node.op, node.args
@@ -278,6 +286,9 @@ class Storage:
     def _look(self) -> None:
         """Find the views, when it is asked for the first time."""
         func, self._func = self._func, None
+        if func is not None and any(func.attrs.get(name) is False for name in _NO_ALIAS):
+            # the arguments may overlap each other
+            self._parent.update((buffer, None) for buffer in func.param_buffers)
         for node in walk(func.body) if func is not None else ():
             if type(node) is DeclBuffer:
                 self._view(node.buffer, node.data)
@@ -404,19 +415,20 @@ def walk_with_context(
             walker.visit(root)
 
 
-_DESCEND: dict[type, Callable[[Scoped, Any], Any]] = {
-    For: Scoped.loop,
-    While: Scoped.repeat,
-    If: Scoped.branch,
-    Block: Scoped.block,
-    LaunchThread: Scoped.threads,
-    Attr: Scoped.attribute,
-    Call: Scoped.call,
-    Let: Scoped.let,
-    Reduce: Scoped.reduction,
-    Const: lambda self, node: node,
-    Var: lambda self, node: node,
-    Buffer: lambda self, node: node,
+# the method, which a subclass may have one of its own of
+_DESCEND: dict[type, str] = {
+    For: "loop",
+    While: "repeat",
+    If: "branch",
+    Block: "block",
+    LaunchThread: "threads",
+    Attr: "attribute",
+    Call: "call",
+    Let: "let",
+    Reduce: "reduction",
+    Const: "leaf",
+    Var: "leaf",
+    Buffer: "leaf",
 }
 _AFTER: dict[type, Callable[[Scoped, Any], None]] = {
     Bind: _bound,
