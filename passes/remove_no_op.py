@@ -133,22 +133,28 @@ class _Remove(Idle):
 
     def run(self, loop: For) -> Any:
         new = self.descend(loop)
-        empty = not new.body and not may_trap(loop.start) and not may_trap(loop.stop) and loop.step is None
+        empty = not new.body and all(map(_is_droppable, (loop.start, loop.stop))) and loop.step is None
         return keep_comments(loop, ()) if empty else new
 
     def choose(self, stmt: If) -> Any:
         new = self.descend(stmt)
-        empty = not new.then and not new.orelse and not may_trap(stmt.condition) and not has_effect(stmt.condition)
+        empty = not new.then and not new.orelse and _is_droppable(stmt.condition)
         return keep_comments(stmt, ()) if empty else new
 
     def part(self, stmt: Block) -> Any:
         new = self.descend(stmt)
-        plain = all(not may_trap(axis.value) for axis in stmt.axes)
+        parts = [axis.value for axis in stmt.axes] + ([] if stmt.predicate is None else [stmt.predicate])
+        plain = all(map(_is_droppable, parts))
         return keep_comments(stmt, ()) if plain and not new.body and not new.init else new
 
     def evaluate(self, stmt: Evaluate) -> Any:
         new = self.descend(stmt)
-        return new if has_effect(new.value) or may_trap(new.value) else keep_comments(stmt, ())
+        return keep_comments(stmt, ()) if _is_droppable(new.value) else new
+
+
+def _is_droppable(expr: Expr) -> bool:
+    """Whether nobody would notice that an expression is not evaluated."""
+    return not has_effect(expr) and not may_trap(expr)
 
 
 # memory that only its readers make worth having
