@@ -233,6 +233,8 @@ _MOVES: tuple[Any, ...] = (
     lambda draw, s: s.decompose_reduction(_block(draw, s), _loop(draw, s)),
     lambda draw, s: s.reindex(_block(draw, s), (draw(st.sampled_from(("read", "write"))), 0)),
     lambda draw, s: s.storage_align(_block(draw, s), 0, 0, draw(st.sampled_from((4, 8))), draw(st.integers(0, 3))),
+    lambda draw, s: s.blockize(_loop(draw, s), preserve_unit_iters=draw(st.booleans())),
+    lambda draw, s: s.blockize(list({_block(draw, s), _block(draw, s)})),
     lambda draw, s: s.transform_block_layout(_block(draw, s), lambda i, j: (j, i)),
 )
 

@@ -10,7 +10,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import as_expr, const
-from tirscript.ir.rewrite import rewrite, substitute, uses
+from tirscript.ir.rewrite import definitions, free_vars, rewrite, substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..blocks import inferred, reads_of, writes_of
@@ -56,6 +56,12 @@ def reindex(edit: Edit, block: BlockAt, buffer: tuple[str, int | str]) -> Place:
         ):
             edit.refuse(
                 f"the block `{stmt.name}` accesses `{target.name}` at several elements", (block, ""), (other, "here")
+            )
+    own = set(definitions(parts))
+    for index in first.indices:
+        if any(var in own for var in free_vars(index)):
+            edit.refuse(
+                f"the block `{stmt.name}` accesses `{target.name}` at several elements", (block, ""), (first, "here")
             )
     axes = [axis for axis in stmt.axes if any(uses(index, axis.var) for index in first.indices)]
     if not axes:

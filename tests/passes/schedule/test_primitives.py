@@ -78,6 +78,16 @@ def tile(s: Schedule) -> None:
     s.fuse(i0, j0)
 
 
+def tiles(s: Schedule) -> Any:
+    """The product in tiles of 8 by 4 by 8; the outermost loop of a tile."""
+    i, j, k = s.get_loops("C")
+    i0, i1 = s.split(i, factors=[None, 8])
+    j0, j1 = s.split(j, factors=[None, 4])
+    k0, k1 = s.split(k, factors=[None, 8])
+    s.reorder(i0, j0, k0, i1, j1, k1)
+    return i1
+
+
 def rfactor(s: Schedule) -> None:
     k0, _ = s.split("k", factors=[None, 8])
     s.rfactor(k0)
@@ -114,6 +124,10 @@ CASES: dict[str, tuple[Any, Any]] = {
     ),
     "reindex": (relu_matmul, lambda s: s.reindex("C", ("read", "B"))),
     "reindex_write": (chain, lambda s: s.reindex("D", ("write", "D"))),
+    "blockize": (relu_matmul, lambda s: s.blockize(tiles(s))),
+    "blockize_block": (total, lambda s: s.blockize(["S"])),
+    "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
+    "blockize_blocks": (chain, lambda s: (s.compute_at("B", s.get_loops("C")[0]), s.blockize(["B", "C"]))),
     "transform_block_layout": (chain, lambda s: s.transform_block_layout("C", lambda i, j: (i * 12 + j,))),
 }
 
@@ -172,6 +186,17 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "cache of what is not read": (chain, lambda s: s.cache_read("B", "C", "local"), "reads no `C`"),
     "scope of a parameter": (chain, lambda s: s.set_scope("D", 0, "local"), "is not allocated in the function"),
     "fuse with a step": (chain, lambda s: s.split("nothing", [1]), "has no loop named `nothing`"),
+    "reindex what holds blocks": (
+        relu_matmul,
+        lambda s: s.reindex(s.blockize(s.get_loops("C")[1]), ("read", "B")),
+        "accesses `B` at several elements",
+    ),
+    "blockize what comes again": (
+        blur,
+        lambda s: (s.compute_at("B", s.split(s.get_loops("C")[0], [None, 8])[0]), s.blockize(["B", "C"])),
+        "takes the same values in several iterations",
+    ),
+    "blockize blocks apart": (chain, lambda s: s.blockize(["B", "D"]), "stands between the blocks"),
     "dtype that is none": (chain, lambda s: s.unsafe_set_dtype("B", 0, "int33"), "int33"),
 }
 
