@@ -17,9 +17,13 @@ def seeds() -> Iterator[str]:
     for path in sorted((ROOT / "examples").glob("*.py")):
         yield from _definitions(path)
     for path in [*sorted((ROOT / "docs").glob("language_*.py")), *sorted((ROOT / "tests").rglob("*.py"))]:
-        if "fuzz" not in path.parts:
-            yield from _definitions(path)
-            yield from _strings(path)
+        if "fuzz" in path.parts:
+            continue
+        if "errors" in path.parts:
+            yield path.read_text()  # programs with mistakes, some of them no Python
+            continue
+        yield from _definitions(path)
+        yield from _strings(path)
     yield from printed()
 
 
