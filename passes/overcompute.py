@@ -30,7 +30,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Let, Reduce, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
-from tirscript.ir.rewrite import children, definitions, substitute, walk
+from tirscript.ir.rewrite import children, definitions, rewrite, substitute, walk
 from tirscript.ir.stmt import (
     Assert,
     Assume,
@@ -50,7 +50,7 @@ from .element_indices import Bound, is_injective, solve
 from .knowing import KnowingSimplifier
 from .pipeline import prim_func_pass
 from .statements import conjunction, has_effect, keep_comments, reads_memory
-from .trapping import DIVIDES
+from .trapping import DIVIDES, may_trap
 
 _ADD, _SUB, _MUL = OPS["add"], OPS["sub"], OPS["mul"]
 # what leaves every other value as it is
@@ -94,8 +94,8 @@ class Idle(Contents):
         here = BufferLoad(stmt.buffer, stmt.indices)
         if not (self.safe(stmt.value) and self.safe(here)):
             return False
-        value = self.expressions.visit(stmt.value)
-        return self.is_same(here, value)
+        # what is known of the element itself would hide that the value is the element
+        return self.is_same(here, stmt.value) or self.is_same(here, self.expressions.visit(stmt.value))
 
     def is_same(self, here: BufferLoad, value: Expr) -> bool:
         """Whether a value is what the element holds already."""
@@ -141,14 +141,11 @@ class Idle(Contents):
             found = (known for known in self.of(expr) if known.value is not None)  # type: ignore[arg-type]
             return next(("?" for known in found if is_const(known.value, 0)), None)
         if kind is Call and expr.op is _MUL:  # type: ignore[attr-defined]
-            # with infinity or nan the product would be nan
             first, second = expr.args  # type: ignore[attr-defined]
-            return (
-                "?"
-                if all(self.zero(arg) or _is_finite(arg) for arg in (first, second))
-                and (self.zero(first) or self.zero(second))
-                else None
-            )
+            zeros = [self.zero(first), self.zero(second)]
+            # infinity or nan times zero is nan
+            finite = not expr.dtype.is_float or all(zeros) or _is_finite(first) or _is_finite(second)
+            return "?" if any(zeros) and finite else None
         return None
 
     def _keeps_zero(self, here: BufferLoad) -> bool:
@@ -232,6 +229,8 @@ class _RemoveBranches(Idle):
         kind = type(node)
         if kind is If:
             return self.choose(node)
+        if kind is BufferStore:
+            return self.place(node)
         if kind is Call and node.op is OPS["if_then_else"]:
             return self.value(node)
         return self.descend(node)
@@ -278,6 +277,7 @@ class _RemoveBranches(Idle):
         if (
             not stmt.orelse
             and stmt.then
+            and _is_droppable(stmt.condition)
             and (not self.together or self.alone(stmt.then))
             and self.idle_under(negation(stmt.condition), stmt.then)
         ):
@@ -285,10 +285,22 @@ class _RemoveBranches(Idle):
             return keep_comments(stmt, self.body(stmt.then))
         return self.branch(stmt)
 
+    def place(self, stmt: BufferStore) -> Any:
+        """`A[i] = A[i] + (x if c else 0.0)`, which changes nothing where c is false, with x or without."""
+        new = self.descend(stmt)
+        for node in walk(new.value):
+            if type(node) is not Call or node.op is not OPS["if_then_else"] or not _is_droppable(node.args[0]):
+                continue
+            condition, yes, no = node.args
+            chosen, other = (new.replace(value=_with(new.value, node, arm)) for arm in (yes, no))
+            if not condition.dtype.is_vector and self.idle_under(negation(condition), (chosen, other)):
+                return chosen
+        return new
+
     def value(self, node: Call) -> Any:
         """`x if c else y` where x is y wherever c is false."""
         condition, yes, no = node.args
-        if condition.dtype.is_vector:
+        if condition.dtype.is_vector or not _is_droppable(condition):
             return self.descend(node)
         with self.analyzer.scope(negation(condition)):
             same = self.safe(yes) and structural_equal(
@@ -366,6 +378,17 @@ def _reads_itself(expr: Expr, store: BufferStore) -> bool:
         and expr.buffer is store.buffer
         and all(structural_equal(a, b, map_free_vars=False) for a, b in zip(expr.indices, store.indices, strict=True))
     )
+
+
+def _is_droppable(expr: Expr) -> bool:
+    """Whether nobody would notice that a condition is not evaluated."""
+    return not has_effect(expr) and not may_trap(expr)
+
+
+def _with(root: Expr, node: Call, arm: Expr) -> Expr:
+    """An expression with an arm in the place of a choice."""
+    result: Expr = rewrite(root, {Call: lambda one: arm if one is node else one})
+    return result
 
 
 def _is_positive(value: Expr) -> bool:

@@ -122,7 +122,9 @@ class _Remove(Idle):
         """Whether an element holds a value already."""
         if self._element(here, value):
             return True
-        return self._initialized(here) and self.is_same(here, self.expressions.visit(value))
+        if not self._initialized(here):
+            return False
+        return self.is_same(here, value) or self.is_same(here, self.expressions.visit(value))
 
     def _initialized(self, here: BufferLoad) -> bool:
         return here.buffer in self.given or self.is_written(here)
