@@ -25,6 +25,7 @@ LOOKUPS = {
     "ir/node.py": {"printer"},
     "passes/constants/codecs.py": {"script"},
     "passes/instruments.py": {"script"},
+    "passes/schedule/intrinsics.py": {"script"},
     "passes/schedule/refusal.py": {"printer"},
     "passes/schedule/schedule.py": {"printer"},
     "passes/schedule/trace.py": {"printer", "script"},

@@ -162,6 +162,10 @@ def _one_of(readers: list[Reader], others: tuple[Any, ...], name: str, value: An
         for reader in readers:
             if isinstance(reader, functools.partial) and reader.func is _each:
                 return reader(name, value, edit)
+    if isinstance(value, str) and _loop in readers and value not in edit.tree.blocks:
+        # a name that no block has may be that of a loop
+        if any(var.name == value for var in edit.tree.loops):
+            return _loop(name, value, edit)
     return readers[0](name, value, edit)
 
 

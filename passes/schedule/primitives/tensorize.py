@@ -1,0 +1,143 @@
+"""tensorize: a block is done by a tensor intrinsic."""
+
+from __future__ import annotations
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferRegion, Const, Expr, Range, Var
+from tirscript.ir.op import const
+from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
+from tirscript.ir.stmt import Block, BufferStore, For, MatchBuffer, Stmt
+
+from ..blockizing import blockized
+from ..blocks import inferred
+from ..edit import Edit
+from ..matching import Match, Mismatch
+from ..primitive import BlockAt, LoopAt, primitive
+from ..tensor_intrin import TensorIntrin, body_of, pairs_of
+from ..tree import Place
+
+
+@primitive
+def tensorize(
+    edit: Edit, block_or_loop: BlockAt | LoopAt, tensor_intrin: str, preserve_unit_iters: bool = True
+) -> Place:
+    """Let a tensor intrinsic do what a block, or a loop with all in it, does; the block of the intrinsic.
+
+    before:                                    after `tensorize("i1", "add_8")`:
+        for i0, i1 in T.grid(4, 8):                for i0 in range(4):
+            with T.block("B"):                         with T.block("B_o"):
+                vi = T.axis.spatial(32, ...)               vi_o = T.axis.spatial(4, i0)
+                B[vi] = A[vi] + 1                          A_1 = T.match_buffer(A[vi_o * 8:vi_o * 8 + 8], (8,))
+                                                           B_1 = T.match_buffer(B[vi_o * 8:vi_o * 8 + 8], (8,))
+                                                           B_1[0:8] = A_1[0:8] + T.broadcast(1, 8)
+
+    The intrinsic is registered with `register_tensor_intrin(name, desc, impl)`. What the block does must be what the
+    `desc` does: the same loops, axes, and expressions up to the order of the terms of sums and products, on boxes of
+    the block's buffers. A loop is made a block first, as with blockize.
+    """
+    intrin = TensorIntrin.get(tensor_intrin)
+    place = block_or_loop
+    if type(place.stmt) is For:
+        place = blockized(edit, [place], preserve_unit_iters)
+    stmt: Block = place.stmt
+    match = Match(edit, place)
+    try:
+        _match(match, intrin, stmt)
+    except Mismatch as problem:
+        inside = any(node is problem.node for node in _below(place))
+        edit.refuse(
+            f"the block `{stmt.name}` is not what `{tensor_intrin}` describes: {problem.reason}",
+            (problem.node if inside else place, ""),
+            notes=[f"the intrinsic describes\n{intrin.desc.script()}".rstrip()],
+        )
+    matched, buffers = _matched(edit, place, intrin, match)
+    body = refresh(substitute(body_of(intrin.impl), buffers))
+    made = stmt.replace(body=(*matched, *_named(edit, body)), init=None)
+    return edit.tree.replace(place, (inferred(made),))[0]
+
+
+def _match(match: Match, intrin: TensorIntrin, stmt: Block) -> None:
+    desc = body_of(intrin.desc)
+    if len(desc) == 1 and type(desc[0]) is Block and stmt.axes and len(stmt.axes) == len(desc[0].axes) == 0:
+        match.stmt(desc[0], stmt)
+        return
+    if stmt.init is not None:
+        raise Mismatch("it has an init; decompose_reduction takes it apart", stmt)
+    match.bodies(desc, stmt.body, stmt)
+
+
+def _below(place: Place) -> list[object]:
+    found: list[object] = [place.stmt]
+    for inner in place.below():
+        found.append(inner.stmt)
+        found += getattr(inner.stmt, "axes", ())
+    return found
+
+
+def _matched(edit: Edit, place: Place, intrin: TensorIntrin, match: Match) -> tuple[list[Stmt], dict[Buffer, Buffer]]:
+    """The buffers of the intrinsic as views of boxes, checked to lie in them and to be apart where written."""
+    known = edit.analyzer(place, inside=True)
+    written = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferStore}
+    stmts: list[Stmt] = []
+    new: dict[Buffer, Buffer] = {}
+    for desc, impl in pairs_of(intrin):
+        target = match.buffers.get(desc)
+        if target is None:
+            edit.refuse(f"`{intrin.name}` describes a buffer `{desc.name}` that it does not access", place)
+        for other, shared in match.buffers.items():
+            if other is not desc and shared is target and (desc in written or other in written):
+                edit.refuse(
+                    f"`{target.name}` is two buffers of the intrinsic at once, `{desc.name}` and `{other.name}`, and "
+                    "is written",
+                    place,
+                )
+        starts = match.starts[desc]
+        more = len(starts) - desc.ndim
+        ranges: list[Range] = []
+        for at, start in enumerate(starts):
+            stop: Expr = start + (const(1, start.dtype) if at < more else _dim(desc.shape[at - more], start))
+            stop = known.simplify(stop)
+            inside = known.can_prove(start >= 0) and known.can_prove(stop <= target.shape[at])
+            if not inside:
+                edit.refuse(f"the box of `{target.name}` is not proved to lie in the buffer", place)
+            ranges.append(Range(start, None if at < more else stop))
+        fresh = _view(impl, target, more)
+        new[impl] = fresh
+        stmts.append(MatchBuffer(fresh, BufferRegion(target, tuple(ranges))))
+    return stmts, new
+
+
+def _view(impl: Buffer, target: Buffer, more: int) -> Buffer:
+    """The buffer of the implementation as it lies in the one of the program."""
+    shape = target.constant_shape()
+    dtype = target.shape[0].dtype if target.shape else const(0).dtype
+    strides: tuple[Expr, ...]
+    if target.strides is None and shape is not None:
+        steps = [1] * target.ndim
+        for at in range(target.ndim - 2, -1, -1):
+            steps[at] = steps[at + 1] * shape[at + 1]
+        strides = tuple(const(step, dtype) for step in steps[more:])
+    else:
+        strides = tuple(Var(f"{impl.name}_s{at}", dtype) for at in range(impl.ndim))
+    return impl.replace(strides=strides, elem_offset=Var(f"{impl.name}_offset", dtype), scope=target.scope)
+
+
+def _dim(dim: Expr, start: Expr) -> Expr:
+    assert type(dim) is Const
+    return const(int(dim.value), start.dtype)
+
+
+def _named(edit: Edit, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A body whose blocks have names that no other block has."""
+    taken: set[str] = set(edit.tree.blocks)
+
+    def rename(block: Block) -> Block:
+        name, number = block.name or "block", 0
+        while name in taken:
+            number += 1
+            name = f"{block.name or 'block'}_{number}"
+        taken.add(name)
+        return block.replace(name=name)
+
+    found: tuple[Stmt, ...] = rewrite(body, {Block: rename})
+    return found

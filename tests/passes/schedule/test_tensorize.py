@@ -1,0 +1,172 @@
+"""tensorize, and the intrinsics that come with the package."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.passes.schedule import (
+    Schedule,
+    ScheduleError,
+    TensorIntrin,
+    Trace,
+    register_tensor_intrin,
+    tensor_intrins,
+)
+from tirscript.script import parse
+from tirscript.script import tir as T
+from tirscript.testing import assert_same_result
+
+
+@T.prim_func
+def matmul(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32"), C: T.Buffer((32, 32), "float32")):
+    for i, j, k in T.grid(32, 32, 32):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += B[vk, vj] * A[vi, vk]
+
+
+@T.prim_func
+def dot(A: T.Buffer((3, 24), "uint8"), B: T.Buffer((32, 24), "int8"), C: T.Buffer((3, 32), "int32")):
+    for i, j, k in T.grid(3, 32, 24):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] += T.cast(A[vi, vk], "int32") * T.cast(B[vj, vk], "int32")
+
+
+def tiled(m: int, n: int, k: int, func: Any = matmul) -> tuple[Schedule, Any]:
+    s = Schedule(func, verify=True)
+    i, j, r = s.get_loops("C")
+    i0, i1 = s.split(i, factors=[None, m])
+    j0, j1 = s.split(j, factors=[None, n])
+    k0, k1 = s.split(r, factors=[None, k])
+    s.reorder(i0, j0, k0, i1, j1, k1)
+    s.decompose_reduction("C", k0)
+    return s, i1
+
+
+@pytest.mark.parametrize("name", ["fma_f32_4x4x4", "fma_f32_8x16x16"])
+def test_tiles_of_a_product(name: str) -> None:
+    m, n, k = map(int, re.findall(r"\d+", name)[1:])
+    s, loop = tiled(m, n, k)
+    s.tensorize(loop, name)
+    assert_same_result(matmul, s.func, tolerance=1e-5, runs=1)
+    assert "T.fma" in s.script() and Trace.parse(str(s.trace)).replay(Schedule(matmul)).script() == s.script()
+
+
+def test_dot_product(golden: Any) -> None:
+    s, _ = tiled(1, 16, 4, dot)
+    s.tensorize(s.get_loops("C_update")[-2], "dot_16x4_vnni")
+    assert_same_result(dot, s.func)
+    golden.check(s.func)
+
+
+@pytest.mark.parametrize("name", [name for name in tensor_intrins() if name[:3] in ("fma", "dot")])
+def test_intrinsics_do_what_they_describe(name: str) -> None:
+    intrin = TensorIntrin.get(name)
+    assert_same_result(intrin.desc, intrin.impl, tolerance=1e-5)
+
+
+def one_off(index: str = "vi", value: str = "+ 1") -> Any:
+    return parse(
+        f"""
+@T.prim_func
+def add(A: T.Buffer((40,), "int32"), B: T.Buffer((32,), "int32")):
+    for i0, i1 in T.grid(4, 8):
+        with T.block("B"):
+            vi = T.axis.spatial(32, i0 * 8 + i1)
+            B[vi] = A[{index}] {value}
+"""
+    )
+
+
+ADD = """
+@T.prim_func
+def f(X: T.Buffer(({n},), "int32"), Y: T.Buffer(({n},), "int32")):
+"""
+DESC = '    for i in range({n}):\n        with T.block("Y"):\n            v = T.axis.spatial({n}, i)\n'
+DESC += "            Y[v] = X[v] + 1\n"
+IMPL = "    Y[0:{n}] = X[0:{n}] + T.broadcast(1, {n})\n"
+
+
+def add_intrin(n: int = 8, impl: str = IMPL, impl_n: int = 0) -> TensorIntrin:
+    desc = parse((ADD + DESC).format(n=n))
+    body = parse((ADD + impl).format(n=impl_n or n))
+    return register_tensor_intrin(f"test_add_{n}", desc, body, override=True)  # type: ignore[arg-type]
+
+
+def test_a_registered_intrinsic(golden: Any) -> None:
+    add_intrin()
+    func = one_off("vi + 5")
+    s = Schedule(func, verify=True)
+    s.tensorize("i1", "test_add_8")
+    assert_same_result(func, s.func)
+    golden.check(s.func)
+
+
+@pytest.mark.parametrize(
+    ("func", "loop", "intrin", "words"),
+    [
+        (one_off(value="+ 2"), "i1", "test_add_8", "`2` stands where `1` is described"),
+        (one_off(value="* 1"), "i1", "test_add_8", "`A["),
+        (one_off("vi * 1 % 32 // 2"), "i1", "test_add_8", "at other indices than described"),
+        (one_off("39 - vi"), "i1", "test_add_8", "at other indices than described"),
+        (one_off(), "i1", "test_add_4", "is not the 4 that is described"),
+        (one_off(), "i1", "test_add_9", "no tensor intrinsic `test_add_9`"),
+    ],
+)
+def test_refusals(func: Any, loop: str, intrin: str, words: str) -> None:
+    add_intrin()
+    add_intrin(4)
+    s = Schedule(func)
+    before = s.script()
+    with pytest.raises(DiagnosticError, match=re.escape(words)):
+        s.tensorize(loop, intrin)
+    assert s.script() == before
+
+
+def test_a_product_with_its_init_is_refused() -> None:
+    s = Schedule(matmul)
+    i, j, k = s.get_loops("C")
+    for loop in (i, j, k):
+        s.split(loop, factors=[None, 4])
+    i0, i1, j0, j1, k0, k1 = s.get_loops("C")
+    s.reorder(i0, j0, k0, i1, j1, k1)
+    with pytest.raises(ScheduleError, match="decompose_reduction takes it apart"):
+        s.tensorize(i1, "fma_f32_4x4x4")
+
+
+@T.prim_func
+def in_place(A: T.Buffer((32,), "int32")):
+    for i0, i1 in T.grid(2, 8):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i0 * 8 + i1)
+            A[vi] = A[vi + 16] + 1
+
+
+def test_one_buffer_for_two_that_is_written_is_refused() -> None:
+    add_intrin()
+    with pytest.raises(ScheduleError, match="two buffers of the intrinsic at once"):
+        Schedule(in_place).tensorize("i1", "test_add_8")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: add_intrin(8, impl_n=4), "not the same constants"),
+        (lambda: register_tensor_intrin("test_one", matmul, dot), "are not the same constants"),  # type: ignore[arg-type]
+        (lambda: register_tensor_intrin("test_add_8", matmul, matmul), "the name is taken"),  # type: ignore[arg-type]
+        (lambda: register_tensor_intrin("test_x", "a", matmul), "not a str"),  # type: ignore[arg-type]
+    ],
+)
+def test_registration_is_checked(make: Any, words: str) -> None:
+    add_intrin()
+    with pytest.raises(DiagnosticError, match=words):
+        make()
