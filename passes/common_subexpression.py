@@ -10,6 +10,7 @@ uses, and only expressions of at least `size` operators that occur `uses` times 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tirscript.ir.expr import Call, Expr, Let, Reduce, Var
@@ -35,41 +36,59 @@ def common_subexpression(func: PrimFunc, *, size: int = 1, uses: int = 2) -> Pri
 
 def _body(stmts: tuple[Stmt, ...], size: int, uses: int) -> tuple[Stmt, ...]:
     """A body with names for what its statements, or the bodies in them, compute several times."""
-    out = list(stmts)
-    while (found := _largest(out, size, uses)) is not None:
-        expr, first = found
-        name = Var("cse", expr.dtype)
-        out[first:] = [_named(stmt, expr, name) for stmt in out[first:]]
-        out.insert(first, Bind(name, expr, span=expr.span))
+    names, places = _chosen(stmts, size, uses)
+    out: list[Stmt] = []
+    for at, stmt in enumerate(stmts):
+        # an expression may be part of a larger one that has a name as well
+        for expr in sorted(places.get(at, ()), key=_weight):
+            out.append(Bind(names[expr], _inside(expr, names), span=expr.span))
+        out.append(_named(stmt, names) if names else stmt)
     new = [map_bodies(stmt, lambda inner: _body(inner, size, uses)) for stmt in out]
     same = len(new) == len(stmts) and all(a is b for a, b in zip(new, stmts, strict=True))
     return stmts if same else tuple(new)
 
 
-def _largest(stmts: list[Stmt], size: int, uses: int) -> tuple[Expr, int] | None:
-    """The largest expression that occurs often enough and could stand before its first use, with that place."""
-    counts: dict[Expr, list[int]] = {}
+def _chosen(stmts: tuple[Stmt, ...], size: int, uses: int) -> tuple[dict[Expr, Var], dict[int, list[Expr]]]:
+    """Names for the expressions of a body that occur often enough, and before which statement each is computed.
+
+    Larger ones come first. What is part of one that has a name occurs once there, and no more where the name stands.
+    """
+    counts: dict[Expr, Counter[int]] = {}
     for at, stmt in enumerate(stmts):
         for expr in _candidates(stmt, size):
-            counts.setdefault(expr, []).append(at)
+            counts.setdefault(expr, Counter())[at] += 1
+    counts = {expr: places for expr, places in counts.items() if places.total() >= uses}
+    if not counts:
+        return {}, {}
     defined_at: dict[Any, int] = {}
     inner: set[Any] = set()
     for at, stmt in enumerate(stmts):
-        own = [getattr(stmt, name) for name in type(stmt).defines if name == "var"] if type(stmt) is Bind else []
-        for var in own:
-            defined_at[var] = at
+        own = [stmt.var] if type(stmt) is Bind else []
+        defined_at.update((var, at) for var in own)
         inner |= {name for name in definitions((stmt,)) if name not in own}
-    best: tuple[int, int, Expr, int] | None = None
-    for order, (expr, places) in enumerate(counts.items()):
-        if len(places) < uses:
+    names: dict[Expr, Var] = {}
+    before: dict[int, list[Expr]] = {}
+    for expr in sorted(counts, key=_weight, reverse=True):
+        places = counts[expr]
+        if places.total() < uses:
             continue
-        names = [node for node in walk(expr) if type(node) is Var]
-        if any(name in inner or defined_at.get(name, -1) >= places[0] for name in names):
+        first = min(places)
+        if any(name in inner or defined_at.get(name, -1) >= first for name in walk(expr) if type(name) is Var):
             continue
-        weight = _weight(expr)
-        if best is None or (weight, -order) > best[:2]:
-            best = (weight, -order, expr, places[0])
-    return None if best is None else (best[2], best[3])
+        names[expr] = Var("cse", expr.dtype)
+        before.setdefault(first, []).append(expr)
+        again = +(places - Counter([first]))
+        for part in walk(expr):
+            if part is expr or type(part) is not Call or part not in counts:
+                continue
+            counts[part] = counts[part] - again
+    return names, before
+
+
+def _inside(expr: Expr, names: dict[Expr, Var]) -> Expr:
+    """An expression that has a name itself, with the names of its parts."""
+    result: Expr = map_children(expr, lambda child: _named(child, names))
+    return result
 
 
 def _candidates(stmt: Stmt, size: int) -> list[Expr]:
@@ -102,20 +121,21 @@ def _weight(expr: Expr) -> int:
     return sum(1 for node in walk(expr) if type(node) is Call)
 
 
-def _named(node: Any, expr: Expr, name: Var) -> Any:
-    """`node` with the name in the place of the expression."""
-    if type(node) in _DEFINITIONS or type(node) is Reduce:
+def _named(node: Any, names: dict[Expr, Var]) -> Any:
+    """`node` with the names in the places of the expressions."""
+    kind = type(node)
+    if kind in _DEFINITIONS or kind is Reduce or not isinstance(node, (Expr, Stmt)):
         return node
-    if type(node) is Block:
-        return map_bodies(node, lambda inner: tuple(_named(stmt, expr, name) for stmt in inner))
-    if type(node) is type(expr) and node == expr:
-        return name
-    if not isinstance(node, (Expr, Stmt)):
-        return node
-    if type(node) is Let:
-        value = _named(node.value, expr, name)
+    if kind is Block:
+        return map_bodies(node, lambda inner: tuple(_named(stmt, names) for stmt in inner))
+    if kind is Call:
+        name = names.get(node)  # type: ignore[call-overload]
+        if name is not None:
+            return name
+    if kind is Let:
+        value = _named(node.value, names)
         return node if value is node.value else node.replace(value=value)
-    return map_children(node, lambda child: _named(child, expr, name) if isinstance(child, (Expr, Stmt)) else child)
+    return map_children(node, lambda child: _named(child, names))
 
 
 def map_bodies(stmt: Stmt, function: Any) -> Stmt:

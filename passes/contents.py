@@ -50,6 +50,7 @@ from .statements import has_effect, reads_memory
 
 MOST = 64  # contents known at a time; the oldest are forgotten
 EXCLUDED = 16  # writes that one content survives
+PROOFS = 500  # proofs of Presburger arithmetic for one function
 
 TRUE = Const(True, BOOL)
 _EQUAL, _AND = OPS["equal"], OPS["logical_and"]
@@ -120,9 +121,11 @@ class Contents(Scoped):
     def __init__(self, analyzer: Analyzer | None = None) -> None:
         super().__init__(analyzer)
         self.contents: tuple[Content, ...] = ()
+        self.proofs = PROOFS
 
     def function(self, func: PrimFunc) -> PrimFunc:
         self.contents = ()
+        self.proofs = PROOFS
         return super().function(func)
 
     # asking
@@ -155,19 +158,35 @@ class Contents(Scoped):
         values = solve(content.indices, content.bound, at, self.analyzer)
         if values is None:
             return None
+        for one, index in zip(content.indices, at, strict=True):
+            if not self._same(substitute(one, values), index):
+                return None
         for var, start, stop in content.bound:
             value = values[var]
             low, high = substitute(start, values), substitute(stop, values)
-            if not (self.analyzer.can_prove(value >= low) and self.analyzer.can_prove(value < high)):
+            if not (self._proves(value >= low) and self._proves(value < high)):
                 return None
-        for one, index in zip(content.indices, at, strict=True):
-            if not self.analyzer.prove_equal(substitute(one, values), index):
-                return None
-        if not self.analyzer.can_prove(substitute(content.condition, values)):
+        if not self._proves(substitute(content.condition, values)):
             return None
         if not content.written and not all(self._misses(write, at) for write in content.excluded):
             return None
         return values
+
+    def _proves(self, condition: Expr) -> bool:
+        """Whether a condition is proved here; the long proofs are counted, so that a long function ends soon too."""
+        found = self.analyzer.decide_cheaply(condition)
+        if found is not None or self.proofs <= 0:
+            return found is True
+        self.proofs -= 1
+        return self.analyzer.can_prove(condition)
+
+    def _same(self, a: Expr, b: Expr) -> bool:
+        """Whether two indices are equal; of constants, and of sums without ranges, it is soon found."""
+        if a is b or a == b:
+            return not reads_memory(a) or self.analyzer.prove_equal(a, b)
+        if type(a) is Const and type(b) is Const:
+            return a.value == b.value
+        return self._proves(get_op("equal")(a, b))
 
     def _misses(self, write: Write, at: tuple[Expr, ...]) -> bool:
         """Whether the element at `at` surely is not among those of a write."""
@@ -181,7 +200,7 @@ class Contents(Scoped):
                 self.analyzer.bind(fresh[var], (substitute(start, fresh), substitute(stop, fresh)))
             apart = get_op("not_equal")
             return any(
-                self.analyzer.can_prove(apart(substitute(one, fresh), index))
+                self._proves(apart(substitute(one, fresh), index))
                 for one, index in zip(write.indices, at, strict=True)
                 if one.dtype is index.dtype and not one.dtype.is_vector
             )
