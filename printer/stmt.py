@@ -79,19 +79,19 @@ def _with_trivia(p: Printer, stmt: Stmt, trivia: Trivia, indent: str, first: boo
     start = len(out)
     p.stmts[type(stmt)](p, stmt, indent)
     if trivia.beside:
-        # the symbols of a match_buffer are declared above it
-        beside(p, len(out) - 1 if type(stmt) is MatchBuffer else start, trivia.beside, indent)
+        # the symbols of a match_buffer are declared above it, and its comments stand above them
+        beside(p, len(out) - 1 if type(stmt) is MatchBuffer else start, trivia.beside, indent, start)
     if trivia.after:
         comments(out, trivia.after, indent, blank=True, keep_last=False)
 
 
-def beside(p: Printer, start: int, text: str, indent: str) -> None:
-    """The comment behind the line that was put at `start`; above it where both together are too long."""
+def beside(p: Printer, start: int, text: str, indent: str, above: int | None = None) -> None:
+    """The comment behind the line that was put at `start`; above `above` (that line) where both are too long."""
     out = p.out
     comment = comment_line(text)
     line = f"{out[start]}  {comment}"
     if text_width(line) > p.width:
-        out.insert(start, indent + comment)
+        out.insert(start if above is None else above, indent + comment)
     else:
         out[start] = line
 
