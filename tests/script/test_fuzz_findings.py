@@ -80,6 +80,10 @@ KEPT: list[str] = [
         "s, t = T.int64(), T.int64()\n# above\nA = T.match_buffer(a, (s,), strides=(t,))  # beside",
         params="a: T.handle",
     ),
+    body_text(
+        's = T.int64()  #\nA = T.match_buffer(a, (2, 2), "float32", strides=(s, 1))  # ' + "long " * 12,
+        params="a: T.handle",
+    ),
 ]
 
 
