@@ -212,6 +212,25 @@ def _move(draw: Draw, schedule: Schedule, others: Any, move: Any) -> None:
     move(block, loop, preserve_unit_loops=draw(st.booleans()))
 
 
+def _sequential(draw: Draw, schedule: Schedule) -> None:
+    block = _block(draw, schedule)
+    inner = {alloc.name for alloc in _allocated(schedule)}
+    names = [name for name in _buffers(schedule, block) if name in inner]
+    if not names:
+        raise _nothing(schedule)
+    schedule.sequential_buffer_access(block, draw(st.sampled_from(names)))
+
+
+def _merge(draw: Draw, schedule: Schedule) -> None:
+    """Merge the loops around two blocks, mostly neighbours."""
+    blocks = schedule.get_child_blocks("root")
+    at = draw(st.integers(0, len(blocks) - 1))
+    loops = [schedule.get_loops(block) for block in blocks[at : at + 2]]
+    if len(loops) < 2 or not all(loops):
+        raise _nothing(schedule)
+    schedule.merge(loops[0][0], loops[1][0])
+
+
 _MOVES: tuple[Any, ...] = (
     _split,
     _split,
@@ -233,6 +252,13 @@ _MOVES: tuple[Any, ...] = (
     lambda draw, s: s.decompose_reduction(_block(draw, s), _loop(draw, s)),
     lambda draw, s: s.reindex(_block(draw, s), (draw(st.sampled_from(("read", "write"))), 0)),
     lambda draw, s: s.storage_align(_block(draw, s), 0, 0, draw(st.sampled_from((4, 8))), draw(st.integers(0, 3))),
+    lambda draw, s: s.loop_partition(_loop(draw, s), [draw(st.integers(1, 3)), None]),
+    lambda draw, s: s.reorder_block_iter_var(_block(draw, s), [1, 0]),
+    lambda draw, s: s.read_at(_loop(draw, s), _block(draw, s), 0, "local"),
+    lambda draw, s: s.write_at(_loop(draw, s), _block(draw, s), 0, "local"),
+    _sequential,
+    _merge,
+    lambda draw, s: s.fuse_reduction_epilogue(_block(draw, s), _block(draw, s)),
     lambda draw, s: s.blockize(_loop(draw, s), preserve_unit_iters=draw(st.booleans())),
     lambda draw, s: s.blockize(list({_block(draw, s), _block(draw, s)})),
     lambda draw, s: s.transform_block_layout(_block(draw, s), lambda i, j: (j, i)),

@@ -55,7 +55,7 @@ def transform_layout(
     expression, a function of the new indices, or T.undef) is given, the block that makes the buffer is followed by one
     that stores it there; for a parameter that is only read, it is assumed to be there.
     """
-    target = _chosen(edit, block, buffer)
+    target = chosen_buffer(edit, block, buffer)
     if is_viewed(edit.func, target):
         edit.refuse(f"the memory of `{target.name}` is reached by a view, an address or a call", block)
     if target.strides is not None or target.elem_offset is not None:
@@ -81,7 +81,8 @@ def transform_layout(
         _pad(edit, edit.block(block.stmt.name), new, back[0], back[1], pad_value)
 
 
-def _chosen(edit: Edit, block: Place, which: str | int | tuple[str, int | str]) -> Buffer:
+def chosen_buffer(edit: Edit, block: Place, which: str | int | tuple[str, int | str]) -> Buffer:
+    """The buffer of a block that is named, or counted among those that it reads or writes."""
     buffers = {"read": reads_of(block.stmt), "write": writes_of(block.stmt)}
     both = list(dict.fromkeys((*buffers["read"], *buffers["write"])))
     names = ", ".join(f"`{one.name}`" for one in both)

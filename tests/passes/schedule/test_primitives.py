@@ -70,6 +70,33 @@ def total(A: T.Buffer((30,), "int32"), S: T.Buffer((1,), "int32")):
             S[0] += A[vk]
 
 
+@T.prim_func
+def biased(A: T.Buffer((12, 10), "int32"), X: T.Buffer((12,), "int32"), D: T.Buffer((12, 1), "int32")):
+    C = T.alloc_buffer((12,), "int32")
+    for i, k in T.grid(12, 10):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 0
+            C[vi] += A[vi, vk]
+    for i in range(12):
+        with T.block("D"):
+            vi = T.axis.spatial(12, i)
+            D[vi, 0] = X[vi] * 3 + C[vi]
+
+
+@T.prim_func
+def backwards(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] + 1
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[7 - vi]
+
+
 def tile(s: Schedule) -> None:
     i, j, k = s.get_loops("C")
     i0, i1 = s.split(i, factors=[None, 8])
@@ -86,6 +113,16 @@ def tiles(s: Schedule) -> Any:
     k0, k1 = s.split(k, factors=[None, 8])
     s.reorder(i0, j0, k0, i1, j1, k1)
     return i1
+
+
+def packed(s: Schedule) -> None:
+    """B of the product in panels, in the order in which the tiles read it."""
+    copy = s.cache_read("C", "B", "global")
+    _, j, k = s.get_loops("C")
+    _, j1 = s.split(j, factors=[None, 4])
+    s.reorder(k, j1)
+    s.sequential_buffer_access("C", "B_global")
+    s.parallel(s.get_loops(copy)[0])
 
 
 def rfactor(s: Schedule) -> None:
@@ -124,6 +161,14 @@ CASES: dict[str, tuple[Any, Any]] = {
     ),
     "reindex": (relu_matmul, lambda s: s.reindex("C", ("read", "B"))),
     "reindex_write": (chain, lambda s: s.reindex("D", ("write", "D"))),
+    "reorder_block_iter_var": (relu_matmul, lambda s: s.reorder_block_iter_var("C", [2, 0, 1])),
+    "loop_partition": (blur, lambda s: s.loop_partition(s.get_loops("C")[0], [2, None, 3])),
+    "loop_partition_of_a_reduction": (total, lambda s: s.loop_partition("k", [None, 8])),
+    "read_at": (relu_matmul, lambda s: s.read_at(s.get_loops("C")[0], "C", "A", "local")),
+    "write_at": (relu_matmul, lambda s: s.write_at(s.get_loops("C")[1], "C", 0, "local")),
+    "sequential_buffer_access": (relu_matmul, packed),
+    "merge": (chain, lambda s: s.merge(s.get_loops("B")[0], s.get_loops("C")[0], s.get_loops("D")[0])),
+    "fuse_reduction_epilogue": (biased, lambda s: s.fuse_reduction_epilogue("C", "D")),
     "blockize": (relu_matmul, lambda s: s.blockize(tiles(s))),
     "blockize_block": (total, lambda s: s.blockize(["S"])),
     "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
@@ -186,6 +231,46 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "cache of what is not read": (chain, lambda s: s.cache_read("B", "C", "local"), "reads no `C`"),
     "scope of a parameter": (chain, lambda s: s.set_scope("D", 0, "local"), "is not allocated in the function"),
     "fuse with a step": (chain, lambda s: s.split("nothing", [1]), "has no loop named `nothing`"),
+    "lengths that are too many": (total, lambda s: s.loop_partition("k", [20, 20]), "make 40 iterations"),
+    "lengths with none left": (
+        total,
+        lambda s: s.loop_partition("k", [31, None]),
+        "the length -1 is not proved to be 1 or more",
+    ),
+    "axes that are none": (chain, lambda s: s.reorder_block_iter_var("B", [0, 2]), "has 2 axes"),
+    "sequence of what is read again": (
+        blur,
+        lambda s: s.sequential_buffer_access("C", "B"),
+        "accesses `B` at several elements",
+    ),
+    "sequence of a part": (
+        relu_matmul,
+        lambda s: (
+            s.loop_partition(s.get_loops("D")[0], [10, None]),
+            s.sequential_buffer_access("D", "C"),
+        ),
+        "access all of `C`",
+    ),
+    "merge what is not yet made": (
+        backwards,
+        lambda s: s.merge(s.get_loops("B")[0], s.get_loops("C")[0]),
+        "is read after it was written",
+    ),
+    "merge loops of other ranges": (
+        blur,
+        lambda s: s.merge(s.loop_partition(s.get_loops("B")[0], [2, 32])[1], s.get_loops("C")[0]),
+        "cannot be one",
+    ),
+    "merge a reduction with its reader": (
+        relu_matmul,
+        lambda s: (s.reorder(*s.get_loops("C")[::-1]), s.merge(s.get_loops("C")[1], s.get_loops("D")[0])),
+        "does not stand right behind",
+    ),
+    "epilogue that combines otherwise": (
+        relu_matmul,
+        lambda s: s.fuse_reduction_epilogue("C", "D"),
+        "does not combine the result as `C` does, by `add`",
+    ),
     "reindex what holds blocks": (
         relu_matmul,
         lambda s: s.reindex(s.blockize(s.get_loops("C")[1]), ("read", "B")),

@@ -1,0 +1,109 @@
+"""loop_partition: one loop becomes several, one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.op import as_expr, cast, const, get_op
+from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
+from tirscript.ir.stmt import Block, For, Stmt
+
+from ..edit import Edit
+from ..loops import plain, plus
+from ..primitive import LoopAt, primitive
+from ..tree import Place
+
+
+@primitive
+def loop_partition(edit: Edit, loop: LoopAt, factors: Sequence[int | Expr | None]) -> list[Place]:
+    """Cut a loop into loops that run one after the other, of the given lengths; one may be None and is worked out.
+
+    before:                            after `loop_partition("i", [2, None])`:
+        for i in range(30):                for i_0 in range(2):
+            with T.block("B"): ...             with T.block("B"): ...
+                                           for i_1 in range(2, 30):
+                                               with T.block("B_1"): ...
+
+    The blocks in the later loops get names of their own. The parts can be scheduled apart, as where the first and the
+    last iterations need a condition that the others do not.
+    """
+    stmt = plain(edit, loop, "partitioned")
+    if not factors:
+        edit.wrong("`factors` is empty")
+    unknown = [at for at, factor in enumerate(factors) if factor is None]
+    if len(unknown) > 1:
+        edit.wrong(f"`factors` has {len(unknown)} times None; only one length can be worked out")
+    dtype = stmt.var.dtype
+    known = edit.analyzer(loop)
+    lengths: list[Expr] = []
+    for factor in factors:
+        if isinstance(factor, int) and (isinstance(factor, bool) or factor < 1):
+            edit.wrong(f"a length is at least 1, not {factor}")
+        lengths.append(const(0, dtype) if factor is None else as_expr(factor, dtype))
+    whole: Expr = const(0, dtype)
+    for length in lengths:
+        whole = plus(whole, length)
+    extent = stmt.extent
+    if unknown:
+        lengths[unknown[0]] = known.simplify(extent - whole)
+    elif not known.prove_equal(whole, extent):
+        edit.refuse(
+            f"the lengths make {_text(known.simplify(whole))} iterations, and `{stmt.var.name}` has {_text(extent)}",
+            loop,
+            hint="give None for one of the lengths",
+        )
+    for length in lengths:
+        if not known.can_prove(get_op("greater_equal")(length, 1)):
+            edit.refuse(f"the length {_text(known.simplify(length))} is not proved to be 1 or more", loop)
+    start = stmt.start
+    parts: list[For] = []
+    for at, length in enumerate(lengths):
+        stop = known.simplify(plus(start, length))
+        var = edit.fresh_var(f"{stmt.var.name}_{at}", dtype)
+        body: tuple[Stmt, ...] = _narrowed(substitute(stmt.body, {stmt.var: var}), var, start, stop, at > 0)
+        if at:
+            body = _renamed(edit, refresh(body), parts)
+        parts.append(stmt.replace(var=var, start=start, stop=stop, body=body, trivia=None if at else stmt.trivia))
+        start = stop
+    edit.replace(loop, *parts)
+    return [edit.loop(part.var) for part in parts]
+
+
+def _narrowed(body: tuple[Stmt, ...], var: Var, start: Expr, stop: Expr, later: bool) -> tuple[Stmt, ...]:
+    """The body with axes that are the loop alone of the loop's range.
+
+    A reduction over the loop has begun in the first part, so its init is dropped in later ones.
+    """
+
+    def narrow(block: Block) -> Block:
+        reduced = [axis for axis in block.axes if axis.value is var and axis.kind == "reduce"]
+        axes = tuple(
+            axis.replace(start=cast(start, axis.var.dtype), stop=cast(stop, axis.var.dtype))
+            if axis.value is var
+            else axis
+            for axis in block.axes
+        )
+        return block.replace(axes=axes, init=None if later and reduced else block.init)
+
+    found: tuple[Stmt, ...] = rewrite(body, {Block: narrow})
+    return found
+
+
+def _renamed(edit: Edit, body: tuple[Stmt, ...], before: list[For]) -> tuple[Stmt, ...]:
+    """The body with names for its blocks that no other has."""
+    taken = {*edit.tree.blocks, *(node.name for part in before for node in walk(part) if type(node) is Block)}
+
+    def rename(block: Block) -> Block:
+        number = 1
+        while f"{block.name}_{number}" in taken:
+            number += 1
+        taken.add(f"{block.name}_{number}")
+        return block.replace(name=f"{block.name}_{number}")
+
+    found: tuple[Stmt, ...] = rewrite(body, {Block: rename})
+    return found
+
+
+def _text(expr: Expr) -> str:
+    return str(expr.value) if type(expr) is Const else f"`{expr.script().strip()}`"
