@@ -11,7 +11,7 @@ JOBS ?= 2
 CASES ?= 5000
 MINUTES ?= 30
 
-.PHONY: help venv demo test test-interop test-browser fuzz fuzz-parse bench lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-interop test-browser fuzz fuzz-proofs fuzz-parse bench lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -41,6 +41,10 @@ test-browser: $(STAMP)  ## click through the viewer in Chromium (chromium and ch
 
 fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property
+
+fuzz-proofs: $(STAMP)  ## 20,000 random programs with facts in them, and as many others, through the passes that prove
+	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=1350 $(BIN)/python -m pytest -n $(JOBS) -q \
+		tests/passes/test_facts_property.py tests/passes/test_rewrites_property.py
 
 fuzz-parse: $(STAMP)  ## fuzz tirscript.parse for MINUTES (30), led by coverage
 	@$(BIN)/python -m pip install --quiet --editable '.[test,fuzz]'

@@ -124,18 +124,19 @@ def _weight(expr: Expr) -> int:
 def _named(node: Any, names: dict[Expr, Var]) -> Any:
     """`node` with the names in the places of the expressions."""
     kind = type(node)
-    if kind in _DEFINITIONS or kind is Reduce or not isinstance(node, (Expr, Stmt)):
+    part: Any = node if isinstance(node, (Expr, Stmt)) else None
+    if part is None or kind in _DEFINITIONS or kind is Reduce:
         return node
     if kind is Block:
-        return map_bodies(node, lambda inner: tuple(_named(stmt, names) for stmt in inner))
+        return map_bodies(part, lambda inner: tuple(_named(stmt, names) for stmt in inner))
     if kind is Call:
-        name = names.get(node)  # type: ignore[call-overload]
+        name = names.get(part)
         if name is not None:
             return name
     if kind is Let:
-        value = _named(node.value, names)
-        return node if value is node.value else node.replace(value=value)
-    return map_children(node, lambda child: _named(child, names))
+        value = _named(part.value, names)
+        return node if value is part.value else part.replace(value=value)
+    return map_children(part, lambda child: _named(child, names))
 
 
 def map_bodies(stmt: Stmt, function: Any) -> Stmt:

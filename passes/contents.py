@@ -130,12 +130,12 @@ class Contents(Scoped):
 
     # asking
 
-    def of(self, load: BufferLoad) -> Iterator[Known]:
-        """What is known of an element that is read here, newest first."""
+    def of(self, load: BufferLoad, *, exact: bool = False) -> Iterator[Known]:
+        """What is known of an element that is read here, newest first; with `exact` only its value, bit for bit."""
         if load.predicate is not None or any(index.dtype.is_vector for index in load.indices):
             return
         for content in reversed(self.contents):
-            if content.buffer is not load.buffer:
+            if content.buffer is not load.buffer or (exact and not (content.exact and content.value is not None)):
                 continue
             values = self._solved(content, load.indices)
             if values is None:
@@ -147,7 +147,7 @@ class Contents(Scoped):
 
     def value_of(self, load: BufferLoad) -> Expr | None:
         """The value of an element where it is known bit for bit and does not itself read memory."""
-        return next((known.value for known in self.of(load) if known.value is not None and known.exact), None)
+        return next((known.value for known in self.of(load, exact=True)), None)
 
     def is_written(self, load: BufferLoad) -> bool:
         """Whether an element is known to hold something: it was written, or is assumed to have a value."""
@@ -245,6 +245,13 @@ class Contents(Scoped):
         plain = stmt.predicate is None and not any(
             reads_memory(index) or index.dtype.is_vector for index in stmt.indices
         )
+        if plain:
+            # nothing older is said of this very element
+            self.contents = tuple(
+                content
+                for content in self.contents
+                if content.buffer is not buffer or content.bound or content.indices != stmt.indices
+            )
         if not plain or self.storage.root(buffer) is not buffer:
             return
         element = Var("element", buffer.dtype)

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.adversaries import ADVERSARIES
 from helpers.outcomes import outcome
 
 from tirscript.ir import PrimFunc
 from tirscript.ir.verify import verify
 from tirscript.passes.pipeline import Sequential
 from tirscript.script import parse
-
-from .adversaries import ADVERSARIES
 
 PASSES = (
     "check_constraints",
