@@ -40,7 +40,7 @@ def cache_read(
     """
     buffer = chosen(edit, block, reads_of(block.stmt), read_buffer_index, "reads")
     scope = scope_of(edit, block)
-    _check_reachable(edit, block, buffer)
+    check_reachable(edit, block, buffer)
     made_by = writers(scope, buffer)
     consumers = readers(scope, buffer) if consumer_blocks is None else list(consumer_blocks)
     if all(place is not block for place in consumers):
@@ -62,12 +62,12 @@ def cache_read(
         edit.refuse(f"`{buffer.name}` is written by {len(made_by)} blocks", block, *made_by)
     else:
         at = first
-    cache = _cache(buffer, storage_scope)
+    cache = cache_of(buffer, storage_scope)
     name = edit.fresh_block_name(cache.name)
-    copied = _copy(name, buffer, cache, [(const(0, dim.dtype), dim) for dim in buffer.shape])
+    nest = copied(name, buffer, cache, [(const(0, dim.dtype), dim) for dim in buffer.shape])
     for place in consumers:
         edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
-    edit.tree.splice(scope, "body", at, at, (copied,))
+    edit.tree.splice(scope, "body", at, at, (nest,))
     edit.allocate(cache, edit.block(name))
     return edit.block(name)
 
@@ -95,7 +95,7 @@ def cache_write(
     stmt: Block = block.stmt
     buffer = chosen(edit, block, writes_of(stmt), write_buffer_index, "writes")
     scope = scope_of(edit, block)
-    _check_reachable(edit, block, buffer)
+    check_reachable(edit, block, buffer)
     check_copied_behind(edit, block, buffer, [] if consumer_blocks is None else list(consumer_blocks))
     box = written_box(edit, block, buffer)
     consumers = [] if consumer_blocks is None else list(consumer_blocks)
@@ -103,12 +103,12 @@ def cache_write(
         if buffer not in reads_of(place.stmt):
             edit.refuse(f"the block `{place.stmt.name}` does not read `{buffer.name}`", place)
     home = top(scope, block)
-    cache = _cache(buffer, storage_scope)
+    cache = cache_of(buffer, storage_scope)
     name = edit.fresh_block_name(cache.name)
-    copied = _copy(name, cache, buffer, box)
+    nest = copied(name, cache, buffer, box)
     for place in (block, *consumers):
         edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
-    edit.tree.insert(home, after=(copied,))
+    edit.tree.insert(home, after=(nest,))
     edit.allocate(cache, edit.block(name))
     return edit.block(name)
 
@@ -172,19 +172,21 @@ def chosen(edit: Edit, block: Place, buffers: tuple[Buffer, ...], which: int | s
     return buffers[which]
 
 
-def _check_reachable(edit: Edit, block: Place, buffer: Buffer) -> None:
+def check_reachable(edit: Edit, block: Place, buffer: Buffer) -> None:
+    """Refuse a buffer that is reached by more than loads and stores."""
     if buffer.is_scalar:
         edit.refuse(f"`{buffer.name}` is a scalar variable", block)
     if is_viewed(edit.func, buffer):
         edit.refuse(f"the memory of `{buffer.name}` is reached by a view, an address or a call", block)
 
 
-def _cache(buffer: Buffer, storage_scope: str) -> Buffer:
+def cache_of(buffer: Buffer, storage_scope: str) -> Buffer:
+    """A buffer of the same elements in another memory."""
     suffix = storage_scope.replace(".", "_") or "cache"
     return Buffer(f"{buffer.name}_{suffix}", buffer.shape, buffer.dtype, scope=storage_scope or "global")
 
 
-def _copy(name: str, source: Buffer, target: Buffer, box: Sequence[tuple[Expr, Expr]]) -> Stmt:
+def copied(name: str, source: Buffer, target: Buffer, box: Sequence[tuple[Expr, Expr]]) -> Stmt:
     """Loops and a block that copy a box, given as start and stop of each dimension."""
     loops: list[tuple[Var, Expr, Expr]] = []
     axes: list[Axis] = []

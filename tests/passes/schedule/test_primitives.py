@@ -97,6 +97,14 @@ def backwards(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffe
             C[vi] = B[7 - vi]
 
 
+@T.prim_func
+def doubled(A: T.Buffer((8, 4), "int32")):
+    for i, j in T.grid(6, 4):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = A[vi, vj] * 2
+
+
 def tile(s: Schedule) -> None:
     i, j, k = s.get_loops("C")
     i0, i1 = s.split(i, factors=[None, 8])
@@ -169,6 +177,12 @@ CASES: dict[str, tuple[Any, Any]] = {
     "sequential_buffer_access": (relu_matmul, packed),
     "merge": (chain, lambda s: s.merge(s.get_loops("B")[0], s.get_loops("C")[0], s.get_loops("D")[0])),
     "fuse_reduction_epilogue": (biased, lambda s: s.fuse_reduction_epilogue("C", "D")),
+    "reindex_cache_read": (
+        relu_matmul,
+        lambda s: s.reindex_cache_read("C", "B", "local", lambda i, j, k: (j // 4, k, j % 4)),
+    ),
+    "reindex_cache_write": (chain, lambda s: s.reindex_cache_write("D", 0, "local", lambda i, j: (i + 1, j))),
+    "cache_inplace": (doubled, lambda s: s.cache_inplace("A", 0, "local")),
     "blockize": (relu_matmul, lambda s: s.blockize(tiles(s))),
     "blockize_block": (total, lambda s: s.blockize(["S"])),
     "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
@@ -271,6 +285,17 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
         lambda s: s.fuse_reduction_epilogue("C", "D"),
         "does not combine the result as `C` does, by `add`",
     ),
+    "copy by a map that collides": (
+        relu_matmul,
+        lambda s: s.reindex_cache_read("C", "B", "local", lambda i, j, k: (j // 4, k)),
+        "different axes at different elements",
+    ),
+    "copy by a map of other axes": (
+        relu_matmul,
+        lambda s: s.reindex_cache_write("C", 0, "local", lambda i, j, k: (i, j, k)),
+        "it is not proved that `C` has different axes at different elements",
+    ),
+    "copy in place of what is only read": (chain, lambda s: s.cache_inplace("B", "A", "local"), "does not write it"),
     "reindex what holds blocks": (
         relu_matmul,
         lambda s: s.reindex(s.blockize(s.get_loops("C")[1]), ("read", "B")),

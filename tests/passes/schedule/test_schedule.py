@@ -157,7 +157,7 @@ def test_mistakes(step, code, words):
 def test_an_unknown_primitive_is_suggested():
     with pytest.raises(AttributeError, match="did you mean `vectorize`"):
         Schedule(matmul).vectorise("j")
-    with pytest.raises(TypeError, match="takes a function"):
+    with pytest.raises(Exception, match="PrimFunc"):  # a TypeError, or typeguard's where tests run with it
         Schedule("matmul")
 
 
