@@ -295,7 +295,7 @@ def _nothing(self: Programs, scope: Scope, depth: int) -> list[Stmt]:
     return [Evaluate(const(0))]
 
 
-_SIMPLE: tuple[Rule, ...] = (_store, _store, _store, _bind, _scalar, _vector_store, _leave, _check, _nothing)
+_SIMPLE: tuple[Rule, ...] = (*(_store,) * 3, _bind, _scalar, _vector_store, _leave, _leave, _check, _nothing)
 _ALL: tuple[Rule, ...] = (
     *(_store, _for, _if, _bind, _scalar, _for, _store, _while, _alloc, _vector_store, _any_order, _leave, _check),
     _constant,

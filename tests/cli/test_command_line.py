@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import pytest
 from helpers.cli import DOUBLE, ROOT, process, run
 
 from tirscript.cli import COMMANDS, commands
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -28,8 +31,7 @@ def test_every_command_has_help_with_examples(name: str) -> None:
     for parameter in command.params:
         if parameter.param_type_name == "option":
             assert getattr(parameter, "help", None), f"--{parameter.name} of {name} is not explained"
-    if name != "demo":
-        assert f"tirscript {name}" in text or "tirscript diff" in text, "no example"
+    assert f"  tirscript {name}" in text or name == "textconv" and "'tirscript textconv'" in text, "no example"
 
 
 def test_the_table_names_every_file_of_commands() -> None:
@@ -86,6 +88,49 @@ def test_a_missing_file_has_a_neighbour(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(DOUBLE)
     result = run("print", tmp_path / "kernal.py")
     assert f"did you mean {tmp_path}/kernel.py?" in result.stderr
+    assert "did you mean" not in run("print", tmp_path / "other.py").stderr  # the same ending is no likeness
+    assert f"did you mean {tmp_path}/kernel.py?" in run("print", tmp_path / "kernel").stderr
+    (tmp_path / "link.py").symlink_to("nowhere.py")
+    assert run("print", tmp_path / "link.py").stderr == (
+        f"error[T002]: {tmp_path}/link.py cannot be read: it is a link to nowhere.py, which does not exist\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["lint", "roundtrip", "fmt"])
+def test_of_a_folder_what_holds_no_kernels_is_passed_over(name: str, tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(DOUBLE)
+    os.mkfifo(tmp_path / "pipe.py")  # would be waited for
+    (tmp_path / "link.py").symlink_to("nowhere.py")
+    (tmp_path / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\nx = '\xe9'\n")
+    result = run(name, tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "T00" not in result.output
+    asked = run(name, tmp_path / "latin.py")
+    assert asked.exit_code in (1, 123) and "is not UTF-8" in asked.output
+
+
+@pytest.mark.parametrize("arguments", [("print", "k.py"), ("--help",), ("fmt", "--help"), ("passes",)])
+def test_standard_output_that_is_full_is_told(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(DOUBLE)
+    shell = shlex.join((sys.executable, "-m", "tirscript.cli", *arguments))
+    full = subprocess.run(f"{shell} > /dev/full", shell=True, capture_output=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert full.returncode == 1
+    assert full.stderr == b"error[T002]: standard output cannot be written: No space left on device\n"
+
+
+def test_streams_that_are_closed_are_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(DOUBLE)
+    shell = shlex.join((sys.executable, "-m", "tirscript.cli", "print"))
+
+    def done(rest: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(f"{shell} {rest}", shell=True, capture_output=True, cwd=tmp_path, env=ENVIRONMENT)
+
+    closed = done("k.py >&-")
+    assert (closed.returncode, closed.stderr) == (0, b"")
+    closed = done("- <&-")
+    assert (closed.returncode, closed.stderr) == (1, b"error[T002]: <stdin> cannot be read: it is closed\n")
+    closed = done("missing.py 2>&-")
+    assert (closed.returncode, closed.stdout) == (1, b"")
 
 
 def test_a_wrong_command_line_is_2() -> None:
@@ -136,7 +181,13 @@ def test_an_interrupt_while_reading_standard_input_is_130() -> None:
     environment.pop("PYTHONUNBUFFERED", None)  # Python drops the rest of a write then
     command = [sys.executable, "-m", "tirscript.cli", "print", "-"]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        # a run in the background ignores interrupts, and what it starts would too
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as child:
         assert child.stdin is not None and child.stderr is not None
         child.stdin.write(b"\n" * 200_000)  # more than a pipe holds: when this is written, the command reads
