@@ -1,5 +1,7 @@
 """Write script/tir.pyi and script/ir.pyi: what type checkers know of `T` and `I`, from the tables of the parser.
 
+And passes/schedule/schedule.pyi: what they know of `Schedule`, from the table of its primitives.
+
 With --check only compare. Type checkers never look into kernels: see script/typing_extensions.pyi for how.
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from tirscript.ir.op import Op
+from tirscript.passes.schedule import PRIMITIVES, Schedule, schedule
 from tirscript.script import ir, tir
 from tirscript.script.namespace import BufferForm, Form, Namespace, TypeName, Unsupported
 from tirscript.script.tvm import DialectFunction
 
-FOLDER = Path(__file__).resolve().parent.parent / "script"
+FOLDER = Path(__file__).resolve().parent.parent
 MANY = 16  # an operator of more arguments takes any number
 
 _BUFFER = (
@@ -221,6 +225,93 @@ def ir_stub() -> str:
     return head + "\n" + member("module_attrs", ir.module_attrs)
 
 
+SCHEDULE_HEAD = '''\
+"""{doc}
+
+Written by `.ci/stubs.py` from the table of primitives; `make stubs` writes it again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tirscript.ir.expr import Expr
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.module import Module
+
+from .primitive import BlockHandle, LoopHandle
+from .refusal import ScheduleError
+from .trace import Trace
+
+__all__ = ["Schedule", "ScheduleError"]
+
+'''
+# what a primitive takes and gives, in the words of a user
+HANDLES = {
+    "BlockAt": "BlockHandle | str",
+    "LoopAt": "LoopHandle | str",
+    "ScopeAt": "BlockHandle | str",
+    "PadValue": "int | float | bool | Expr | IndexMap | Callable[..., Any] | None",
+}
+# what the primitives that give handles give
+RESULTS = {
+    "split": "list[LoopHandle]",
+    "fuse": "LoopHandle",
+    "merge": "LoopHandle",
+    "loop_partition": "list[LoopHandle]",
+    "add_unit_loop": "LoopHandle",
+    "get_loops": "list[LoopHandle]",
+    "sample_compute_location": "LoopHandle | int",
+}
+
+
+def schedule_stub() -> str:
+    """The text of schedule.pyi."""
+    methods: list[str] = []
+    for name, value in vars(Schedule).items():
+        if name.startswith("_") and name not in ("__init__", "__str__"):
+            continue
+        if isinstance(value, property):
+            methods.append(f"    @property\n{_method(name, value.fget)}")
+        elif inspect.isfunction(value):
+            methods.append(_method(name, value))
+    for name, entry in sorted(PRIMITIVES.items()):
+        methods.append(_method(name, entry.function, RESULTS.get(name)))
+    return SCHEDULE_HEAD.format(doc=schedule.__doc__) + (
+        f"class Schedule:\n    {quoted(Schedule.__doc__ or '')}\n\n" + "\n".join(methods)
+    )
+
+
+def _method(name: str, function: Any, result: str | None = None) -> str:
+    """A method of the stub; the first parameter, the schedule or its edit, is `self`."""
+    signature = inspect.signature(function)
+    first, *rest = signature.parameters.values()
+    # a list of handles is given where names may stand too
+    rest = [one.replace(annotation=_Said(_words(str(one.annotation)).replace("list[", "Sequence["))) for one in rest]
+    given = str(signature.return_annotation)
+    gives = result or {"Place": "BlockHandle", "list[Place]": "list[BlockHandle]"}.get(given, _words(given))
+    self = first.replace(name="self", annotation=inspect.Parameter.empty)
+    text = str(inspect.Signature([self, *rest], return_annotation=_Said(gives)))
+    body = quoted(inspect.getdoc(function) or "").replace("\n", "\n        ")
+    return f"    def {name}{text}:\n        {body}\n"
+
+
+class _Said:
+    """An annotation that is printed as it is written."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _words(annotation: str) -> str:
+    for name, words in HANDLES.items():
+        annotation = re.sub(rf"\b{name}\b", words, annotation)
+    return " | ".join(dict.fromkeys(annotation.split(" | "))) if "[" not in annotation else annotation
+
+
 def formatted(text: str) -> str:
     """The text as ruff lays it out."""
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120"]
@@ -234,12 +325,16 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail where the stubs are not up to date")
     check = parser.parse_args().check
     status = 0
-    for name, text in (("tir.pyi", formatted(tir_stub())), ("ir.pyi", formatted(ir_stub()))):
-        path = FOLDER / name
+    for name, made in (
+        ("script/tir.pyi", tir_stub),
+        ("script/ir.pyi", ir_stub),
+        ("passes/schedule/schedule.pyi", schedule_stub),
+    ):
+        path, text = FOLDER / name, formatted(made())
         if not check:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            print(f"script/{name} is not what the tables give; run `make stubs`", file=sys.stderr)
+            print(f"{name} is not what the tables give; run `make stubs`", file=sys.stderr)
             status = 1
     return status
 

@@ -1,0 +1,578 @@
+"""Schedules: a program transformed step by step.
+
+    sch = tirscript.Schedule(matmul)
+    i, j, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, factors=[None, 8])
+    print(sch.func)
+
+Each step takes blocks and loops by handle or by name, leaves a valid program that means the same, or is refused with a
+`ScheduleError` and changes nothing. The primitives are the functions of the table `PRIMITIVES`.
+
+
+Written by `.ci/stubs.py` from the table of primitives; `make stubs` writes it again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tirscript.ir.expr import Expr
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.module import Module
+
+from .primitive import BlockHandle, LoopHandle
+from .refusal import ScheduleError
+from .trace import Trace
+
+__all__ = ["Schedule", "ScheduleError"]
+
+class Schedule:
+    """A module or function under transformation.
+
+    `function` names the function that names of blocks and loops are of: the only one, "main", or what `work_on` says.
+    With `verify` the verifier checks the program after each step (always in tests); what it finds is a fault of the
+    primitive. `seed` makes what the samplers draw repeatable.
+
+    Blocks of one name in a function get numbers behind it, `C`, `C_1`, so that every block has a name of its own.
+    """
+
+    def __init__(self, program: PrimFunc | Module, *, seed: int | None = None, verify: bool | None = None) -> None:
+        """Initialize self.  See help(type(self)) for accurate signature."""
+
+    @property
+    def func(self) -> PrimFunc:
+        """The function that the schedule works on, as it is now."""
+
+    @property
+    def mod(self) -> Module:
+        """The module as it is now; a function alone is in a module of its own."""
+
+    def work_on(self, name: str) -> None:
+        """Take names of blocks and loops to be of the function of that name from now on."""
+
+    def get(self, handle: BlockHandle | LoopHandle) -> Any:
+        """The statement that a handle stands for now; ScheduleError where it is gone."""
+
+    @property
+    def trace(self) -> Trace:
+        """The steps so far, as a program that can be printed, saved, edited and replayed."""
+
+    def undo(self) -> None:
+        """Take the last step that changed the program back, and the steps after it; T504 where there is none."""
+
+    def diff(self, *, context: int = 3) -> str:
+        """The last step that changed the program as a unified source diff; empty where there is none."""
+
+    def copy(self) -> Schedule:
+        """A schedule of the same state that goes on by itself; the handles of this one are good for it."""
+
+    def script(self, **options: Any) -> str:
+        """The program as source text; the options are those of `tirscript.printer.script`."""
+
+    def show(self, **options: Any) -> None:
+        """Print the program, highlighted where the output is a terminal."""
+
+    def __str__(self) -> str:
+        """Return str(self)."""
+
+    @property
+    def random(self) -> Any:
+        """The generator of random numbers that the samplers draw from."""
+
+    def add_unit_loop(self, block_or_loop: BlockHandle | str | LoopHandle) -> LoopHandle:
+        """Put a loop of one iteration around a block or loop; the new loop."""
+
+    def annotate(self, block_or_loop: BlockHandle | str | LoopHandle, ann_key: str, ann_val: Any) -> None:
+        """Set an annotation of a block or loop, in place of one of the same name."""
+
+    def bind(self, loop: LoopHandle | str, thread_axis: str) -> None:
+        """Run the iterations of a loop as threads: `for i in T.thread_binding(n, thread="threadIdx.x")`."""
+
+    def blockize(
+        self, target: LoopHandle | str | Sequence[BlockHandle | str], preserve_unit_iters: bool = True
+    ) -> BlockHandle:
+        """Make one block of a loop and all in it, or of neighbouring blocks; the new block.
+
+        before:                                    after `blockize("i1")`:
+            for i0, i1 in T.grid(4, 8):                for i0 in range(4):
+                with T.block("B"):                         with T.block("B_o"):
+                    vi = T.axis.spatial(32, i0 * 8 + i1)       vi_o = T.axis.spatial(4, i0)
+                    B[vi] = A[vi] + 1                          for i1 in range(8):
+                                                                   with T.block("B"):
+                                                                       vi_i = T.axis.spatial(8, i1)
+                                                                       B[vi_o * 8 + vi_i] = A[vi_o * 8 + vi_i] + 1
+
+        Blocks are given as a list; the statements that hold them must follow each other. The init of a reduction becomes
+        that of the new block. `preserve_unit_iters` keeps axes of one value for what is all inside.
+        """
+
+    def cache_inplace(
+        self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
+    ) -> list[BlockHandle]:
+        """Copy a buffer that a block reads and writes, let it work on the copy, and copy it back; both copying blocks.
+
+        before:                                    after `cache_inplace("A", 0, "local")`:
+            with T.block("A"):                         with T.block("A_local"):
+                A[vi] = A[vi] * 2.0                        A_local[v0] = A[v0]
+                                                       with T.block("A"):
+                                                           A_local[vi] = A_local[vi] * 2.0
+                                                       with T.block("A_back"):
+                                                           A[v0] = A_local[v0]
+
+        The whole buffer is copied, before and behind the loops of the block.
+        """
+
+    def cache_read(
+        self,
+        block: BlockHandle | str,
+        read_buffer_index: int | str,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockHandle | str] | None = None,
+    ) -> BlockHandle:
+        """Copy a buffer that a block reads, and let the block and the other readers read the copy; the block that copies.
+
+        before:                                    after `cache_read("B", 0, "local")`:
+            with T.block("B"):                         A_local = T.alloc_buffer((8,), scope="local")
+                B[vi] = A[vi] + 1.0                    with T.block("A_local"):
+                                                           A_local[v0] = A[v0]
+                                                       with T.block("B"):
+                                                           B[vi] = A_local[vi] + 1.0
+
+        The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change; all
+        of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader needs.
+        """
+
+    def cache_write(
+        self,
+        block: BlockHandle | str,
+        write_buffer_index: int | str,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockHandle | str] | None = None,
+    ) -> BlockHandle:
+        """Let a block write to a buffer of its own, which is copied to the old one behind it; the block that copies.
+
+        before:                                    after `cache_write("B", 0, "local")`:
+            with T.block("B"):                         B_local = T.alloc_buffer((8,), scope="local")
+                B[vi] = A[vi] + 1.0                    with T.block("B"):
+                                                           B_local[vi] = A[vi] + 1.0
+                                                       with T.block("B_local"):
+                                                           B[v0] = B_local[v0]
+
+        The buffer is named or counted among those that the block writes. `consumer_blocks` are readers that read the new
+        buffer instead.
+        """
+
+    def compute_at(
+        self, block: BlockHandle | str, loop: LoopHandle | str, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Move a block into a loop around the blocks that read what it makes: each iteration makes what it needs.
+
+        before:                                    after `compute_at("B", "i")`:
+            for i, j in T.grid(8, 8):                  for i in range(8):
+                with T.block("B"):                         for ax0 in range(8):
+                    vi, vj = T.axis.remap(...)                 with T.block("B"):
+                    B[vi, vj] = A[vi, vj] * 2.0                    vi = T.axis.spatial(8, i)
+            for i, j in T.grid(8, 8):                              vj = T.axis.spatial(8, ax0)
+                with T.block("C"):                                 B[vi, vj] = A[vi, vj] * 2.0
+                    vi, vj = T.axis.remap(...)             for j in range(8):
+                    C[vi, vj] = B[vi, vj] + 1.0                with T.block("C"): ...
+
+        Elements that several iterations need are made again in each. `index` is where among the loop's statements the
+        block comes: -1 right before its first reader, else that position. `preserve_unit_loops` keeps loops of one
+        iteration.
+        """
+
+    def compute_inline(self, block: BlockHandle | str) -> None:
+        """Put the value that a block stores into the blocks that read it, and take the block and its buffer away.
+
+        before:                                    after `compute_inline("B")`:
+            with T.block("B"):                         with T.block("C"):
+                vi = T.axis.spatial(8, i)                  vi = T.axis.spatial(8, i)
+                B[vi] = A[vi] * 2.0                        C[vi] = A[vi] * 2.0 + 1.0
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi] + 1.0
+        """
+
+    def decompose_reduction(self, block: BlockHandle | str, loop: LoopHandle | str) -> BlockHandle:
+        """Make the init of a reduction a block of its own, right before a loop around it; the new block.
+
+        before:                                after `decompose_reduction("C", "k")`:
+            for i, k in T.grid(4, 8):              for i in range(4):
+                with T.block("C"):                     with T.block("C_init"):
+                    vi, vk = T.axis.remap(...)             vi = T.axis.spatial(4, i)
+                    with T.init():                         C[vi] = 0.0
+                        C[vi] = 0.0                    for k in range(8):
+                    C[vi] += A[vi, vk]                     with T.block("C_update"):
+                                                               vi, vk = T.axis.remap("SR", [i, k])
+                                                               C[vi] += A[vi, vk]
+
+        Refused where a loop outside of the given one runs over the reduction, since the init would then come again.
+        """
+
+    def fuse(self, *loops: LoopHandle | str, preserve_unit_iters: bool = True) -> LoopHandle:
+        """Make one loop of loops that are nested in each other alone; given outermost first.
+
+        before:                            after `fuse("i", "j")`:
+            for i, j in T.grid(4, 8):          for i_j_fused in range(32):
+                B[i, j] = A[i, j]                  B[i_j_fused // 8, i_j_fused % 8] = A[i_j_fused // 8, i_j_fused % 8]
+
+        `preserve_unit_iters` of False gives the variables of loops of one iteration their only value.
+        """
+
+    def fuse_reduction_epilogue(self, reduction_block: BlockHandle | str, epilogue_block: BlockHandle | str) -> None:
+        """Let a reduction begin with what its only reader combines its result with, and take the reader away.
+
+        before:                                    after `fuse_reduction_epilogue("C", "D")`:
+            with T.block("C"):                         with T.block("C"):
+                with T.init():                             with T.init():
+                    C[vi] = 0.0                                D[vi] = bias[vi]
+                C[vi] = C[vi] + A[vi, vk]                  D[vi] = D[vi] + A[vi, vk]
+            with T.block("D"):
+                D[vi] = C[vi] + bias[vi]
+
+        The epilogue must combine as the reduction does: add to a sum, take the maximum with a maximum. Sums of floats are
+        rounded in another order.
+        """
+
+    def get_block(self, name: BlockHandle | str, func_name: str | None = None) -> BlockHandle:
+        """The block of that name; "root" is the function itself where no block is called so."""
+
+    def get_child_blocks(self, parent: BlockHandle | str | LoopHandle) -> list[BlockHandle]:
+        """The blocks in a block or loop that stand in no other block of it, in program order."""
+
+    def get_consumers(self, block: BlockHandle | str) -> list[BlockHandle]:
+        """The blocks of the same block or function that read what this one writes."""
+
+    def get_loops(self, block: BlockHandle | str) -> list[LoopHandle]:
+        """The loops around a block, outermost first, out to the block or function around them."""
+
+    def get_output_blocks(self, scope: BlockHandle | str) -> list[BlockHandle]:
+        """The blocks in a block or function that write what outlives it."""
+
+    def get_producers(self, block: BlockHandle | str) -> list[BlockHandle]:
+        """The blocks of the same block or function that write what this one reads."""
+
+    def loop_partition(self, loop: LoopHandle | str, factors: Sequence[int | Expr | None]) -> list[LoopHandle]:
+        """Cut a loop into loops that run one after the other, of the given lengths; one may be None and is worked out.
+
+        before:                            after `loop_partition("i", [2, None])`:
+            for i in range(30):                for i_0 in range(2):
+                with T.block("B"): ...             with T.block("B"): ...
+                                               for i_1 in range(2, 30):
+                                                   with T.block("B_1"): ...
+
+        The blocks in the later loops get names of their own. The parts can be scheduled apart, as where the first and the
+        last iterations need a condition that the others do not.
+        """
+
+    def merge(self, *loops: LoopHandle | str) -> LoopHandle:
+        """Make one loop of loops of one range that stand behind each other: each iteration does one of each; the new loop.
+
+        before:                            after `merge("i", "j")`:
+            for i in range(8):                 for i_j_m in range(8):
+                with T.block("B"): ...             with T.block("B"): ...
+            for j in range(8):                     with T.block("C"): ...
+                with T.block("C"): ...
+
+        Refused where an iteration of a later loop would use what an earlier loop has not yet made.
+        """
+
+    def parallel(self, loop: LoopHandle | str) -> None:
+        """Run the iterations of a loop at once: `for i in T.parallel(n)`.
+
+        Refused where one iteration depends on another, a reduction over the loop among them.
+        """
+
+    def read_at(
+        self, loop: LoopHandle | str, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
+    ) -> BlockHandle:
+        """Copy what a block reads of a buffer in one iteration of a loop, at its begin; the block that copies.
+
+        before:                                    after `read_at("i", "B", 0, "local")`:
+            for i, j in T.grid(8, 8):                  for i in range(8):
+                with T.block("B"):                         for ax0 in range(8):
+                    B[vi, vj] = A[vi, vj] + 1                  with T.block("A_local"):
+                                                                   A_local[v0, v1] = A[v0, v1]
+                                                           for j in range(8):
+                                                               with T.block("B"):
+                                                                   B[vi, vj] = A_local[vi, vj] + 1
+
+        It is cache_read, of this one reader, and compute_at.
+        """
+
+    def reindex(self, block: BlockHandle | str, buffer: tuple[str, int | str]) -> BlockHandle:
+        """Let a block access a copy of a buffer that is indexed by the block's axes alone; the block that copies.
+
+        before:                                    after `reindex("C", ("read", "A"))`:
+            with T.block("C"):                         with T.block("A_reindex"):
+                vi, vk = ...                               A_reindex[v0, v1] = A[v0 + v1]
+                C[vi] += A[vi + vk]                    with T.block("C"):
+                                                           C[vi] += A_reindex[vi, vk]
+
+        `buffer` is ("read", which) or ("write", which), counted or by name. The block must access one element in each
+        instance.
+        """
+
+    def reindex_cache_read(
+        self,
+        block: BlockHandle | str,
+        read_buffer_index: int | str,
+        storage_scope: str,
+        index_map: IndexMap | Callable[..., Any],
+    ) -> BlockHandle:
+        """Let a block read a copy of a buffer that is laid out by its axes, as a map of them says; the block that copies.
+
+        before:                       after `reindex_cache_read("C", "A", "local", lambda i, k: (k // 4, i, k % 4))`:
+            with T.block("C"):            with T.block("A_local"):
+                vi, vk = ...                  A_local[v1 // 4, v0, v1 % 4] = A[v0, v1]
+                C[vi] += A[vi, vk]        with T.block("C"):
+                                              C[vi] += A_local[vk // 4, vi, vk % 4]
+
+        `index_map` takes the axes of the block to the indices of the copy, and must keep the elements that the block reads
+        apart. The block must read one element in each instance.
+        """
+
+    def reindex_cache_write(
+        self,
+        block: BlockHandle | str,
+        write_buffer_index: int | str,
+        storage_scope: str,
+        index_map: IndexMap | Callable[..., Any],
+    ) -> BlockHandle:
+        """Let a block write to a copy that is laid out by its axes, as a map of them says; the block that copies it back.
+
+        before:                       after `reindex_cache_write("B", 0, "local", lambda i, j: (j, i))`:
+            with T.block("B"):            with T.block("B"):
+                vi, vj = ...                  B_local[vj, vi] = A[vi, vj]
+                B[vi, vj] = A[vi, vj]     with T.block("B_local"):
+                                              B[v0, v1] = B_local[v1, v0]
+
+        `index_map` takes the axes of the block to the indices of the copy, and must keep the elements that the block writes
+        apart. The block must write one element in each instance.
+        """
+
+    def reorder(self, *loops: LoopHandle | str) -> None:
+        """Put loops that are nested in each other alone into the given order, outermost first; loops between them stay.
+
+        before:                            after `reorder("j", "i")`:
+            for i, j in T.grid(4, 8):          for j, i in T.grid(8, 4):
+                B[i, j] = A[i, j]                  B[i, j] = A[i, j]
+
+        Refused where an iteration would use what another one makes before it is made.
+        """
+
+    def reorder_block_iter_var(self, block: BlockHandle | str, new_order: Sequence[int]) -> None:
+        """Write the axes of a block in another order; `new_order` says which of the old ones each is.
+
+        before:                                    after `reorder_block_iter_var("B", [1, 0])`:
+            with T.block("B"):                         with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])        vj, vi = T.axis.remap("SS", [j, i])
+                B[vi, vj] = A[vi, vj]                      B[vi, vj] = A[vi, vj]
+
+        The loops stay as they are, and so does what runs when.
+        """
+
+    def reverse_compute_at(
+        self, block: BlockHandle | str, loop: LoopHandle | str, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Move a block into a loop around the block whose results it reads: each iteration uses what it has just made.
+
+        before:                                    after `reverse_compute_at("C", "i")`:
+            for i, j in T.grid(8, 8):                  for i in range(8):
+                with T.block("B"): ...                     for j in range(8):
+            for i, j in T.grid(8, 8):                          with T.block("B"): ...
+                with T.block("C"): ...                     for ax0 in range(8):
+                                                               with T.block("C"): ...
+
+        `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
+        `preserve_unit_loops` keeps loops of one iteration.
+        """
+
+    def reverse_compute_inline(self, block: BlockHandle | str) -> None:
+        """Let the block that makes what this one reads store its result instead, and take this block and the buffer away.
+
+        before:                                    after `reverse_compute_inline("C")`:
+            with T.block("B"):                         with T.block("B"):
+                B[vi] = A[vi] * 2.0                        C[vi] = T.max(A[vi] * 2.0, 0.0)
+            with T.block("C"):
+                C[vi] = T.max(B[vi], 0.0)
+
+        The block must read one element of one buffer that only another block writes, and store one element for each.
+        """
+
+    def rfactor(self, loop: LoopHandle | str, factor_axis: int = 0) -> BlockHandle:
+        """Give each iteration of a reduction loop a partial result of its own; the block that makes them is returned.
+
+        before:                                     after `rfactor("k0")`:
+            for k0, k1 in T.grid(4, 8):                 for k0, k1 in T.grid(4, 8):
+                with T.block("C"):                          with T.block("C_rf"):
+                    vk = T.axis.reduce(32, k0 * 8 + k1)         vk0, vk1 = T.axis.remap("SR", [k0, k1])
+                    with T.init():                              with T.init():
+                        C[()] = 0.0                                 C_rf[vk0] = 0.0
+                    C[()] += A[vk]                              C_rf[vk0] += A[vk0 * 8 + vk1]
+                                                        for k0 in range(4):
+                                                            with T.block("C"):
+                                                                vk0 = T.axis.reduce(4, k0)
+                                                                with T.init():
+                                                                    C[()] = 0.0
+                                                                C[()] += C_rf[vk0]
+
+        The new dimension of the partial results stands at `factor_axis`. The combiner must be known to be commutative and
+        associative; sums of floats are rounded in another order.
+        """
+
+    def sample_categorical(self, candidates: Sequence[Any], probs: Sequence[float], decision: int | None = None) -> Any:
+        """One of the candidates, drawn with the given probabilities. `decision` is the number of the one that was drawn."""
+
+    def sample_compute_location(self, block: BlockHandle | str, decision: int | None = None) -> LoopHandle | int:
+        """A loop that the block could be computed at: one around its first reader, or -1 where it stays where it is.
+
+        `decision` is the number of the loop among those of the reader, -1 for staying.
+        """
+
+    def sample_perfect_tile(
+        self, loop: LoopHandle | str, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
+    ) -> list[int]:
+        """`n` factors whose product is the extent of a loop, the last at most `max_innermost_factor`.
+
+        All such tuples of factors are equally likely. `decision` is what was drawn; a replay gives it.
+        """
+
+    def sequential_buffer_access(self, block: BlockHandle | str, buffer: str | int | tuple[str, int | str]) -> None:
+        """Lay a buffer out so that the loops around a block go through its elements one by one, as they lie in memory.
+
+        before:                                    after `sequential_buffer_access("C", "B")`:
+            B = T.alloc_buffer((64, 64))               B = T.alloc_buffer((4, 64, 16))
+            for i, j0, k, j1 in ...:                   for i, j0, k, j1 in ...:
+                with T.block("C"):                         with T.block("C"):
+                    ... B[vk, vj]                              ... B[vj // 16, vk, vj % 16]
+
+        It is a transform_layout to a dimension for each loop that the access depends on, outermost first. The block must
+        access one element in each instance, and the loops each element once for all others. `buffer` is a name, or
+        ("read", 0) or ("write", 0).
+        """
+
+    def set_scope(self, block: BlockHandle | str, buffer_index: int | str, storage_scope: str) -> None:
+        """Store the buffer that a block writes, one allocated in the function, in another scope: "local", "shared"."""
+
+    def split(
+        self,
+        loop: LoopHandle | str,
+        factors: Sequence[int | Expr | None],
+        *,
+        preserve_unit_iters: bool = True,
+        disable_predication: bool = False,
+    ) -> list[LoopHandle]:
+        """Split a loop into one loop for each factor, outermost first; one factor may be None and is worked out.
+
+        before:                            after `split("i", [None, 4])`:
+            for i in range(30):                for i_0 in range(8):
+                B[i] = A[i]                        for i_1 in range(4):
+                                                       if i_0 * 4 + i_1 < 30:
+                                                           B[i_0 * 4 + i_1] = A[i_0 * 4 + i_1]
+
+        Where the factors do not divide the extent, the blocks in the loop get a predicate and other statements an `if`;
+        with `disable_predication` they must divide it. `preserve_unit_iters` of False leaves out loops of one iteration.
+        """
+
+    def storage_align(
+        self, block: BlockHandle | str, buffer_index: int | str, axis: int, factor: int, offset: int
+    ) -> None:
+        """Pad the rows of the buffer that a block writes: the stride of `axis` is a multiple of `factor`, plus `offset`.
+
+        before:                                    after `storage_align("B", 0, axis=0, factor=8, offset=1)`:
+            B = T.alloc_buffer((4, 6))                 B = T.alloc_buffer((4, 6), strides=(9, 1))
+
+        A stride that the rows do not share with a power of two keeps them apart in banks and caches. Counted in elements.
+        """
+
+    def tensorize(
+        self, block_or_loop: BlockHandle | str | LoopHandle, tensor_intrin: str, preserve_unit_iters: bool = True
+    ) -> BlockHandle:
+        """Let a tensor intrinsic do what a block, or a loop with all in it, does; the block of the intrinsic.
+
+        before:                                    after `tensorize("i1", "add_8")`:
+            for i0, i1 in T.grid(4, 8):                for i0 in range(4):
+                with T.block("B"):                         with T.block("B_o"):
+                    vi = T.axis.spatial(32, ...)               vi_o = T.axis.spatial(4, i0)
+                    B[vi] = A[vi] + 1                          A_1 = T.match_buffer(A[vi_o * 8:vi_o * 8 + 8], (8,))
+                                                               B_1 = T.match_buffer(B[vi_o * 8:vi_o * 8 + 8], (8,))
+                                                               B_1[0:8] = A_1[0:8] + T.broadcast(1, 8)
+
+        The intrinsic is registered with `register_tensor_intrin(name, desc, impl)`. What the block does must be what the
+        `desc` does: the same loops, axes, and expressions up to the order of the terms of sums and products, on boxes of
+        the block's buffers. A loop is made a block first, as with blockize.
+        """
+
+    def transform_block_layout(self, block: BlockHandle | str, index_map: IndexMap | Callable[..., Any]) -> None:
+        """Give a block other axes, and loops over them: `index_map` takes the old axes to the new ones, one to one.
+
+        before:                                    after `transform_block_layout("B", lambda i, j: (i * 8 + j,))`:
+            for i, j in T.grid(4, 8):                  for ax0 in range(32):
+                with T.block("B"):                         with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])        v0 = T.axis.spatial(32, ax0)
+                    B[vi, vj] = A[vi, vj]                      B[v0 // 8, v0 % 8] = A[v0 // 8, v0 % 8]
+        """
+
+    def transform_layout(
+        self,
+        block: BlockHandle | str,
+        buffer: str | int | tuple[str, int | str],
+        index_map: IndexMap | Callable[..., Any],
+        pad_value: int | float | bool | Expr | IndexMap | Callable[..., Any] | None = None,
+    ) -> None:
+        """Store a buffer with its element `i, j` at `index_map(i, j)`; every access of the function follows.
+
+        before:                                    after `transform_layout("B", "B", lambda i: (i // 4, i % 4), 0.0)`:
+            B = T.alloc_buffer((14,), "float32")       B = T.alloc_buffer((4, 4), "float32")
+            for i in range(14):                        for i in range(14):
+                with T.block("B"):                         with T.block("B"):
+                    vi = T.axis.spatial(14, i)                 vi = T.axis.spatial(14, i)
+                    B[vi] = A[vi]                              B[vi // 4, vi % 4] = A[vi]
+                                                       for ax0, ax1 in T.grid(4, 4):
+                                                           with T.block("B_pad"):
+                                                               v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                                                               T.where(v0 == 3 and v1 >= 2)
+                                                               B[v0, v1] = 0.0
+
+        `buffer` is a name, or ("read", 0) or ("write", 0) for one that the block reads or writes. The map must be
+        injective. The places that it leaves free are padding: nothing reads them, and where `pad_value` (a number, an
+        expression, a function of the new indices, or T.undef) is given, the block that makes the buffer is followed by one
+        that stores it there; for a parameter that is only read, it is assumed to be there.
+        """
+
+    def unannotate(self, block_or_loop: BlockHandle | str | LoopHandle, ann_key: str) -> None:
+        """Take an annotation of a block or loop away."""
+
+    def unroll(self, loop: LoopHandle | str) -> None:
+        """Write the iterations of a loop behind each other when it is lowered: `for i in T.unroll(n)`."""
+
+    def unsafe_set_dtype(self, block: BlockHandle | str, buffer_index: int | str, dtype: str) -> None:
+        """Store the buffer that a block writes as another dtype; values are converted when stored and when read.
+
+        Unsafe, since the narrower dtype loses digits: results change.
+        """
+
+    def vectorize(self, loop: LoopHandle | str) -> None:
+        """Run the iterations of a loop as lanes of vectors: `for i in T.vectorized(n)`.
+
+        Refused where one iteration depends on another, and where the extent is not a number.
+        """
+
+    def write_at(
+        self, loop: LoopHandle | str, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str
+    ) -> BlockHandle:
+        """Let a block write to a copy, of which each iteration of a loop stores its part at its end; the block that copies.
+
+        before:                                    after `write_at("i", "B", 0, "local")`:
+            for i, j in T.grid(8, 8):                  for i in range(8):
+                with T.block("B"):                         for j in range(8):
+                    B[vi, vj] = A[vi, vj] + 1                  with T.block("B"):
+                                                                   B_local[vi, vj] = A[vi, vj] + 1
+                                                           for ax0 in range(8):
+                                                               with T.block("B_local"):
+                                                                   B[v0, v1] = B_local[v0, v1]
+
+        It is cache_write and reverse_compute_at.
+        """
