@@ -63,7 +63,9 @@ class Arguments:
         if param.dtype.kind == "handle":
             raise ValueError(f"the parameter `{param.name}` is a pointer to nothing known, which cannot be drawn")
         drawn = self.array((1,), param.dtype, least=0).astype("float64" if param.dtype.is_float else object)
-        return drawn[0].item() if param.dtype.is_float else int(drawn[0])
+        if param.dtype.is_float:
+            return drawn[0].item()
+        return bool(drawn[0]) if param.dtype.is_bool else int(drawn[0])
 
     def array(self, shape: tuple[int, ...], kind: DType, least: int = -GREATEST) -> Any:
         """An array of a shape."""

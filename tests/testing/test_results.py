@@ -157,3 +157,11 @@ def test_lowering_keeps_results(func: PrimFunc) -> None:
         assert_same_result(func, DEFAULT_LOWERING(func), runs=1)
     except ValueError as problem:  # asks for what the drawn arguments do not have
         assert "inputs=" in str(problem)
+
+
+@pytest.mark.parametrize("edges", [False, True])
+def test_scalars_of_every_kind_are_drawn(edges: bool) -> None:
+    kinds = ["bool", "int8", "uint8", "int64", "uint64", "float16", "bfloat16", "float32", "float64"]
+    for kind in kinds:
+        func = function("B[0] = x", f'x: T.{kind}, B: T.Buffer((1,), "{kind}")')
+        assert_same_result(func, func, edges=edges, runs=2)
