@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -29,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 # exit codes beside 0, 1 (something is wrong with the input) and 2 (usage)
 INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 70, 130, 141
+_NOT_WRITTEN = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 
 
 class Commands(click.Group):
@@ -93,6 +95,8 @@ class Commands(click.Group):
             _forget_output()
             ctx.exit(BROKEN_PIPE)
         except Exception as problem:
+            if _is_full(problem):
+                raise
             _internal_error(ctx, problem)
 
 
@@ -100,6 +104,11 @@ def _encode(stream: Any, errors: str) -> None:
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors=errors)
+
+
+def _is_full(problem: Exception) -> bool:
+    """Whether standard output could not be written: commands tell by its name of any other file that cannot be."""
+    return isinstance(problem, OSError) and problem.filename is None and problem.errno in _NOT_WRITTEN
 
 
 def _forget_output() -> None:
@@ -152,7 +161,19 @@ def commands() -> None:
 
 def main() -> None:
     """The console script."""
+    # a stream that was closed before (`>&-`) is wanted by nobody; Python would print errors to the other one
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
     try:
-        commands(prog_name="tirscript")
+        try:
+            commands(prog_name="tirscript")
+        finally:
+            sys.stdout.flush()  # `--help` may be all that is written
     except KeyboardInterrupt:  # before or after a command
         sys.exit(INTERRUPTED)
+    except OSError as problem:
+        if not _is_full(problem):
+            raise
+        _forget_output()
+        print(f"error[T002]: standard output cannot be written: {problem.strerror}", file=sys.stderr)
+        sys.exit(1)

@@ -174,7 +174,13 @@ def _load(path: str) -> Any:
 
     import numpy as np
 
+    expected = "it should be a .npy or .npz file of numpy"
     try:
+        with open(path, "rb") as file:
+            begin = file.read(6)
+        # numpy would call it pickled, and say how to trust it
+        if begin and not begin.startswith((b"\x93NUMPY", b"PK")):
+            raise unreadable(path, "it holds no arrays", expected)
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
@@ -182,7 +188,7 @@ def _load(path: str) -> Any:
             return {name: loaded[name] for name in loaded.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, MemoryError) as problem:
         why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem).split("\n")[0]
-        raise unreadable(path, f"{why[:1].lower()}{why[1:]}", "it should be a .npy or .npz file of numpy") from None
+        raise unreadable(path, f"{why[:1].lower()}{why[1:]}", expected) from None
 
 
 def _viewed(array: Any, buffer: Buffer | None) -> Any:

@@ -39,6 +39,7 @@ class Change(Struct, frozen=True, eq=False):
     name: str
     before: Program | None
     after: Program | None
+    was: str | None = None  # its name in the old file, where it is another
 
     @property
     def kind(self) -> str:
@@ -51,8 +52,8 @@ class Change(Struct, frozen=True, eq=False):
 def changes(before: dict[str, Program], after: dict[str, Program]) -> list[Change]:
     """What differs structurally, in the order of the new file; names of variables and comments do not count."""
     if len(before) == len(after) == 1:  # one each: compared whatever they are called
-        (a,), (b,) = before.values(), after.values()
-        return [] if structural_equal(a, b) else [Change(next(iter(after)), a, b)]
+        ((was, a),), ((name, b),) = before.items(), after.items()
+        return [] if structural_equal(a, b) else [Change(name, a, b, was)]
     found = [Change(name, program, None) for name, program in before.items() if name not in after]
     for name, program in after.items():
         old = before.get(name)
@@ -72,7 +73,7 @@ def unified(change: Change, left: str, right: str, context: int) -> str:
     else:
         a, b = (program.script().splitlines() if program else [] for program in (change.before, change.after))
         lines = [*list(difflib.unified_diff(a, b, lineterm="", n=context))[2:], ""]
-    return "\n".join([f"--- {left}:{change.name}", f"+++ {right}:{change.name}", *lines])
+    return "\n".join([f"--- {left}:{change.was or change.name}", f"+++ {right}:{change.name}", *lines])
 
 
 def described(change: Change) -> dict[str, Any]:

@@ -33,6 +33,8 @@ def read_bytes(path: str) -> bytes:
 
     try:
         if path == STDIN:
+            if sys.stdin is None:  # `<&-`
+                raise unreadable(name_of(path), "it is closed")
             data = sys.stdin.buffer.read(MAX_TEXT + 1)
         else:
             if not path:
@@ -45,7 +47,9 @@ def read_bytes(path: str) -> bytes:
     except (OSError, ValueError) as problem:
         why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         hint = None
-        if isinstance(problem, FileNotFoundError):
+        if isinstance(problem, FileNotFoundError) and os.path.islink(path):
+            why = f"it is a link to {os.readlink(path)}, which does not exist"
+        elif isinstance(problem, FileNotFoundError):
             hint = _near_file(path)
         raise unreadable(path, f"{why[:1].lower()}{why[1:]}", hint) from None
     if len(data) > MAX_TEXT:
@@ -54,19 +58,27 @@ def read_bytes(path: str) -> bytes:
 
 
 def _near_file(path: str) -> str | None:
-    folder = os.path.dirname(path) or "."
+    """The file of a name that is near: all end in .py, so that the names without it are compared."""
+    folder, name = os.path.split(path)
     try:
-        near = suggest(os.path.basename(path), os.listdir(folder))
+        stems = {os.path.splitext(one)[0]: one for one in sorted(os.listdir(folder or ".")) if one.endswith(".py")}
     except (OSError, ValueError):
         return None
-    return f"did you mean {os.path.join(os.path.dirname(path), near)}?" if near else None
+    near = suggest(os.path.splitext(name)[0], stems)
+    return f"did you mean {os.path.join(folder, stems[near])}?" if near else None
 
 
-def read_text(path: str) -> str:
-    """The text of a file or of standard input; T001 where it is no UTF-8."""
+def read_text(path: str, *, searched: bool = False) -> str:
+    """The text of a file or of standard input; T001 where it is no UTF-8.
+
+    `searched`: the file was found in a folder, and "" is its text where it holds nothing of ours.
+    """
     from tirscript.script.source import decode
 
-    return decode(read_bytes(path), name_of(path))
+    data = read_bytes(path)
+    if searched and not may_hold_programs(data.decode("utf-8", "replace")):
+        return ""
+    return decode(data, name_of(path))
 
 
 def name_of(path: str) -> str:
@@ -197,7 +209,10 @@ def named(found: dict[str, Program], name: str | None, path: str) -> dict[str, P
 
 
 def expand(paths: Sequence[str]) -> list[str]:
-    """The files that arguments name: files and `-` as they are, of a folder the Python files in it, sorted."""
+    """The files that arguments name: files and `-` as they are, of a folder the Python files in it, sorted.
+
+    As black does, it passes over what is in a folder and is no file: pipes, which may never end, and links to nothing.
+    """
     found: dict[str, None] = {}
     for path in paths:
         if path != STDIN and os.path.isdir(path):
@@ -210,7 +225,8 @@ def expand(paths: Sequence[str]) -> list[str]:
 def _files_in(folder: str) -> Iterator[str]:
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _PASSED_OVER and not name.startswith("."))
-        yield from (os.path.join(place, name) for name in sorted(files) if name.endswith(".py"))
+        found = (os.path.join(place, name) for name in sorted(files) if name.endswith(".py"))
+        yield from filter(os.path.isfile, found)
 
 
 def may_hold_programs(text: str) -> bool:

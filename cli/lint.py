@@ -67,7 +67,7 @@ def command(
     found: list[Diagnostic] = []
     count = 0
     for path in expand(paths):
-        got = findings(path)
+        got = findings(path, searched=path not in paths)
         count += got is not None
         found += [one for one in got or () if one.severity == "error" or _wanted(one, select, ignore)]
     if statistics:
@@ -82,12 +82,12 @@ def command(
     ctx.exit(1 if found and not exit_zero else 0)
 
 
-def findings(path: str) -> list[Diagnostic] | None:
-    """Every error and warning of a file; None where it holds no program."""
+def findings(path: str, *, searched: bool = False) -> list[Diagnostic] | None:
+    """Every error and warning of a file; None where it holds no program. `searched`: it was found in a folder."""
     from tirscript.passes.lint import lint
 
     try:
-        programs = every_program(read_text(path), path, optional=True)
+        programs = every_program(read_text(path, searched=searched), path, optional=True)
         return [one for _, program in programs for one in lint(program)] if programs else None
     except DiagnosticError as problem:
         return list(problem.diagnostics)

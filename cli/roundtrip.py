@@ -117,7 +117,7 @@ def command(
     with progress(len(files)) as step:
         for path in files:
             step(path)
-            outcomes += _one(path, dialect, passes, split, unread)
+            outcomes += _one(path, path not in paths, dialect, passes, split, unread)
     seconds = time.perf_counter() - started
     if not outcomes and not unread:
         unread.append(DiagnosticError([error("T022", f"there are no programs in {', '.join(paths)}")]))
@@ -140,11 +140,13 @@ def command(
     ctx.exit(1 if failed or unread else 0)
 
 
-def _one(path: str, dialect: str, passes: Any, split: bool, unread: list[DiagnosticError]) -> list[Outcome]:
+def _one(
+    path: str, searched: bool, dialect: str, passes: Any, split: bool, unread: list[DiagnosticError]
+) -> list[Outcome]:
     """The outcomes of one file; what keeps it from being read goes to `unread`."""
     found: list[Outcome] = []
     try:
-        text = read_text(path)
+        text = read_text(path, searched=searched)
     except DiagnosticError as problem:
         unread.append(problem)
         return found

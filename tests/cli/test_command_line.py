@@ -31,7 +31,7 @@ def test_every_command_has_help_with_examples(name: str) -> None:
     for parameter in command.params:
         if parameter.param_type_name == "option":
             assert getattr(parameter, "help", None), f"--{parameter.name} of {name} is not explained"
-    assert f"  tirscript {name}" in text or name == "textconv" and "'tirscript textconv'" in text, "no example"
+    assert f"  tirscript {name}" in text or (name == "textconv" and "'tirscript textconv'" in text), "no example"
 
 
 def test_the_table_names_every_file_of_commands() -> None:

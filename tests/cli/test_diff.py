@@ -60,6 +60,7 @@ def test_functions_by_name(files: Any) -> None:
 def test_one_function_each_is_compared_whatever_its_name(files: Any) -> None:
     result = run("diff", "--exit-code", *files(DOUBLE, HEADER + OTHER))
     assert result.exit_code == 1 and "-def double(" in result.output and "+def other(" in result.output
+    assert ":double\n+++ " in result.output and ":other\n@@" in result.output  # each by its own name
 
 
 def test_json(files: Any) -> None:

@@ -184,7 +184,11 @@ class M:
         (["--random", "--size", "n"], 2, "is not NAME=VALUE"),
         (["--random", "--set", "A=1"], 1, "has no scalar parameter `A`"),
         (["--input", "missing.npy"], 1, "missing.npy cannot be read: no such file"),
-        (["--input", "{kernel}"], 1, "it should be a .npy or .npz file"),
+        (
+            ["--input", "{kernel}"],
+            1,
+            "k.py cannot be read: it holds no arrays\n  = help: it should be a .npy or .npz file",
+        ),
         (["--input", "C={array}"], 1, "C="),
         (["--input", "{array}", "--input", "A={array}"], 1, "`A` is given twice"),
         (["--input", "{array}", "--input", "{array}", "--input", "{array}"], 1, "no array parameter left"),
