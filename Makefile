@@ -42,7 +42,7 @@ test-browser: $(STAMP)  ## click through the viewer in Chromium (chromium and ch
 fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property
 
-fuzz-proofs: $(STAMP)  ## 20,000 random programs with facts in them, and as many others, through the passes that prove
+fuzz-proofs: $(STAMP)  ## 20,000 programs with facts, and 16,000 others, through the passes that prove
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=1350 $(BIN)/python -m pytest -n $(JOBS) -q \
 		tests/passes/test_facts_property.py tests/passes/test_rewrites_property.py
 

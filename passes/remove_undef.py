@@ -4,8 +4,8 @@ before:                                            after:
     A[i] = T.undef("float32")                          B[i] = C[i]
     B[i] = T.Select(i < 4, C[i], T.undef("float32"))
 
-Storing undef is no store; a choice between a value and undef is the value; `0 * undef` is 0; the result of other
-operators on undef is undef. An index that is undef is an error.
+Storing undef is no store; a choice between a value and undef is the value; `0 * undef` is 0; two undefs are not equal;
+the result of other operators on undef is undef. An index that is undef is an error.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .pipeline import prim_func_pass
 from .statements import has_effect, keep_comments
 
 _UNDEF, _MUL = OPS["undef"], OPS["mul"]
+_EQUALITIES = {OPS["equal"]: False, OPS["not_equal"]: True}
 _CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
@@ -41,6 +42,9 @@ def _call(call: Call) -> Expr:
     if call.op in _CHOICES:
         return _choice(call)
     undefined = [arg for arg in args if is_undef(arg)]
+    if len(undefined) == 2 and call.op in _EQUALITIES and not call.dtype.is_vector:
+        # two of them are two values
+        return Const(_EQUALITIES[call.op], call.dtype, span=call.span)
     if not undefined or call.op.effect != "pure" or not (call.dtype.element.is_float or call.dtype.element.is_int):
         # what a comparison with undef gives is not any value: it stays
         return call

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _ADDRESS = OPS["address_of"]
 _ADD, _SUB, _MUL, _NEG = OPS["add"], OPS["sub"], OPS["mul"], OPS["negative"]
 _DIV, _MOD = OPS["floordiv"], OPS["floormod"]
+_UNDEF = OPS["undef"]
+_UNDEFINED = {OPS["equal"]: False, OPS["not_equal"]: True}  # two undefined values are not equal
 _SUMS = frozenset((_ADD, _SUB, _MUL, _NEG))
 _LOGIC = {OPS["logical_and"]: False, OPS["logical_or"]: True}
 _CHOICES = frozenset((OPS["if_then_else"], OPS["Select"]))
@@ -353,6 +355,8 @@ class Simplifier:
         a, b = node.args
         if a.dtype.is_vector:
             return None
+        if type(a) is Call and type(b) is Call and a.op is b.op is _UNDEF and node.op in _UNDEFINED:
+            return Const(_UNDEFINED[node.op], BOOL, span=node.span)
         facts = self.analyzer.facts
         verdict = facts.truth(node) if facts.truths else None
         if verdict is not None:
