@@ -162,8 +162,8 @@ def commands() -> None:
 def main() -> None:
     """The console script."""
     # a stream that was closed before (`>&-`) is wanted by nobody; Python would print errors to the other one
-    sys.stdout = sys.stdout or open(os.devnull, "w")
-    sys.stderr = sys.stderr or open(os.devnull, "w")
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (open to the end)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 (open to the end)
     try:
         try:
             commands(prog_name="tirscript")
