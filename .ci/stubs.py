@@ -259,6 +259,8 @@ RESULTS = {
     "fuse": "LoopHandle",
     "merge": "LoopHandle",
     "loop_partition": "list[LoopHandle]",
+    "tile": "list[LoopHandle]",
+    "vectorize_inner": "LoopHandle",
     "add_unit_loop": "LoopHandle",
     "get_loops": "list[LoopHandle]",
     "sample_compute_location": "LoopHandle | int",

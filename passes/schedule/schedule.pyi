@@ -278,6 +278,27 @@ class Schedule:
         Refused where an iteration of a later loop would use what an earlier loop has not yet made.
         """
 
+    def pack(
+        self,
+        block: BlockHandle | str,
+        read_buffer_index: int | str,
+        storage_scope: str = "global",
+        loop: LoopHandle | str | None = None,
+    ) -> BlockHandle:
+        """Copy a buffer that a block reads into the order in which the block goes through it; the block that copies.
+
+        before:                                    after `pack("C", "B")`:
+            for i, j_0, k, j_1 in ...:                 for ax0, ax1 in T.grid(64, 64):
+                with T.block("C"):                         with T.block("B_global"):
+                    C[vi, vj] += A[vi, vk] * B[vk, vj]         B_global[v1 // 16, v0, v1 % 16] = B[v0, v1]
+                                                       for i, j_0, k, j_1 in ...:
+                                                           with T.block("C"):
+                                                               C[vi, vj] += A[vi, vk] * B_global[vj // 16, vk, vj % 16]
+
+        The copy is made before all loops, or at the begin of each iteration of `loop`. It is cache_read,
+        sequential_buffer_access and compute_at.
+        """
+
     def parallel(self, loop: LoopHandle | str) -> None:
         """Run the iterations of a loop at once: `for i in T.parallel(n)`.
 
@@ -505,6 +526,17 @@ class Schedule:
         the block's buffers. A loop is made a block first, as with blockize.
         """
 
+    def tile(self, block: BlockHandle | str, sizes: dict[str, int]) -> list[LoopHandle]:
+        """Split the loops of a block by sizes, and put the loops over tiles outside of those in a tile; all the loops.
+
+        before:                                    after `tile("C", {"vi": 8, "vj": 4})`:
+            for i, j, k in T.grid(32, 32, 32):         for i_0, j_0, k, i_1, j_1 in T.grid(4, 8, 32, 8, 4):
+                with T.block("C"): ...                     with T.block("C"): ...
+
+        `sizes` names axes of the block that are a loop alone, or the loops themselves. Loops that it does not name stay
+        between. It is split and reorder.
+        """
+
     def transform_block_layout(self, block: BlockHandle | str, index_map: IndexMap | Callable[..., Any]) -> None:
         """Give a block other axes, and loops over them: `index_map` takes the old axes to the new ones, one to one.
 
@@ -558,6 +590,18 @@ class Schedule:
         """Run the iterations of a loop as lanes of vectors: `for i in T.vectorized(n)`.
 
         Refused where one iteration depends on another, and where the extent is not a number.
+        """
+
+    def vectorize_inner(self, block: BlockHandle | str, lanes: int) -> LoopHandle:
+        """Run the innermost loop of a block in vectors of so many lanes; the vectorized loop.
+
+        before:                                    after `vectorize_inner("B", 8)`:
+            for i in range(64):                        for i_0 in range(8):
+                with T.block("B"): ...                     for i_1 in T.vectorized(8):
+                                                               with T.block("B"): ...
+
+        A loop of just so many iterations is not split. Refused where the lanes do not divide the iterations. It is split
+        and vectorize.
         """
 
     def write_at(
