@@ -107,6 +107,12 @@ def render(diagnostic: Diagnostic) -> str:
     return "\n".join(line if len(line) <= 4 * WIDEST else f"{line[: 4 * WIDEST]}..." for line in lines)
 
 
+# what would move the cursor of a terminal, turn the text around, or cannot be written: each shown as one character
+_PICTURES = {code: 0x2400 + code for code in range(32) if code != 9} | {127: 0x2421}
+_PICTURES |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
+_PICTURES |= dict.fromkeys([0x2028, 0x2029, *range(0xD800, 0xE000)], 0xFFFD)
+
+
 def snippet(span: Span, width: int, beside: str = "") -> list[str]:
     """The source line of a span with carets under it, line numbers `width` columns wide; nothing where the source is
     not known."""
@@ -119,6 +125,7 @@ def snippet(span: Span, width: int, beside: str = "") -> list[str]:
         # a part of the line that holds the place
         first = max(0, start - span.source.indent - WIDEST // 2)
         text, start, stop = text[first : first + WIDEST], start - first, stop - first
+    text = text.translate(_PICTURES)
     carets = "^" * max(1, min(stop - start, 200))
     return [
         f"{' ' * width} |",

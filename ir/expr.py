@@ -272,15 +272,23 @@ def const(value: Any, type_: object = None) -> Const:
     if to.is_vector or to.kind in ("handle", "void"):
         raise TypeError(f"{to} has no scalar constants")
     if to.is_float:
-        return Const(round_float(float(value), to), to)
+        try:
+            return Const(round_float(float(value), to), to)
+        except OverflowError:  # of an int; a literal such as 1e400 is Python's infinity
+            raise ValueError(f"{integer_text(value)} does not fit {to}, whose integers end before 2**1024") from None
     if isinstance(value, float):
         if not value.is_integer():
             raise ValueError(f"{value!r} is not {_article(to.name)}; cast it explicitly")
         value = int(value)
     low, high = to.int_range()
     if not low <= value <= high:
-        raise ValueError(f"{value} does not fit {to}, which holds {low} to {high}")
+        raise ValueError(f"{integer_text(value)} does not fit {to}, which holds {low} to {high}")
     return Const(bool(value) if to.is_bool else int(value), to)
+
+
+def integer_text(value: int) -> str:
+    """An integer for a message: its digits, or its size where nobody would read them (Python refuses over 4,300)."""
+    return str(value) if value.bit_length() <= 256 else f"an integer of {value.bit_length():,} bits"
 
 
 def _plain(value: Any) -> int | float | bool:

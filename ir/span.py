@@ -71,7 +71,7 @@ class Span(Struct, frozen=True, eq=False):
 
     def _characters(self, line: int, column: int) -> int:
         text = self.source.line(line)
-        return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))
+        return column if text.isascii() else len(text.encode(errors="replace")[:column].decode(errors="ignore"))
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.line}:{self.column + 1}"

@@ -20,6 +20,7 @@ from tirscript.ir.expr import (
     StringImm,
     Var,
     const,
+    integer_text,
 )
 from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
 from tirscript.ir.words import call_it
@@ -503,7 +504,8 @@ class ExprLowering(PlainLowering):
 
 def _unfit(arg: Any, problem: DiagnosticError) -> bool:
     """Whether a literal is the one that a diagnostic says does not fit."""
-    return not isinstance(arg, Expr) and problem.diagnostics[0].message.startswith(f"{arg} ")
+    shown = integer_text(arg) if isinstance(arg, int) else arg
+    return not isinstance(arg, Expr) and problem.diagnostics[0].message.startswith(f"{shown} ")
 
 
 def shape_nodes(node: ast.expr, count: int) -> list[ast.expr]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from tirscript.ir.node import recursion_room
+
 
 class Names:
     """What the walk found. `mutable` holds the ids of target nodes (`ast.Name`) that declare a mutable scalar;
@@ -17,7 +19,9 @@ class Names:
     def __init__(self, body: list[ast.stmt]) -> None:
         self.mutable: set[int] = set()
         self.hoisted: dict[int, list[str]] = {}
-        self._scan(body, [{}])
+        self._sure: dict[int, list[str]] = {}  # by the id of an `if`: what both its branches assign
+        with recursion_room():  # a chain of `elif`s is as deep as it is long
+            self._scan(body, [{}])
 
     def _scan(self, body: list[ast.stmt], scopes: list[dict[str, int]]) -> None:
         last: dict[str, int] = {}  # by name: the last statement of the body that mentions it, found when first asked
@@ -57,8 +61,9 @@ class Names:
     def _hoist(
         self, stmt: ast.If, scopes: list[dict[str, int]], at: int, body: list[ast.stmt], last: dict[str, int]
     ) -> None:
-        other = set(_assigned(stmt.orelse))
-        both = [name for name in _assigned(stmt.body) if name in other and not any(name in scope for scope in scopes)]
+        if at + 1 == len(body):
+            return  # nothing behind it can use a name
+        both = [name for name in self._both(stmt) if not any(name in scope for scope in scopes)]
         if both and not last:
             for place, each in enumerate(body):
                 last.update((node.id, place) for node in ast.walk(each) if isinstance(node, ast.Name))
@@ -68,18 +73,26 @@ class Names:
             for name in names:
                 scopes[-1][name] = -1  # its declaration stands before the `if`
 
+    def _assigned(self, body: list[ast.stmt]) -> list[str]:
+        """Names that every run through a body assigns at its own level."""
+        found: list[str] = []
+        for stmt in body:
+            if isinstance(stmt, ast.Assign):
+                for target in stmt.targets:
+                    found += _names(target)
+            elif isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
+                found += _names(stmt.target)
+            elif isinstance(stmt, ast.If) and stmt.orelse:
+                found += self._both(stmt)
+        return found
 
-def _assigned(body: list[ast.stmt]) -> Iterator[str]:
-    """Names that every run through a body assigns at its own level."""
-    for stmt in body:
-        if isinstance(stmt, ast.Assign):
-            for target in stmt.targets:
-                yield from _names(target)
-        elif isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
-            yield from _names(stmt.target)
-        elif isinstance(stmt, ast.If) and stmt.orelse:
-            other = set(_assigned(stmt.orelse))
-            yield from (name for name in _assigned(stmt.body) if name in other)
+    def _both(self, stmt: ast.If) -> list[str]:
+        """Names that both branches assign, found once; in lists, as generators would recurse on the stack of C."""
+        known = self._sure.get(id(stmt))
+        if known is None:
+            other = set(self._assigned(stmt.orelse))
+            known = self._sure[id(stmt)] = [name for name in self._assigned(stmt.body) if name in other]
+        return known
 
 
 def _names(target: ast.expr) -> Iterator[str]:

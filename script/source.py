@@ -19,6 +19,8 @@ MAX_LINE = 8 << 20
 MAX_DATA = 1 << 30  # characters of base64 that come on top
 _DATA = re.compile(r'(?<=base64=""")[A-Za-z0-9+/=\s]*(?=""")')
 
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+
 
 def syntax_tree(source: Source) -> ast.Module:
     """The syntax tree of a text. Every way in which Python refuses it is one diagnostic."""
@@ -27,13 +29,12 @@ def syntax_tree(source: Source) -> ast.Module:
         raise DiagnosticError([error("T004", f"the text has {len(text):,} characters; the limit is {MAX_TEXT:,}")])
     if max(map(len, text.split("\n"))) > MAX_LINE:
         raise DiagnosticError([error("T004", f"a line of the text has over {MAX_LINE:,} characters")])
-    if "\0" in text:
-        at = text.index("\0")
+    if (found := _NO_TEXT.search(text)) is not None:
+        at = found.start()
         line = text.count("\n", 0, at) + 1
-        column = at - (text.rfind("\n", 0, at) + 1)
-        raise DiagnosticError(
-            [error("T001", "the text holds a NUL byte", Span(source, line, column, line, column + 1))]
-        )
+        column = _bytes(text[text.rfind("\n", 0, at) + 1 : at], at)
+        what = "a NUL byte" if found[0] == "\0" else f"U+{ord(found[0]):04X}, which is half a character"
+        raise DiagnosticError([error("T001", f"the text holds {what}", Span(source, line, column, line, column + 1))])
     try:
         return quiet_parse(text)
     except SyntaxError as problem:
@@ -95,8 +96,8 @@ def _foreign_hint(line: str) -> str | None:
 
 
 _FOREIGN = (
-    (r"\w\+\+|\+\+\w", "write `i += 1`"),
-    (r"\w--\s*$|--\w+\s*$", "write `i -= 1`"),
+    (r"[\w\])]\+\+|\+\+\w", "write `i += 1`"),
+    (r"[\w\])]--\s*$|--\w+\s*$", "write `i -= 1`"),
     (r"&&", "write `and`"),
     (r"\|\|", "write `or`"),
     (r"!\s*[\w(]", "write `not`"),

@@ -10,6 +10,10 @@ from tirscript.script import parse
 
 # text -> a word of the diagnostic it ends in
 REFUSED = [
+    (body_text("A[0] = 0x" + "f" * 300), "an integer of 1,200 bits does not fit float32"),
+    (body_text("A[0] = A[0] + 0x" + "f" * 5000), "an integer of 20,000 bits does not fit float32"),
+    (body_text("x = T.int32(0x" + "f" * 5000 + ")"), "an integer of 20,000 bits does not fit int32"),
+    (body_text("A[0]++"), r"write `i \+= 1`"),
     (body_text("x = A[0:()]"), "a bound of a slice"),
     (body_text("x = A['i':4]"), "a bound of a slice"),
     (body_text("x = A[0.5:4]"), "a bound of a slice"),
@@ -77,6 +81,9 @@ KEPT: list[str] = [
     body_text("pass", params=f'{"x" * 3000}: T.Buffer((4,), "float32")'),
     body_text("A.vstore([T.ramp(0, 1, 4)], 1.0, predicate=True)"),
     body_text(
+        "if A[0] < 1.0:\n    x = 1.0\n" + "elif A[1] < 2.0:\n    x = 2.0\n" * 1500 + "else:\n    x = 3.0\nA[2] = x"
+    ),
+    body_text(
         "s, t = T.int64(), T.int64()\n# above\nA = T.match_buffer(a, (s,), strides=(t,))  # beside",
         params="a: T.handle",
     ),
@@ -94,3 +101,30 @@ def test_findings_round_trip(text: str) -> None:
     again = parse(printed)
     assert structural_equal(program, again)
     assert again.script() == printed
+
+
+def test_a_literal_too_large_is_pointed_at_beside_an_operator() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(body_text("A[0] = A[1] + 0x" + "f" * 5000))
+    span = caught.value.diagnostics[0].span
+    assert span is not None and span.text.startswith("0xfff")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "shown", "message"),
+    [
+        ("x = '\u00e9\ud800'", "T001", "x = '\u00e9\ufffd'", "U+D800"),
+        ("x = Q # \x1b[2J\u202e\x9b", "T010", "x = Q # \u241b[2J\ufffd\ufffd", "`Q` is not defined"),
+        ("x = \x07", "T001", "x = \u2407", "non-printable"),
+    ],
+)
+def test_no_character_of_a_text_reaches_the_terminal_as_a_command(
+    line: str, code: str, shown: str, message: str
+) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(body_text(line))
+    text = str(caught.value)
+    text.encode()  # half a character cannot be written
+    assert message in text and code in text
+    source, carets = next((a, b) for a, b in zip(text.split("\n"), text.split("\n")[1:]) if a.endswith(shown))
+    assert carets.index("^") == source.index(shown) + (6 if code == "T001" and "\u00e9" in shown else 4)
