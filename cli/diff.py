@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tirscript.ir import DiagnosticError, Difference, Span, differences, structural_equal
 
-from .files import FILE, Program, may_hold_programs, name_of, read_bytes, some
+from .files import FILE, Program, may_hold_programs, name_of, read_bytes, some, split_name
 from .output import difference, machine, place, report, write
 
 EPILOG = """\b
@@ -22,13 +22,14 @@ Examples:
 
 \b
 For git, as a difftool:
-  git config difftool.tirscript.cmd 'tirscript diff "$LOCAL" "$REMOTE"'
+  git config difftool.tirscript.cmd 'tirscript diff --text "$LOCAL" "$REMOTE"'
   git difftool --tool=tirscript
 and for `git diff` itself:
   GIT_EXTERNAL_DIFF='tirscript diff' git diff
 `tirscript textconv --help` has the other way, which needs no files to be readable.
 
-Exit status: 0; with --exit-code 1 where the programs differ; 128 where a file cannot be read or is no program."""
+Exit status: 0; with --exit-code 1 where the programs differ; 128 where a file cannot be read or, without --text, is no
+program."""
 TROUBLE = 128
 GIT_ARGUMENTS = (7, 9)  # what git passes to GIT_EXTERNAL_DIFF: path, old file, hex, mode, new file, hex, mode, rename
 
@@ -101,6 +102,7 @@ def _places(before: Program, after: Program) -> Iterator[tuple[Difference, Span 
 @click.option("-U", "--unified", "context", type=click.IntRange(0), default=3, show_default=True, help="Lines around.")
 @click.option("--paths", is_flag=True, help="List the places that differ, `body[2].extent: ...`, in place of the text.")
 @click.option("--json", "as_json", is_flag=True, help="The places that differ as JSON.")
+@click.option("--text", is_flag=True, help="Compare files that hold no programs, or broken ones, as text.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -110,6 +112,7 @@ def command(
     context: int,
     paths: bool,
     as_json: bool,
+    text: bool,
 ) -> None:
     """Compare the functions and modules of OLD with those of the same names of NEW.
 
@@ -125,6 +128,11 @@ def command(
     if len(files) != 2:
         raise click.UsageError(f"two files are compared, and {len(files)} are given")
     try:
+        if text:
+            if paths or as_json:
+                raise click.UsageError("--text has no places to list")
+            differ = _in_any_case(files[0], files[1], *files, context, quiet)
+            ctx.exit(1 if differ and (exit_code or quiet) else 0)
         (left, before), (right, after) = some(files[0]), some(files[1])
     except DiagnosticError as problem:
         report(problem)
@@ -153,10 +161,17 @@ def _show(found: list[Change], left: str, right: str, context: int, paths: bool,
 
 
 def _for_git(files: tuple[str, ...], context: int) -> None:
-    """What `git diff` asks of its external program: always a diff, of the text where there is no program."""
+    """What `git diff` asks of its external program."""
+    path, old, new = files[0], files[1], files[4]
+    _in_any_case(old, new, f"a/{path}", f"b/{path}", context, heading=True)
+
+
+def _in_any_case(
+    old: str, new: str, left: str, right: str, context: int, quiet: bool = False, heading: bool = False
+) -> bool:
+    """Show what differs, of the text where there is no program; whether anything does. /dev/null is no file."""
     import difflib
 
-    path, old, new = files[0], files[1], files[4]
     texts = [_blob(name) for name in (old, new)]
     found: list[Change] | None = None
     try:
@@ -166,20 +181,27 @@ def _for_git(files: tuple[str, ...], context: int) -> None:
             )
     except DiagnosticError as problem:
         report(problem)
-    write(f"diff --tirscript a/{path} b/{path}\n" if found is not None else f"diff --git a/{path} b/{path}\n")
+    if heading:
+        write(f"diff --{'git' if found is None else 'tirscript'} {left} {right}\n")
     if found is not None:
-        for change in found:
-            difference(unified(change, f"a/{path}", f"b/{path}", context))
-        return
-    left, right = ((text or "").splitlines(keepends=True) for text in texts)
-    names = [f"{side}/{path}" if text is not None else os.devnull for side, text in zip("ab", texts, strict=True)]
+        for change in () if quiet else found:
+            difference(unified(change, left, right, context))
+        return bool(found)
+    if quiet:
+        return texts[0] != texts[1]
+    if any("\0" in (text or "") for text in texts):
+        write(f"Binary files {left} and {right} differ\n" if texts[0] != texts[1] else "")
+        return texts[0] != texts[1]
+    before, after = ((text or "").splitlines(keepends=True) for text in texts)
+    names = [name if text is not None else os.devnull for name, text in zip((left, right), texts, strict=True)]
     lines = [
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff(left, right, names[0], names[1], n=context)
+        for line in difflib.unified_diff(before, after, names[0], names[1], n=context)
     ]
     difference("".join(lines))
+    return texts[0] != texts[1]
 
 
 def _blob(name: str) -> str | None:
     """The text of a file that git made; None for /dev/null, which stands for no file."""
-    return None if name == os.devnull else read_bytes(name).decode("utf-8", "replace")
+    return None if name == os.devnull else read_bytes(split_name(name)[0]).decode("utf-8", "replace")

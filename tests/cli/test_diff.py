@@ -91,7 +91,7 @@ def git(folder: Path, *arguments: str, **environment: str) -> str:
         **{name: value.replace("tirscript", command, 1) for name, value in environment.items()},
     }
     options = ["-c", "user.name=x", "-c", "user.email=x@y", "-c", f"diff.tirscript.textconv={command} textconv"]
-    options += ["-c", f'difftool.tirscript.cmd={command} diff "$LOCAL" "$REMOTE"']
+    options += ["-c", f'difftool.tirscript.cmd={command} diff --text "$LOCAL" "$REMOTE"']
     done = subprocess.run(["git", *options, *arguments], cwd=folder, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -131,8 +131,28 @@ def test_git_external_diff_of_a_broken_file(repository: Path) -> None:
 
 
 def test_git_difftool(repository: Path) -> None:
-    output = git(repository, "difftool", "--no-prompt", "--tool=tirscript", "k.py")
+    output = git(repository, "difftool", "--no-prompt", "--tool=tirscript")  # the first that failed would end it
     assert "+        B[i] = A[i] * 3.0" in output
+    assert "-def double(" in output and "+++ /dev/null:double" in output
+    assert "@@ -1 +1 @@\n-one\n+two\n" in output and "+++ notes.txt\n" in output
+
+
+def test_text_where_there_is_no_program(files: Any) -> None:
+    programs = files(DOUBLE, DOUBLE.replace("2.0", "3.0"))
+    assert run("diff", "--text", *programs).output == run("diff", *programs).output
+    named = (f"{programs[0]}:double", f"{programs[1]}:double")
+    assert "+        B[i] = A[i] * 3.0" in run("diff", "--text", *named).output
+    for old, new, exit_code in (("one\n", "two\n", 1), ("one\n", "one\n", 0), ("\0", "\0\0", 1), (DOUBLE, "one\n", 1)):
+        a, b = files(old, new)
+        assert run("diff", a, b).exit_code == 128
+        result = run("diff", "--text", a, b)
+        assert result.exit_code == 0 and bool(result.output) == bool(exit_code)
+        assert ("Binary files" in result.output) == ("\0" in old)
+        assert run("diff", "--text", "--exit-code", a, b).exit_code == exit_code
+        quiet = run("diff", "--text", "-q", a, b)
+        assert quiet.exit_code == exit_code and quiet.stdout == ""
+    assert run("diff", "--text", a, a.parent / "missing.py").exit_code == 128
+    assert run("diff", "--text", "--json", a, b).exit_code == 2
 
 
 def test_git_textconv(repository: Path) -> None:
