@@ -61,14 +61,15 @@ class _Hoist(NamedTuple):
     storage: Storage
 
 
-def _hoisted(loop: For, hoist: _Hoist, lets: bool, largest: int) -> tuple[Stmt, ...]:
+def _hoisted(loop: For, hoist: _Hoist, lets: bool, largest: int) -> Any:
+    given = loop
     before: list[Stmt] = []
     if lets:
         loop, before = _binds(loop)
     new: tuple[Stmt, ...] = (loop,)
     if hoist.wanted and loop.kind != "thread_binding":
         new = _conditions(loop, hoist, largest)
-    return (*before, *new)
+    return given if new == (given,) else (*before, *new)
 
 
 def _binds(loop: For) -> tuple[For, list[Stmt]]:

@@ -116,6 +116,15 @@ def test_an_index_that_wraps_comes_back_to_an_element() -> None:
     agree(func, [[np.zeros(256, "int32"), 1]])
 
 
+def test_copies_of_a_loop_stay_below_the_bound() -> None:
+    ifs = "".join(f"    if n % {k + 2} == {k % 2}:\n        P[i] = {k}\n" for k in range(12))
+    (entry,) = Sequential.parse("hoist_expression")
+    after = entry(program("for i in range(16):\n" + ifs))
+    assert len(after.script().split("\n")) < 200
+    alone = program("for i in range(16):\n    P[i] = i\n")
+    assert entry(alone) is alone
+
+
 def test_iterations_at_the_same_time_keep_to_their_elements() -> None:
     """A sum that one iteration of a parallel loop adds to is not added to by all of them, not even zeros."""
     body = (
