@@ -194,6 +194,24 @@ class Schedule:
                 C[vi] = B[vi] + 1.0
         """
 
+    def decompose_padding(self, block: BlockHandle | str, loop: LoopHandle | str) -> BlockHandle:
+        """Fill a padded buffer with its padding right before a loop, and let the block store the rest; the filling block.
+
+        before:                                    after `decompose_padding("P", "i")`:
+            for i in range(10):                        for i in range(10):
+                with T.block("P"):                         with T.block("P_pad"):
+                    vi = T.axis.spatial(10, i)                 vi = T.axis.spatial(10, i)
+                    P[vi] = T.if_then_else(                    P[vi] = 0.0
+                        vi >= 1 and vi < 9,            for i in range(10):
+                        A[vi - 1], 0.0)                    with T.block("P"):
+                                                               vi = T.axis.spatial(10, i)
+                                                               T.where(i >= 1 and i < 9)
+                                                               P[vi] = A[vi - 1]
+
+        The block stores `T.if_then_else(condition, value, padding)`, where the padding is a number. The filling can be
+        vectorized, and the loop over the rest cut to what is not padded.
+        """
+
     def decompose_reduction(self, block: BlockHandle | str, loop: LoopHandle | str) -> BlockHandle:
         """Make the init of a reduction a block of its own, right before a loop around it; the new block.
 

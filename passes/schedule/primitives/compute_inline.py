@@ -31,7 +31,7 @@ def compute_inline(edit: Edit, block: BlockAt) -> None:
             C[vi] = B[vi] + 1.0
     """
     stmt: Block = block.stmt
-    store = _single_store(edit, block)
+    store = single_store(edit, block)
     buffer = store.buffer
     scope = scope_of(edit, block)
     place = allocation(edit, buffer)
@@ -70,7 +70,7 @@ def compute_inline(edit: Edit, block: BlockAt) -> None:
     edit.replace(home)
 
 
-def _single_store(edit: Edit, block: Place) -> BufferStore:
+def single_store(edit: Edit, block: Place) -> BufferStore:
     """The only statement of the block, a store to an element for each of its axes."""
     stmt: Block = block.stmt
     if stmt.init is not None or any(axis.kind == "reduce" for axis in stmt.axes):

@@ -105,6 +105,14 @@ def doubled(A: T.Buffer((8, 4), "int32")):
             A[vi, vj] = A[vi, vj] * 2
 
 
+@T.prim_func
+def padded(A: T.Buffer((8, 6), "int32"), P: T.Buffer((10, 6), "int32")):
+    for i, j in T.grid(10, 6):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = T.if_then_else(vi >= 1 and vi < 9, A[vi - 1, vj], 7)
+
+
 def tile(s: Schedule) -> None:
     i, j, k = s.get_loops("C")
     i0, i1 = s.split(i, factors=[None, 8])
@@ -187,6 +195,11 @@ CASES: dict[str, tuple[Any, Any]] = {
     "vectorize_inner": (relu_matmul, lambda s: s.vectorize_inner("D", 5)),
     "vectorize_inner_whole": (blur, lambda s: s.vectorize_inner("C", 32)),
     "pack": (relu_matmul, lambda s: (s.tile("C", {"vj": 4}), s.pack("C", "B"))),
+    "decompose_padding": (padded, lambda s: s.decompose_padding("P", s.get_loops("P")[1])),
+    "decompose_padding_split": (
+        padded,
+        lambda s: s.decompose_padding("P", s.split(s.get_loops("P")[0], [None, 4])[0]),
+    ),
     "blockize": (relu_matmul, lambda s: s.blockize(tiles(s))),
     "blockize_block": (total, lambda s: s.blockize(["S"])),
     "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
@@ -309,6 +322,12 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     ),
     "lanes of a reduction": (relu_matmul, lambda s: s.vectorize_inner("C", 8), "runs over the reduction axis"),
     "pack what is read again": (blur, lambda s: s.pack("C", "B"), "at several elements"),
+    "no padding": (chain, lambda s: s.decompose_padding("B", s.get_loops("B")[0]), "does not store `T.if_then_else"),
+    "padding made again": (
+        padded,
+        lambda s: s.decompose_padding("P", (s.add_unit_loop(s.get_loops("P")[0]), s.get_loops("P")[1])[1]),
+        "makes the same elements again",
+    ),
     "reindex what holds blocks": (
         relu_matmul,
         lambda s: s.reindex(s.blockize(s.get_loops("C")[1]), ("read", "B")),

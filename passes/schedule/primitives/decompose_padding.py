@@ -1,0 +1,94 @@
+"""decompose_padding: the padding and the padded, each in a block of its own."""
+
+from __future__ import annotations
+
+from tirscript.ir.expr import Call, Const, Expr, Var
+from tirscript.ir.node import NO_ATTRS
+from tirscript.ir.op import OPS, get_op
+from tirscript.ir.rewrite import refresh, substitute, uses
+from tirscript.ir.stmt import Block, BufferStore, Stmt
+
+from ...statements import conjunction, reads_memory
+from ..blocks import inferred
+from ..edit import Edit
+from ..primitive import BlockAt, LoopAt, primitive
+from ..tree import Place
+from .compute_inline import single_store
+
+CHOICES = frozenset(OPS[name] for name in ("if_then_else", "Select", "select") if name in OPS)
+
+
+@primitive
+def decompose_padding(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
+    """Fill a padded buffer with its padding right before a loop, and let the block store the rest; the filling block.
+
+    before:                                    after `decompose_padding("P", "i")`:
+        for i in range(10):                        for i in range(10):
+            with T.block("P"):                         with T.block("P_pad"):
+                vi = T.axis.spatial(10, i)                 vi = T.axis.spatial(10, i)
+                P[vi] = T.if_then_else(                    P[vi] = 0.0
+                    vi >= 1 and vi < 9,            for i in range(10):
+                    A[vi - 1], 0.0)                    with T.block("P"):
+                                                           vi = T.axis.spatial(10, i)
+                                                           T.where(i >= 1 and i < 9)
+                                                           P[vi] = A[vi - 1]
+
+    The block stores `T.if_then_else(condition, value, padding)`, where the padding is a number. The filling can be
+    vectorized, and the loop over the rest cut to what is not padded.
+    """
+    stmt: Block = block.stmt
+    store = single_store(edit, block)
+    value = store.value
+    if type(value) is not Call or value.op not in CHOICES or type(value.args[2]) is not Const:
+        edit.refuse(
+            f"the block `{stmt.name}` does not store `T.if_then_else(condition, value, number)`",
+            (block, ""),
+            (store, "here"),
+        )
+    condition, inner, padding = value.args
+    if reads_memory(condition) or condition.dtype.is_vector:
+        edit.refuse("the condition reads memory or is a vector", (block, ""), (store, "here"))
+    loops = block.loops()
+    if all(place is not loop for place in loops):
+        names = ", ".join(f"`{place.stmt.var.name}`" for place in loops) or "none"
+        edit.refuse(
+            f"the loop `{loop.stmt.var.name}` is not around the block `{stmt.name}`",
+            (block, ""),
+            (loop, "this loop"),
+            hint=f"the loops around it are {names}",
+        )
+    at = next(number for number, place in enumerate(loops) if place is loop)
+    for place in loops[at:]:
+        if len(place.stmt.body) != 1:
+            edit.refuse(f"the loop `{place.stmt.var.name}` holds more than the block `{stmt.name}`", place)
+    _check_once(edit, block, loops[:at], store)
+    fill_store = store.replace(value=padding, trivia=None)
+    name = edit.fresh_block_name(f"{stmt.name}_pad")
+    fill = stmt.replace(name=name, body=(fill_store,), trivia=None, annotations=NO_ATTRS)
+    nest: Stmt = inferred(fill)
+    for place in reversed(loops[at:]):
+        nest = place.stmt.replace(body=(nest,), trivia=None)
+    values: dict[Var, Expr] = {axis.var: axis.value for axis in stmt.axes}
+    held = substitute(condition, values)
+    both = held if stmt.predicate is None else conjunction((stmt.predicate, held))
+    made = stmt.replace(body=(store.replace(value=inner),), predicate=both)
+    edit.replace(block, inferred(made))
+    edit.tree.insert(loop, before=(refresh(nest),))
+    return edit.block(name)
+
+
+def _check_once(edit: Edit, block: Place, outside: list[Place], store: BufferStore) -> None:
+    """Refuse where the padding would be stored over what another iteration has made."""
+    stmt: Block = block.stmt
+    known = edit.analyzer(block)
+    for axis in stmt.axes:
+        if axis.kind != "spatial":
+            edit.refuse(f"the axis `{axis.var.name}` is {axis.kind}", (block, ""), axis)
+        single = known.can_prove(get_op("equal")(axis.stop - axis.start, 1))
+        if all(index is not axis.var for index in store.indices) and not single:
+            edit.refuse(f"the axis `{axis.var.name}` is no index of the store", (block, ""), (axis, "this axis"))
+    for place in outside:
+        if not any(uses(axis.value, place.stmt.var) for axis in stmt.axes):
+            edit.refuse(
+                f"the loop `{place.stmt.var.name}` around it makes the same elements again", (place, ""), (block, "")
+            )
