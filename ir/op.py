@@ -319,4 +319,7 @@ def convert(value: Operand, to: DType, what: str = "the value") -> Expr:
         widens |= have.is_float and to.is_float and have.bits < to.bits
         if widens or (have.is_int and to.is_float):
             return cast(value, to)
-    raise fail("T110", f"{what} is {have}, but its place holds {to}", f'cast it: `x.astype("{to.element}")`')
+    hint = f'cast it: `x.astype("{to.element}")`'
+    if have.lanes != to.lanes:  # which no cast changes
+        hint = f"lanes of the place: {to.lanes}, of the value: {have.lanes}; give both as many"
+    raise fail("T110", f"{what} is {have}, but its place holds {to}", hint)

@@ -390,9 +390,10 @@ def _check_buffer(
         for dim, expr in enumerate(buffer.strides):
             wanted = _value(expr, values)
             if wanted is not None and wanted != actual.strides[dim] and actual.shape[dim] > 1 and not empty:
+                words = expr_words(expr)
                 report(
                     buffer,
-                    f"expected stride {expr_words(expr)} = {wanted} in dimension {dim}, "
+                    f"expected stride {words if words == str(wanted) else f'{words} = {wanted}'} in dimension {dim}, "
                     f"got {actual.strides[dim]} (in elements)",
                 )
                 return

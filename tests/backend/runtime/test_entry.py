@@ -128,7 +128,7 @@ def test_elements_between_elements_do_not_overlap(probing: Any) -> None:
     memory = np.zeros(17, np.float32)
     weave(memory[0:16:2], memory[1:17:2])
     assert "overlap" in told(weave, memory[0:16:2], memory[2::2])
-    assert "expected stride 2 = 2 in dimension 0, got 1" in told(weave, memory[:8], np.zeros(8, np.float32))
+    assert "expected stride 2 in dimension 0, got 1" in told(weave, memory[:8], np.zeros(8, np.float32))
 
 
 STRIDED = """
@@ -149,7 +149,7 @@ def test_declared_strides_bind_symbols(probing: Any) -> None:
     assert strided(whole[::2], b[:3]) == 20
     assert strided(whole[::-1], b) == -10
     assert strided(A=whole, B=b) == strided(a=whole, B=b) == 10
-    assert "expected stride 1 = 1 in dimension 1, got 2" in told(strided, whole[:, ::2], b)
+    assert "expected stride 1 in dimension 1, got 2" in told(strided, whole[:, ::2], b)
     assert told(strided, whole, b[:5]) == (
         "argument `B` of `strided`: expected shape (n,) = (6,), got (5,); `n` is 6, dimension 0 of `A`"
     )
