@@ -317,6 +317,22 @@ class Schedule:
         sequential_buffer_access and compute_at.
         """
 
+    def pad_einsum(self, block: BlockHandle | str, padding: Sequence[int]) -> None:
+        """Round the axes of a sum of products up to multiples of numbers, one for each axis, with zeros in padded copies.
+
+        before:                                    after `pad_einsum("C", [1, 1, 8])` where k was 30:
+            for i, j, k in T.grid(32, 32, 30):         with T.block("A_pad"):
+                with T.block("C"):                         A_pad[v0, v1] = T.if_then_else(v1 < 30, A[v0, v1], 0.0)
+                    vi, vj, vk = ...                   with T.block("B_pad"): ...
+                    C[vi, vj] += A[vi, vk] * B[vk, vj] for i, j, k in T.grid(32, 32, 32):
+                                                           with T.block("C"):
+                                                               C[vi, vj] += A_pad[vi, vk] * B_pad[vk, vj]
+
+        The factors are elements at plain axes of the block, cast or not. A result with padded axes is made in a copy, which
+        is cut to its size behind the block. Refused where a padded reduction axis of floats is not in every factor, since
+        what is there may be infinite, and 0 times infinity is no zero.
+        """
+
     def parallel(self, loop: LoopHandle | str) -> None:
         """Run the iterations of a loop at once: `for i in T.parallel(n)`.
 

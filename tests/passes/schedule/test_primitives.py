@@ -200,6 +200,7 @@ CASES: dict[str, tuple[Any, Any]] = {
         padded,
         lambda s: s.decompose_padding("P", s.split(s.get_loops("P")[0], [None, 4])[0]),
     ),
+    "pad_einsum": (relu_matmul, lambda s: s.pad_einsum("C", [8, 1, 5])),
     "blockize": (relu_matmul, lambda s: s.blockize(tiles(s))),
     "blockize_block": (total, lambda s: s.blockize(["S"])),
     "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
@@ -328,6 +329,9 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
         lambda s: s.decompose_padding("P", (s.add_unit_loop(s.get_loops("P")[0]), s.get_loops("P")[1])[1]),
         "makes the same elements again",
     ),
+    "padding of one factor": (total, lambda s: s.pad_einsum("S", [8]), "not accessed at plain axes"),
+    "padding of what is no sum": (chain, lambda s: s.pad_einsum("B", [8, 8]), "is no sum"),
+    "padding of other axes": (relu_matmul, lambda s: s.pad_einsum("C", [8]), "not 3 numbers"),
     "reindex what holds blocks": (
         relu_matmul,
         lambda s: s.reindex(s.blockize(s.get_loops("C")[1]), ("read", "B")),

@@ -1,0 +1,192 @@
+"""pad_einsum: the axes of a sum of products rounded up to multiples."""
+
+from __future__ import annotations
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
+from tirscript.ir.op import OPS, cast, const, get_op
+from tirscript.ir.rewrite import rewrite
+from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
+
+from ...statements import conjunction
+from ..blocks import inferred
+from ..dataflow import is_viewed, scope_of, top, writers
+from ..edit import Edit
+from ..legality import check_covers
+from ..loops import plain
+from ..moving import only_store
+from ..primitive import BlockAt, primitive
+from ..reducers import Update, update_of
+from ..tree import Place
+from .cache import check_copied_behind
+
+CASTS = frozenset((OPS["cast"],))
+
+
+@primitive
+def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
+    """Round the axes of a sum of products up to multiples of numbers, one for each axis, with zeros in padded copies.
+
+    before:                                    after `pad_einsum("C", [1, 1, 8])` where k was 30:
+        for i, j, k in T.grid(32, 32, 30):         with T.block("A_pad"):
+            with T.block("C"):                         A_pad[v0, v1] = T.if_then_else(v1 < 30, A[v0, v1], 0.0)
+                vi, vj, vk = ...                   with T.block("B_pad"): ...
+                C[vi, vj] += A[vi, vk] * B[vk, vj] for i, j, k in T.grid(32, 32, 32):
+                                                       with T.block("C"):
+                                                           C[vi, vj] += A_pad[vi, vk] * B_pad[vk, vj]
+
+    The factors are elements at plain axes of the block, cast or not. A result with padded axes is made in a copy, which
+    is cut to its size behind the block. Refused where a padded reduction axis of floats is not in every factor, since
+    what is there may be infinite, and 0 times infinity is no zero.
+    """
+    stmt: Block = block.stmt
+    loops = block.loops()
+    update, loads = _sum(edit, block)
+    if len(padding) != len(stmt.axes) or any(size < 1 for size in padding):
+        edit.wrong(f"`padding` is {padding}, not {len(stmt.axes)} numbers of at least 1, one for each axis")
+    for place in loops:
+        plain(edit, place, "padded")
+        if len(place.stmt.body) != 1:
+            edit.refuse(f"the loop `{place.stmt.var.name}` holds more than the block `{stmt.name}`", place)
+    if [axis.value for axis in stmt.axes] != [place.stmt.var for place in loops] or stmt.predicate is not None:
+        edit.refuse(
+            f"the axes of the block `{stmt.name}` are not its loops one by one",
+            block,
+            hint="pad the block before its loops are split, fused or reordered",
+        )
+    check_covers(edit, block)
+    new: dict[Var, Expr] = {}
+    for axis, size in zip(stmt.axes, padding, strict=True):
+        if not (is_const(axis.start, 0) and type(axis.stop) is Const):
+            edit.refuse(f"the axis `{axis.var.name}` is not from 0 to a number", (block, ""), (axis, "this axis"))
+        padded = -(-int(axis.stop.value) // size) * size
+        if padded != axis.stop.value:
+            new[axis.var] = const(padded, axis.var.dtype)
+            within = [any(index is axis.var for index in load.indices) for load in loads]
+            if axis.kind == "reduce" and not all(within):
+                if update.store.buffer.dtype.is_float or not any(within):
+                    edit.refuse(
+                        f"the axis `{axis.var.name}` is not in every factor, so the products in the padding are not "
+                        "known to be 0",
+                        (block, ""),
+                        (axis, "this axis"),
+                    )
+    if not new:
+        return
+    scope = scope_of(edit, block)
+    home = top(scope, block)
+    target = update.store.buffer
+    copies: dict[Buffer, Buffer] = {}
+    before: list[Stmt] = []
+    after: list[Stmt] = []
+    made: list[tuple[Buffer, str]] = []
+    taken: set[str] = set()
+    sizes = {axis.var: axis.stop for axis in stmt.axes}
+    accesses: list[BufferLoad | BufferStore] = [*loads, update.store]
+    for access in accesses:
+        old = access.buffer
+        if old in copies or not any(index in new for index in access.indices if type(index) is Var):
+            continue
+        shape = tuple(new.get(index, dim) for index, dim in zip(access.indices, old.shape, strict=True))  # type: ignore[call-overload]
+        copy = copies[old] = Buffer(f"{old.name}_pad", shape, old.dtype, scope=old.scope)
+        name = edit.fresh_block_name(copy.name)
+        while name in taken:
+            name += "_1"
+        taken.add(name)
+        made.append((copy, name))
+        if old is target:
+            after.append(_copy(name, [(copy, old)], old.shape, ()))
+        else:
+            _check_unchanged(edit, block, home, old)
+            limits = [
+                (at, sizes[index]) for at, index in enumerate(access.indices) if type(index) is Var and index in new
+            ]
+            before.append(_copy(name, [(old, copy)], shape, limits))
+    if target in copies:
+        check_copied_behind(edit, block, target)
+
+    def load(node: BufferLoad) -> Expr:
+        return node.replace(buffer=copies.get(node.buffer, node.buffer))
+
+    def store(node: BufferStore) -> BufferStore:
+        return node.replace(buffer=copies.get(node.buffer, node.buffer))
+
+    body = rewrite(stmt.replace(axes=()), {BufferLoad: load, BufferStore: store})
+    axes = tuple(axis.replace(stop=new.get(axis.var, axis.stop)) for axis in stmt.axes)
+    nest: Stmt = inferred(body.replace(axes=axes))
+    for place, axis in reversed(list(zip(loops, axes, strict=True))):
+        stop = cast(axis.stop, place.stmt.var.dtype)
+        nest = place.stmt.replace(stop=stop, body=(nest,))
+    edit.tree.insert(home, before=before, after=after)
+    edit.replace(loops[0], nest)
+    for copy, name in made:
+        edit.allocate(copy, edit.block(name))
+
+
+def _sum(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad]]:
+    """The update of the block and the elements that it multiplies."""
+    stmt: Block = block.stmt
+    update = update_of(stmt)
+    if update is None or update.op is not OPS["add"] or stmt.init is None:
+        edit.refuse(f"the block `{stmt.name}` is no sum with a T.init such as `C[vi] = C[vi] + value`", block)
+    loads: list[BufferLoad] = []
+    stack: list[Expr] = [update.value]
+    while stack:
+        node = stack.pop()
+        if type(node) is Call and (node.op is OPS["mul"] or node.op in CASTS):
+            stack += node.args
+        elif type(node) is BufferLoad and node.predicate is None:
+            loads.append(node)
+        else:
+            edit.refuse(f"what `{stmt.name}` adds up is not a product of elements", block)
+    only_store(edit, block, update.store.buffer)
+    axes = {axis.var: axis for axis in stmt.axes}
+    accesses: list[BufferLoad | BufferStore] = [*loads, update.store]
+    for access in accesses:
+        if is_viewed(edit.func, access.buffer):
+            edit.refuse(f"the memory of `{access.buffer.name}` is reached by a view, an address or a call", block)
+        plain_axes = [index for index in access.indices if type(index) is Var and index in axes]
+        whole = len(plain_axes) == len(access.indices) == len(set(plain_axes))
+        known = edit.analyzer(block)
+        if not whole or not all(
+            known.prove_equal(cast(axes[index].stop, dim.dtype), dim)
+            for index, dim in zip(plain_axes, access.buffer.shape, strict=True)
+        ):
+            edit.refuse(f"`{access.buffer.name}` is not accessed at plain axes that go through all of it", block)
+    buffers = [access.buffer for access in loads]
+    for buffer in buffers:
+        if buffers.count(buffer) > 1:
+            edit.refuse(f"`{buffer.name}` is several of the factors", block)
+    return update, loads
+
+
+def _check_unchanged(edit: Edit, block: Place, home: Place, buffer: Buffer) -> None:
+    scope = scope_of(edit, block)
+    for writer in writers(scope, buffer):
+        if top(scope, writer).index >= home.index:
+            edit.refuse(f"`{buffer.name}` is written where the copy would be made", (block, ""), (writer, "here"))
+
+
+def _copy(
+    name: str,
+    pair: list[tuple[Buffer, Buffer]],
+    shape: tuple[Expr, ...],
+    limits: list[tuple[int, Expr]] | tuple[()],
+) -> Stmt:
+    """Loops and a block that copy a buffer; zeros beyond the limits of its dimensions."""
+    ((source, target),) = pair
+    loops = [Var(f"ax{at}", dim.dtype) for at, dim in enumerate(shape)]
+    axes = tuple(
+        Axis(Var(f"v{at}", dim.dtype), "spatial", const(0, dim.dtype), dim, loop)
+        for at, (dim, loop) in enumerate(zip(shape, loops, strict=True))
+    )
+    indices = tuple(axis.var for axis in axes)
+    value: Expr = BufferLoad(source, indices)
+    inside = conjunction(axes[at].var < cast(limit, axes[at].var.dtype) for at, limit in limits)
+    if inside is not None:
+        zero = const(0.0 if source.dtype.is_float else 0, source.dtype)
+        value = get_op("if_then_else")(inside, value, zero)
+    stmt: Stmt = Block(name, axes, (BufferStore(target, indices, value),))
+    for loop, dim in reversed(list(zip(loops, shape, strict=True))):
+        stmt = For(loop, const(0, dim.dtype), dim, (stmt,))
+    return stmt
