@@ -176,7 +176,7 @@ def choose(argument: str) -> Chosen:
     message = f"{name_of(path)} has {len(public)} functions: {', '.join(public) or 'none'}"
     hint = f"name one: {path}:{example}" if public else "a module without functions cannot be run"
     if path == STDIN and public:
-        hint = f"name one: -:{example}"
+        hint = f"name one, behind the options: -- -:{example}"  # click takes `-:` for an option
     raise DiagnosticError([error("T307", message, hint=hint)])
 
 

@@ -174,6 +174,9 @@ class M:
     path = kernel(text.replace("def main", "def third"))
     unclear = run("run", path)
     assert unclear.exit_code == 1 and f"name one: {path}:M.third" in unclear.stderr
+    text = text.replace("def main", "def third")
+    assert "name one, behind the options: -- -:M.third" in run("run", "-", stdin=text).stderr
+    assert run("run", "--random", "--", "-:M.third", stdin=text).exit_code == 0
 
 
 @pytest.mark.parametrize(
