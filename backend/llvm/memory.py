@@ -384,7 +384,8 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
         slot = g.slots[buffer] = g.b.alloca(f"[{max(1, size)} x i8]", align, "local")
     if slot is None:
         if size is not None:
-            size_text = str(-(-max(1, size) // align) * align)
+            # what 64 bits cannot count would wrap to a small size, and be written far beyond its end
+            size_text = str(min(-(-max(1, size) // align) * align, (1 << 63) - align))
         else:
             elements = _elements(g, buffer)
             bytes_ = multiply(g, elements, str(buffer.dtype.itemsize))

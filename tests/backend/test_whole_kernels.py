@@ -88,3 +88,17 @@ def test_kernels_give_what_python_gives(kernel: Any, args: tuple[Any, ...], want
     assert tirscript.interpret(DEFAULT_LOWERING(kernel), *args) == wanted
     assert tirscript.build(kernel)(*args) == wanted
     assert tirscript.parse(kernel.script()).script() == kernel.script()
+
+
+def test_memory_beyond_64_bits_is_refused_and_not_wrapped() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), n: T.int32):
+    C = T.alloc_buffer((2**62,), "float32")
+    for i in range(n):
+        C[i * 1000] = A[i]
+    for i in range(n):
+        A[i] = C[(7 - i) * 1000]
+"""
+    with pytest.raises(tirscript.DiagnosticError, match="no memory for the buffer `C`"):
+        tirscript.build(tirscript.parse(text))(np.zeros(8, np.float32), 8)
