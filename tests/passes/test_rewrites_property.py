@@ -16,7 +16,7 @@ from tirscript.passes.pipeline import Sequential
 from tirscript.script import parse
 from tirscript.testing import inputs_for, programs
 
-CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 30
+CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 20
 PASSES = (
     "check_constraints",
     "remove_no_op",

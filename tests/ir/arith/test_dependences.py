@@ -67,7 +67,7 @@ def points(relation: Any, split: int) -> list[tuple[tuple[int, ...], tuple[int, 
     return found
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(nests())
 def test_dependences_are_those_of_the_trace(func: PrimFunc) -> None:
     expected = true_pairs(Trace(func).events)
@@ -81,7 +81,7 @@ def test_dependences_are_those_of_the_trace(func: PrimFunc) -> None:
     assert found == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(nests())
 def test_distances_and_directions(func: PrimFunc) -> None:
     deps = Dependences(func)
@@ -114,7 +114,7 @@ def conflicting(a: Event, b: Event) -> bool:
     return any(set(touches(a, w)) & set(touches(b, v)) for w, v in ((1, 0), (0, 1), (1, 1)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(nests())
 def test_parallel_loops_are_those_without_a_carried_conflict(func: PrimFunc) -> None:
     events = Trace(func).events
@@ -130,7 +130,7 @@ def test_parallel_loops_are_those_without_a_carried_conflict(func: PrimFunc) -> 
         assert bool(verdict.violations) is carried
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_permutations_keep_conflicts_in_order(data: st.DataObject) -> None:
     writer = Writer(data.draw)
@@ -156,7 +156,7 @@ def test_permutations_keep_conflicts_in_order(data: st.DataObject) -> None:
         assert violation.iterations is not None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_merging_and_swapping_keep_conflicts_in_order(data: st.DataObject) -> None:
     writer = Writer(data.draw)
@@ -181,7 +181,7 @@ def test_merging_and_swapping_keep_conflicts_in_order(data: st.DataObject) -> No
     assert may_swap(deps, first, second).legal is (not pairs)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(nests())
 def test_stores_and_reads_over_time(func: PrimFunc) -> None:
     events = Trace(func).events

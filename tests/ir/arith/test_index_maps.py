@@ -161,7 +161,7 @@ def maps(draw: st.DrawFn) -> MappedDomain:
     return MappedDomain(IndexMap(tuple(params), indices), shape, predicate=predicate)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(maps())
 def test_brute_force(domain: MappedDomain) -> None:
     params = domain.index_map.params

@@ -199,7 +199,7 @@ def refuted_by(condition: Expr, ranges: dict[Var, tuple[int, int]], facts: list[
     return None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(questions())
 def test_brute_force(question: tuple[Expr, dict[Var, tuple[int, int]], list[Expr]]) -> None:
     condition, ranges, facts = question
