@@ -305,7 +305,7 @@ class M:
             """\
 # from tvm.script import tirx as T
 
-@T.prim_func
+@T.prim_func(s_tir=True)
 def f(A: T.Buffer((4,), "float32")):
     with T.sblock("root"):
         T.reads()

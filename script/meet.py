@@ -5,9 +5,9 @@
 | `i32 + i64`, `i8 + u8`, `f16 * f32`, `b < i32` | the other one cast to the wider, the unsigned, the float |
 | `i8 + 1`, `f16 * 1.5` | a literal alone is int32, int64 where it is great, or float32 |
 | `i8 == 1`, `i8 & 1`, `i8 << 1`, `i8 - True`, `1 < i8` | here it takes the dtype of the other operand |
-| `u8 / u8` | `T.truncdiv` |
+| `u8 / u8`, `i32 / u8`, `u8 / 3` | `T.truncdiv` |
 | `T.floor(i32)` | `i32` |
-| `T.exp(i32)` | of the integer as a float32 |
+| `T.exp(i32)`, `T.pow(i32, i32)` | of the integers as float32; beside a float, `T.pow(i32, f64)`, as that |
 | `f32_buffer[i] = i64` | the value cast; of a literal the whole part where the place holds integers |
 | `if i32:` | `if i32 != 0:` |
 """
@@ -35,12 +35,13 @@ def meet(entry: Op, args: list[Any]) -> Expr:
     """An operator of the table on operands that TVM would bring together."""
     if entry in _ROUNDING and len(args) == 1 and isinstance(args[0], Expr) and not args[0].dtype.is_float:
         return args[0]
-    if entry.operands == FLOATS and entry is not _DIV:
-        # TVM gives the result the dtype of the integers, and has no code for that
-        args = [cast(arg, FLOAT32) if isinstance(arg, Expr) and arg.dtype.is_int else arg for arg in args]
     first, last = entry.group
     stop = len(args) if last is None else last
     given = args[first:stop]
+    if entry.operands == FLOATS and entry is not _DIV and not any(_is_float(arg) for arg in given):
+        # TVM gives the result the dtype of the integers, and has no code for that
+        args = [cast(arg, FLOAT32) if isinstance(arg, Expr) and arg.dtype.is_int else arg for arg in args]
+        given = args[first:stop]
     kinds = [arg.dtype for arg in given if isinstance(arg, Expr)]
     if len(given) < 2 or not kinds:
         return build(entry, args)
@@ -51,9 +52,13 @@ def meet(entry: Op, args: list[Any]) -> Expr:
     for arg in given:
         if type(arg) in (int, float) and not (adapting and _fits(arg, common)):
             common = _wider(common, _alone(arg))
-    if entry is _DIV and common.is_int and (not common.is_signed or any(kind.is_bool for kind in kinds)):
-        entry = _TRUNCDIV
+    if entry is _DIV and common.is_int and not all(kind.is_signed for kind in kinds):
+        entry = _TRUNCDIV  # of signed integers alone TVM asks which division is meant
     return build(entry, [*args[:first], *(fit(arg, common) for arg in given), *args[stop:]])
+
+
+def _is_float(value: Any) -> bool:
+    return value.dtype.is_float if isinstance(value, Expr) else type(value) is float
 
 
 def together(values: list[Any]) -> list[Any]:

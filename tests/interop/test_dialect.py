@@ -32,6 +32,11 @@ from tirscript.testing.draw import extent, numpy_type
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "1000"))
 # of the programs that the package makes and can run, so many are run here too
 RUNS = min(CASES, 250)
+ON_A_CPU = ("llvm", "c")  # targets; a function for any other takes no arrays in the memory of the host
+# what TVM compiles though it means nothing
+MEANINGLESS = {
+    "T.evaluate(bool[1] - bool[1])": "of bools it compiles no sum and no product; a difference is there by oversight",
+}
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +83,11 @@ def test_what_the_package_makes(tvm: Any, corpus: list[tuple[str, str]]) -> None
             continue
         if not tvm.ask("readable", number)["readable"]:
             unreadable += 1
-        elif reply.get("equal") is False and structural_equal(parse(tvm.parse(ours)), made) and _has_idle_cast(text):
+        elif (
+            reply.get("equal") is False
+            and tvm.ask("idle", number)["idle"]  # our casts are of something else
+            and structural_equal(parse(tvm.parse(ours)), made)
+        ):
             idle += 1
         elif reply.get("equal") is False and not tvm.ask("buildable", number)["buildable"]:
             meant += 1
@@ -91,14 +100,10 @@ def test_what_the_package_makes(tvm: Any, corpus: list[tuple[str, str]]) -> None
     assert len(refused) < 0.1 * len(corpus) and idle + meant < 0.02 * len(corpus), "\n".join(refused)
 
 
-def _has_idle_cast(text: str) -> bool:
-    """Whether a loop variable is cast to what it is: TVM keeps such a cast, our casts are of something else."""
-    return any(f'T.Cast("int64", ax{number})' in text for number in range(8))
-
-
 def runs_on_a_cpu(func: PrimFunc) -> bool:
-    """Whether a function has no threads, calls nothing from outside, and takes buffers alone."""
-    if len(func.param_buffers) != len(func.params):
+    """Whether a function is meant for no other device, has no threads, calls nothing from outside, and takes buffers alone."""
+    target = func.attrs.get("target")
+    if (target is not None and target.kind not in ON_A_CPU) or len(func.param_buffers) != len(func.params):
         return False
     node: Any
     for node in walk(func):
@@ -276,7 +281,7 @@ def test_conversions(tvm: Any) -> None:
             ours = parse(text).script(dialect="tvm")
         except DiagnosticError as problem:
             # what is thrown away compiles, whatever it is
-            if tvm.ask("builds", text.replace("T.evaluate(", "bool[0] = ("))["buildable"]:
+            if body not in MEANINGLESS and tvm.ask("builds", text.replace("T.evaluate(", "bool[0] = ("))["buildable"]:
                 refused.append(f"{body}: {problem.diagnostics[0].message}")
             continue
         if not tvm.equal(ours, text):
@@ -286,14 +291,16 @@ def test_conversions(tvm: Any) -> None:
     assert not refused, "\n".join(refused[:40])
 
 
-def breaks_the_printer(made: PrimFunc) -> bool:
-    """Whether TVM reads a program but fails to print it, since it folds operators of literals to see how to print them:
-    a division by a literal zero, a shift by more bits than there are, a difference of unsigned literals below zero."""
+def breaks_its_folding(made: PrimFunc) -> bool:
+    """Whether TVM fails where it folds operators of literals, to see how to print them or what a block reads: a division
+    by a literal zero, a shift by more bits than there are, unsigned numbers below zero as a difference or a cast."""
     node: Any
     for node in walk(made):
         if type(node) is not Call or not node.args or type(node.args[-1]) is not Const:
             continue
         a, b = node.args[0], node.args[-1]
+        if node.op.name == "cast" and node.dtype.element.kind == "uint" and b.value < 0:
+            return True
         if node.op.name == "negative" and node.dtype.kind == "uint" and b.value:
             return True
         if node.op.name in ("div", "floordiv", "floormod", "truncdiv", "truncmod") and b.value == 0:
@@ -320,7 +327,7 @@ def test_random_programs(tvm: Any, made: PrimFunc) -> None:
     except DiagnosticError as problem:
         assert [found.code for found in problem.diagnostics] == ["T405"]
         hypothesis.reject()
-    hypothesis.assume(not breaks_the_printer(made))
+    hypothesis.assume(not breaks_its_folding(made))
     theirs = tvm.parse(text)
     try:
         same = tvm.equal(parse(theirs).script(dialect="tvm"), text)

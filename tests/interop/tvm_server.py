@@ -8,6 +8,7 @@
 | `["corpus", step]` | `{"texts": [[name, text]]}` of programs that the package makes: legalized operators, its tensor intrinsics, scheduled and lowered functions; of what tvm_corpus.py has one in `step` |
 | `["same", number, text]` | `{"equal": whether a text is the function of that number of the corpus}` |
 | `["readable", number]` | `{"readable": whether TVM reads its own text of it as that function}` |
+| `["idle", number]` | `{"idle": whether it casts a value to the dtype that it has}` |
 | `["buildable", number]` | `{"buildable": whether TVM compiles it for a CPU}` |
 | `["builds", text]` | the same of the function of a text |
 | `["run", number, inputs]` | `{"outputs": the arrays after TVM has run it}`; an array is [dtype, shape, base64 of its bytes] |
@@ -289,6 +290,17 @@ def buildable(function: Any) -> bool:
     return True
 
 
+def idle(function: Any) -> bool:
+    """Whether a function casts a value to the dtype that it has, by its JSON."""
+    nodes = json.loads(tvm.ir.save_json(function))["nodes"]
+
+    def dtype(node: Any) -> Any:
+        return nodes[node["data"]["ty"]]["data"].get("dtype")
+
+    casts = [node for node in nodes if node["type"] == "prim.Cast"]
+    return any(dtype(node) == dtype(nodes[node["data"]["value"]]) for node in casts)
+
+
 def accepts(text: str) -> bool:
     """Whether TVM reads a text, and may make a function of it that it can print."""
     try:
@@ -313,6 +325,7 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "corpus": lambda step: {"texts": corpus(step)},
     "same": lambda number, text: {"equal": same(CORPUS[number], from_source(text))},
     "readable": lambda number: {"readable": readable(CORPUS[number])},
+    "idle": lambda number: {"idle": idle(CORPUS[number])},
     "buildable": lambda number: {"buildable": buildable(CORPUS[number])},
     "builds": lambda text: {"buildable": buildable(from_source(text))},
     "run": lambda number, inputs: {"outputs": run(CORPUS[number], inputs)},
