@@ -388,9 +388,14 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
             size_text = str(min(-(-max(1, size) // align) * align, (1 << 63) - align))
         else:
             elements = _elements(g, buffer)
-            bytes_ = multiply(g, elements, str(buffer.dtype.itemsize))
+            bytes_ = g.b.op(f"mul i64 {elements}, {buffer.dtype.itemsize}")
             padded = g.b.op(f"add i64 {bytes_}, {2 * align - 1 if buffer.strides is None else 2 * align}")
-            size_text = g.b.op(f"and i64 {padded}, {-align}")
+            fitting = g.b.op(f"and i64 {padded}, {-align}")
+            # as above; a double counts what 64 bits cannot
+            counted = g.b.op(
+                f"fcmp olt double {_elements_counted(g, buffer)}, {float((1 << 62) // buffer.dtype.itemsize)!r}"
+            )
+            size_text = g.b.op(f"select i1 {counted}, i64 {fitting}, i64 {(1 << 63) - align}")
         g.b.module.declare(
             "aligned_alloc",
             "noalias ptr",
@@ -422,17 +427,43 @@ def _constant_size(buffer: Buffer) -> int | None:
 
 
 def _elements(g: Codegen, buffer: Buffer) -> str:
-    """How many elements a buffer of dynamic size spans."""
-    total = "1" if buffer.strides is None else "0"
+    """How many elements a buffer of dynamic size spans, where 64 bits can count them; nothing is promised of that."""
+    total = "1"
     for at, dim in enumerate(buffer.shape):
         size = g.wide(dim)
-        if buffer.strides is None:
-            total = multiply(g, total, size)
+        if buffer.strides is not None:
+            last = g.b.op(f"add i64 {size}, -1")
+            span = g.b.op(f"mul i64 {last}, {g.wide(buffer.strides[at])}")
+            total = g.b.op(f"add i64 {total}, {span}")
         else:
-            total = add(g, total, multiply(g, add(g, size, "-1"), g.wide(buffer.strides[at])))
-    if buffer.strides is not None:
-        total = add(g, total, "1")
-    return total if buffer.elem_offset is None else add(g, total, g.wide(buffer.elem_offset))
+            total = g.b.op(f"mul i64 {total}, {size}")
+    return total if buffer.elem_offset is None else g.b.op(f"add i64 {total}, {g.wide(buffer.elem_offset)}")
+
+
+_COUNTED = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
+
+
+def _elements_counted(g: Codegen, buffer: Buffer) -> str:
+    """How many elements a buffer of dynamic size spans, about, as a double, which does not wrap.
+
+    A lowered shape is the product of dimensions, which may have wrapped: its factors are counted.
+    """
+
+    def counted(expr: Expr) -> str:
+        if type(expr) is Call and expr.op.name in _COUNTED:
+            first, second = map(counted, expr.args)
+            return g.b.op(f"{_COUNTED[expr.op.name]} double {first}, {second}")
+        return g.b.op(f"sitofp i64 {g.wide(expr)} to double")
+
+    total = "1.0"
+    for at, dim in enumerate(buffer.shape):
+        size = counted(dim)
+        if buffer.strides is not None:
+            span = g.b.op(f"fmul double {size}, {counted(buffer.strides[at])}")
+            total = g.b.op(f"fadd double {total}, {span}")
+        else:
+            total = g.b.op(f"fmul double {total}, {size}")
+    return total if buffer.elem_offset is None else g.b.op(f"fadd double {total}, {counted(buffer.elem_offset)}")
 
 
 def declare(g: Codegen, stmt: DeclBuffer) -> None:

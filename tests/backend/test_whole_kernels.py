@@ -102,3 +102,20 @@ def f(A: T.Buffer((8,), "float32"), n: T.int32):
 """
     with pytest.raises(tirscript.DiagnosticError, match="no memory for the buffer `C`"):
         tirscript.build(tirscript.parse(text))(np.zeros(8, np.float32), 8)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1 << 31, 1), (1 << 31, 4), (3, 1 << 62), (1 << 32, 1)])
+def test_dynamic_sizes_beyond_64_bits_are_refused_too(n: int, m: int) -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((1,), "float32"), n: T.int64, m: T.int64):
+    C = T.alloc_buffer((n * n, m), "float32")
+    C[n, 0] = 1.0
+    A[0] = C[n, 0]
+"""
+    kernel = tirscript.build(tirscript.parse(text))
+    given = np.zeros(1, np.float32)
+    kernel(given, 2, 3)
+    assert given[0] == 1
+    with pytest.raises(tirscript.DiagnosticError, match="no memory for the buffer `C`"):
+        kernel(given, n, m)
