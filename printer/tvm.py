@@ -213,6 +213,8 @@ def _finiteness(p: Printer, node: Call, prec: int, entry: Any) -> str:
         return f"T.bool({_FINITE[node.op.name](node.args[0].value)})"
     if node.args[0].dtype.kind != "float":
         raise refuse(f"TVM has no `{node.op.spelling}` of {node.args[0].dtype}", node.span, "cast it to float32")
+    if node.op.name != "isnan":
+        once(node)  # an infinity is what equals itself and whose magnitude is one
     return f"T.{node.op.name}({top(p, node.args[0])})"
 
 

@@ -1,7 +1,8 @@
 """What TVM prints beside a text: `metadata = tvm.ir.load_json("...")`, used as `metadata["ffi.String"][0]`.
 
-The JSON is a list of nodes; arrays and maps name others by their places. Strings, numbers, arrays and maps of these are
-read. Anything else is kept by the name of its class, which a use of it is told by.
+The JSON is a list of nodes; arrays, maps and objects name others by their places. Strings, numbers, arrays and maps of
+these are read, and a literal of a string, as which parts of messages with several lines are kept, as that string.
+Anything else is kept by the name of its class, which a use of it is told by.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def _value(nodes: list[Any], at: int, known: dict[int, tuple[Any, int]], depth: 
     kind, data = node["type"], node.get("data")
     if depth > MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
-    if kind not in ("ffi.Array", "ffi.Map"):
+    if kind in _LITERALS:
+        made = _value(nodes, data["value"], known, depth + 1)
+    elif kind not in ("ffi.Array", "ffi.Map"):
         made = (data if kind in _PLAIN else Unread(str(kind)), 1)
     else:
         items = [_value(nodes, item, known, depth + 1) for item in data]
@@ -71,4 +74,5 @@ def _value(nodes: list[Any], at: int, known: dict[int, tuple[Any, int]], depth: 
     return made
 
 
+_LITERALS = ("ir.StringImm", "tirx.StringImm", "tir.StringImm")
 _PLAIN = ("ffi.String", "str", "int", "float", "bool", "None")

@@ -211,13 +211,18 @@ def intrinsics() -> Iterator[tuple[str, Any]]:
                 yield from ((f"{value}.desc", intrinsic.desc), (f"{value}.impl", intrinsic.impl))
 
 
+def text_of(function: Any) -> str:
+    """What TVM prints of a function, with what it prints apart: its strings of several lines."""
+    return str(function.script(show_meta=True))
+
+
 def corpus(step: int) -> list[tuple[str, str]]:
     """The name and text of each program, each text once; of tvm_corpus.py one in `step`."""
     found: dict[str, tuple[str, Any]] = {}
 
     def add(pairs: Iterator[tuple[str, Any]]) -> None:
         for name, function in pairs:
-            found.setdefault(function.script(), (name, function))
+            found.setdefault(text_of(function), (name, function))
 
     add(intrinsics())
     for name, module in operators():
@@ -227,7 +232,7 @@ def corpus(step: int) -> list[tuple[str, str]]:
         add(scheduled(name, module))
     more: dict[str, tuple[str, Any]] = {}
     for name, function in tvm_corpus.programs():
-        text = function.script()
+        text = text_of(function)
         if len(text) <= tvm_corpus.GREATEST and text not in found:
             more.setdefault(text, (name, function))
     found.update(list(more.items())[::step])
@@ -313,7 +318,7 @@ def accepts(text: str) -> bool:
 def readable(function: Any) -> bool:
     """Whether TVM reads its own text as the function that it printed."""
     try:
-        return same(from_source(function.script()), function)
+        return same(from_source(text_of(function)), function)
     except BaseException:
         return False
 

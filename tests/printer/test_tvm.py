@@ -322,6 +322,14 @@ def test_a_block_that_uses_an_address_says_what_it_reads_and_writes() -> None:
         ("for i in range(2):\n    C = T.match_buffer(A[i * 4 : i * 4 + 4], (4,))\n    C[0] = 1.0", "matched outside of a block"),
         ('X[0] = T.ceildiv(T.let("x", n, lambda x: x + x), 3)', "writes the arguments of `T.ceildiv` out twice"),
         ('X[0] = T.abs(T.let("x", n, lambda x: x + x))', "writes the arguments of `T.abs` out twice"),
+        (
+            'assert T.isinf(T.let("x", T.float32(1), lambda x: x))',
+            "writes the arguments of `T.isinf` out twice",
+        ),
+        (
+            'assert T.isfinite(T.let("x", T.float32(1), lambda x: x))',
+            "writes the arguments of `T.isfinite` out twice",
+        ),
     ],
 )  # fmt: skip
 def test_what_it_would_not_read(body: str, message: str) -> None:

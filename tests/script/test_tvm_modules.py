@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.ir import Assert, DiagnosticError, Module, PrimFunc
 from tirscript.script import parse
 
 TEXT = "x\ny\"z'"
@@ -37,6 +37,24 @@ def test_strings_that_are_printed_apart() -> None:
     assert isinstance(made, PrimFunc)
     assert made.attrs["f"] == TEXT
     assert '"a": "second"' in made.script()
+
+
+def test_messages_that_are_printed_apart() -> None:
+    """TVM keeps a part of a message that has several lines as a literal, which names its string."""
+    nodes = [
+        {"type": "ffi.String", "data": "ir.StringImm"},
+        {"type": "ffi.String", "data": TEXT},
+        {"type": "ir.StringImm", "data": {"span": 3, "ty": 3, "value": 1}},
+        {"type": "None"},
+        {"type": "ffi.Array", "data": [2]},
+        {"type": "ffi.Map", "data": [0, 4]},
+    ]
+    body = 'assert A[0] > T.float32(0), ("TypeError", ["wrong ", metadata["ir.StringImm"][0]])'
+    text = with_metadata({"root_index": 5, "nodes": nodes}, body).replace('metadata["ffi.String"][1]', '"b"')
+    made = parse(text)
+    assert isinstance(made, PrimFunc)
+    (told,) = [stmt for stmt in made.body if isinstance(stmt, Assert)]
+    assert (told.kind, told.message) == ("TypeError", "wrong " + TEXT)
 
 
 @pytest.mark.parametrize(
