@@ -23,6 +23,7 @@ from tirscript.ir.expr import (
     Ramp,
     Range,
     Reduce,
+    Var,
     const,
     is_const,
 )
@@ -453,14 +454,24 @@ def _block(p: Printer, node: Block, indent: str) -> None:
         node = node.replace(predicate=substitute(node.predicate, values))
     parts: list[Any] = list(walk(node.body + (node.init or ())))
     inner = [one for one in parts if type(one) in _DEFINING]
-    if (node.reads is None or node.writes is None) and any(type(one) in (ScalarDecl, BufferData) for one in parts):
-        # TVM would count the scalar to what the block reads or writes, and then find it undeclared there; and it finds
-        # out nothing about a block that uses an address
+    if (node.reads is None or node.writes is None) and (
+        any(type(one) in (ScalarDecl, BufferData) for one in parts) or _indexes_by_let(parts)
+    ):
+        # TVM would count the scalar to what the block reads or writes, and then find it undeclared there, as it would
+        # the variable of a `T.Let`; and it finds out nothing about a block that uses an address
         reads, writes = _accessed(node, {id(one.buffer) for one in inner})
         node = node.replace(
             reads=reads if node.reads is None else node.reads, writes=writes if node.writes is None else node.writes
         )
     block(p, node, indent)
+
+
+def _indexes_by_let(parts: list[Any]) -> bool:
+    """Whether a buffer is loaded at a place that the variable of a `T.Let` says."""
+    own = {id(one.var) for one in parts if type(one) is Let}
+    return bool(own) and any(
+        id(var) in own for one in parts if type(one) is BufferLoad for var in walk(one.indices) if type(var) is Var
+    )
 
 
 _DEFINING = (ScalarDecl, AllocBuffer, DeclBuffer, MatchBuffer)

@@ -316,6 +316,14 @@ def test_a_block_that_uses_an_address_says_what_it_reads_and_writes() -> None:
     assert "T.reads(A[0:16])" in text and "T.writes(A[0:16])" in text
 
 
+def test_a_block_that_loads_by_a_let_says_what_it_reads() -> None:
+    made = function_of('with T.block("b"):\n    A[0] = T.let("j", 3, lambda j: A[j + 1])')
+    text = made.script(dialect="tvm")
+    assert "T.reads(A[0:16])" in text and "T.writes(A[0:16])" in text
+    plain = function_of('with T.block("b"):\n    A[0] = T.let("v", A[3], lambda v: v + v)').script(dialect="tvm")
+    assert "T.reads" not in plain
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
