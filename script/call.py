@@ -268,6 +268,8 @@ class CallLowering(ExprLowering):
     def _call_function(self, function: FunctionRef, node: ast.Call) -> Expr:
         if node.keywords:
             raise self.fail("T032", "calls between tensor functions take no keyword arguments", node)
+        if function.signature is None:
+            raise self.fail("T021", "a call of a function of the module cannot stand in an annotation", node)
         params, returns = function.signature
         if len(params) != len(node.args):
             wanted = f"{len(params)} argument{'s' if len(params) != 1 else ''}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Call, CallFunction, Expr, const
-from tirscript.ir.op import Op, as_expr
+from tirscript.ir.op import Op, as_expr, fail
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import (
     LOOP_KINDS,
@@ -278,8 +278,24 @@ class StmtLowering(LoopLowering):
         return None if other is None else self.span(other)
 
 
+def _inside(value: Any) -> Iterator[Any]:
+    """A value, or those in a list, tuple or dict, however deep."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            stack += one.values()
+        elif isinstance(one, (list, tuple)):
+            stack += one
+        else:
+            yield one
+
+
 def attr_value(value: Any) -> Any:
-    """An operand of `T.attr`: bare numbers become constants."""
+    """An operand of `T.attr`: bare numbers become constants; an operator without its arguments is no value."""
+    for item in _inside(value):
+        if isinstance(item, Op):
+            raise fail("T104", f"`{item.spelling}` is an operator, not a value", "call it with its arguments")
     return as_expr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 

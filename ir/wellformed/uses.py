@@ -98,7 +98,7 @@ class Uses(Scopes):
         for at, index in enumerate(indices):
             cls = type(index)
             kind = rules[cls](index)
-            if cls is Const or cls is Ramp:
+            if (cls is Const or cls is Ramp) and kind.is_int:
                 if at < known.ndim and known.extents[at] is not None:
                     self.bounds(node, index, at, known.extents[at])
             if not kind.is_int or (kind.is_vector and at != last):

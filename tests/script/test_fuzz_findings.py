@@ -48,6 +48,15 @@ REFUSED = [
     (body_text("T.evaluate(T.call_extern('void', 'f') if n > 0 else T.call_extern('void', 'g'))"), "takes values"),
     (body_text("A[0 : T.vscale() * -1] = T.float32(1)"), "this slice has -1 times vscale elements"),
     (body_text("A[T.ramp(0, 1, T.vscale() * -1)] = T.float32(1)"), "vscale times 1 to 65536"),
+    (body_text("A.vstore([1e400], A[1], predicate=n > 2)"), "float32"),
+    (body_text('with T.attr(T.int32(0), "a", T.floor_divide):\n    A[0] = 1.0'), "is an operator, not a value"),
+    (body_text('with T.attr(T.int32(0), "a", [{"b": T.exp}]):\n    A[0] = 1.0'), "is an operator, not a value"),
+    (
+        HEADER
+        + "@I.ir_module\nclass M:\n    @T.prim_func\n    def main(C: T.Buffer((1,), M.first(1))):\n        pass\n\n"
+        '    @T.prim_func(private=True)\n    def first(a: T.handle):\n        A = T.match_buffer(a, (1,), "float32")\n',
+        "cannot stand in an annotation",
+    ),
 ]
 
 
