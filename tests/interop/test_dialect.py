@@ -331,6 +331,19 @@ OVERFLOWS = {
 }
 
 
+def takes_from_zero(made: PrimFunc) -> bool:
+    """Whether a program takes something from an unsigned 0, which TVM refuses where it folds that to a literal."""
+    return any(
+        type(node) is Call
+        and node.op.name == "sub"
+        and node.dtype.is_int
+        and not node.dtype.is_signed
+        and type(node.args[0]) is Const
+        and node.args[0].value == 0
+        for node in walk(made)
+    )
+
+
 def has_operator(made: PrimFunc, *kinds: Any) -> bool:
     """Whether a program holds an operator of one of these kinds on a literal."""
     node: Any
@@ -360,6 +373,7 @@ def test_random_programs(tvm: Any, made: PrimFunc) -> None:
     reply = tvm.ask("parse", headless(text))
     for message, kind in OVERFLOWS.items():
         hypothesis.assume(message not in reply.get("error", "") or not has_operator(made, kind))
+    hypothesis.assume("will cause a negative uint" not in reply.get("error", "") or not takes_from_zero(made))
     assert "error" not in reply, f"{reply['error']}\n{text}"
     theirs = str(reply["text"])
     try:
