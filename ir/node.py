@@ -191,7 +191,7 @@ def _read_shape(cls: type) -> Shape:
 def field_hints(cls: type) -> dict[str, Any]:
     """The annotations of a node class; names imported for type checkers only are found in the neighbouring files."""
     scope: dict[str, Any] = {}
-    for name in ("expr", "buffer", "stmt", "func", "module", "constant", "op", "graph", "target"):
+    for name in ("expr", "buffer", "stmt", "func", "module", "constant", "op", "graph", "graph_ops.table", "target"):
         module = sys.modules.get(f"{__package__}.{name}")
         if module is not None:
             scope.update(vars(module))

@@ -1,0 +1,106 @@
+"""What an operator of the graph language is, and the table of all.
+
+An operator is one entry: its parameters, its type rule, its meaning as a numpy function, its implementation as a
+kernel, and how it may be fused. The parser, the printer, the passes, the interpreter and the documentation read it.
+The table imports neither numpy nor the parser: kernels are functions in the tensor language, read when an operator is
+legalized, and numpy functions import it when called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ..words import call_it
+
+if TYPE_CHECKING:
+    from ..func import PrimFunc
+    from ..graph import GraphType, OpCall
+
+# how an operator may be fused: by what an element of its result needs
+ELEMENTWISE = "elementwise"  # the same element of each argument
+BROADCAST = "broadcast"  # an element of each argument, found by dropping or repeating axes
+INJECTIVE = "injective"  # one element of each argument, anywhere: transpose, reshape, concat
+REDUCTION = "reduction"  # all elements along some axes
+CONTRACTION = "contraction"  # sums of products, into which elementwise tails fuse: matmul, conv2d
+OPAQUE = "opaque"  # is not fused
+FUSION_KINDS = (ELEMENTWISE, BROADCAST, INJECTIVE, REDUCTION, CONTRACTION, OPAQUE)
+
+REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
+
+
+class Parameter(Struct, frozen=True, eq=False):
+    """One parameter of an operator, in the order of the call.
+
+    kind: "tensor", "tensors" (a tuple of them), "shape", "value" (any other value of the graph), "attr" (a Python
+          value known while the program is read)
+    """
+
+    name: str
+    kind: str = "tensor"
+    default: Any = REQUIRED
+
+    @property
+    def is_attr(self) -> bool:
+        """Whether it is known while the program is read."""
+        return self.kind == "attr"
+
+
+class GraphOp(Struct, frozen=True, eq=False, weakref=True):
+    """One operator.
+
+    name:       what G calls it: `nn.conv2d` is `G.nn.conv2d`
+    parameters: values and attributes in the order of the call
+    infer:      (call, types of its args) -> type of the result; raises DiagnosticError without a place
+    reference:  (*arrays and tuples of them, **attrs) -> array or tuple: its meaning, in numpy
+    legalize:   (call, types of its args, name) -> a private PrimFunc that takes the tensors and writes the result;
+                None where it is no kernel (`call_tir`, `print`), or where the call has no static rank
+    fusion:     one of FUSION_KINDS
+    symbol:     Python's operator for it on tensors
+    pure:       False where a call does more than give its value
+    layout:     how a change of layout passes through it; None where it does not
+    tvm:        its name under R where that differs
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    infer: Callable[[OpCall, tuple[GraphType, ...]], GraphType]
+    doc: str
+    reference: Callable[..., Any] | None = None
+    legalize: Callable[[OpCall, tuple[GraphType, ...], str], PrimFunc | None] | None = None
+    fusion: str = OPAQUE
+    symbol: str | None = None
+    pure: bool = True
+    layout: Callable[..., Any] | None = None
+    tvm: str | None = None
+
+    @property
+    def spelling(self) -> str:
+        """How messages name it."""
+        return f"G.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<graph op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return graph_op, (self.name,)
+
+
+call_it(GraphOp, "graph operator", lambda entry: entry.spelling)
+
+GRAPH_OPS: dict[str, GraphOp] = {}
+
+
+def register(entry: GraphOp) -> GraphOp:
+    """Add an entry to the table; ValueError where the name is taken."""
+    if entry.name in GRAPH_OPS:
+        raise ValueError(f"graph operator {entry.name} is defined twice")
+    GRAPH_OPS[entry.name] = entry
+    return entry
+
+
+def graph_op(name: str) -> GraphOp:
+    """The entry of that name; KeyError where there is none."""
+    return GRAPH_OPS[name]
