@@ -4,6 +4,7 @@ from . import (  # noqa: F401  (these fill the table of passes)
     bounds_check,
     check_constraints,
     common_subexpression,
+    contract,
     hoist_expression,
     loop_partition,
     merge_adjacent_loops,

@@ -194,6 +194,16 @@ class Schedule:
                 C[vi] = B[vi] + 1.0
         """
 
+    def contract(self, block: BlockHandle | str) -> None:
+        """Fuse the products in a block with the sums they go into, so that they are rounded once.
+
+        before:                                    after `contract("C_update")`:
+            C[vi] = C[vi] + A[vi] * B[vi]              C[vi] = T.fma(A[vi], B[vi], C[vi])
+
+        The results change in their last bits, in the interpreter as in native code. A reduction is no longer seen as a sum
+        afterwards: `rfactor`, `decompose_reduction` and `tensorize` come first. Refused where there is nothing to fuse.
+        """
+
     def decompose_padding(self, block: BlockHandle | str, loop: LoopHandle | str) -> BlockHandle:
         """Fill a padded buffer with its padding right before a loop, and let the block store the rest; the filling block.
 
