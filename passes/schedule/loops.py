@@ -84,6 +84,43 @@ def chain(edit: Edit, loops: list[Place]) -> list[Place]:
     return found[::-1]
 
 
+def inner_loops(edit: Edit, block: Place, loop: Place, hint: str | None = None) -> list[Place]:
+    """The loops from `loop` to the block, refused where it is not around it, or they hold more than the block."""
+    loops = block.loops()
+    at = next((number for number, place in enumerate(loops) if place is loop), None)
+    if at is None:
+        names = ", ".join(f"`{place.stmt.var.name}`" for place in loops) or "none"
+        edit.refuse(
+            f"the loop `{loop.stmt.var.name}` is not around the block `{block.stmt.name}`",
+            (block, ""),
+            (loop, "this loop"),
+            hint=f"the loops around it are {names}",
+        )
+    for place in loops[at:]:
+        if len(place.stmt.body) != 1:
+            edit.refuse(
+                f"the loop `{place.stmt.var.name}` holds more than the block `{block.stmt.name}`", place, hint=hint
+            )
+    return loops[at:]
+
+
+def axis_loops(edit: Edit, block: Place, what: str) -> list[Place]:
+    """The loops of a block, refused where they are not its axes one by one, and nothing beside them."""
+    stmt: Block = block.stmt
+    loops = block.loops()
+    for place in loops:
+        plain(edit, place, what)
+        if len(place.stmt.body) != 1:
+            edit.refuse(f"the loop `{place.stmt.var.name}` holds more than the block `{stmt.name}`", place)
+    if [axis.value for axis in stmt.axes] != [place.stmt.var for place in loops] or stmt.predicate is not None:
+        edit.refuse(
+            f"the axes of the block `{stmt.name}` are not its loops one by one",
+            block,
+            hint=f"{edit.primitive} comes before the loops are split, fused or reordered",
+        )
+    return loops
+
+
 def guarded(body: tuple[Stmt, ...], condition: Expr) -> tuple[Stmt, ...]:
     """`body` run only where `condition` holds: as the predicate of its blocks, or in an `if` for other statements."""
     if not all(map(_only_blocks, body)):
@@ -130,4 +167,4 @@ def plus(a: Expr, b: Expr) -> Expr:
     return a + b
 
 
-__all__ = ["chain", "guarded", "is_one", "leaves", "plain", "plus", "times"]
+__all__ = ["axis_loops", "chain", "guarded", "inner_loops", "is_one", "leaves", "plain", "plus", "times"]

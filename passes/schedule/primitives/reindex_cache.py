@@ -1,4 +1,4 @@
-"""reindex_cache_read, reindex_cache_write: a copy whose layout a map of the block's axes gives."""
+"""reindex, reindex_cache_read, reindex_cache_write: a copy that is laid out by the block's axes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,35 @@ from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ...statements import reads_memory
 from ..blocks import inferred, reads_of, writes_of
-from ..dataflow import allocation, is_viewed, loads_of, scope_of, stores_of, top, writers
+from ..dataflow import allocation, is_viewed, loads_of, scope_of, stores_of, top
 from ..edit import Edit
 from ..legality import check_covers
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
 from ..tree import Place
-from .cache import check_copied_behind, chosen
+from .cache import check_copied_before, check_copied_behind, chosen
+
+
+@primitive
+def reindex(edit: Edit, block: BlockAt, buffer: tuple[str, int | str]) -> Place:
+    """Let a block access a copy of a buffer that is indexed by the block's axes alone; the block that copies.
+
+    before:                                    after `reindex("C", ("read", "A"))`:
+        with T.block("C"):                         with T.block("A_reindex"):
+            vi, vk = ...                               A_reindex[v0, v1] = A[v0 + v1]
+            C[vi] += A[vi + vk]                    with T.block("C"):
+                                                       C[vi] += A_reindex[vi, vk]
+
+    `buffer` is ("read", which) or ("write", which), counted or by name. The block must access one element in each
+    instance.
+    """
+    kind, which = buffer
+    if kind not in ("read", "write"):
+        edit.wrong(f"`buffer` names {kind!r}", hint='it is ("read", 0) or ("write", 0)')
+    target, indices = _accessed(edit, block, which, read=kind == "read")
+    places = tuple(axis.var for axis in block.stmt.axes if any(uses(index, axis.var) for index in indices))
+    name = f"{target.name}_reindex"
+    return _reindexed(edit, block, target, indices, places, name, target.scope, read=kind == "read")
 
 
 @primitive
@@ -43,7 +65,7 @@ def reindex_cache_read(
     `index_map` takes the axes of the block to the indices of the copy, and must keep the elements that the block reads
     apart. The block must read one element in each instance.
     """
-    return _reindexed(edit, block, read_buffer_index, storage_scope, index_map, read=True)
+    return _mapped(edit, block, read_buffer_index, storage_scope, index_map, read=True)
 
 
 @primitive
@@ -65,10 +87,10 @@ def reindex_cache_write(
     `index_map` takes the axes of the block to the indices of the copy, and must keep the elements that the block writes
     apart. The block must write one element in each instance.
     """
-    return _reindexed(edit, block, write_buffer_index, storage_scope, index_map, read=False)
+    return _mapped(edit, block, write_buffer_index, storage_scope, index_map, read=False)
 
 
-def _reindexed(
+def _mapped(
     edit: Edit,
     block: Place,
     which: int | str,
@@ -77,32 +99,50 @@ def _reindexed(
     *,
     read: bool,
 ) -> Place:
+    """The copy that a map of all axes lays out."""
+    stmt: Block = block.stmt
+    target, indices = _accessed(edit, block, which, read=read)
+    mapping = index_map_of(edit, given, stmt.axes[0].var.dtype)
+    if len(mapping.params) != len(stmt.axes):
+        edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
+    vars_of = [cast(axis.var, param.dtype) for axis, param in zip(stmt.axes, mapping.params, strict=True)]
+    places = mapping.apply(tuple(vars_of))
+    name = f"{target.name}_{storage_scope.replace('.', '_') or 'cache'}"
+    return _reindexed(edit, block, target, indices, places, name, storage_scope or "global", read=read)
+
+
+def _accessed(edit: Edit, block: Place, which: int | str, *, read: bool) -> tuple[Buffer, tuple[Expr, ...]]:
+    """The buffer that is copied, and the indices of the one element of it that the block accesses."""
     stmt: Block = block.stmt
     target = chosen(edit, block, reads_of(stmt) if read else writes_of(stmt), which, "reads" if read else "writes")
     if is_viewed(edit.func, target):
         edit.refuse(f"the memory of `{target.name}` is reached by a view, an address or a call", block)
     if not stmt.axes:
         edit.refuse(f"the block `{stmt.name}` has no axes", block)
-    indices = _element(edit, block, target)
-    mapping = index_map_of(edit, given, stmt.axes[0].var.dtype)
-    if len(mapping.params) != len(stmt.axes):
-        edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
-    vars_of = [cast(axis.var, param.dtype) for axis, param in zip(stmt.axes, mapping.params, strict=True)]
-    places = mapping.apply(tuple(vars_of))
+    return target, _element(edit, block, target)
+
+
+def _reindexed(
+    edit: Edit,
+    block: Place,
+    target: Buffer,
+    indices: tuple[Expr, ...],
+    places: tuple[Expr, ...],
+    copy_name: str,
+    storage_scope: str,
+    *,
+    read: bool,
+) -> Place:
+    stmt: Block = block.stmt
     used = [axis for axis in stmt.axes if any(uses(index, axis.var) for index in (*indices, *places))]
     _check_map(edit, block, target, None if read else indices, places, used)
     shape = _shape(edit, block, places, used)
-    copy = Buffer(
-        f"{target.name}_{storage_scope.replace('.', '_') or 'cache'}",
-        shape,
-        target.dtype,
-        scope=storage_scope or "global",
-    )
+    copy = Buffer(copy_name, shape, target.dtype, scope=storage_scope)
     if read:
         if allocation(edit, target) is not None:
             # what was never written cannot be copied
             check_covers(edit, block)
-        _check_unchanged(edit, block, target)
+        check_copied_before(edit, block, target, [block])
         _check_inside(edit, block, target, indices, used)
     else:
         if any(axis.kind != "spatial" for axis in used):
@@ -178,6 +218,8 @@ def _check_map(
 
 def _shape(edit: Edit, block: Place, places: tuple[Expr, ...], used: list[Axis]) -> tuple[Expr, ...]:
     extents = _extents(edit, used, block)
+    if places == tuple(axis.var for axis in used):
+        return tuple(extents)
     shape = IndexMap(tuple(axis.var for axis in used), places).map_shape(extents)
     if shape is None:
         edit.refuse("the shape of the copy is not known", block)
@@ -186,20 +228,6 @@ def _shape(edit: Edit, block: Place, places: tuple[Expr, ...], used: list[Axis])
         if not known.can_prove(index >= const(0, index.dtype)):
             edit.refuse(f"the index {index.script().strip()} of the copy is not proved to be 0 or more", block)
     return shape
-
-
-def _check_unchanged(edit: Edit, block: Place, target: Buffer) -> None:
-    """Refuse where the buffer is written where it is read, so that a copy made before holds something else."""
-    scope = scope_of(edit, block)
-    home = top(scope, block)
-    for writer in writers(scope, target):
-        if top(scope, writer).index >= home.index:
-            edit.refuse(
-                f"`{target.name}` is still written where the copy would be made", (block, ""), (writer, "written here")
-            )
-    for place in (home, *home.below(nested=False)):
-        if type(place.stmt) is BufferStore and place.stmt.buffer is target:
-            edit.refuse(f"`{target.name}` is written outside of blocks", (block, ""), (place, "here"))
 
 
 def _check_inside(edit: Edit, block: Place, target: Buffer, indices: tuple[Expr, ...], used: list[Axis]) -> None:

@@ -332,6 +332,11 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "padding of one factor": (total, lambda s: s.pad_einsum("S", [8]), "not accessed at plain axes"),
     "padding of what is no sum": (chain, lambda s: s.pad_einsum("B", [8, 8]), "is no sum"),
     "padding of other axes": (relu_matmul, lambda s: s.pad_einsum("C", [8]), "not 3 numbers"),
+    "reindex what it reads in part": (
+        padded,
+        lambda s: s.reindex("P", ("read", "A")),
+        "is not proved to lie in it for all values of the axes",
+    ),
     "reindex what holds blocks": (
         relu_matmul,
         lambda s: s.reindex(s.blockize(s.get_loops("C")[1]), ("read", "B")),

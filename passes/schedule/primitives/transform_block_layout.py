@@ -1,0 +1,63 @@
+"""transform_block_layout: a block with other axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tirscript.ir.expr import Expr, Var, is_const
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.op import as_expr, const
+from tirscript.ir.rewrite import substitute
+from tirscript.ir.stmt import Axis, Block, For, Stmt
+
+from ..edit import Edit
+from ..legality import check_covers
+from ..loops import axis_loops
+from ..maps import index_map_of
+from ..primitive import BlockAt, primitive
+
+
+@primitive
+def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Callable[..., Any]) -> None:
+    """Give a block other axes, and loops over them: `index_map` takes the old axes to the new ones, one to one.
+
+    before:                                    after `transform_block_layout("B", lambda i, j: (i * 8 + j,))`:
+        for i, j in T.grid(4, 8):                  for ax0 in range(32):
+            with T.block("B"):                         with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])        v0 = T.axis.spatial(32, ax0)
+                B[vi, vj] = A[vi, vj]                      B[v0 // 8, v0 % 8] = A[v0 // 8, v0 % 8]
+    """
+    stmt: Block = block.stmt
+    loops = axis_loops(edit, block, "transformed")
+    kinds = {axis.kind for axis in stmt.axes}
+    if len(kinds) != 1 or not kinds <= {"spatial", "reduce"}:
+        edit.refuse(f"the axes of the block `{stmt.name}` are of several kinds", block)
+    check_covers(edit, block)
+    mapping = index_map_of(edit, index_map, stmt.axes[0].var.dtype)
+    if len(mapping.params) != len(stmt.axes):
+        edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
+    if not all(is_const(axis.start, 0) for axis in stmt.axes):
+        edit.refuse("an axis of the block does not begin at 0", block)
+    extents = [axis.stop for axis in stmt.axes]
+    shape, back = mapping.map_shape(extents), mapping.inverse_of(extents)
+    if shape is None or back is None or not mapping.is_bijective(extents):
+        edit.refuse("the map is not known to take the axes to new ones one to one", block)
+    dtype = stmt.axes[0].var.dtype
+    fresh = [Var(f"v{at}", dtype) for at in range(len(shape))]
+    at_place = {param: var.astype(param.dtype) for var, param in zip(fresh, back.params, strict=True)}
+    values = {
+        axis.var: substitute(value, at_place).astype(axis.var.dtype)
+        for axis, value in zip(stmt.axes, back.indices, strict=True)
+    }
+    loop_vars = [Var(f"ax{at}", dtype) for at in range(len(shape))]
+    sizes = [as_expr(size, dtype) if not isinstance(size, Expr) else size.astype(dtype) for size in shape]
+    axes = tuple(
+        Axis(var, stmt.axes[0].kind, const(0, dtype), size, loop)
+        for var, size, loop in zip(fresh, sizes, loop_vars, strict=True)
+    )
+    bare = substitute(stmt.replace(axes=()), values)
+    made: Stmt = bare.replace(axes=axes)
+    for loop, size in reversed(list(zip(loop_vars, sizes, strict=True))):
+        made = For(loop, const(0, dtype), size, (made,))
+    edit.replace(loops[0], made)
