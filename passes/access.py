@@ -31,11 +31,14 @@ from tirscript.ir.stmt import (
     AllocBuffer,
     Bind,
     Block,
+    Break,
     BufferStore,
+    Continue,
     DeclBuffer,
     For,
     If,
     MatchBuffer,
+    Return,
     ScalarDecl,
     Stmt,
 )
@@ -233,7 +236,7 @@ _STMTS: dict[type, Any] = {
 
 def leaves_early(body: Iterable[Stmt]) -> bool:
     """Whether a break, continue or return stands anywhere in `body`."""
-    return any(type(node).__name__ in ("Break", "Continue", "Return") for node in walk(tuple(body)))
+    return any(type(node) in (Break, Continue, Return) for node in walk(tuple(body)))
 
 
 # one dimension of a box: the least and the greatest index, both included, or None where nothing is known

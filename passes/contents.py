@@ -45,6 +45,7 @@ from tirscript.ir.stmt import (
     While,
 )
 
+from .access import leaves_early
 from .element_indices import Bound, is_injective, solve
 from .statements import has_effect, reads_memory
 
@@ -357,7 +358,7 @@ class Contents(Scoped):
         gained = self._gained(entry)
         self.contents = before
         self.overwritten(writes)
-        if plain and not _may_leave(loop.body):
+        if plain and not leaves_early(loop.body):
             for content in gained:
                 general = self._general(content, loop)
                 if general is not None:
@@ -545,10 +546,6 @@ def _defined(node: Any) -> tuple[Any, ...]:
     if type(node) is For:
         return ()
     return tuple(getattr(node, name) for name in type(node).defines if name in ("var", "buffer"))
-
-
-def _may_leave(body: tuple[Stmt, ...]) -> bool:
-    return any(type(node).__name__ in ("Break", "Continue", "Return") for node in walk(body))
 
 
 def _replaced(choice: Expr, element: Var) -> Expr:

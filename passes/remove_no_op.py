@@ -24,7 +24,7 @@ from tirscript.ir.arith.scoped import Storage
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import has_effect
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Expr, Var
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import children, rewrite, walk
 from tirscript.ir.stmt import (
@@ -174,7 +174,7 @@ def _without_unread(func: PrimFunc) -> PrimFunc:
         kind = type(node)
         if kind in (BufferLoad, BufferData, BufferRegion) or kind in (DeclBuffer, MatchBuffer):
             used.add(storage.root(node.buffer))  # type: ignore[attr-defined]
-        elif kind.__name__ == "CallFunction":
+        elif kind is CallFunction:
             used |= {arg for arg in node.args if type(arg) is Buffer}  # type: ignore[attr-defined]
     dead = {buffer for buffer in allocated if buffer not in used and None not in used}
     for node in walk(func.body):

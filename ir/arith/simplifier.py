@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..buffer import Buffer
 from ..dtype import BOOL, INT32
 from ..effects import has_effect, out_of_bounds, reads_memory
-from ..expr import Broadcast, BufferLoad, Call, Const, Expr, Let, Var, is_const
+from ..expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Let, Var, is_const
 from ..op import OPS, Op
 from ..rewrite import map_except_buffers, substitute, walk
 from ..stmt import BufferStore
@@ -208,7 +208,7 @@ class Simplifier:
             elif type(node) is BufferLoad:
                 if node not in self.known.exprs:
                     return True
-            elif type(node).__name__ == "CallFunction":
+            elif type(node) is CallFunction:
                 return True
         return False
 

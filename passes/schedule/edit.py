@@ -15,7 +15,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import definitions, walk
-from tirscript.ir.stmt import AllocBuffer, Block, For, If, Stmt
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, DeclBuffer, For, If, MatchBuffer, Stmt
 
 from ..statements import reads_memory
 from .refusal import refusal
@@ -166,14 +166,16 @@ class Edit:
         """Allocate a buffer at the head of the block around `place`, or of the function where there is none."""
         parent = None if place is None else place.block()
         target = parent or self.tree.root
-        children = target.children.get("body", [])
-        at = 0
-        while at < len(children) and type(children[at].stmt).__name__ in _HEADS:
-            at += 1
+        at = self.head(target)
         self.tree.splice(target, "body", at, at, (AllocBuffer(buffer),))
 
+    def head(self, scope: Place) -> int:
+        """How many definitions of buffers stand at the head of the body of a block or function."""
+        children = scope.children.get("body", [])
+        return next((at for at, place in enumerate(children) if type(place.stmt) not in _HEADS), len(children))
 
-_HEADS = ("MatchBuffer", "AllocBuffer", "DeclBuffer", "AllocateConst")
+
+_HEADS = frozenset((MatchBuffer, AllocBuffer, DeclBuffer, AllocateConst))
 
 
 def _enter(known: Analyzer, stmt: Stmt, field: str) -> None:

@@ -10,7 +10,11 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, const
 from tirscript.ir.op import OPS, Op
+from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, BufferStore
+
+from .edit import Edit
+from .tree import Place
 
 
 def _lowest(dtype: DType) -> Const:
@@ -74,6 +78,18 @@ def update_of(block: Block) -> Update | None:
     return None
 
 
+def only_update(edit: Edit, block: Place) -> Update:
+    """The update that is the whole body of a block; refused where the body is something else."""
+    update = update_of(block.stmt)
+    if update is None:
+        edit.refuse(
+            f"the body of the block `{block.stmt.name}` is not an update such as `C[vi] = C[vi] + value`",
+            block,
+            notes=("known combiners are +, *, min, max, and, or, &, |, ^",),
+        )
+    return update
+
+
 def _same_element(expr: Expr, store: BufferStore) -> bool:
     return (
         type(expr) is BufferLoad
@@ -84,9 +100,7 @@ def _same_element(expr: Expr, store: BufferStore) -> bool:
 
 
 def _reads(expr: Expr, store: BufferStore) -> bool:
-    from tirscript.ir.rewrite import walk
-
     return any(type(node) is BufferLoad and node.buffer is store.buffer for node in walk(expr))
 
 
-__all__ = ["IDENTITIES", "Update", "update_of"]
+__all__ = ["IDENTITIES", "Update", "only_update", "update_of"]

@@ -13,7 +13,7 @@ from typing import Any
 from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
-from tirscript.ir.stmt import Block, For, Stmt
+from tirscript.ir.stmt import Block, For, LaunchThread, Stmt, While
 
 BODIES = ("init", "then", "orelse", "body")
 
@@ -60,6 +60,15 @@ class Place:
             if type(place.stmt) is For:
                 found.append(place)
         return found[::-1]
+
+    def in_loop(self, scope: Place) -> bool:
+        """Whether a loop is this place, or stands between it and the scope."""
+        place: Place | None = self
+        while place is not None and place is not scope:
+            if type(place.stmt) in (For, While, LaunchThread):
+                return True
+            place = place.parent
+        return False
 
     def block(self) -> Place | None:
         """The place of the innermost block around this one, None where there is none."""

@@ -138,7 +138,7 @@ def unchanged_since(edit: Edit, block: Place, scope: Place) -> None:
             continue
         for writer in writers(scope, buffer):
             shared = common(block, writer)
-            if before(writer, block) and (shared is scope or not _in_loop(shared, scope)):
+            if before(writer, block) and not shared.in_loop(scope):
                 continue
             edit.refuse(
                 f"`{buffer.name}`, which `{stmt.name}` reads, may be written again before its value is used",
@@ -148,12 +148,3 @@ def unchanged_since(edit: Edit, block: Place, scope: Place) -> None:
         outside = accesses_outside_blocks(scope, buffer)
         if outside is not None and type(outside.stmt) is BufferStore:
             edit.refuse(f"`{buffer.name}`, which `{stmt.name}` reads, is written outside of blocks", block, outside)
-
-
-def _in_loop(place: Place, scope: Place) -> bool:
-    """Whether a loop stands at `place` or between it and the scope."""
-    while place is not scope and place.parent is not None:
-        if type(place.stmt).__name__ in ("For", "While"):
-            return True
-        place = place.parent
-    return False

@@ -11,6 +11,7 @@ from tirscript.ir.stmt import Block, BufferStore, Stmt
 from ...statements import conjunction, reads_memory
 from ..blocks import inferred
 from ..edit import Edit
+from ..loops import inner_loops
 from ..primitive import BlockAt, LoopAt, primitive
 from ..tree import Place
 from .compute_inline import single_store
@@ -48,25 +49,13 @@ def decompose_padding(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
     condition, inner, padding = value.args
     if reads_memory(condition) or condition.dtype.is_vector:
         edit.refuse("the condition reads memory or is a vector", (block, ""), (store, "here"))
-    loops = block.loops()
-    if all(place is not loop for place in loops):
-        names = ", ".join(f"`{place.stmt.var.name}`" for place in loops) or "none"
-        edit.refuse(
-            f"the loop `{loop.stmt.var.name}` is not around the block `{stmt.name}`",
-            (block, ""),
-            (loop, "this loop"),
-            hint=f"the loops around it are {names}",
-        )
-    at = next(number for number, place in enumerate(loops) if place is loop)
-    for place in loops[at:]:
-        if len(place.stmt.body) != 1:
-            edit.refuse(f"the loop `{place.stmt.var.name}` holds more than the block `{stmt.name}`", place)
-    _check_once(edit, block, loops[:at], store)
+    loops = inner_loops(edit, block, loop)
+    _check_once(edit, block, loop.loops(), store)
     fill_store = store.replace(value=padding, trivia=None)
     name = edit.fresh_block_name(f"{stmt.name}_pad")
     fill = stmt.replace(name=name, body=(fill_store,), trivia=None, annotations=NO_ATTRS)
     nest: Stmt = inferred(fill)
-    for place in reversed(loops[at:]):
+    for place in reversed(loops):
         nest = place.stmt.replace(body=(nest,), trivia=None)
     values: dict[Var, Expr] = {axis.var: axis.value for axis in stmt.axes}
     held = substitute(condition, values)

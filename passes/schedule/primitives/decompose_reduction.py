@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tirscript.ir.arith.logic import conjuncts
 from tirscript.ir.expr import Expr, Var
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import refresh, substitute, uses
@@ -10,6 +11,7 @@ from tirscript.ir.stmt import Axis, Block, For, Stmt
 from ...statements import conjunction
 from ..blocks import inferred
 from ..edit import Edit
+from ..loops import inner_loops
 from ..primitive import BlockAt, LoopAt, primitive
 from ..tree import Place
 
@@ -33,18 +35,9 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
     stmt: Block = block.stmt
     if stmt.init is None:
         edit.refuse(f"the block `{stmt.name}` has no T.init", block)
-    loops = block.loops()
-    if all(place is not loop for place in loops):
-        names = ", ".join(f"`{place.stmt.var.name}`" for place in loops) or "none"
-        edit.refuse(
-            f"the loop `{loop.stmt.var.name}` is not around the block `{stmt.name}`",
-            (block, ""),
-            (loop, "this loop"),
-            hint=f"the loops around it are {names}",
-        )
-    at = next(number for number, place in enumerate(loops) if place is loop)
+    inner = inner_loops(edit, block, loop, hint="the init would come before all of it; move the other blocks out first")
     reduced = [axis for axis in stmt.axes if axis.kind == "reduce"]
-    for place in loops[:at]:
+    for place in loop.loops():
         for axis in reduced:
             if uses(axis.value, place.stmt.var):
                 edit.refuse(
@@ -54,14 +47,6 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
                     (place, "this loop"),
                     hint="reorder the loops, or give an outer one",
                 )
-    inner = loops[at:]
-    for place in inner:
-        if len(place.stmt.body) != 1:
-            edit.refuse(
-                f"the loop `{place.stmt.var.name}` holds more than the block `{stmt.name}`",
-                place,
-                hint="the init would come before all of it; move the other blocks out first",
-            )
     spatial = [axis for axis in stmt.axes if axis.kind != "reduce"]
     over = [place.stmt for place in inner if any(uses(axis.value, place.stmt.var) for axis in spatial)]
     starts = {place.stmt.var: place.stmt.start for place in inner if all(place.stmt is not kept for kept in over)}
@@ -99,12 +84,3 @@ def _predicate(edit: Edit, block: Place, reduced: list[Axis], starts: dict[Var, 
         if not known.can_prove(first) or any(uses(part, var) for var in kept):
             parts.append(known.simplify(first))
     return conjunction(parts)
-
-
-def conjuncts(condition: Expr) -> list[Expr]:
-    """The parts of a condition that are joined by `and`."""
-    from tirscript.ir.expr import Call
-
-    if type(condition) is Call and condition.op is get_op("logical_and"):
-        return [part for arg in condition.args for part in conjuncts(arg)]
-    return [condition]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.stmt import Block
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block
 
 from ..blocks import reads_of, writes_of
 from ..edit import Edit
@@ -60,7 +60,7 @@ def neighbours(edit: Edit, block: Place) -> list[Place]:
 
 def _allocated(scope: Place) -> Iterator[Buffer]:
     for place in scope.below(nested=False):
-        if type(place.stmt).__name__ in ("AllocBuffer", "AllocateConst"):
+        if type(place.stmt) in (AllocBuffer, AllocateConst):
             yield place.stmt.buffer
 
 

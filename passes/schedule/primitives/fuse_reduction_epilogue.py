@@ -10,12 +10,22 @@ from tirscript.ir.stmt import Axis, Block, BufferStore
 
 from ...statements import has_effect
 from ..blocks import inferred, reads_of, writes_of
-from ..dataflow import accesses_outside_blocks, allocation, before, is_viewed, loads_of, readers, scope_of, writers
+from ..dataflow import (
+    accesses_outside_blocks,
+    allocation,
+    before,
+    common,
+    is_viewed,
+    loads_of,
+    readers,
+    scope_of,
+    writers,
+)
 from ..edit import Edit
 from ..legality import check_covers
 from ..moving import axes_of_indices
 from ..primitive import BlockAt, primitive
-from ..reducers import IDENTITIES, Update, update_of
+from ..reducers import IDENTITIES, Update, only_update
 from ..removal import remove
 from ..tree import Place
 
@@ -85,13 +95,7 @@ def fuse_reduction_epilogue(edit: Edit, reduction_block: BlockAt, epilogue_block
 def _reduction(edit: Edit, block: Place) -> Update:
     """The update of a reduction block that begins with the identity."""
     stmt: Block = block.stmt
-    update = update_of(stmt)
-    if update is None:
-        edit.refuse(
-            f"the body of the block `{stmt.name}` is not an update such as `C[vi] = C[vi] + value`",
-            block,
-            notes=("known combiners are +, *, min, max, and, or, &, |, ^",),
-        )
+    update = only_update(edit, block)
     init = stmt.init
     if init is None or len(init) != 1 or type(init[0]) is not BufferStore:
         edit.refuse(f"the block `{stmt.name}` has no T.init of one store", block)
@@ -184,9 +188,7 @@ def _check_moves(edit: Edit, block: Place, epilogue: Place, scope: Place, store:
         for writer in writers(scope, buffer):
             if writer is block:
                 continue
-            if not before(writer, block) or any(
-                place.contains(writer) for place in block.above() if type(place.stmt).__name__ in ("For", "While")
-            ):
+            if not before(writer, block) or common(block, writer).in_loop(scope):
                 edit.refuse(
                     f"`{buffer.name}`, which `{after.name}` reads, is written behind the beginning of "
                     f"`{block.stmt.name}`",

@@ -13,7 +13,7 @@ from ..blocks import inferred
 from ..dataflow import is_viewed, scope_of, top, writers
 from ..edit import Edit
 from ..legality import check_covers
-from ..loops import plain
+from ..loops import axis_loops
 from ..moving import only_store
 from ..primitive import BlockAt, primitive
 from ..reducers import Update, update_of
@@ -40,20 +40,10 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
     what is there may be infinite, and 0 times infinity is no zero.
     """
     stmt: Block = block.stmt
-    loops = block.loops()
     update, loads = _sum(edit, block)
     if len(padding) != len(stmt.axes) or any(size < 1 for size in padding):
         edit.wrong(f"`padding` is {padding}, not {len(stmt.axes)} numbers of at least 1, one for each axis")
-    for place in loops:
-        plain(edit, place, "padded")
-        if len(place.stmt.body) != 1:
-            edit.refuse(f"the loop `{place.stmt.var.name}` holds more than the block `{stmt.name}`", place)
-    if [axis.value for axis in stmt.axes] != [place.stmt.var for place in loops] or stmt.predicate is not None:
-        edit.refuse(
-            f"the axes of the block `{stmt.name}` are not its loops one by one",
-            block,
-            hint="pad the block before its loops are split, fused or reordered",
-        )
+    loops = axis_loops(edit, block, "padded")
     check_covers(edit, block)
     new: dict[Var, Expr] = {}
     for axis, size in zip(stmt.axes, padding, strict=True):

@@ -15,6 +15,7 @@ from ..dataflow import (
     accesses_outside_blocks,
     allocation,
     before,
+    common,
     is_viewed,
     loads_of,
     readers,
@@ -165,8 +166,7 @@ def _inputs_ready(edit: Edit, block: Place, producer: Place, scope: Place, buffe
                     (producer, ""),
                     (writer, "written here"),
                 )
-            shared = [place for place in writer.above() if place.contains(producer)]
-            if any(type(place.stmt).__name__ in ("For", "While") for place in shared):
+            if common(writer, producer).in_loop(scope):
                 edit.refuse(f"`{other.name}` is written in a loop around `{producer.stmt.name}`", (writer, ""))
     for target in writes_of(stmt):
         for other_place in {id(p): p for p in (*writers(scope, target), *readers(scope, target))}.values():

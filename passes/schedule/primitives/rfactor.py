@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tirscript.ir.arith.logic import conjuncts
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Expr, Var, is_const
 from tirscript.ir.op import get_op
@@ -12,9 +13,8 @@ from ...statements import conjunction
 from ..blocks import inferred
 from ..edit import Edit
 from ..primitive import LoopAt, primitive
-from ..reducers import Update, update_of
+from ..reducers import Update, only_update
 from ..tree import Place
-from .decompose_reduction import conjuncts
 
 
 @primitive
@@ -88,13 +88,7 @@ def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> tuple
     """The update of the block, refused where the loop cannot be factored."""
     stmt: Block = block.stmt
     rf: For = loop.stmt
-    update = update_of(stmt)
-    if update is None:
-        edit.refuse(
-            f"the body of the block `{stmt.name}` is not an update such as `C[vi] = C[vi] + value`",
-            block,
-            notes=("known combiners are +, *, min, max, and, or, &, |, ^",),
-        )
+    update = only_update(edit, block)
     if stmt.init is None:
         edit.refuse(f"the block `{stmt.name}` has no T.init", block)
     for axis in stmt.axes:

@@ -14,7 +14,7 @@ from tirscript.ir.expr import BufferLoad, BufferRegion, Call, Expr, Var, is_cons
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, as_expr, cast, get_op
 from tirscript.ir.rewrite import substitute
-from tirscript.ir.stmt import AllocBuffer, Assume, Axis, Block, BufferStore, For, Stmt
+from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
 
 from ...access import access_regions
 from ..blocks import reads_of, writes_of
@@ -199,12 +199,7 @@ def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, p
         last = max(makers, key=lambda place: top(scope_of(edit, block), place).index)
         edit.tree.insert(top(scope_of(edit, block), last), after=(stmt,))
     else:
-        at = 0
-        children = edit.tree.root.children.get("body", [])
-        while (at < len(children) and type(children[at].stmt) in (AllocBuffer,)) or (
-            at < len(children) and type(children[at].stmt).__name__ in ("MatchBuffer", "DeclBuffer", "AllocateConst")
-        ):
-            at += 1
+        at = edit.head(edit.tree.root)
         edit.tree.splice(edit.tree.root, "body", at, at, (stmt,))
 
 
