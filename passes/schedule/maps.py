@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Call, Const, Expr, Var
 from tirscript.ir.index_map import IndexMap
@@ -20,7 +19,7 @@ def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType)
         if not isinstance(given, IndexMap):
             return IndexMap.of(given, dtype=dtype)
         return _retyped(given, dtype)
-    except (TypeError, ValueError, DiagnosticError) as problem:
+    except Exception as problem:  # a user's function raises what it likes
         edit.wrong(f"the index map cannot be made: {problem}")
 
 

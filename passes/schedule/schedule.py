@@ -32,8 +32,8 @@ from .tree import Tree
 class Schedule:
     """A module or function under transformation.
 
-    `function` names the function that names of blocks and loops are of: the only one, "main", or what `work_on` says.
-    With `verify` the verifier checks the program after each step (always in tests); what it finds is a fault of the
+    Names of blocks and loops are of the only function, of "main", or of the one that `work_on` says. With `verify` the
+    verifier checks the program after each step (always in tests); what it finds is a fault of the
     primitive. `seed` makes what the samplers draw repeatable.
 
     Blocks of one name in a function get numbers behind it, `C`, `C_1`, so that every block has a name of its own.
@@ -47,7 +47,8 @@ class Schedule:
         self._functions = {function.name: function for function in functions}
         self._trees: dict[str, Tree] = {}
         self._recorder = Recorder()
-        self._past: list[tuple[str, PrimFunc, Any, dict[str, Any] | None]] = []
+        # for each step that changed the program: its function, that before it, the record and the work_on before it
+        self._past: list[tuple[str, PrimFunc, Any, str | None]] = []
         self._verify = CHECK if verify is None else verify
         self._random: Any = None
         self._seed = seed
@@ -78,11 +79,16 @@ class Schedule:
 
     def work_on(self, name: str) -> None:
         """Take names of blocks and loops to be of the function of that name from now on."""
-        if name not in self._functions:
-            near = suggest(name, self._functions)
-            hint = f"did you mean `{near}`?" if near else f"it has {', '.join(self._functions)}"
-            raise refusal("T502", f"the module has no function `{name}`", None, hint=hint)
-        self._current = name
+        self._current = self._known(name)
+        self._recorder.record("work_on", (name,), {}, None)
+
+    def _known(self, name: object) -> str:
+        """The name of a function, refused where there is none of that name."""
+        if isinstance(name, str) and name in self._functions:
+            return name
+        near = suggest(str(name), self._functions)
+        hint = f"did you mean `{near}`?" if near else f"it has {', '.join(self._functions)}"
+        raise refusal("T502", f"the module has no function `{name}`", None, hint=hint)
 
     def get(self, handle: BlockHandle | LoopHandle) -> Any:
         """The statement that a handle stands for now; ScheduleError where it is gone."""
@@ -112,43 +118,45 @@ class Schedule:
     # steps
 
     def _call(self, entry: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        kwargs = dict(kwargs)
-        function = self._of(args, kwargs)
+        try:
+            arguments = entry.signature.bind(*args, **kwargs).arguments
+        except TypeError as problem:
+            raise refusal("T503", f"`{entry.name}`: {problem}", None, hint=f"it is `{entry.usage}`") from None
+        function = self._of(arguments)
         tree = self._tree(function)
         edit = Edit(tree, entry.name, function, lambda: self.random)
-        try:
-            bound = entry.signature.bind(*args, **kwargs)
-        except TypeError as problem:
-            edit.wrong(f"{problem}", hint=f"it is `{entry.usage}`")
         readers = readers_of(entry)
-        before, mark = tree.func, self._recorder.mark()
+        before, mark, current = tree.func, self._recorder.mark(), self._current
         try:
             with recursion_room():
-                values = _read(entry, bound.arguments, readers, edit)
+                values = _read(entry, arguments, readers, edit)
                 result = entry.function(edit, *values[0], **values[1])
                 if tree.func is not before and self._verify:
                     self._checked(entry, tree.func)
-        except BaseException:
+        except BaseException as problem:
             # whatever was changed before the refusal is undone
             if tree.func is not before:
                 self._trees[function] = Tree(before)
-            raise
+            if isinstance(problem, DiagnosticError) or not isinstance(problem, Exception):
+                raise
+            message = f"schedule primitive `{entry.name}` failed: {type(problem).__name__}: {problem}"
+            raise DiagnosticError([error("T499", message, notes=(f"{before}",), hint=REPORT)]) from problem
         result = to_handle(result, function)
         self._recorder.record(entry.name, args, {**kwargs, **edit.decisions}, result)
         if not entry.query:
-            self._past.append((function, before, mark, None))
+            self._past.append((function, before, mark, current))
         return result
 
-    def _of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """The function that a step is on: that of its handles, or the one worked on."""
-        for value in (*args, *kwargs.values()):
+    def _of(self, arguments: dict[str, Any]) -> str:
+        """The function that a step is on: the one it names, that of its handles, or the one worked on."""
+        named = arguments.get("func_name")
+        if named is not None:
+            return self._known(named)
+        for value in arguments.values():
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 if type(item) in (BlockHandle, LoopHandle):
                     function: str = item.function
                     return function
-        named = kwargs.get("func_name")
-        if isinstance(named, str) and named in self._functions:
-            return named
         return self._name()
 
     def _checked(self, entry: Primitive, func: PrimFunc) -> None:
@@ -170,7 +178,7 @@ class Schedule:
         """Take the last step that changed the program back, and the steps after it; T504 where there is none."""
         if not self._past:
             raise DiagnosticError([error("T504", "there is no step to undo")])
-        function, before, mark, _ = self._past.pop()
+        function, before, mark, self._current = self._past.pop()
         self._trees[function] = Tree(before)
         self._recorder.reset(mark)
 
@@ -188,9 +196,10 @@ class Schedule:
         other = Schedule(self.mod if isinstance(self._program, Module) else self.func, seed=self._seed)
         other._current = self._current
         other._past = list(self._past)
-        other._recorder.steps = list(self._recorder.steps)
-        other._recorder.reset(self._recorder.mark())
+        other._recorder = self._recorder.copy()
         other._verify = self._verify
+        if self._random is not None:
+            other.random.setstate(self._random.getstate())
         return other
 
     def script(self, **options: Any) -> str:

@@ -116,16 +116,31 @@ class Recorder:
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._names: dict[Any, str] = {}
+        # each handle that was named, with the name that it had before
+        self._named: list[tuple[Any, str | None]] = []
         self._counts = {"b": 0, "l": 0, "v": 0}
 
-    def mark(self) -> tuple[int, dict[Any, str], dict[str, int]]:
+    def mark(self) -> tuple[int, int, dict[str, int]]:
         """Where the record is now, for `reset`."""
-        return len(self.steps), dict(self._names), dict(self._counts)
+        return len(self.steps), len(self._named), dict(self._counts)
 
-    def reset(self, mark: tuple[int, dict[Any, str], dict[str, int]]) -> None:
+    def reset(self, mark: tuple[int, int, dict[str, int]]) -> None:
         """Forget what was recorded since `mark`."""
-        count, self._names, self._counts = mark[0], dict(mark[1]), dict(mark[2])
-        del self.steps[count:]
+        steps, named, counts = mark
+        for handle, before in reversed(self._named[named:]):
+            if before is None:
+                del self._names[handle]
+            else:
+                self._names[handle] = before
+        del self.steps[steps:], self._named[named:]
+        self._counts = dict(counts)
+
+    def copy(self) -> Recorder:
+        """A record of the same steps that goes on by itself."""
+        other = Recorder()
+        other.steps, other._named = list(self.steps), list(self._named)
+        other._names, other._counts = dict(self._names), dict(self._counts)
+        return other
 
     def record(self, primitive: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """Write down one call."""
@@ -143,6 +158,7 @@ class Recorder:
         name = f"{kind}{self._counts[kind]}"
         self._counts[kind] += 1
         if kind != "v":
+            self._named.append((result, self._names.get(result)))
             self._names[result] = name
         return name
 
@@ -225,7 +241,7 @@ def _step(stmt: ast.stmt, schedule: str) -> Step:
         or not isinstance(call.func, ast.Attribute)
         or not isinstance(call.func.value, ast.Name)
         or call.func.value.id != schedule
-        or call.func.attr not in PRIMITIVES
+        or call.func.attr not in (*PRIMITIVES, "work_on")
     ):
         raise _unreadable(stmt, "is not a call of a schedule primitive")
     results: str | tuple[str, ...] = ()

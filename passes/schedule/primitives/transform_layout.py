@@ -215,7 +215,10 @@ def _value(edit: Edit, buffer: Buffer, given: PadValue, places: list[Var]) -> Ex
         count = len(inspect.signature(given).parameters)
         if count != len(places):
             edit.wrong(f"`pad_value` is a function of {count} indices, and the new buffer has {len(places)}")
-        value = given(*places)
+        try:
+            value = given(*places)
+        except Exception as problem:  # a user's function raises what it likes
+            edit.wrong(f"`pad_value` cannot be evaluated: {type(problem).__name__}: {problem}")
     try:
         made = as_expr(value, buffer.dtype)
     except (TypeError, DiagnosticError) as problem:

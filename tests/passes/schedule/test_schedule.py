@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from inspect import Signature
+
 import numpy as np
 import pytest
 
 import tirscript
+from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.equal import structural_equal
 from tirscript.passes.schedule import Schedule, ScheduleError, Trace
+from tirscript.passes.schedule.primitive import PRIMITIVES, Primitive
 from tirscript.script import ir as I
 from tirscript.script import parse
 from tirscript.script import tir as T
@@ -175,6 +179,52 @@ def test_functions_of_a_module():
         sch.work_on("secnd")
     with pytest.raises(ScheduleError, match="is not of the function"):
         sch.fuse(sch.get_loops(block)[0], *Schedule(Two["second"]).get_loops("S"))
+    with pytest.raises(ScheduleError, match="did you mean `first`"):
+        sch.get_block("S", "frist")
+    assert sch.get_block("S", "first") == block
+
+
+def test_the_trace_of_a_module_replays():
+    sch = Schedule(Two)
+    sch.work_on("second")
+    sch.split(sch.get_loops("S")[0], [None, 4])
+    sch.work_on("first")
+    sch.parallel(sch.get_loops("S")[0])
+    replayed = Trace.parse(str(sch.trace)).replay(Schedule(Two))
+    assert replayed.script() == sch.script()
+    assert replayed.func.name == "first"
+    sch.work_on("second")
+    sch.undo()
+    assert (len(sch.trace), sch.func.name) == (5, "first")
+    sch.undo()
+    assert sch.func.name == "second"
+    assert sch.mod == Two
+
+
+def test_a_copy_draws_what_the_schedule_would():
+    sch = Schedule(matmul, seed=3)
+    sch.sample_perfect_tile(sch.get_loops("C")[0], 2)
+    other = sch.copy()
+    draws = [[s.sample_perfect_tile(s.get_loops("C")[1], 3) for _ in range(5)] for s in (sch, other)]
+    assert draws[0] == draws[1]
+    assert str(sch.trace) == str(other.trace)
+
+
+def test_what_a_users_function_raises_is_a_refusal():
+    sch = Schedule(matmul)
+    with pytest.raises(ScheduleError, match="modulo by zero"):
+        sch.transform_layout("C", ("write", 0), lambda i, j: (i // 4, j, 1 // 0))
+    assert len(sch.trace) == 0
+
+
+def test_a_fault_of_a_primitive_names_it(monkeypatch):
+    def broken(edit):
+        raise KeyError("lost")
+
+    monkeypatch.setitem(PRIMITIVES, "get_block", Primitive("get_block", broken, "", Signature(), {}, True))
+    with pytest.raises(DiagnosticError, match="schedule primitive `get_block` failed: KeyError: 'lost'") as caught:
+        Schedule(matmul).get_block()
+    assert caught.value.diagnostics[0].code == "T499"
 
 
 def test_blocks_of_one_name_are_told_apart():
