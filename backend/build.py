@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from tirscript.ir import Buffer, DiagnosticError, MatchBuffer, Module, PrimFunc, Var, error, suggest
 from tirscript.ir.check import public
@@ -17,8 +18,13 @@ from .runtime.failure import Failure
 from .runtime.function import Function, FunctionBase, LazyFunction, PortableFunction, make_function
 
 if TYPE_CHECKING:
+    from tirscript.passes import Sequential
+
+    from .cache import Cache
     from .llvm import CompiledFunction, CompiledModule
     from .llvm.builder import ModuleText
+    from .llvm.entry import EntryPlan
+    from .llvm.image import LoadedModule
     from .runtime.arguments import Param
 
 
@@ -38,10 +44,7 @@ def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: i
     if not isinstance(x, (PrimFunc, Module)):
         raise TypeError(f"build takes a PrimFunc or a Module, not {_kind(x)}{_hint(x)}")
     _check_options(target, opt_level)
-    check(x)
-    require_constants(x)
-    lowered = _lower(x, pipeline)
-    built = _load(x, lowered, opt_level, bool(debug))
+    built = _functions(_Recipe(x, _pipeline(pipeline), opt_level, bool(debug)))
     if isinstance(x, PrimFunc):
         return built[x.name]
     return BuiltModule(x, built)
@@ -94,31 +97,67 @@ def _check_options(target: Any, opt_level: Any) -> None:
         raise DiagnosticError([error("T404", f"opt_level is an int from 0 to 3, not {opt_level!r}")])
 
 
-def _lower(x: Any, pipeline: Any) -> Any:
+def _pipeline(pipeline: Any) -> Sequential | None:
+    """The passes that the argument asks for; None for none."""
     if pipeline is None:
-        return x
+        return None
     from tirscript.passes import DEFAULT_LOWERING, Pass, Sequential
 
     if isinstance(pipeline, str):
-        return (DEFAULT_LOWERING if pipeline == "default" else Sequential.parse(pipeline))(x)
+        return DEFAULT_LOWERING if pipeline == "default" else Sequential.parse(pipeline)
     if isinstance(pipeline, (Pass, Sequential)):
-        return pipeline(x)
+        return Sequential((pipeline,))
     if not isinstance(pipeline, Iterable):
         message = f'pipeline is "default", passes, their text, or None, not {_kind(pipeline)}'
         raise DiagnosticError([error("T404", message)])
-    return Sequential(tuple(pipeline))(x)
+    return Sequential(tuple(pipeline))
 
 
 # -- functions
 
 
+class _Recipe:
+    """What is built, and how."""
+
+    def __init__(self, program: PrimFunc | Module, passes: Sequential | None, opt_level: int, debug: bool) -> None:
+        self.program = program
+        self.passes = passes
+        self.opt_level = opt_level
+        self.debug = debug
+        self.module = program if isinstance(program, Module) else Module((program,), name=program.name)
+        alone = isinstance(program, PrimFunc)
+        self.public = [func for func in self.module.functions if alone or not func.private]
+
+    @cached_property
+    def lowered(self) -> PrimFunc | Module:
+        """The program after the passes; everything that is wrong with it is told here."""
+        check(self.program)
+        require_constants(self.program)
+        lowered: PrimFunc | Module = self.program if self.passes is None else self.passes(cast(Any, self.program))
+        return lowered
+
+    def after(self, name: str) -> PrimFunc:
+        """A function after the passes."""
+        return self.lowered[name] if isinstance(self.lowered, Module) else self.lowered
+
+    def key(self) -> str | None:
+        """The name of its code in the cache; None where only this process knows what it is."""
+        from .cache_key import key
+
+        return key(self.program, self.passes, lambda: self.lowered, self.opt_level, self.debug)
+
+
 class _Core:
     """What a function object keeps: its program and its code."""
 
-    def __init__(self, func: PrimFunc, lowered: PrimFunc, compiled: CompiledModule) -> None:
+    def __init__(self, func: PrimFunc, recipe: _Recipe, compiled: CompiledModule | LoadedModule) -> None:
         self.func = func
-        self.lowered = lowered
+        self.recipe = recipe
         self.compiled = compiled
+
+    @property
+    def lowered(self) -> PrimFunc:
+        return self.recipe.after(self.func.name)
 
     def signature(self) -> inspect.Signature:
         return signature(self.func)
@@ -179,45 +218,132 @@ def _buffer_words(buffer: Buffer) -> str:
     return f'T.Buffer({shape_words(buffer)}, "{buffer.dtype}")'
 
 
-def _load(x: PrimFunc | Module, lowered: PrimFunc | Module, opt_level: int, debug: bool) -> dict[str, Any]:
-    """Compile a lowered program; the function objects of its public functions by name."""
-    from .llvm import compile_functions
-    from .llvm.effects import noalias, releases_gil
-    from .llvm.entry import TABLE, EntryPlan, Table, add_entry, add_portable_entry
-    from .runtime.arguments import written_params
+class _Extension:
+    """Writes the entries of the public functions into the module of their kernels."""
 
-    module = x if isinstance(x, Module) else Module((x,), name=x.name)
-    after = {func.name: func for func in (lowered if isinstance(lowered, Module) else (lowered,))}
-    public = [func for func in module.functions if isinstance(x, PrimFunc) or not func.private]
-    native = layout.direct_calls()
-    plans: dict[str, EntryPlan] = {}
-    entries: dict[str, str] = {}
-    table = Table()
+    def __init__(self, recipe: _Recipe) -> None:
+        from .llvm.entry import Table
 
-    def extend(text: ModuleText, kernels: dict[str, CompiledFunction]) -> None:
-        for func in public:
+        self.recipe = recipe
+        self.native = layout.direct_calls()
+        self.table = Table()
+        self.plans: dict[str, EntryPlan] = {}
+        self.symbols: dict[str, str] = {}
+
+    def __call__(self, text: ModuleText, kernels: dict[str, CompiledFunction]) -> None:
+        from .llvm.effects import noalias, releases_gil
+        from .llvm.entry import EntryPlan, add_entry, add_portable_entry
+        from .runtime.arguments import written_params
+
+        recipe, lowered = self.recipe, self.recipe.lowered
+        for func in recipe.public:
             kernel = kernels[func.name]
             symbols = tuple(info.var for info in kernel.params if info.kind == "symbol" and isinstance(info.var, Var))
-            written: frozenset[Param] = written_params(func, module)
-            release = releases_gil(after[func.name], lowered if isinstance(lowered, Module) else None)
+            written: frozenset[Param] = written_params(func, recipe.module)
+            release = releases_gil(recipe.after(func.name), lowered if isinstance(lowered, Module) else None)
             plan = EntryPlan(func, kernel.symbol, symbols, written, noalias(func), release)
-            plans[func.name] = plan
-            entries[func.name] = add_entry(text, table, plan) if native else add_portable_entry(text, plan)
-        if native:
-            table.finish(text)
+            self.plans[func.name] = plan
+            add = add_entry(text, self.table, plan) if self.native else add_portable_entry(text, plan)
+            self.symbols[func.name] = add
+        if self.native:
+            self.table.finish(text)
 
-    compiled = compile_functions(lowered, opt_level=opt_level, debug=debug, extend=extend)
+
+def _functions(recipe: _Recipe) -> dict[str, Any]:
+    """The function objects of the public functions by name: from the cache, or compiled and put there."""
+    from .cache import cache
+
+    store = cache()
+    key = recipe.key() if store is not None else None
+    if store is not None and key is not None:
+        data = store.read(key)
+        if data is not None:
+            found = _from_image(recipe, data)
+            if found is not None:
+                return found
+            store.remove(key)
+    return _compiled(recipe, store if key is not None else None, key)
+
+
+def _compiled(recipe: _Recipe, store: Cache | None, key: str | None) -> dict[str, Any]:
+    """The functions, compiled now; their code is stored under the key."""
+    from .llvm import compile_functions
+    from .llvm.entry import TABLE
+    from .llvm.image import ImageEntry, image_of
+
+    extension = _Extension(recipe)
+    compiled = compile_functions(
+        recipe.lowered, opt_level=recipe.opt_level, debug=recipe.debug, extend=extension, keep_code=store is not None
+    )
+    if store is not None and key is not None:
+        entries = {}
+        for func in recipe.public:
+            plan, symbols = extension.plans[func.name], list(func.symbols)
+            entries[func.name] = ImageEntry(
+                extension.symbols[func.name],
+                plan.kernel,
+                tuple(symbols.index(var) for var in plan.symbols),
+                tuple(at for at, param in enumerate(func.params) if param in plan.written),
+                plan.noalias,
+                plan.release,
+            )
+        image = image_of(compiled, entries, extension.table.slots, recipe.program)
+        if image is not None:
+            store.write(key, image.encoded())
+    if extension.native:
+        layout.fill_table(compiled.address(TABLE), extension.table.slots)
+    return _objects(recipe, compiled, extension.plans, extension.symbols, extension.native)
+
+
+def _from_image(recipe: _Recipe, data: bytes) -> dict[str, Any] | None:
+    """The functions from what the cache holds; None where that cannot be used here."""
+    from .llvm.entry import TABLE, EntryPlan
+    from .llvm.host import host
+    from .llvm.image import Image, load
+    from .llvm.module import Generated, generate
+
+    image = Image.decoded(data)
+    if image is None or any(func.name not in image.entries for func in recipe.public):
+        return None
+
+    def again() -> Generated:
+        from tirscript.passes import PassContext
+
+        with PassContext():  # as it was when the code was made
+            return generate(recipe.lowered, host(), recipe.debug, _Extension(recipe))
+
+    loaded = load(image, recipe.program, again, recipe.opt_level)
+    if loaded is None:
+        return None
+    native = layout.direct_calls()
     if native:
-        layout.fill_table(compiled.address(TABLE), table.slots)
+        layout.fill_table(loaded.address(TABLE), image.slots)
+    plans, entries = {}, {}
+    for func in recipe.public:
+        entry, symbols = image.entries[func.name], func.symbols
+        written: frozenset[Param] = frozenset(func.params[at] for at in entry.written)
+        order = tuple(symbols[at] for at in entry.symbols)
+        plans[func.name] = EntryPlan(func, entry.kernel, order, written, entry.noalias, entry.release)
+        entries[func.name] = entry.symbol
+    return _objects(recipe, loaded, plans, entries, native)
+
+
+def _objects(
+    recipe: _Recipe,
+    compiled: CompiledModule | LoadedModule,
+    plans: dict[str, EntryPlan],
+    entries: dict[str, str],
+    native: bool,
+) -> dict[str, Any]:
     fail = Failure(compiled.sites)
     found = {}
-    for func in public:
-        core = _Core(func, after[func.name], compiled)
+    for func in recipe.public:
+        core = _Core(func, recipe, compiled)
         found[func.name] = _function(core, plans[func.name], compiled.address(entries[func.name]), fail, native)
     return found
 
 
-def _function(core: _Core, plan: Any, address: int, fail: Failure, native: bool) -> FunctionBase:
+def _function(core: _Core, plan: EntryPlan, address: int, fail: Failure, native: bool) -> FunctionBase:
     """The function object for an entry."""
     from .runtime.slow import PortablePath, SlowPath
 

@@ -7,17 +7,22 @@ loops whatever is stored there.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tirscript.backend.runtime.arrays import address_of
+from tirscript.ir.constant import PREFIX, constants_of
+from tirscript.ir.node import Node
 from tirscript.ir.stmt import AllocateConst
 
 from . import memory
+from .types import lane_bytes
 
 if TYPE_CHECKING:
     from .codegen import Codegen
 
 ALIGN = 64
+NAME = "tirscript_constant_"  # a symbol is this, 64 hexadecimal digits of the digest, a dot, and the alignment
 SPELLED = 4096  # bytes that are spelled in the module's text
 _lock = threading.Lock()
 _HEX = [f"\\{byte:02X}" for byte in range(256)]
@@ -27,24 +32,22 @@ def define(g: Codegen, stmt: AllocateConst) -> None:
     """The buffer is at the global of its digest from here on."""
     data, buffer = stmt.data, stmt.buffer
     array = data.array
-    align = max(ALIGN, buffer.align)
-    name = f"tirscript_constant_{data.digest.partition(':')[2]}"
+    name = NAME + data.digest.partition(":")[2]
     text = g.state.text
     if array.nbytes <= SPELLED:
+        align = max(ALIGN, buffer.align)
         spelled = "".join([_HEX[byte] for byte in array.tobytes()])
         symbol = f'@"{name}.{align}"'
         line = f'{symbol} = private unnamed_addr constant [{array.nbytes} x i8] c"{spelled}", align {align}'
         if line not in text.globals:
             text.globals.append(line)
     else:
-        array = data.aligned(buffer.align)
-        where = address_of(array)
-        align = min(where & -where, align)
-        if array is not data.array:
-            name = f"{name}.{buffer.align}"
+        # no more than the program asks for: the code may be loaded where the array has another address
+        align = max(lane_bytes(buffer.dtype), buffer.align)
+        name = f"{name}.{align}"
         symbol = f'@"{name}"'
         if name not in g.state.constants:
-            g.state.constants[name] = array
+            g.state.constants[name] = data.aligned(align)
             text.globals.append(f"{symbol} = external constant [{array.nbytes} x i8], align {align}")
     memory.enter_buffer(g, buffer, symbol, align, buffer)
 
@@ -58,3 +61,16 @@ def link(constants: dict[str, Any]) -> None:
     with _lock:
         for name, array in constants.items():
             llvm.add_symbol(name, address_of(array))
+
+
+def find(symbols: Iterable[str], program: Node) -> dict[str, Any] | None:
+    """The arrays that symbols name, from the constants of a program; None where it has not all of them."""
+    known = {stmt.data.digest: stmt.data for stmt in constants_of(program)}
+    found = {}
+    for symbol in symbols:
+        digest, _, align = symbol.removeprefix(NAME).partition(".")
+        data = known.get(PREFIX + digest)
+        if data is None:
+            return None
+        found[symbol] = data.aligned(int(align))
+    return found

@@ -45,7 +45,7 @@ def locate(source: Module | PrimFunc, numbers: Mapping[int, int], *, opt_level: 
 
     A statement without a number counts to the one around it. Raises DiagnosticError for what cannot be compiled.
     """
-    from .module import _finish, _optimize, _write
+    from .module import _finish, _write, optimize
 
     def codegen(state: ModuleState, func: PrimFunc) -> Codegen:
         return _LocatedCodegen(state, func, numbers)
@@ -57,7 +57,7 @@ def locate(source: Module | PrimFunc, numbers: Mapping[int, int], *, opt_level: 
         f"!llvm.module.flags = !{{{_flags(state)}}}",
     ]
     text = _finish(state, chosen)
-    module, machine = _optimize(text, chosen, opt_level)
+    module, machine = optimize(text, chosen, opt_level)
     optimized = str(module)  # before it is made assembly, which changes it
     assembly = machine.emit_assembly(module)
     return LocatedCode(_read_ir(text), _read_ir(optimized), _read_assembly(assembly), state.symbols)

@@ -96,6 +96,8 @@ class CompiledModule:
         self.target = target
         self.sites = sites
         self.constants = constants  # the arrays that the code reads, by symbol
+        self.code = b""  # the object file, where it was to be kept
+        self.written: Generated | None = None
 
     def address(self, symbol: str) -> int:
         """The address of a function or global of the module."""
@@ -133,17 +135,19 @@ def compile_functions(
     opt_level: int = 3,
     debug: bool = False,
     extend: Extension | None = None,
+    keep_code: bool = False,
 ) -> CompiledModule:
     """Machine code for the functions of a module, which must be lowered: without blocks and matched regions.
 
     `debug` adds checks: of indices, and of divisors. `extend` may write more functions into the module before it is
-    optimized. Raises DiagnosticError for what cannot be compiled.
+    optimized. `keep_code` keeps the object file. Raises DiagnosticError for what cannot be compiled.
     """
     import llvmlite.binding as llvm
 
     initialize()
     chosen = target or host()
-    state, functions = _write(source, debug)
+    written = generate(source, chosen, debug, extend)
+    state, functions = written.state, written.functions
     for name, span in state.externs.items():
         if not symbol_exists(name):
             raise DiagnosticError(
@@ -156,22 +160,45 @@ def compile_functions(
                     )
                 ]
             )
-    if extend is not None:
-        extend(state.text, functions)
-    text = _finish(state, chosen)
     link(state.constants)
-    module, machine = _optimize(text, chosen, opt_level)
+    module, machine = optimize(written.text, chosen, opt_level)
     engine = llvm.create_mcjit_compiler(module, machine)
+    code: list[bytes] = []
+    if keep_code:
+        engine.set_object_cache(lambda _, buffer: code.append(bytes(buffer)))
     engine.finalize_object()
-    compiled = CompiledModule(functions, text, module, engine, chosen, state.sites, state.constants)
-    if state.python_calls:
-        token = packed.register_calls(state.python_calls)
-        ctypes.c_int64.from_address(engine.get_global_value_address(packed.MODULE_TOKEN)).value = token
-        weakref.finalize(compiled, packed.unregister_calls, token)
+    compiled = CompiledModule(functions, written.text, module, engine, chosen, state.sites, state.constants)
+    compiled.code = b"".join(code)
+    compiled.written = written
+    answer_calls(compiled, engine, state.python_calls)
     engine.run_static_constructors()
     for function in functions.values():
         function.address = compiled.address(function.symbol)
     return compiled
+
+
+def answer_calls(owner: Any, engine: Any, calls: Sequence[packed.PythonCall]) -> None:
+    """Let the code of an engine call back into Python, as long as its owner lives."""
+    if calls:
+        token = packed.register_calls(calls)
+        ctypes.c_int64.from_address(engine.get_global_value_address(packed.MODULE_TOKEN)).value = token
+        weakref.finalize(owner, packed.unregister_calls, token)
+
+
+class Generated(Struct, frozen=True, eq=False):
+    """The IR of a module before optimization, with what its functions are and share."""
+
+    state: ModuleState
+    functions: dict[str, CompiledFunction]
+    text: str
+
+
+def generate(source: Module | PrimFunc, target: Host, debug: bool, extend: Extension | None = None) -> Generated:
+    """Write the IR of lowered functions."""
+    state, functions = _write(source, debug)
+    if extend is not None:
+        extend(state.text, functions)
+    return Generated(state, functions, _finish(state, target))
 
 
 def emit_ir(
@@ -185,7 +212,7 @@ def emit_ir(
     """The LLVM IR of lowered functions, before or after optimization."""
     chosen = target or host()
     text = _finish(_write(source, debug)[0], chosen)
-    return str(_optimize(text, chosen, opt_level)[0]) if optimized else text
+    return str(optimize(text, chosen, opt_level)[0]) if optimized else text
 
 
 def emit_assembly(
@@ -193,7 +220,7 @@ def emit_assembly(
 ) -> str:
     """The assembly text of lowered functions."""
     chosen = target or host()
-    module, machine = _optimize(_finish(_write(source, debug)[0], chosen), chosen, opt_level)
+    module, machine = optimize(_finish(_write(source, debug)[0], chosen), chosen, opt_level)
     text: str = machine.emit_assembly(module)
     return text
 
@@ -227,7 +254,7 @@ def _finish(state: ModuleState, target: Host) -> str:
     return state.text.text(f"nounwind{wide}")
 
 
-def _optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
+def optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
     """Parse and optimize; returns the module and the target machine."""
     import llvmlite.binding as llvm
 

@@ -44,7 +44,7 @@ class PythonCall(Struct, frozen=True, eq=False):
     span: Span | None
 
 
-_modules: dict[int, tuple[PythonCall, ...]] = {}
+_modules: dict[int, Sequence[PythonCall]] = {}
 _tokens = itertools.count(1)
 _pending = threading.local()
 
@@ -52,7 +52,7 @@ _pending = threading.local()
 def register_calls(calls: Sequence[PythonCall]) -> int:
     """Make the calls of a compiled module known; returns the token that its native global must hold."""
     token = next(_tokens)
-    _modules[token] = tuple(calls)
+    _modules[token] = calls
     return token
 
 

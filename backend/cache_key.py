@@ -1,0 +1,93 @@
+"""The key under which the cache knows compiled code: a digest of all that decides what the code is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tirscript.ir import Module, PrimFunc
+from tirscript.ir.digest import structural_digest
+
+from .runtime import layout
+
+if TYPE_CHECKING:
+    from tirscript.passes import Sequential
+
+# whose sources decide what a program means and what code it becomes
+_FOLDERS = ("ir", "passes", "backend")
+
+
+def key(
+    program: PrimFunc | Module,
+    passes: Sequential | None,
+    lowered: Callable[[], PrimFunc | Module],
+    opt_level: int,
+    debug: bool,
+) -> str | None:
+    """The key of a program's code, which needs no pass to run where the passes are our own.
+
+    Where others take part, or instruments watch, they run, and the key is that of the program before and after. None
+    where a program holds something that no other process would know.
+    """
+    parts: list[str | None] = [structural_digest(program), *surroundings(), str(opt_level), str(debug)]
+    parts.append("passes: none" if passes is None else f"passes: {passes}")
+    if passes is not None and not _known(passes):
+        parts[-1] = f"after: {structural_digest(lowered())}" if parts[0] is not None else None
+    if None in parts or parts[-1] == "after: None":
+        return None
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _known(passes: Sequential) -> bool:
+    """Whether the sources and the text of a pipeline tell all that it does."""
+    from tirscript.passes import PassContext
+
+    context = PassContext.current()
+    if context.instruments or context.disabled or context.config:
+        return False
+    return all(entry.function.__module__.startswith("tirscript.passes.") for entry in passes)
+
+
+@cache
+def surroundings() -> tuple[str, ...]:
+    """What decides beside the program: sources, versions, the processor, how calls come in. The same for all programs
+    of a process."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    from .llvm.host import host
+
+    machine = host()
+    return (
+        sources(),
+        llvmlite.__version__,
+        ".".join(map(str, llvm.llvm_version_info)),
+        f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]} {sys.abiflags}",
+        f"{layout.direct_calls()} {layout.HEAD}",
+        *(machine.triple, machine.cpu, machine.features),
+    )
+
+
+@cache
+def sources() -> str:
+    """A digest of the sources of tirscript and of its version, so that no code outlives the compiler that made it."""
+    root = Path(__file__).parent.parent
+    found = hashlib.sha256((root / "__init__.py").read_bytes())
+    for folder in _FOLDERS:
+        for where, folders, files in os.walk(root / folder, followlinks=True):
+            folders.sort()
+            for name in sorted(files):
+                if name.endswith(".py"):
+                    path = os.path.join(where, name)
+                    with open(path, "rb") as file:
+                        data = file.read()
+                    found.update(f"{os.path.relpath(path, root)} {len(data)}\n".encode())
+                    found.update(data)
+    return found.hexdigest()

@@ -1,0 +1,195 @@
+"""Compiled code as the cache keeps it, and how it becomes functions of this process again.
+
+An image is an object file and the names of all that must be added when it is linked: C functions and constants by
+symbol, the slots of the table of addresses. Nothing in it belongs to the process that made it. What is not worth
+keeping (the IR, what failing checks say, how Python is called back) is made again from the program when asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from msgspec import DecodeError, Struct, ValidationError, msgpack
+
+from tirscript.ir.node import Node
+
+from .constants import find, link
+from .host import host, initialize, symbol_exists, target_machine
+from .module import CompiledModule, Generated, answer_calls, failure, optimize
+from .sites import Site
+from .state import ModuleState, internal
+
+
+class ImageEntry(Struct, frozen=True, array_like=True):
+    """The entry of one public function: its symbol and its kernel's, and what its slow path must know, by the
+    positions in the function's parameters and symbolic dimensions."""
+
+    symbol: str
+    kernel: str
+    symbols: tuple[int, ...]
+    written: tuple[int, ...]
+    noalias: bool
+    release: bool
+
+
+class Image(Struct, frozen=True, array_like=True):
+    """An object file with what it needs; `checks` is what `fingerprint` says of the program it was made from."""
+
+    code: bytes
+    entries: dict[str, ImageEntry]
+    slots: tuple[str, ...]
+    externs: tuple[str, ...]
+    constants: tuple[str, ...]
+    calls: int
+    checks: str
+
+    def encoded(self) -> bytes:
+        """As bytes."""
+        return msgpack.encode(self)
+
+    @staticmethod
+    def decoded(data: bytes) -> Image | None:
+        """The image that bytes hold, None where they hold none."""
+        try:
+            return msgpack.decode(data, type=Image)
+        except (DecodeError, ValidationError):
+            return None
+
+
+def image_of(
+    compiled: CompiledModule, entries: dict[str, ImageEntry], slots: Sequence[str], program: Node
+) -> Image | None:
+    """The image of code that was compiled with `keep_code`; None where it has constants that `program` does not hold,
+    and that could therefore not be found again."""
+    assert compiled.written is not None
+    state = compiled.written.state
+    if not compiled.code or find(state.constants, program) is None:
+        return None
+    return Image(
+        compiled.code,
+        entries,
+        tuple(slots),
+        tuple(name for name in state.text.declarations if not name.startswith("llvm.")),
+        tuple(state.constants),
+        len(state.python_calls),
+        fingerprint(state),
+    )
+
+
+def fingerprint(state: ModuleState) -> str:
+    """A digest of what native code says by number: its checks and its calls of Python, without names and places."""
+    said = [
+        *((site.kind, site.function, *map(str, site.dtypes), site.loops) for site in state.sites),
+        *((call.kind, call.name, *(kind for kind, _ in call.args)) for call in state.python_calls),
+    ]
+    return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def load(image: Image, program: Node, generate: Callable[[], Generated], opt_level: int) -> LoadedModule | None:
+    """Link an image into this process; None where something that it refers to is not there.
+
+    `generate` writes the IR of the same program again.
+    """
+    import llvmlite.binding as llvm
+
+    initialize()
+    constants = find(image.constants, program)
+    if constants is None or not all(map(symbol_exists, image.externs)):
+        return None
+    link(constants)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(host(), opt_level))
+    try:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(image.code))
+    except RuntimeError:  # LLVM does not take it for an object file
+        return None
+    engine.finalize_object()
+    engine.run_static_constructors()
+    loaded = LoadedModule(engine, constants, image.checks, generate, opt_level)
+    answer_calls(loaded, engine, _Again(loaded.again, lambda made: made.state.python_calls, image.calls))
+    return loaded
+
+
+class _Again(Sequence[Any]):
+    """A list of what is made again with the IR; its length may be known before."""
+
+    def __init__(
+        self, again: Callable[[], Generated], get: Callable[[Generated], list[Any]], size: int | None = None
+    ) -> None:
+        self.again = again
+        self.get = get
+        self.size = size
+
+    def __len__(self) -> int:
+        return len(self.get(self.again())) if self.size is None else self.size
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.get(self.again())[at]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.get(self.again()))
+
+
+class _Generator:
+    """Writes the IR of a program once, when it is needed, and sees that it is that of the code."""
+
+    def __init__(self, generate: Callable[[], Generated], checks: str) -> None:
+        self.generate = generate
+        self.checks = checks
+        self.made: Generated | None = None
+        self.lock = threading.Lock()
+
+    def __call__(self) -> Generated:
+        with self.lock:
+            if self.made is None:
+                made = self.generate()
+                if fingerprint(made.state) != self.checks:
+                    raise internal("a cached kernel is not what its program compiles to (TIRSCRIPT_CACHE=0 avoids it)")
+                self.made = made
+            return self.made
+
+
+class LoadedModule:
+    """Functions in machine code that came from the cache, alive as long as this object."""
+
+    def __init__(
+        self, engine: Any, constants: dict[str, Any], checks: str, generate: Callable[[], Generated], opt_level: int
+    ) -> None:
+        self.engine = engine
+        self.constants = constants
+        self.again = _Generator(generate, checks)
+        self.opt_level = opt_level
+        self.target = host()
+
+    def address(self, symbol: str) -> int:
+        """The address of a function or global of the module."""
+        return int(self.engine.get_function_address(symbol) or self.engine.get_global_value_address(symbol))
+
+    @property
+    def text(self) -> str:
+        """The IR before optimization."""
+        return self.again().text
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The checks by number."""
+        return _Again(self.again, lambda made: made.state.sites)
+
+    def llvm_ir(self) -> str:
+        """The IR after optimization."""
+        return str(optimize(self.text, self.target, self.opt_level)[0])
+
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        module, machine = optimize(self.text, self.target, self.opt_level)
+        text: str = machine.emit_assembly(module)
+        return text
+
+    def failure(self, record: int) -> Exception:
+        """What to raise after a kernel returned 1: `record` is the address of its error record."""
+        return failure(self.sites, record)
+
+
+__all__ = ["Image", "ImageEntry", "LoadedModule", "fingerprint", "image_of", "load"]
