@@ -53,23 +53,21 @@ class IndexMap(Node, frozen=True, eq=False):
         if found is not None and all(index.base >= 0 for index in found.indices):
             sizes = [index.base + (index.extent - 1) * index.step + 1 for index in found.indices]
             return tuple([as_expr(size, index.dtype) for size, index in zip(sizes, self.indices, strict=True)])
-        domain = self._domain(shape)
-        return None if domain is None else domain.image_shape()
+        return self._domain(shape).image_shape()
 
     def is_injective(self, shape: Sequence[Expr | int]) -> bool | None:
         """Whether no two elements of `shape` are found at one place; None where it is not known."""
         if self._digits(shape) is not None:
             return True
-        domain = self._domain(shape)
-        return None if domain is None else domain.is_injective()
+        return self._domain(shape).is_injective()
 
     def is_bijective(self, shape: Sequence[Expr | int]) -> bool | None:
         """Whether the elements of `shape` fill all places of `map_shape(shape)` once; None where it is not known."""
         found = self._digits(shape)
         if found is not None:
             return found.is_bijective
-        domain, places = self._domain(shape), self.map_shape(shape)
-        return None if domain is None or places is None else domain.is_bijective(places)
+        places = self.map_shape(shape)
+        return None if places is None else self._domain(shape).is_bijective(places)
 
     def inverse_of(self, shape: Sequence[Expr | int]) -> IndexMap | None:
         """The map from places back to the elements of `shape`, for places that are taken.
@@ -80,8 +78,7 @@ class IndexMap(Node, frozen=True, eq=False):
             return self.inverse
         found = self._digits(shape)
         if found is None:
-            domain = self._domain(shape)
-            return None if domain is None else domain.inverse(self._names())
+            return self._domain(shape).inverse(self._names())
         places = tuple([Var(name, index.dtype) for name, index in zip(self._names(), self.indices, strict=True)])
         values = found.inverse(places)
         return IndexMap(places, tuple([values[param] for param in self.params]))
@@ -94,8 +91,7 @@ class IndexMap(Node, frozen=True, eq=False):
         found = self._digits(shape)
         if found is not None and all(index.base == 0 and index.step == 1 for index in found.indices):
             return back, found.padding(back.params)
-        domain = self._domain(shape)
-        free = None if domain is None else domain.padding(places, back.params)
+        free = self._domain(shape).padding(places, back.params)
         return None if free is None else (back, free)
 
     def _names(self) -> list[str]:
@@ -112,12 +108,8 @@ class IndexMap(Node, frozen=True, eq=False):
             return None
         return detect(self.indices, dict(zip(self.params, sizes, strict=True)))  # type: ignore[arg-type]
 
-    def _domain(self, shape: Sequence[Expr | int]) -> MappedDomain | None:
-        """The map as isl sees it; None where islpy is not there."""
-        try:
-            import islpy  # noqa: F401  (an extra)
-        except ImportError:
-            return None
+    def _domain(self, shape: Sequence[Expr | int]) -> MappedDomain:
+        """The map as isl sees it."""
         from .arith.presburger import MappedDomain
 
         return MappedDomain(self, shape)

@@ -239,12 +239,9 @@ class Analyzer:
             return False
         if len(self._mentioned(condition)[0]) > VARIABLES:
             return False
-        try:
-            from .presburger import prove
+        from .presburger import prove
 
-            return prove(condition, self.known, self._given(condition), values=self.known.lets) is True
-        except ImportError:
-            return False  # islpy is an extra; without it less is proved
+        return prove(condition, self.known, self._given(condition), values=self.known.lets) is True
 
     def relevant(self, condition: Expr) -> list[Expr]:
         """The conditions known here that share variables with `condition`, directly or through each other.
@@ -295,16 +292,13 @@ class Analyzer:
 
     def counterexample(self, condition: Expr) -> Counterexample | None:
         """Values for which `condition` is false and all that is known holds, where some were found."""
-        if condition.dtype is not BOOL or buffers_read(condition) is None:
+        if not self.presburger or condition.dtype is not BOOL or buffers_read(condition) is None:
             return None
         if len(self._mentioned(condition)[0]) > VARIABLES:
             return None
-        try:
-            from .presburger import counterexample
+        from .presburger import counterexample
 
-            return counterexample(condition, self.known, self._given(condition), values=self.known.lets)
-        except ImportError:
-            return None
+        return counterexample(condition, self.known, self._given(condition), values=self.known.lets)
 
     def explain(self, condition: Expr) -> Explanation:
         """Why `condition` could not be proved: what is known of each variable, and values for which it is false."""

@@ -36,11 +36,9 @@ _AT_ONCE = {"parallel": "run at once", "vectorized": "are the lanes of vectors"}
 
 
 def _dependences(func: PrimFunc) -> Dependences | None:
-    """The dependences of a function; None of one that is too large, or where islpy is not installed."""
-    try:
-        from tirscript.ir.arith.presburger.dependences import Dependences
-    except ImportError:
-        return None
+    """The dependences of a function; None of one that is too large."""
+    from tirscript.ir.arith.presburger.dependences import Dependences
+
     ranges = dict.fromkeys(func.symbols, (1, LARGEST))
     if sum(isinstance(node, BufferStore) for node in walk(func.body)) > MOST_STEPS:
         return None

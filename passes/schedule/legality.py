@@ -14,9 +14,10 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import substitute, uses
+from tirscript.ir.rewrite import children, substitute, uses
 from tirscript.ir.stmt import Block, BufferStore, Evaluate
 
+from ..statements import has_effect
 from .edit import Edit
 from .moving import axes_of_indices, only_store
 from .tree import Place
@@ -65,7 +66,8 @@ def _notes(verdict: Verdict) -> list[str]:
 def _check_bare(edit: Edit, loop: Place, what: str, verdict: Verdict) -> None:
     """Refuse where a loop holds statements of effect that stand in no block: they promise nothing."""
     for place in loop.below(nested=False):
-        if type(place.stmt) in EFFECTS:
+        own = (node for node in children(place.stmt) if isinstance(node, Expr))
+        if type(place.stmt) in EFFECTS or any(map(has_effect, own)):
             edit.refuse(
                 f"the iterations of `{loop.stmt.var.name}` are not proved to be independent, so it cannot be {what}",
                 (loop, ""),

@@ -275,3 +275,19 @@ def test_texts_that_are_no_traces(text):
     with pytest.raises(tirscript.DiagnosticError) as caught:
         Trace.parse(text)
     assert caught.value.diagnostics[0].code in ("T503", "T003", "T030", "T010")
+
+
+def test_effects_outside_of_blocks_keep_their_order():
+    sch = Schedule(
+        parse("""
+@T.prim_func
+def f(A: T.Buffer((8,), "int32"), P: T.Buffer((8,), "int32")):
+    for i in range(8):
+        x: T.let = T.call_packed("next", i)
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            A[P[vi]] = x
+""")
+    )
+    with pytest.raises(ScheduleError, match="stands outside of blocks, which would say so"):
+        sch.parallel("i")
