@@ -212,6 +212,19 @@ def _move(draw: Draw, schedule: Schedule, others: Any, move: Any) -> None:
     move(block, loop, preserve_unit_loops=draw(st.booleans()))
 
 
+def _roll(draw: Draw, schedule: Schedule) -> None:
+    """Roll what a block makes, mostly in a loop over parts of its last reader, which it moves into before."""
+    block = _block(draw, schedule)
+    readers = schedule.get_consumers(block)
+    if readers and draw(st.integers(0, 3)):
+        loops = schedule.get_loops(readers[-1])
+        if not loops:
+            raise _nothing(schedule)
+        outer, _ = schedule.split(draw(st.sampled_from(loops)), [None, draw(st.integers(1, 3))])
+        schedule.compute_at(block, outer, preserve_unit_loops=draw(st.booleans()))
+    schedule.rolling_buffer(block, 0)
+
+
 def _sequential(draw: Draw, schedule: Schedule) -> None:
     block = _block(draw, schedule)
     inner = {alloc.name for alloc in _allocated(schedule)}
@@ -257,6 +270,7 @@ _MOVES: tuple[Any, ...] = (
     lambda draw, s: s.read_at(_loop(draw, s), _block(draw, s), 0, "local"),
     lambda draw, s: s.write_at(_loop(draw, s), _block(draw, s), 0, "local"),
     _sequential,
+    _roll,
     _merge,
     lambda draw, s: s.fuse_reduction_epilogue(_block(draw, s), _block(draw, s)),
     lambda draw, s: s.cache_inplace(_block(draw, s), 0, "local"),

@@ -29,8 +29,8 @@ __all__ = ["Schedule", "ScheduleError"]
 class Schedule:
     """A module or function under transformation.
 
-    `function` names the function that names of blocks and loops are of: the only one, "main", or what `work_on` says.
-    With `verify` the verifier checks the program after each step (always in tests); what it finds is a fault of the
+    Names of blocks and loops are of the only function, of "main", or of the one that `work_on` says. With `verify` the
+    verifier checks the program after each step (always in tests); what it finds is a fault of the
     primitive. `seed` makes what the samplers draw repeatable.
 
     Blocks of one name in a function get numbers behind it, `C`, `C_1`, so that every block has a name of its own.
@@ -485,6 +485,26 @@ class Schedule:
 
         The new dimension of the partial results stands at `factor_axis`. The combiner must be known to be commutative and
         associative; sums of floats are rounded in another order.
+        """
+
+    def rolling_buffer(self, block: BlockHandle | str, write_buffer_index: int | str) -> None:
+        """Keep of a buffer, which a block makes in a loop of its readers, what an iteration needs; make only what is new.
+
+        before:                                    after `rolling_buffer("B", 0)`:
+            B = T.alloc_buffer((34,))                  B = T.alloc_buffer((10,))
+            for i in range(4):                         for i in range(4):
+                for ax0 in range(10):                      for ax0 in range(10):
+                    with T.block("B"):                         with T.block("B"):
+                        vi = T.axis.spatial(34, i * 8 + ax0)       vi = T.axis.scan(34, i * 8 + ax0)
+                        B[vi] = A[vi] + 1.0                        T.where(i < 1 or 2 <= ax0)
+                for j in range(8):                                 B[vi % 10] = A[vi] + 1.0
+                    with T.block("C"): ...                 for j in range(8):
+                        ... B[vi] + B[vi + 2]                  with T.block("C"): ...
+                                                                   ... B[vi % 10] + B[(vi + 2) % 10]
+
+        compute_at brings the block into the loop. The outermost loop of which an iteration makes again what the one before
+        made is the one that the buffer rolls along: that dimension is stored modulo its window. Elements that the inner
+        loops make again are left out as well.
         """
 
     def sample_categorical(self, candidates: Sequence[Any], probs: Sequence[float], decision: int | None = None) -> Any:

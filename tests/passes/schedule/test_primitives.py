@@ -205,6 +205,10 @@ CASES: dict[str, tuple[Any, Any]] = {
     "blockize_block": (total, lambda s: s.blockize(["S"])),
     "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
     "blockize_blocks": (chain, lambda s: (s.compute_at("B", s.get_loops("C")[0]), s.blockize(["B", "C"]))),
+    "rolling_buffer": (
+        blur,
+        lambda s: (s.compute_at("B", s.split(s.get_loops("C")[0], [None, 8])[0]), s.rolling_buffer("B", 0)),
+    ),
     "transform_block_layout": (chain, lambda s: s.transform_block_layout("C", lambda i, j: (i * 12 + j,))),
 }
 
@@ -223,7 +227,7 @@ def test_step(case: str, golden: Any) -> None:
 
 def test_every_primitive_is_shown() -> None:
     used = {step.primitive for kernel, step_of in CASES.values() for step in _trace(kernel, step_of)}
-    free = {"tensorize", "sample_perfect_tile", "sample_categorical", "sample_compute_location"}
+    free = {"tensorize", "contract", "sample_perfect_tile", "sample_categorical", "sample_compute_location"}
     finders = {name for name, entry in PRIMITIVES.items() if entry.query}
     assert set(PRIMITIVES) - used - free - finders == set()
 

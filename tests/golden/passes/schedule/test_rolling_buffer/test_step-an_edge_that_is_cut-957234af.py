@@ -1,0 +1,17 @@
+from tirscript.script import tir as T
+
+
+@T.prim_func
+def blur(A: T.Buffer((34,), "int32"), C: T.Buffer((32,), "int32")):
+    B = T.alloc_buffer((7,), "int32")
+    for i_0 in range(7):
+        for ax0 in range(7):
+            with T.block("B"):
+                vi = T.axis.scan(34, i_0 * 5 + ax0)
+                T.where(i_0 * 5 + ax0 < 34 and (i_0 < 1 or 2 <= ax0))
+                B[vi % 7] = A[vi] + 1
+        for i_1 in range(5):
+            with T.block("C"):
+                vi = T.axis.spatial(32, i_0 * 5 + i_1)
+                T.where(i_0 * 5 + i_1 < 32)
+                C[vi] = B[vi % 7] + B[(vi + 1) % 7] + B[(vi + 2) % 7]
