@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from tirscript.backend.runtime.failure import RAISED as RAISED_SITE
 from tirscript.backend.runtime.packed import CALLBACK, MODULE_TOKEN, PythonCall
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
@@ -17,6 +18,7 @@ from tirscript.ir.stmt import MatchBuffer
 
 from . import memory
 from .sites import Report
+from .state import RAISED
 from .types import call_type, lane_bytes, memory_type, scalar_type, value_type
 
 if TYPE_CHECKING:
@@ -128,7 +130,13 @@ def call_python(g: Codegen, call: Call) -> str:
         b.do(f"store i64 {slot}, ptr {b.op(f'getelementptr inbounds i64, ptr {memory_}, i64 {at}')}, align 8")
     symbol = b.module.declare(CALLBACK, "i32", ["i64", "i32", "ptr"])
     token = b.op(f'load i64, ptr @"{MODULE_TOKEN}", align 8')
-    g.passes(b.call("i32", symbol, [("i64", token), ("i32", str(len(g.state.python_calls) - 1)), ("ptr", memory_)]))
+    status = b.call("i32", symbol, [("i64", token), ("i32", str(len(g.state.python_calls) - 1)), ("ptr", memory_)])
+    good, bad = b.block("passed"), b.block("raised")
+    b.branch(b.op(f"icmp ne i32 {status}, 0"), bad, good, unlikely=True)
+    b.start(bad)
+    g.record(RAISED_SITE, [b.op(f"load i64, ptr {memory_}, align 8", "ticket")])
+    g.leave(str(RAISED))
+    b.start(good)
     if call.dtype.kind == "void":
         return ""
     return b.op(f"load {memory_type(call.dtype)}, ptr {memory_}, align 8")

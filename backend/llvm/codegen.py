@@ -173,20 +173,24 @@ class Codegen:
 
     def fail(self, kind: str, message: str, values: Sequence[Report], hint: str | None, buffer: Buffer | None) -> None:
         """Report a failed check with these values and those of the loops around, and return."""
-        b = self.b
         around = [Report(var.name, self.wides[var], INT64) for var in self.loop_vars][-LOOPS:]
         shown = [*values[: VALUES - len(around)], *around]
         names, dtypes = tuple(value.name for value in shown), tuple(value.dtype for value in shown)
         self.state.sites.append(
             Site(kind, message, self.func.name, self.span, names, dtypes, len(around), hint, buffer)
         )
-        b.do(f"store i32 {len(self.state.sites) - 1}, ptr %error, align 8")
-        count = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 1")
-        b.do(f"store i32 {len(shown)}, ptr {count}, align 4")
-        for at, report in enumerate(shown):
-            where = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 2, i64 {at}")
-            b.do(f"store i64 {report.value}, ptr {where}, align 8")
+        self.record(len(self.state.sites) - 1, [report.value for report in shown])
         self.leave(str(FAILED))
+
+    def record(self, site: int, values: Sequence[str]) -> None:
+        """Fill in the error record: a site and the values of its report."""
+        b = self.b
+        b.do(f"store i32 {site}, ptr %error, align 8")
+        count = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 1")
+        b.do(f"store i32 {len(values)}, ptr {count}, align 4")
+        for at, value in enumerate(values):
+            where = b.op(f"getelementptr inbounds {ERROR_TYPE}, ptr %error, i64 0, i32 2, i64 {at}")
+            b.do(f"store i64 {value}, ptr {where}, align 8")
 
     def passes(self, status: str) -> None:
         """Go on where a call returned 0; else return what it returned."""

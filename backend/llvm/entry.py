@@ -18,7 +18,6 @@ from tirscript.ir import Buffer, Const, MatchBuffer, Var
 from .builder import FunctionText, ModuleText
 from .entry_values import INTEGERS, SCALARS, TABLE, EntryPlan, Table, ValueWriter, unbound_symbol
 from .sites import ERROR_TYPE
-from .state import FAILED
 from .types import call_type
 
 __all__ = ["TABLE", "EntryPlan", "Table", "add_entry", "add_portable_entry"]
@@ -300,10 +299,7 @@ class _Writer(ValueWriter):
             text.end(f"ret ptr {self.result(out, plan.func.returns)}")  # type: ignore[arg-type]
         text.start(failed)
         null, tell = text.block("null"), text.block("tell")
-        told = text.select(
-            text.op(f"icmp eq i32 {status}, {FAILED}"), "ptr", record, "null"
-        )  # no record: Python raised
-        address = self.api("ptr", "PyLong_FromVoidPtr", ("ptr", told))
+        address = self.api("ptr", "PyLong_FromVoidPtr", ("ptr", record))
         text.branch(text.op(f"icmp eq ptr {address}, null"), null, tell, unlikely=True)
         text.start(tell)
         answer = self.api("ptr", "PyObject_CallOneArg", ("ptr", self.own(layout.FUNCTION_FAIL)), ("ptr", address))

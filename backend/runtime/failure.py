@@ -8,9 +8,11 @@ from typing import NoReturn, Protocol
 
 from .packed import take_exception
 
+RAISED = -1  # stands for a site where Python code that the kernel called has raised
+
 
 class FailureRecord(ctypes.Structure):
-    """What a kernel fills in before it returns 1."""
+    """What a kernel fills in before it returns 1, or 2: then the site is RAISED, and the one value a ticket."""
 
     _fields_ = [("site", ctypes.c_int32), ("count", ctypes.c_int32), ("values", ctypes.c_int64 * 8)]
 
@@ -23,8 +25,7 @@ class FailedCheck(Protocol):
 
 
 class Failure:
-    """Raises what ended a kernel: the entry calls it with the address of the record of a failed check, or with 0 where
-    Python code that the kernel called has raised."""
+    """Raises what ended a kernel: the entry calls it with the address of the record."""
 
     __slots__ = ("sites",)
 
@@ -32,7 +33,8 @@ class Failure:
         self.sites = sites
 
     def __call__(self, address: int) -> NoReturn:
-        if not address:
-            raise take_exception() or SystemError("a kernel says that Python raised, but nothing was raised")
         record = FailureRecord.from_address(address)
+        if record.site == RAISED:
+            raised = take_exception(record.values[0])
+            raise raised or SystemError("a kernel says that Python raised, but nothing was raised")
         raise self.sites[record.site].exception(tuple(record.values[: record.count]))

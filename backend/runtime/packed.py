@@ -2,8 +2,8 @@
 
 Native code calls one C function, `i32 tirscript_call_packed(i64 module, i32 call, ptr slots)`: `module` tells which
 compiled module asks, `call` which of its calls this is, `slots` hold the arguments as 8-byte values from slot 1; a
-result goes into slot 0. It returns 0, or 2 where Python raised; the exception is then kept for the thread until the
-caller of the kernel takes it with `take_exception`.
+result goes into slot 0. It returns 0, or 2 where Python raised; slot 0 is then the ticket under which the exception is
+kept until the caller of the kernel, which may be another thread, takes it with `take_exception`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import ctypes
 import itertools
 import struct
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +45,8 @@ class PythonCall(Struct, frozen=True, eq=False):
 
 _modules: dict[int, Sequence[PythonCall]] = {}
 _tokens = itertools.count(1)
-_pending = threading.local()
+_raised: dict[int, BaseException] = {}
+_tickets = itertools.count(1)
 
 
 def register_calls(calls: Sequence[PythonCall]) -> int:
@@ -61,11 +61,9 @@ def unregister_calls(token: int) -> None:
     _modules.pop(token, None)
 
 
-def take_exception() -> BaseException | None:
-    """The exception that ended the last kernel of this thread with status 2, once."""
-    found = getattr(_pending, "exception", None)
-    _pending.exception = None
-    return found
+def take_exception(ticket: int) -> BaseException | None:
+    """The exception of a ticket, once."""
+    return _raised.pop(ticket, None)
 
 
 def address() -> int:
@@ -85,7 +83,9 @@ def _call(token: int, number: int, slots: int) -> int:
             result = _function(call)(*args)
             ctypes.c_int32.from_address(slots).value = _status(call, result)
     except BaseException as raised:  # carried through native code to the caller of the kernel
-        _pending.exception = raised
+        ticket = next(_tickets)
+        _raised[ticket] = raised
+        ctypes.c_int64.from_address(slots).value = ticket
         return RAISED
     return 0
 
@@ -196,3 +196,15 @@ def _number(bits: int, dtype: DType) -> int | float | bool:
 
 
 _callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p)(_call)
+
+
+def forget_address() -> int:
+    """The address of a C function that takes a ticket whose exception nobody wants."""
+    return ctypes.cast(_forget, ctypes.c_void_p).value or 0
+
+
+def _drop(ticket: int) -> None:
+    _raised.pop(ticket, None)
+
+
+_forget = ctypes.CFUNCTYPE(None, ctypes.c_int64)(_drop)

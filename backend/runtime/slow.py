@@ -216,7 +216,7 @@ class PortablePath(SlowPath):
         out, record = (ctypes.c_char * 8)(), FailureRecord()
         status = self.kernel(ctypes.addressof(slots), ctypes.addressof(out), ctypes.addressof(record))
         if status:
-            self.fail(ctypes.addressof(record) if status == 1 else 0)
+            self.fail(ctypes.addressof(record))
         returns = self.func.returns
         return None if returns is None else _unpack(bytes(out), returns)
 

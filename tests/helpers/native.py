@@ -50,7 +50,7 @@ def call(module: CompiledModule, name: str, *args: Any, symbols: dict[str, int] 
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *[type(value) for value in given], ctypes.c_void_p)
     status = prototype(function.address)(*given, ctypes.addressof(record))
     if status == 2:
-        raised = packed.take_exception()
+        raised = packed.take_exception(ctypes.c_int64.from_buffer(record, 8).value)
         assert raised is not None
         raise raised
     if status == 1:
