@@ -34,13 +34,18 @@ REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 class Parameter(Struct, frozen=True, eq=False):
     """One parameter of an operator, in the order of the call.
 
-    kind: "tensor", "tensors" (a tuple of them), "shape", "value" (any other value of the graph), "attr" (a Python
-          value known while the program is read)
+    kind:    "tensor", "tensors" (a tuple of them), "shape", "prim" (a scalar), "prims" (a tuple of scalars), "value"
+             (any value of the graph), "function", "type" (a type or a list of them, kept as `OpCall.types`), "attr" (a
+             Python value known while the program is read)
+    default: what stands where the call has none: an attribute's value, or None for a value that may be left away
+    normal:  makes the one form in which an attribute is kept, whatever way it was written (`1` and `[1, 1]`); raises
+             DiagnosticError without a place
     """
 
     name: str
     kind: str = "tensor"
     default: Any = REQUIRED
+    normal: Callable[[Any], Any] | None = None
 
     @property
     def is_attr(self) -> bool:
@@ -49,12 +54,14 @@ class Parameter(Struct, frozen=True, eq=False):
 
 
 class GraphOp(Struct, frozen=True, eq=False, weakref=True):
-    """One operator.
+    """One operator. Calling it makes an `OpCall`.
 
     name:       what G calls it: `nn.conv2d` is `G.nn.conv2d`
     parameters: values and attributes in the order of the call
     infer:      (call, types of its args) -> type of the result; raises DiagnosticError without a place
+    example:    a call on arguments whose shapes stand in the text: `G.sum(x: (2, 3), axis=[1])`
     reference:  (*arrays and tuples of them, **attrs) -> array or tuple: its meaning, in numpy
+    complete:   (attrs) -> attrs where the form of one depends on another (`out_layout` is `data_layout` unless given)
     legalize:   (call, types of its args, name) -> a private PrimFunc that takes the tensors and writes the result;
                 None where it is no kernel (`call_tir`, `print`), or where the call has no static rank
     fusion:     one of FUSION_KINDS
@@ -68,7 +75,9 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     parameters: tuple[Parameter, ...]
     infer: Callable[[OpCall, tuple[GraphType, ...]], GraphType]
     doc: str
+    example: str = ""
     reference: Callable[..., Any] | None = None
+    complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     legalize: Callable[[OpCall, tuple[GraphType, ...], str], PrimFunc | None] | None = None
     fusion: str = OPAQUE
     symbol: str | None = None
@@ -80,6 +89,22 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     def spelling(self) -> str:
         """How messages name it."""
         return f"G.{self.name}"
+
+    @property
+    def values(self) -> tuple[Parameter, ...]:
+        """The parameters that take values of the graph: `OpCall.args` in their order."""
+        return tuple(one for one in self.parameters if one.kind not in ("attr", "type"))
+
+    @property
+    def attributes(self) -> tuple[Parameter, ...]:
+        """The parameters that are known while the program is read: `OpCall.attrs` has each of them."""
+        return tuple(one for one in self.parameters if one.is_attr)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> OpCall:
+        """A call of it, as Python's calls bind arguments; DiagnosticError where they do not fit."""
+        from .call import call
+
+        return call(self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<graph op {self.name}>"

@@ -1,0 +1,169 @@
+"""Dimensions: arithmetic on them, what is proved about them, and how messages show them.
+
+A dimension is an int64 expression. No array has one of 2**40 or more (its elements would not fit any memory), which is
+what lets `n * 4 // 4` be `n`. Functions give None where something is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..arith import Analyzer
+from ..dtype import INT64
+from ..expr import Const, Expr, Var, const
+from ..op import OPS
+from ..rewrite import walk
+
+Shape = tuple[Expr, ...]
+_MOST = (1 << 40) - 1
+
+
+def dim(value: int | Expr) -> Expr:
+    """A dimension."""
+    if isinstance(value, Expr):
+        if type(value) is Const:
+            return value if value.dtype is INT64 else const(int(value.value), INT64)
+        return value if value.dtype is INT64 else value.astype(INT64)
+    return const(value, INT64)
+
+
+def shape(values: Iterable[int | Expr]) -> Shape:
+    """A shape of ints and expressions."""
+    return tuple(map(dim, values))
+
+
+ONE = const(1, INT64)
+
+
+def number(value: Expr) -> int | None:
+    """The dimension as an int, or None where it is symbolic."""
+    return int(value.value) if type(value) is Const else None
+
+
+def numbers(values: Sequence[Expr]) -> tuple[int, ...] | None:
+    """The shape as ints, or None where a dimension is symbolic."""
+    found = tuple(int(one.value) for one in values if type(one) is Const)
+    return found if len(found) == len(values) else None
+
+
+def _analyzer(*values: Expr) -> Analyzer:
+    known = {part: (0, _MOST) for value in values for part in walk(value) if type(part) is Var and part.dtype.is_int}
+    return Analyzer(known, presburger=False)
+
+
+def simple(value: Expr) -> Expr:
+    """The dimension made smaller."""
+    return value if type(value) in (Const, Var) else _analyzer(value).simplify(value)
+
+
+def same(a: Expr, b: Expr) -> bool:
+    """Whether two dimensions are proved equal."""
+    if type(a) is Const and type(b) is Const:
+        return a.value == b.value
+    return a is b or _analyzer(a, b).prove_equal(a, b)
+
+
+def differ(a: Expr, b: Expr) -> bool:
+    """Whether two dimensions are proved to differ."""
+    if type(a) is Const and type(b) is Const:
+        return a.value != b.value
+    return a is not b and _analyzer(a, b).can_refute(OPS["equal"](a, b))
+
+
+def same_shapes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Whether two shapes are proved equal."""
+    return len(a) == len(b) and all(map(same, a, b))
+
+
+def _fold(name: str, a: int | Expr, b: int | Expr) -> Expr:
+    return simple(OPS[name](dim(a), dim(b)))
+
+
+def add(a: int | Expr, b: int | Expr) -> Expr:
+    """a + b."""
+    return _fold("add", a, b)
+
+
+def sub(a: int | Expr, b: int | Expr) -> Expr:
+    """a - b."""
+    return _fold("sub", a, b)
+
+
+def mul(a: int | Expr, b: int | Expr) -> Expr:
+    """a * b."""
+    return _fold("mul", a, b)
+
+
+def floordiv(a: int | Expr, b: int | Expr) -> Expr:
+    """a // b."""
+    return _fold("floordiv", a, b)
+
+
+def ceildiv(a: int | Expr, b: int | Expr) -> Expr:
+    """a / b rounded up."""
+    return floordiv(add(a, sub(b, 1)), b)
+
+
+def minimum(a: int | Expr, b: int | Expr) -> Expr:
+    """The smaller one."""
+    return _fold("min", a, b)
+
+
+def maximum(a: int | Expr, b: int | Expr) -> Expr:
+    """The larger one."""
+    return _fold("max", a, b)
+
+
+def product(values: Iterable[Expr]) -> Expr:
+    """The number of elements of a shape."""
+    found: Expr = ONE
+    for value in values:
+        found = mul(found, value)
+    return found
+
+
+def text(value: Any) -> str:
+    """A dimension or shape as messages show it: `(n, 4)`."""
+    if isinstance(value, (tuple, list)):
+        shown = [text(one) for one in value]
+        return f"({shown[0]},)" if len(shown) == 1 else f"({', '.join(shown)})"
+    if type(value) is Const:
+        return str(value.value)
+    return value.name if type(value) is Var else plain(value)
+
+
+def plain(value: Expr) -> str:
+    """An expression without the dtypes of its constants, which are all int64."""
+    import re
+
+    return re.sub(r"T\.int64\((-?\d+)\)", r"\1", value.script())
+
+
+def broadcast(a: Shape, b: Shape) -> Shape | None:
+    """The shape of an elementwise operation on both; None where not known.
+
+    Dimensions are aligned at the end; 1 goes with everything. Two dimensions that do not fit raise `Mismatch`.
+    """
+    found: list[Expr] = []
+    sure = True
+    for back in range(1, max(len(a), len(b)) + 1):
+        x = a[-back] if back <= len(a) else ONE
+        y = b[-back] if back <= len(b) else ONE
+        if number(x) == 1 or number(y) == 1:
+            found.append(y if number(x) == 1 else x)
+        elif same(x, y):
+            found.append(x)
+        elif number(x) is not None and number(y) is not None:
+            raise Mismatch(x, y)
+        else:
+            sure = False
+    return tuple(reversed(found)) if sure else None
+
+
+class Mismatch(Exception):
+    """Two dimensions that cannot be."""
+
+    def __init__(self, a: Expr, b: Expr) -> None:
+        super().__init__(f"{text(a)} and {text(b)}")
+        self.a, self.b = a, b

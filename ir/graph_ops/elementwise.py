@@ -1,0 +1,531 @@
+"""Operators on each element: arithmetic, elementary functions, comparisons, logic, bits.
+
+One line an operator: its name, what an element of the result is (a tensor operator by name, or a function of the
+elements), the numpy reference, a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..dtype import BOOL, DType
+from ..expr import Expr, const
+from ..graph import GraphType, OpCall
+from ..op import OPS
+from ..op import cast as cast_to
+from . import reference as ref
+from .attrs import DTYPE, attr, integer, real
+from .reference import Reference, numpy, wide
+from .rules import (
+    ANY,
+    FLOATS,
+    INTS,
+    INTS_OR_BOOLS,
+    NUMBERS,
+    Types,
+    axis_of,
+    common_device,
+    common_dtype,
+    common_shape,
+    equal_dims,
+    like,
+    of_rank,
+    refuse,
+    tensor,
+)
+from .table import BROADCAST, ELEMENTWISE, GraphOp, Parameter, register
+
+Value = str | Callable[..., Expr]
+
+
+def _rule(kinds: tuple[str, ...], result: DType | None) -> Callable[[OpCall, Types], GraphType]:
+    """The type rule: shapes broadcast, dtypes agree; `result` is the dtype where it is not theirs."""
+
+    def infer(call: OpCall, types: Types) -> GraphType:
+        count = len([one for one in call.op.values if one.kind == "tensor"])
+        found = [tensor(call, types, at, kinds) for at in range(count)]
+        if count == 1:
+            return like(found[0], dtype=result or found[0].dtype)
+        names = [f"`{one.name}`" for one in call.op.values]
+        kind = common_dtype(call, found, names[:count])
+        shape, rank = common_shape(call, found)
+        made = of_rank(rank, result or kind, common_device(found))
+        return made if shape is None else like(made, shape=shape, ndim=None)
+
+    return infer
+
+
+def unary(
+    name: str,
+    value: Value,
+    reference: Reference,
+    doc: str,
+    *attrs: Parameter,
+    kinds: tuple[str, ...] = FLOATS,
+    result: DType | None = None,
+    operand: str = "x",
+    example: str = "",
+    symbol: str | None = None,
+) -> GraphOp:
+    """An operator on each element of one tensor."""
+    return register(
+        GraphOp(
+            name,
+            (Parameter(operand), *attrs),
+            _rule(kinds, result),
+            doc,
+            example or f"G.{name}({operand}: (2, 3))",
+            reference=reference,
+            fusion=ELEMENTWISE,
+            symbol=symbol,
+        )
+    )
+
+
+def binary(
+    name: str,
+    value: Value,
+    reference: Reference,
+    doc: str,
+    *,
+    kinds: tuple[str, ...] = NUMBERS,
+    result: DType | None = None,
+    symbol: str | None = None,
+) -> GraphOp:
+    """An operator on the elements of two tensors, which broadcast."""
+    return register(
+        GraphOp(
+            name,
+            (Parameter("x1"), Parameter("x2")),
+            _rule(kinds, result),
+            doc,
+            f"G.{name}(x1: (2, 3), x2: (3,))",
+            reference=reference,
+            fusion=BROADCAST,
+            symbol=symbol,
+        )
+    )
+
+
+def _op(name: str, *args: Any) -> Expr:
+    return OPS[name](*args)
+
+
+def _choose(condition: Expr, a: Any, b: Any) -> Expr:
+    return OPS["Select"](condition, a, b)
+
+
+# -- arithmetic of two
+
+
+def _divided(a: Expr, b: Expr) -> Expr:
+    return a / b if a.dtype.is_float else _op("truncdiv", a, b)
+
+
+def _np_divide(a: Any, b: Any) -> Any:
+    import numpy as np
+
+    if a.dtype.kind not in "iu":
+        return np.divide(a, b)
+    return (np.sign(a) * np.sign(b)) * (np.abs(a) // np.abs(b)) if a.dtype.kind == "i" else a // b
+
+
+def _chosen(above: bool) -> Reference:
+    def reference(a: Any, b: Any) -> Any:
+        import numpy as np
+
+        return np.where(a > b if above else a < b, a, b)
+
+    return reference
+
+
+def _log_add_exp(a: Expr, b: Expr) -> Expr:
+    high = _op("max", a, b)
+    apart = _op("log1p", _op("exp", -_op("abs", a - b)))
+    # where both are the same infinity their difference is nan, and the sum is that infinity
+    return _choose(OPS["equal"](a, b), a + const(0.6931471805599453, a.dtype), high + apart)
+
+
+binary("add", "add", numpy("add"), "The sum.", symbol="+")
+binary("subtract", "sub", numpy("subtract"), "The difference.", symbol="-")
+binary("multiply", "mul", numpy("multiply"), "The product.", symbol="*")
+binary("divide", _divided, _np_divide, "The quotient; of integers rounded toward zero.", symbol="/")
+binary("floor_divide", "floordiv", numpy("floor_divide"), "The quotient rounded down.", symbol="//")
+binary("floor_mod", "floormod", numpy("mod"), "The remainder of `floor_divide`, with the divisor's sign.", symbol="%")
+binary("mod", "truncmod", numpy("fmod"), "The remainder of a quotient rounded toward zero, with the dividend's sign.")
+binary("maximum", "max", _chosen(True), "`x1 if x1 > x2 else x2`.")
+binary("minimum", "min", _chosen(False), "`x1 if x1 < x2 else x2`.")
+binary("atan2", "atan2", wide(numpy("arctan2")), "The angle of the point (x2, x1).", kinds=FLOATS)
+binary("log_add_exp", _log_add_exp, wide(numpy("logaddexp")), "log(exp(x1) + exp(x2)).", kinds=FLOATS)
+
+# -- comparisons
+
+for _name, _symbol, _doc in (
+    ("equal", None, "Whether the elements are equal."),
+    ("not_equal", None, "Whether the elements differ."),
+    ("less", "<", "Whether x1 is below x2."),
+    ("less_equal", "<=", "Whether x1 is below or equal to x2."),
+    ("greater", ">", "Whether x1 is above x2."),
+    ("greater_equal", ">=", "Whether x1 is above or equal to x2."),
+):
+    _kinds = ANY if "equal" in (_name, _name[4:]) else NUMBERS
+    binary(_name, _name, numpy(_name), _doc, kinds=_kinds, result=BOOL, symbol=_symbol)
+
+# -- logic: of numbers, whether they are not zero, in their own dtype
+
+
+def _truth(x: Expr) -> Expr:
+    return x if x.dtype.is_bool else OPS["not_equal"](x, const(0, x.dtype))
+
+
+def _logic(name: str) -> Callable[..., Expr]:
+    return lambda *values: cast_to(OPS[name](*map(_truth, values)), values[0].dtype)
+
+
+def _np_logic(name: str) -> Reference:
+    def reference(*values: Any) -> Any:
+        import numpy as np
+
+        return getattr(np, f"logical_{name}")(*values).astype(values[0].dtype)
+
+    return reference
+
+
+def _xor(a: Expr, b: Expr) -> Expr:
+    return cast_to(OPS["not_equal"](_truth(a), _truth(b)), a.dtype)
+
+
+binary("logical_and", _logic("logical_and"), _np_logic("and"), "Both; of numbers 1 or 0.", kinds=ANY)
+binary("logical_or", _logic("logical_or"), _np_logic("or"), "Either; of numbers 1 or 0.", kinds=ANY)
+binary("logical_xor", _xor, _np_logic("xor"), "One of both; of numbers 1 or 0.", kinds=ANY)
+unary("logical_not", _logic("logical_not"), _np_logic("not"), "The opposite; of numbers 1 or 0.", kinds=ANY)
+
+# -- bits
+
+
+def _np_shift(left: bool) -> Reference:
+    def reference(a: Any, b: Any) -> Any:
+        import numpy as np
+
+        return np.left_shift(a, b) if left else np.right_shift(a, b)
+
+    return reference
+
+
+binary("bitwise_and", "bitwise_and", numpy("bitwise_and"), "The bits set in both.", kinds=INTS_OR_BOOLS)
+binary("bitwise_or", "bitwise_or", numpy("bitwise_or"), "The bits set in either.", kinds=INTS_OR_BOOLS)
+binary("bitwise_xor", "bitwise_xor", numpy("bitwise_xor"), "The bits set in one.", kinds=INTS_OR_BOOLS)
+binary("left_shift", "shift_left", _np_shift(True), "The bits moved up.", kinds=INTS)
+binary("right_shift", "shift_right", _np_shift(False), "The bits moved down, the sign copied.", kinds=INTS)
+unary("bitwise_not", "bitwise_not", numpy("invert"), "Every bit changed.", kinds=INTS_OR_BOOLS)
+
+# -- elementary functions
+
+for _name, _numpy, _doc in (
+    ("exp", "exp", "e raised to x."),
+    ("log", "log", "The natural logarithm."),
+    ("sqrt", "sqrt", "The square root."),
+    ("sin", "sin", "The sine of radians."),
+    ("cos", "cos", "The cosine of radians."),
+    ("tan", "tan", "The tangent of radians."),
+    ("asin", "arcsin", "The inverse sine."),
+    ("acos", "arccos", "The inverse cosine."),
+    ("atan", "arctan", "The inverse tangent."),
+    ("sinh", "sinh", "The hyperbolic sine."),
+    ("cosh", "cosh", "The hyperbolic cosine."),
+    ("tanh", "tanh", "The hyperbolic tangent."),
+    ("asinh", "arcsinh", "The inverse hyperbolic sine."),
+    ("acosh", "arccosh", "The inverse hyperbolic cosine."),
+    ("atanh", "arctanh", "The inverse hyperbolic tangent."),
+):
+    unary(_name, _name, wide(numpy(_numpy)), _doc)
+
+
+def _np_rsqrt(x: Any) -> Any:
+    import numpy as np
+
+    return 1 / np.sqrt(x)
+
+
+def _np_sigmoid(x: Any) -> Any:
+    import numpy as np
+
+    return 1 / (1 + np.exp(-x))
+
+
+unary("rsqrt", "rsqrt", wide(_np_rsqrt), "1 / sqrt(x).")
+unary("sigmoid", "sigmoid", wide(_np_sigmoid), "1 / (1 + exp(-x)).")
+unary("erf", "erf", wide(ref.erf), "The error function.")
+
+
+def _sign(x: Expr) -> Expr:
+    zero = const(0, x.dtype)
+    positive = _choose(x > zero, const(1, x.dtype), zero)
+    if not x.dtype.is_signed:
+        return positive
+    # nan is neither, and stays
+    other = positive if x.dtype.is_int else _choose(x > zero, const(1, x.dtype), x * zero)
+    return _choose(x < zero, const(-1, x.dtype), other)
+
+
+def _np_round(x: Any) -> Any:
+    import numpy as np
+
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(np.ones_like(x), x), whole)
+
+
+def _rounded(name: str) -> Callable[[Expr], Expr]:
+    return lambda x: OPS[name](x) if x.dtype.is_float else x
+
+
+def _kept(function: Reference) -> Reference:
+    """Integers stay as they are."""
+    return lambda x: x if x.dtype.kind in "iu" else wide(function)(x)
+
+
+unary("abs", "abs", numpy("abs"), "The value without its sign.", kinds=NUMBERS)
+unary("negative", lambda x: -x, numpy("negative"), "The opposite number.", kinds=NUMBERS)
+unary("square", lambda x: x * x, numpy("square"), "x * x.", kinds=NUMBERS)
+unary("sign", _sign, numpy("sign"), "-1, 0 or 1.", kinds=NUMBERS)
+unary("floor", _rounded("floor"), _kept(numpy("floor")), "Rounded down.", kinds=NUMBERS)
+unary("ceil", _rounded("ceil"), _kept(numpy("ceil")), "Rounded up.", kinds=NUMBERS)
+unary("trunc", _rounded("trunc"), _kept(numpy("trunc")), "Rounded toward zero.", kinds=NUMBERS)
+unary(
+    "round",
+    _rounded("round"),
+    _kept(_np_round),
+    "Rounded to the nearest whole number, halves away from zero.",
+    kinds=NUMBERS,
+)
+unary("isnan", "isnan", numpy("isnan"), "Whether the element is not a number.", result=BOOL)
+unary("isinf", "isinf", numpy("isinf"), "Whether the element is an infinity.", result=BOOL)
+unary("isfinite", "isfinite", numpy("isfinite"), "Whether the element is neither infinite nor nan.", result=BOOL)
+
+
+# -- with attributes and further arguments
+
+
+def _softplus(x: Expr, *, beta: float, threshold: float) -> Expr:
+    scaled = x * const(beta, x.dtype)
+    soft = _op("log1p", _op("exp", scaled)) / const(beta, x.dtype)
+    return _choose(scaled > const(threshold, x.dtype), x, soft)
+
+
+def _np_softplus(x: Any, beta: float, threshold: float) -> Any:
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta).astype(x.dtype)
+
+
+def _selu(x: Expr) -> Expr:
+    alpha, scale = const(_ALPHA, x.dtype), const(_SCALE, x.dtype)
+    return scale * _choose(x > const(0, x.dtype), x, alpha * (_op("exp", x) - const(1, x.dtype)))
+
+
+def _np_selu(x: Any) -> Any:
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return (_SCALE * np.where(x > 0, x, _ALPHA * (np.exp(x) - 1))).astype(x.dtype)
+
+
+_ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805
+_HALF_ROOT, _ROOT = 0.7071067811865476, 0.7978845608028654  # 1 / sqrt(2) and sqrt(2 / pi)
+
+
+def _gelu(x: Expr) -> Expr:
+    kind = x.dtype
+    return x * (const(0.5, kind) * (const(1, kind) + _op("erf", x * const(_HALF_ROOT, kind))))
+
+
+def _np_gelu(x: Any) -> Any:
+    return (x * (0.5 * (1 + ref.erf(x * _HALF_ROOT)))).astype(x.dtype)
+
+
+def _gelu_tanh(x: Expr) -> Expr:
+    kind = x.dtype
+    inner = const(_ROOT, kind) * (x + const(0.044715, kind) * (x * x * x))
+    return const(0.5, kind) * x * (const(1, kind) + _op("tanh", inner))
+
+
+def _np_gelu_tanh(x: Any) -> Any:
+    import numpy as np
+
+    return (0.5 * x * (1 + np.tanh(_ROOT * (x + 0.044715 * x**3)))).astype(x.dtype)
+
+
+def _np_relu(x: Any) -> Any:
+    import numpy as np
+
+    return np.where(x > 0, x, np.zeros_like(x))
+
+
+def _np_relu6(x: Any) -> Any:
+    import numpy as np
+
+    return np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(6))
+
+
+def _leaky(x: Expr, *, alpha: float) -> Expr:
+    return _choose(x > const(0, x.dtype), x, x * const(alpha, x.dtype))
+
+
+def _np_leaky(x: Any, alpha: float) -> Any:
+    import numpy as np
+
+    return np.where(x > 0, x, x * x.dtype.type(alpha))
+
+
+def _relu(x: Expr) -> Expr:
+    return _op("max", x, const(0, x.dtype))
+
+
+def _relu6(x: Expr) -> Expr:
+    return _op("min", _relu(x), const(6, x.dtype))
+
+
+_SLOPE = attr("alpha", real, 0.01)
+
+unary("nn.relu", _relu, _np_relu, "x where it is positive, otherwise 0.", kinds=NUMBERS, operand="data")
+unary("nn.relu6", _relu6, _np_relu6, "x within 0 and 6.", kinds=NUMBERS, operand="data")
+unary("nn.leakyrelu", _leaky, wide(_np_leaky), "x where it is positive, otherwise alpha * x.", _SLOPE, operand="data")
+unary("nn.gelu", _gelu, wide(_np_gelu), "x times the normal distribution's function at x.", operand="data")
+unary("nn.gelu_tanh", _gelu_tanh, wide(_np_gelu_tanh), "gelu approximated by tanh.", operand="data")
+unary(
+    "nn.silu",
+    lambda x: x * _op("sigmoid", x),
+    wide(lambda x: x * _np_sigmoid(x)),
+    "x * sigmoid(x).",
+    operand="data",
+)
+unary("nn.selu", _selu, wide(_np_selu), "scale * (x where positive, otherwise alpha * (exp(x) - 1)).", operand="data")
+unary(
+    "nn.softplus",
+    _softplus,
+    wide(_np_softplus),
+    "log(1 + exp(beta * x)) / beta, and x where beta * x is above the threshold.",
+    attr("beta", real, 1.0),
+    attr("threshold", real, 20.0),
+    operand="data",
+)
+
+
+def _np_cast(x: Any, dtype: DType) -> Any:
+    import numpy as np
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        return x.astype(ref.numpy_dtype(dtype))
+
+
+def _infer_cast(call: OpCall, types: Types) -> GraphType:
+    return like(tensor(call, types, 0), dtype=call.attrs["dtype"])
+
+
+register(
+    GraphOp(
+        "astype",
+        (Parameter("x"), DTYPE),
+        _infer_cast,
+        "The elements converted to a dtype; floats to integers truncate toward zero.",
+        'G.astype(x: (2, 3), dtype="int32")',
+        reference=_np_cast,
+        fusion=ELEMENTWISE,
+    )
+)
+
+
+def _infer_where(call: OpCall, types: Types) -> GraphType:
+    condition = tensor(call, types, 0, ("bool",))
+    found = [tensor(call, types, at) for at in (1, 2)]
+    kind = common_dtype(call, found, ("`x1`", "`x2`"))
+    shape, rank = common_shape(call, [condition, *found])
+    made = of_rank(rank, kind, common_device([condition, *found]))
+    return made if shape is None else like(made, shape=shape, ndim=None)
+
+
+register(
+    GraphOp(
+        "where",
+        (Parameter("condition"), Parameter("x1"), Parameter("x2")),
+        _infer_where,
+        "x1 where the condition is true, x2 where it is false.",
+        "G.where(condition: (2, 3) bool, x1: (2, 3), x2: (3,))",
+        reference=numpy("where"),
+        fusion=BROADCAST,
+    )
+)
+register(
+    GraphOp(
+        "ewise_fma",
+        (Parameter("x1"), Parameter("x2"), Parameter("x3")),
+        _rule(NUMBERS, None),
+        "x1 * x2 + x3.",
+        "G.ewise_fma(x1: (2, 3), x2: (2, 3), x3: (2, 3))",
+        reference=wide(lambda a, b, c: a * b + c),
+        fusion=BROADCAST,
+    )
+)
+
+
+def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
+    return _op("min", _op("max", x, cast_to(low, x.dtype)), cast_to(high, x.dtype))
+
+
+def _np_clip(x: Any, low: Any, high: Any) -> Any:
+    import numpy as np
+
+    bottom, top = (np.asarray(one).astype(x.dtype) for one in (low, high))
+    return np.minimum(np.maximum(x, bottom), top)
+
+
+register(
+    GraphOp(
+        "clip",
+        (Parameter("x"), Parameter("min", "prim"), Parameter("max", "prim")),
+        lambda call, types: like(tensor(call, types, 0, NUMBERS)),
+        "x within min and max.",
+        "G.clip(x: (2, 3), 0, 6)",
+        reference=_np_clip,
+        fusion=ELEMENTWISE,
+    )
+)
+
+
+def _infer_prelu(call: OpCall, types: Types) -> GraphType:
+    data, alpha = (tensor(call, types, at, FLOATS) for at in (0, 1))
+    if alpha.rank not in (None, 1):
+        refuse(call, f"`alpha` has 1 dimension, not {alpha.rank}")
+    common_dtype(call, (data, alpha), ("`data`", "`alpha`"))
+    if data.rank is not None:
+        axis = axis_of(call, call.attrs["axis"], data.rank)
+        if data.shape is not None and alpha.shape is not None:
+            what = f"dimension {axis} of `data` and the length of `alpha` differ"
+            equal_dims(call, data.shape[axis], alpha.shape[0], what)
+    return data
+
+
+def _np_prelu(x: Any, alpha: Any, axis: int) -> Any:
+    import numpy as np
+
+    slope = alpha.reshape([-1 if at == axis % x.ndim else 1 for at in range(x.ndim)])
+    return np.where(x > 0, x, x * slope)
+
+
+def _prelu(x: Expr, alpha: Expr) -> Expr:
+    return _choose(x > const(0, x.dtype), x, x * alpha)
+
+
+register(
+    GraphOp(
+        "nn.prelu",
+        (Parameter("data"), Parameter("alpha"), attr("axis", integer, 1)),
+        _infer_prelu,
+        "x where it is positive, otherwise x times the slope of its channel.",
+        "G.nn.prelu(data: (2, 3, 4), alpha: (3,), axis=1)",
+        reference=wide(_np_prelu),
+        fusion=BROADCAST,
+    )
+)
