@@ -54,7 +54,11 @@ class ShapeType(GraphType, frozen=True, eq=False):
 
 
 class PrimType(GraphType, frozen=True, eq=False):
-    """`G.Prim("int64")`, a scalar; `G.Prim(value=n)` where its value is known as an expression."""
+    """`G.Prim("int64")`, a scalar; `G.Prim(value=n)` where its value is known as an expression.
+
+    The value of a variable's type is how the tensor language names it: a parameter `n: G.Prim("int64")` has a `Var` of
+    its name, which stands in dimensions.
+    """
 
     dtype: DType
     value: Expr | None = None
@@ -96,6 +100,13 @@ class GraphConst(GraphExpr, frozen=True, eq=False):
     """`G.const(array)`: a tensor that is part of the program."""
 
     data: ConstantTensor
+
+
+class MetadataConst(GraphExpr, frozen=True, eq=False):
+    """`metadata["ir.GenericConst"][0]`: a constant that TVM printed apart from the text, which came without it."""
+
+    kind: str
+    index: int
 
 
 class TupleExpr(GraphExpr, frozen=True, eq=False):
@@ -181,6 +192,10 @@ class GraphBind(Stmt, frozen=True, eq=False):
     var: GraphVar
     value: GraphExpr
 
+    def defined_symbols(self) -> tuple[Var, ...]:
+        """The variable that stands for a scalar in dimensions, where it is not known before."""
+        return scalar_symbols((self.var,))
+
 
 class MatchCast(Stmt, frozen=True, eq=False):
     """`var = G.match_cast(value, type)`: checked at run time; variables that `type` alone holds are defined by it."""
@@ -216,6 +231,10 @@ class GraphIf(Stmt, frozen=True, eq=False):
     else_body: tuple[Stmt, ...]
     else_value: GraphExpr
 
+    def defined_symbols(self) -> tuple[Var, ...]:
+        """The variable that stands for a scalar in dimensions."""
+        return scalar_symbols((self.var,))
+
 
 # -- functions
 
@@ -224,7 +243,8 @@ class GraphFunc(GraphExpr, frozen=True, eq=False):
     """`@G.graph_func`, of a module or inside another one (bound to a variable).
 
     A plain variable in a parameter's type that no parameter holds as a value is a symbolic dimension, bound at the
-    call. `result` is the type of `value`; `pure` says that a call does nothing but give its value.
+    call. `result` is the type of `value`; `pure` says that a call does nothing but give its value. The name of a local
+    function is that of its variable; its own is empty.
     """
 
     defines: ClassVar[tuple[str, ...]] = ("params",)
@@ -243,12 +263,19 @@ class GraphFunc(GraphExpr, frozen=True, eq=False):
 
     def defined_symbols(self) -> tuple[Var, ...]:
         """What the function defines besides its parameters (asked by equality)."""
-        return self.symbols
+        return plain_dimensions(tuple(param.type for param in self.params))
 
     @property
     def symbols(self) -> tuple[Var, ...]:
-        """The symbolic dimensions that the parameters' types define, in the order of their first occurrence."""
-        return plain_dimensions(tuple(param.type for param in self.params))
+        """The symbolic dimensions that the parameters' types define and no parameter holds, in order."""
+        given = set(map(id, scalar_symbols(self.params)))
+        return tuple(var for var in self.defined_symbols() if id(var) not in given)
+
+
+def scalar_symbols(params: tuple[GraphVar, ...]) -> tuple[Var, ...]:
+    """The variables of the tensor language that scalars of the graph are known by in dimensions."""
+    values = (param.type.value for param in params if type(param.type) is PrimType)
+    return tuple(value for value in values if type(value) is Var)
 
 
 def plain_dimensions(types: tuple[GraphType, ...]) -> tuple[Var, ...]:

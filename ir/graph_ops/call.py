@@ -219,6 +219,7 @@ _VALUES: dict[str, Callable[..., GraphExpr]] = {
     "prims": _prims,
     "shape": _shape,
     "value": _value,
+    "spread": _value,
     "function": _function,
 }
 

@@ -19,6 +19,7 @@ from ..graph import (
     GraphFunc,
     GraphType,
     GraphVar,
+    MetadataConst,
     ObjectType,
     OpCall,
     PrimType,
@@ -207,6 +208,7 @@ def with_dimensions(kind: GraphType, bound: dict[Var, Expr], unknown: Sequence[V
 _RULES: dict[type, Callable[[Any, Module | None], GraphType]] = {
     GraphVar: lambda expr, module: expr.type,
     GraphConst: _const,
+    MetadataConst: lambda expr, module: ObjectType(),
     TupleExpr: _tuple,
     TupleItem: _item,
     ShapeExpr: lambda expr, module: ShapeType(expr.values),

@@ -35,8 +35,8 @@ class Parameter(Struct, frozen=True, eq=False):
     """One parameter of an operator, in the order of the call.
 
     kind:    "tensor", "tensors" (a tuple of them), "shape", "prim" (a scalar), "prims" (a tuple of scalars), "value"
-             (any value of the graph), "function", "type" (a type or a list of them, kept as `OpCall.types`), "attr" (a
-             Python value known while the program is read)
+             (any value of the graph), "spread" (any number of values, kept as a tuple), "function", "type" (a type or a
+             list of them, kept as `OpCall.types`), "attr" (a Python value known while the program is read)
     default: what stands where the call has none: an attribute's value, or None for a value that may be left away
     normal:  makes the one form in which an attribute is kept, whatever way it was written (`1` and `[1, 1]`); raises
              DiagnosticError without a place
@@ -116,6 +116,7 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
 call_it(GraphOp, "graph operator", lambda entry: entry.spelling)
 
 GRAPH_OPS: dict[str, GraphOp] = {}
+FOREIGN_GRAPH_OPS: dict[str, GraphOp] = {}  # TVM's that are kept and not executed (foreign.py)
 
 
 def register(entry: GraphOp) -> GraphOp:
@@ -128,4 +129,4 @@ def register(entry: GraphOp) -> GraphOp:
 
 def graph_op(name: str) -> GraphOp:
     """The entry of that name; KeyError where there is none."""
-    return GRAPH_OPS[name]
+    return GRAPH_OPS.get(name) or FOREIGN_GRAPH_OPS[name]
