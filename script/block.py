@@ -115,15 +115,19 @@ class BlockLowering(BufferLowering):
         if not isinstance(function, Form) or not function.name.startswith("axis."):
             return False
         targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-        names = []
-        for item in targets:
-            if not isinstance(item, ast.Name):
-                raise self.fail("T012", "an axis is bound to a name", item)
-            names.append(item)
         kind = function.name.removeprefix("axis.")
+        names = []
+        starred: ast.Name | None = None
+        for item in targets:
+            name = item.value if isinstance(item, ast.Starred) and kind == "remap" and starred is None else item
+            if not isinstance(name, ast.Name):
+                raise self.fail("T012", "an axis is bound to a name", item)
+            if name is not item:
+                starred = name
+            names.append(name)
         frame = self.frame(f"`T.{function.name}`", node)
         if kind == "remap":
-            self._remap(names, value, frame, node)
+            self._remap(names, value, frame, node, starred)
         else:
             self._axis(kind, names, value, frame, node)
         return True
@@ -164,7 +168,9 @@ class BlockLowering(BufferLowering):
             raise self.fail("T112", "an axis is an integer", node)
         return exprs
 
-    def _remap(self, names: list[ast.Name], call: ast.Call, frame: BlockFrame, node: ast.stmt) -> None:
+    def _remap(
+        self, names: list[ast.Name], call: ast.Call, frame: BlockFrame, node: ast.stmt, starred: ast.Name | None
+    ) -> None:
         if len(call.args) != 2 or call.keywords:
             raise self.fail(
                 "T032", "`T.axis.remap` takes the kinds and the loops", call, hint='vi, vj = T.axis.remap("SR", [i, j])'
@@ -175,6 +181,12 @@ class BlockLowering(BufferLowering):
             text = self.span(call.args[1]).text
             raise self.fail("T032", "the loops of `T.axis.remap` are a list", call.args[1], hint=f"write `[{text}]`")
         values = self.iterate(given, call.args[1])
+        if starred is not None and len(kinds) == len(values) >= len(names) - 1:
+            at = names.index(starred)
+            many = [
+                ast.copy_location(ast.Name(f"{starred.id}{k}"), starred) for k in range(len(values) - len(names) + 1)
+            ]
+            names = [*names[:at], *many, *names[at + 1 :]]
         if not len(kinds) == len(values) == len(names):
             counts = ", ".join(
                 f"{len(items)} {word}{'s' if len(items) != 1 else ''}"
@@ -203,6 +215,9 @@ class BlockLowering(BufferLowering):
                     hint=f"{name.id} = T.axis.spatial(domain, value)",
                 )
             self._add_axis(name, _LETTERS[letter], loop[0], loop[1], value, frame, node)
+        if starred is not None:
+            self.define(starred.id, [self.lookup(name.id) for name in many])
+            self.fixed.setdefault(starred.id, "the axes of a block")
 
     def _add_axis(
         self, name: ast.Name, kind: str, start: Expr, stop: Expr, value: Expr, frame: BlockFrame, node: ast.stmt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NoReturn
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label, suggest
@@ -385,7 +385,7 @@ class ExprLowering(PlainLowering):
     def indices(self, buffer: Buffer, node: ast.Subscript) -> tuple[Expr, ...]:
         """The indices of an access; a slice in the last place is a vector index."""
         items = index_nodes(node)
-        if len(items) != len(buffer.shape):
+        if len(items) != len(buffer.shape) and not any(type(item) is ast.Starred for item in items):
             self._count(buffer, len(items), node)
         found: list[Expr] = []
         for item in items:
@@ -402,9 +402,7 @@ class ExprLowering(PlainLowering):
             self._count(buffer, len(found), node)
         return tuple(found)
 
-    def _count(self, buffer: Buffer, count: int, node: ast.Subscript) -> None:
-        if any(isinstance(item, ast.Starred) for item in index_nodes(node)) and count < len(buffer.shape):
-            return
+    def _count(self, buffer: Buffer, count: int, node: ast.Subscript) -> NoReturn:
         notes = (Label(buffer.span, f"`{buffer.name}` is declared here"),) if buffer.span is not None else ()
         number = len(buffer.shape)
         verb = "stands" if count == 1 else "stand"

@@ -172,8 +172,8 @@ class LoopLowering(BodyLowering):
                 extents += [(value, arg) for value in self.unpacked(arg)]
             else:
                 extents.append((self.index(arg), arg))
-        targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
-        if len(targets) != len(extents) or not extents:
+        targets = self.loop_targets(node.target, len(extents))
+        if len(targets) != len(extents) or (not extents and not isinstance(node.target, (ast.Tuple, ast.List))):
             counts = f"{len(extents)} extent{'s' if len(extents) != 1 else ''} for {len(targets)} variable"
             names = ", ".join("ijklmnop"[: len(extents)]) or "i"
             raise self.fail(
@@ -183,20 +183,42 @@ class LoopLowering(BodyLowering):
                 hint=f"each extent has a variable: `for {names} in T.grid(...):`" if len(extents) < 9 else None,
             )
         made = []
-        for target, (given, _) in zip(targets, extents, strict=True):
+        for (target, name), (given, _) in zip(targets, extents, strict=True):
             extent = as_expr(given)
             if not extent.dtype.is_int:
                 raise self.fail("T112", f"the bound of a loop is {extent.dtype}, not an integer", call)
-            name = self.loop_name(target)
             made.append((name, Var(name, extent.dtype, span=self.span(target)), extent))
             self.domains[made[-1][1]] = (const(0, extent.dtype), extent)
-        if len({name for name, _, _ in made}) != len(made):
+        names_of: dict[str, Any] = {name: var for name, var, _ in made}
+        if len(names_of) != len(made):
             raise self.fail("T202", "two variables of this loop have one name", node.target)
-        inner = self.loop_body(node, {name: var for name, var, _ in made})
+        for item in getattr(node.target, "elts", ()):
+            if isinstance(item, ast.Starred):
+                held = [var for (target, _), (_, var, _) in zip(targets, made, strict=True) if target is item.value]
+                names_of[self.loop_name(item.value)] = held
+        inner = self.loop_body(node, names_of)
         span = self.span(node)
+        if not made:  # no extents: the body, once
+            for stmt in inner:
+                self.emit(stmt)
+            return
         for _, var, extent in reversed(made):
             inner = (For(var, const(0, extent.dtype), extent, inner, span=span),)
         self.emit(inner[0])
+
+    def loop_targets(self, target: ast.expr, count: int) -> list[tuple[ast.expr, str]]:
+        """The variables of a loop over `count` extents with their names; `*i` is `i0`, `i1` and so on."""
+        items = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        if sum(isinstance(item, ast.Starred) for item in items) > 1:
+            raise self.fail("T012", "one variable of a loop takes what the others leave, not several", target)
+        found: list[tuple[ast.expr, str]] = []
+        for item in items:
+            if isinstance(item, ast.Starred):
+                name = self.loop_name(item.value)
+                found += [(item.value, f"{name}{at}") for at in range(count - len(items) + 1)]
+            else:
+                found.append((item, self.loop_name(item)))
+        return found
 
     def _static_for(self, node: ast.For) -> None:
         values = self.iterate(self.value(node.iter), node.iter)
