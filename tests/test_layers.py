@@ -22,6 +22,7 @@ LAYERS = {
 }
 # convenience methods (`node.script()`) look up to a layer above or beside, inside a function, when they are called
 LOOKUPS = {
+    "ir/graph_ops/kernel.py": {"script"},
     "ir/node.py": {"printer"},
     "passes/constants/codecs.py": {"script"},
     "passes/instruments.py": {"script"},

@@ -16,6 +16,7 @@ from ..op import OPS
 from ..op import cast as cast_to
 from . import reference as ref
 from .attrs import DTYPE, attr, integer, real
+from .kernel import elementwise
 from .reference import Reference, numpy, wide
 from .rules import (
     ANY,
@@ -77,6 +78,7 @@ def unary(
             doc,
             example or f"G.{name}({operand}: (2, 3))",
             reference=reference,
+            legalize=elementwise(value),
             fusion=ELEMENTWISE,
             symbol=symbol,
         )
@@ -102,6 +104,7 @@ def binary(
             doc,
             f"G.{name}(x1: (2, 3), x2: (3,))",
             reference=reference,
+            legalize=elementwise(value),
             fusion=BROADCAST,
             symbol=symbol,
         )
@@ -432,6 +435,7 @@ register(
         "The elements converted to a dtype; floats to integers truncate toward zero.",
         'G.astype(x: (2, 3), dtype="int32")',
         reference=_np_cast,
+        legalize=elementwise(lambda x, *, dtype: cast_to(x, dtype)),
         fusion=ELEMENTWISE,
     )
 )
@@ -454,6 +458,7 @@ register(
         "x1 where the condition is true, x2 where it is false.",
         "G.where(condition: (2, 3) bool, x1: (2, 3), x2: (3,))",
         reference=numpy("where"),
+        legalize=elementwise(_choose),
         fusion=BROADCAST,
     )
 )
@@ -465,13 +470,14 @@ register(
         "x1 * x2 + x3.",
         "G.ewise_fma(x1: (2, 3), x2: (2, 3), x3: (2, 3))",
         reference=wide(lambda a, b, c: a * b + c),
+        legalize=elementwise(lambda a, b, c: a * b + c),
         fusion=BROADCAST,
     )
 )
 
 
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
-    return _op("min", _op("max", x, cast_to(low, x.dtype)), cast_to(high, x.dtype))
+    return _op("min", _op("max", x, _op("cast", low, x.dtype)), _op("cast", high, x.dtype))
 
 
 def _np_clip(x: Any, low: Any, high: Any) -> Any:
@@ -489,6 +495,7 @@ register(
         "x within min and max.",
         "G.clip(x: (2, 3), 0, 6)",
         reference=_np_clip,
+        legalize=elementwise(_clip),
         fusion=ELEMENTWISE,
     )
 )
@@ -526,6 +533,7 @@ register(
         "x where it is positive, otherwise x times the slope of its channel.",
         "G.nn.prelu(data: (2, 3, 4), alpha: (3,), axis=1)",
         reference=wide(_np_prelu),
+        legalize=elementwise(_prelu, along={1: "axis"}),
         fusion=BROADCAST,
     )
 )

@@ -45,7 +45,8 @@ def type_of(expr: GraphExpr, module: Module | None = None) -> GraphType:
     """The type of a value: of a variable its own, of a call what the operator's or the function's rule gives.
 
     `module` is where functions are looked up by name; without it their calls are of unknown type. Raises
-    DiagnosticError at the value's place where it has no type: shapes that do not fit, dtypes that differ, a missing function.
+    DiagnosticError at the value's place where it has no type: shapes that do not fit, dtypes that differ, a missing
+    function.
     """
     with recursion_room():
         return _type_of(expr, module)

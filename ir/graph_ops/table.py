@@ -16,8 +16,8 @@ from msgspec import Struct
 from ..words import call_it
 
 if TYPE_CHECKING:
-    from ..func import PrimFunc
     from ..graph import GraphType, OpCall
+    from .kernel import Legalized
 
 # how an operator may be fused: by what an element of its result needs
 ELEMENTWISE = "elementwise"  # the same element of each argument
@@ -62,8 +62,8 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     example:    a call on arguments whose shapes stand in the text: `G.sum(x: (2, 3), axis=[1])`
     reference:  (*arrays and tuples of them, **attrs) -> array or tuple: its meaning, in numpy
     complete:   (attrs) -> attrs where the form of one depends on another (`out_layout` is `data_layout` unless given)
-    legalize:   (call, types of its args, name) -> a private PrimFunc that takes the tensors and writes the result;
-                None where it is no kernel (`call_tir`, `print`), or where the call has no static rank
+    legalize:   (call, types of its args, name) -> the call as a tensor function and what it is called on; None where
+                the shapes or dtypes do not say enough. Operators without it are no kernels (`call_tir`, `print`).
     fusion:     one of FUSION_KINDS
     symbol:     Python's operator for it on tensors
     pure:       False where a call does more than give its value
@@ -78,7 +78,7 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     example: str = ""
     reference: Callable[..., Any] | None = None
     complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    legalize: Callable[[OpCall, tuple[GraphType, ...], str], PrimFunc | None] | None = None
+    legalize: Callable[[OpCall, tuple[GraphType, ...], str], Legalized | None] | None = None
     fusion: str = OPAQUE
     symbol: str | None = None
     pure: bool = True

@@ -1,0 +1,285 @@
+"""Kernels of operators: functions in the tensor language, read when an operator is legalized.
+
+A kernel takes the operator's tensors (buffers), shapes and scalars, then the buffers of the results, then attributes by
+keyword, and is written for every rank and dtype at once:
+
+    def flip(x: Any, out: Any, *, axis: int) -> None:
+        for *i, in T.grid(*out.shape):
+            with T.block("flip"):
+                *v, = T.axis.remap("S" * len(i), i)
+                out[*v] = x[*v[:axis], x.shape[axis] - 1 - v[axis], *v[axis + 1 :]]
+
+It is never run as Python: `legalize` makes the buffers of a call and reads the function's source as a macro on them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ..buffer import Buffer
+from ..dtype import FLOAT32, INT32, INT64, DType
+from ..expr import Const, Expr, Var, const
+from ..graph import (
+    GraphConst,
+    GraphExpr,
+    GraphType,
+    OpCall,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleExpr,
+    TupleItem,
+    TupleType,
+)
+from ..op import OPS
+from ..op import cast as cast_to
+from ..rewrite import substitute, walk
+from . import dims
+from .rules import Types
+
+if TYPE_CHECKING:
+    from ..func import PrimFunc
+
+T: Any = None  # the namespace T, in kernels; they are read and never run
+NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+class Legalized(Struct, frozen=True, eq=False):
+    """What a call of an operator is in terms of `call_tir`: a tensor function, and what it is called on."""
+
+    func: PrimFunc
+    args: tuple[GraphExpr, ...]
+    symbols: tuple[Expr, ...]
+    results: tuple[TensorType, ...]
+
+
+Legalize = Callable[[OpCall, Types, str], Legalized | None]
+_PARTS: list[FunctionType] = []
+
+
+def part(function: Any) -> Any:
+    """Mark a function in the tensor language that kernels call: its statements are written out there."""
+    _PARTS.append(function)
+    return function
+
+
+def kernel(
+    function: Any,
+    prepare: Callable[[OpCall, Types], Mapping[str, Any] | None] | None = None,
+    *,
+    inline: bool = False,
+    **given: Any,
+) -> Legalize:
+    """The legalization by a kernel.
+
+    prepare: (call, types) -> further keyword arguments of the kernel; None where it has no kernel for the call
+    inline:  scalar constants stand in the kernel as numbers; a tensor argument is then a buffer or an expression
+    given:   further keyword arguments
+    """
+    takes = inspect.signature(function).parameters
+    wanted = [name for name, one in takes.items() if one.kind is one.KEYWORD_ONLY]
+
+    def legalize(call: OpCall, types: Types, name: str) -> Legalized | None:
+        results = _tensors_of(call.op.infer(call, types))
+        further = {} if prepare is None else prepare(call, types)
+        if results is None or further is None:
+            return None
+        made = _Buffers(inline)
+        args = made.arguments(call, types)
+        outs = made.results(results)
+        if args is None or outs is None:
+            return None
+        keywords = {**call.attrs, **given, **further}
+        keywords = {key: made.local(value) for key, value in keywords.items() if key in wanted}
+        return made.function(function, name, [*args, *outs], keywords, results)
+
+    return legalize
+
+
+def _tensors_of(kind: GraphType) -> tuple[TensorType, ...] | None:
+    """The tensors of a result whose shapes and dtypes are known."""
+    fields = kind.fields if type(kind) is TupleType else (kind,)
+    found = tuple(one for one in fields if type(one) is TensorType and one.shape is not None and one.dtype is not None)
+    return found if found and len(found) == len(fields) else None
+
+
+def _is_large(kind: GraphType) -> bool:
+    """Whether indices of a tensor, or into its elements in order, take more than int32."""
+    if type(kind) is TupleType:
+        return any(map(_is_large, kind.fields))
+    if type(kind) is not TensorType or kind.shape is None:
+        return False
+    return math.prod(dims.number(one) or 1 for one in kind.shape) >= 1 << 31
+
+
+class _Buffers:
+    """Makes the parameters of one tensor function: buffers for tensors, variables of its own for dimensions."""
+
+    def __init__(self, inline: bool) -> None:
+        self.inline = inline
+        self.own: dict[Var, Expr] = {}
+        self.buffers: list[Buffer] = []
+        self.passed: list[GraphExpr] = []
+        self.index = INT32
+
+    def arguments(self, call: OpCall, types: Types) -> list[Any] | None:
+        """What the kernel takes for the call's arguments; None where a shape or a dtype is not known."""
+        if any(map(_is_large, [*types, call.op.infer(call, types)])):
+            self.index = INT64
+        found: list[Any] = []
+        for parameter, arg, kind in zip(call.op.values, call.args, types, strict=False):
+            value = self._argument(parameter.name, arg, kind)
+            if value is None:
+                return None
+            found.append(value)
+        # a value that the call leaves away is None for the kernel
+        return [*found, *[None for _ in call.op.values[len(call.args) :]]]
+
+    def _argument(self, name: str, arg: GraphExpr, kind: GraphType) -> Any:
+        if type(kind) is TupleType:
+            items = arg.fields if type(arg) is TupleExpr else [TupleItem(arg, at) for at in range(len(kind.fields))]
+            found = [
+                self._argument(f"{name}_{at}", one, each)
+                for at, (one, each) in enumerate(zip(items, kind.fields, strict=True))
+            ]
+            return None if any(one is None for one in found) else tuple(found)
+        rule = _ARGUMENTS.get(type(kind))
+        return None if rule is None else rule(self, name, arg, kind)
+
+    def tensor(self, name: str, arg: GraphExpr, kind: TensorType) -> Any:
+        if kind.shape is None or kind.dtype is None:
+            return None
+        if self.inline and type(arg) is GraphConst and not kind.shape and arg.data.resolved:
+            return const(arg.data.array.item(), kind.dtype)
+        self.passed.append(arg)
+        return self.buffer(name, kind.shape, kind.dtype)
+
+    def shape(self, name: str, arg: GraphExpr, kind: ShapeType) -> Any:
+        return None if kind.values is None else tuple(map(self.local, kind.values))
+
+    def prim(self, name: str, arg: GraphExpr, kind: PrimType) -> Any:
+        return None if kind.value is None else self.local(kind.value)
+
+    def results(self, results: Sequence[TensorType]) -> list[Buffer]:
+        names = ["out"] if len(results) == 1 else [f"out_{at}" for at in range(len(results))]
+        found = []
+        for name, kind in zip(names, results, strict=True):
+            assert kind.shape is not None and kind.dtype is not None
+            found.append(self.buffer(name, kind.shape, kind.dtype))
+        return found
+
+    def buffer(self, name: str, shape: Sequence[Expr], kind: DType) -> Buffer:
+        made = Buffer(name, tuple(self.dimension(one) for one in shape), kind)
+        self.buffers.append(made)
+        return made
+
+    def dimension(self, value: Expr) -> Expr:
+        """A dimension in the function's own variables and its dtype of indices."""
+        if type(value) is Const:
+            return const(int(value.value), self.index)
+        return self.renamed(value)
+
+    def renamed(self, value: Expr) -> Expr:
+        for part in walk(value):
+            if type(part) is Var and part not in self.own:
+                self.own[part] = Var(part.name, part.dtype)
+        return substitute(value, self.own)
+
+    def local(self, value: Any) -> Any:
+        """An argument as the kernel takes it: constants are plain numbers."""
+        if isinstance(value, (tuple, list)):
+            return tuple(map(self.local, value))
+        if type(value) is Const:
+            return value.value
+        return self.renamed(value) if isinstance(value, Expr) else value
+
+    def function(
+        self, function: Any, name: str, args: list[Any], keywords: dict[str, Any], results: tuple[TensorType, ...]
+    ) -> Legalized:
+        """The tensor function; dimensions that no buffer has alone are scalars that it is given."""
+        from tirscript.script.kernel import kernel_function
+
+        bound = {id(one) for buffer in self.buffers for one in buffer.shape if type(one) is Var}
+        scalars = {var: own for var, own in self.own.items() if id(own) not in bound}
+        params: list[Var | Buffer] = [*self.buffers, *[own for own in scalars.values() if type(own) is Var]]
+        func = kernel_function(function, name, params, args, keywords, tuple(_PARTS))
+        return Legalized(func, tuple(self.passed), tuple(scalars), results)
+
+
+_ARGUMENTS: dict[type, Callable[..., Any]] = {
+    TensorType: _Buffers.tensor,
+    ShapeType: _Buffers.shape,
+    PrimType: _Buffers.prim,
+}
+
+# -- elementwise
+
+
+def _elementwise(*args: Any, value: Any, along: Any, attrs: Any) -> None:
+    """Every element of the result from the elements of the arguments."""
+    out = args[-1]
+    for (*i,) in T.grid(*out.shape):
+        with T.block("compute"):
+            (*v,) = T.axis.remap("S" * len(i), i)
+            out[*v] = value([element(x, v, out.shape, along.get(at)) for at, x in enumerate(args[:-1])], attrs)
+
+
+def element(x: Any, v: Sequence[Expr], shape: Sequence[Expr], axis: int | None = None) -> Any:
+    """The element of an argument that belongs to the element `v` of a result of that shape, as they broadcast.
+
+    A vector may lie along one `axis` of the result instead.
+    """
+    from ..expr import BufferLoad
+
+    if not isinstance(x, Buffer):
+        return x
+    if axis is not None:
+        return BufferLoad(x, (v[axis],))
+    own = v[len(v) - x.ndim :]
+    there = shape[len(v) - x.ndim :]
+    return BufferLoad(x, tuple(_along(size, total, at) for size, total, at in zip(x.shape, there, own, strict=True)))
+
+
+def _along(size: Expr, total: Expr, at: Expr) -> Expr:
+    return const(0, at.dtype) if dims.number(size) == 1 and dims.number(total) != 1 else at
+
+
+def elementwise(value: Any, along: Mapping[int, str] | None = None) -> Legalize:
+    """The legalization of an operator on elements.
+
+    value: a tensor operator by name, or a function of the elements (and of the attributes, by keyword); on floats of 16
+           bits and less a function computes in float32, and its result is rounded once
+    along: arguments by number that are vectors along the axis in an attribute
+    """
+    single = OPS[value] if isinstance(value, str) else None
+    function = single or value
+    wanted = [] if single else [n for n, p in inspect.signature(value).parameters.items() if p.kind is p.KEYWORD_ONLY]
+
+    def combined(elements: list[Any], attrs: Mapping[str, Any]) -> Expr:
+        keywords = {name: attrs[name] for name in wanted}
+        first = next(
+            one for one in elements if isinstance(one, Expr) and (not one.dtype.is_bool or one is elements[-1])
+        )
+        kind = first.dtype
+        if single is not None or kind.name not in NARROW or "dtype" in keywords:
+            found: Expr = function(*elements, **keywords)
+            return found
+        wide = [cast_to(one, FLOAT32) if isinstance(one, Expr) and one.dtype is kind else one for one in elements]
+        return cast_to(function(*wide, **keywords), kind)
+
+    def prepare(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+        kind = types[0]
+        rank = kind.rank if type(kind) is TensorType else None
+        found = {at: int(call.attrs[name]) % (rank or 1) for at, name in (along or {}).items()}
+        return {"along": found, "attrs": call.attrs}
+
+    return kernel(_elementwise, prepare, inline=True, value=combined)
+
+
+__all__ = ["Legalize", "Legalized", "T", "element", "elementwise", "kernel", "part"]

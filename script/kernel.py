@@ -1,0 +1,69 @@
+"""Tensor functions made from kernels: undecorated Python functions in the tensor language, read as macros on buffers.
+
+Operators of the graph have such kernels (`ir/graph_ops/kernel.py`), written once for all shapes and dtypes.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.expr import Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.span import Source
+
+from .context import Macro
+from .entry import T, python_names
+from .function import FunctionLowering
+from .source import definition_source, syntax_tree
+
+_CALL = "def kernel():\n    kernel_(*args, **kwargs)\n"
+
+
+@functools.cache
+def _macro(function: FunctionType, parts: tuple[FunctionType, ...]) -> Macro:
+    """A kernel as a macro; functions of `parts` that it names are macros too."""
+    source = definition_source(function)
+    node: Any = syntax_tree(source).body[0]
+    definition: Any = node.body[0] if isinstance(node, ast.If) else node
+    names = dict(function.__globals__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        names[name] = cell.cell_contents
+    names.update(
+        {name: _macro(value, parts) for name, value in names.items() if value is not function and _among(value, parts)}
+    )
+    return Macro(definition, source, {**python_names(names), "T": T}, hygienic=True)
+
+
+def _among(value: Any, parts: Iterable[FunctionType]) -> bool:
+    return isinstance(value, FunctionType) and value in parts
+
+
+def kernel_function(
+    function: FunctionType,
+    name: str,
+    params: Sequence[Var | Buffer],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    parts: tuple[FunctionType, ...] = (),
+) -> PrimFunc:
+    """A private tensor function called `name` whose body is that of the kernel `function` on `args` and `kwargs`.
+
+    `params` are the function's parameters, in order; `args` are values of the language made of them, or plain Python.
+    `T` need not be defined where the kernel stands. Raises DiagnosticError where the kernel is wrong, at its lines.
+    """
+    source = Source(f"<call of {function.__name__}>", _CALL)
+    node: Any = syntax_tree(source).body[0]
+    names = {"kernel_": _macro(function, parts), "args": tuple(args), "kwargs": dict(kwargs)}
+    lowering = FunctionLowering(node, source, python_names(names), trusted=True, comments=None, namespace=T)
+    lowering.params = list(params)
+    lowering.options = {"private": True}
+    made = lowering.lower(1, 1)
+    if made is None:
+        raise DiagnosticError(lowering.diagnostics)
+    return made.replace(name=name, span=None, trivia=None)
