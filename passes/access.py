@@ -113,21 +113,23 @@ class Accesses:
 
     def expr(self, root: Any) -> None:
         """The accesses of an expression."""
+        # in the order of the text, so that reads are counted as they are written
         stack = [root]
         while stack:
             node = stack.pop()
             kind = type(node)
             if kind is BufferLoad:
                 self.add(node.buffer, False, node.indices, node=node)
-                stack += node.indices
                 if node.predicate is not None:
                     stack.append(node.predicate)
+                stack += reversed(node.indices)
             elif kind is BufferData:
                 self.opaque(node.buffer, node)
             elif kind is Call and node.op is OPS["address_of"]:
                 self.opaque(node.args[0].buffer, node)
-                stack += node.args[0].indices
+                stack += reversed(node.args[0].indices)
             elif kind is CallFunction:
+                later: list[Node] = []
                 for arg in node.args:
                     if type(arg) is Buffer:
                         self.opaque(arg, node)
@@ -135,20 +137,21 @@ class Accesses:
                         self.add(arg.buffer, False, None, arg.ranges, node)
                         self.add(arg.buffer, True, None, arg.ranges, node)
                     else:
-                        stack.append(arg)
+                        later.append(arg)
+                stack += reversed(later)
             elif kind is BufferRegion:
                 self.opaque(node.buffer, node)
             elif kind is not Buffer:
-                stack += children(node)
+                stack += reversed(tuple(children(node)))
 
     def opaque(self, buffer: Buffer, node: Node) -> None:
         self.add(buffer, False, node=node)
         self.add(buffer, True, node=node)
 
     def store(self, stmt: BufferStore) -> None:
+        self.expr(stmt.value)
         for index in stmt.indices:
             self.expr(index)
-        self.expr(stmt.value)
         before = self._certain
         if stmt.predicate is not None:
             self.expr(stmt.predicate)

@@ -30,13 +30,13 @@ class _Key:
 def _accesses(key: _Key) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
     block = key.block
     seen = Accesses((*(block.init or ()), *block.body), declared=True)
-    reads = dict.fromkeys(access.buffer for access in seen.found if not access.write)
-    writes = dict.fromkeys(access.buffer for access in seen.found if access.write)
-    for region in block.reads or ():
-        reads.setdefault(region.buffer)
-    for region in block.writes or ():
-        writes.setdefault(region.buffer)
-    return tuple(reads), tuple(writes)
+    found: list[tuple[Buffer, ...]] = []
+    for regions, write in zip(_regions(key), (False, True), strict=True):
+        # counted as T.reads and T.writes have them, or would: what only a reduction reads of its result comes last
+        buffers = dict.fromkeys(region.buffer for region in regions)
+        buffers.update(dict.fromkeys(access.buffer for access in seen.found if access.write is write))
+        found.append(tuple(buffers))
+    return found[0], found[1]
 
 
 @lru_cache(4096)
@@ -49,12 +49,12 @@ def _regions(key: _Key) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, .
 
 
 def reads_of(block: Block) -> tuple[Buffer, ...]:
-    """The buffers that a block reads, in the order of first access."""
+    """The buffers that a block reads, in the order of its T.reads, said or inferred."""
     return _accesses(_Key(block))[0]
 
 
 def writes_of(block: Block) -> tuple[Buffer, ...]:
-    """The buffers that a block writes, in the order of first access."""
+    """The buffers that a block writes, in the order of its T.writes, said or inferred."""
     return _accesses(_Key(block))[1]
 
 

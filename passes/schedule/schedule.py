@@ -19,6 +19,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import CHECK, recursion_room
+from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Block
 
 from ..pipeline import REPORT
@@ -112,7 +113,7 @@ class Schedule:
     def _tree(self, name: str) -> Tree:
         tree = self._trees.get(name)
         if tree is None:
-            tree = self._trees[name] = Tree(named_apart(self._functions[name]))
+            tree = self._trees[name] = Tree(named_apart(said_by_loops(self._functions[name])))
         return tree
 
     # steps
@@ -253,6 +254,17 @@ def _read(
         else:
             named[name] = reader(name, value, edit)
     return positional, named
+
+
+def said_by_loops(func: PrimFunc) -> PrimFunc:
+    """`func` with the axes in predicates of blocks replaced by their values: the primitives move and split loops."""
+    tree = Tree(func)
+    for place in list(tree.root.below(Block)):
+        stmt: Block = place.stmt
+        values = {axis.var: axis.value for axis in stmt.axes}
+        if stmt.predicate is not None and any(uses(stmt.predicate, var) for var in values):
+            tree.update(place, stmt.replace(predicate=substitute(stmt.predicate, values)))
+    return tree.func
 
 
 def named_apart(func: PrimFunc) -> PrimFunc:

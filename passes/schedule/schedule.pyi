@@ -281,7 +281,9 @@ class Schedule:
     def get_producers(self, block: BlockHandle | str) -> list[BlockHandle]:
         """The blocks of the same block or function that write what this one reads."""
 
-    def loop_partition(self, loop: LoopHandle | str, factors: Sequence[int | Expr | None]) -> list[LoopHandle]:
+    def loop_partition(
+        self, loop: LoopHandle | str, factors: Sequence[int | Expr | None], preserve_unit_iters: bool = True
+    ) -> list[LoopHandle]:
         """Cut a loop into loops that run one after the other, of the given lengths; one may be None and is worked out.
 
         before:                            after `loop_partition("i", [2, None])`:
@@ -291,7 +293,8 @@ class Schedule:
                                                    with T.block("B_1"): ...
 
         The blocks in the later loops get names of their own. The parts can be scheduled apart, as where the first and the
-        last iterations need a condition that the others do not.
+        last iterations need a condition that the others do not. `preserve_unit_iters` of False gives the variables of loops
+        of one iteration their only value.
         """
 
     def merge(self, *loops: LoopHandle | str) -> LoopHandle:
@@ -303,7 +306,8 @@ class Schedule:
             for j in range(8):                     with T.block("C"): ...
                 with T.block("C"): ...
 
-        Refused where an iteration of a later loop would use what an earlier loop has not yet made.
+        Loops that are nested alone in others, as deep as each other, merge with those, outermost first. Refused where an
+        iteration of a later loop would use what an earlier loop has not yet made.
         """
 
     def pack(
@@ -366,7 +370,7 @@ class Schedule:
         It is cache_read, of this one reader, and compute_at.
         """
 
-    def reindex(self, block: BlockHandle | str, buffer: tuple[str, int | str]) -> BlockHandle:
+    def reindex(self, block: BlockHandle | str, buffer: tuple[str, int | str] | str) -> BlockHandle:
         """Let a block access a copy of a buffer that is indexed by the block's axes alone; the block that copies.
 
         before:                                    after `reindex("C", ("read", "A"))`:
@@ -375,8 +379,8 @@ class Schedule:
                 C[vi] += A[vi + vk]                    with T.block("C"):
                                                            C[vi] += A_reindex[vi, vk]
 
-        `buffer` is ("read", which) or ("write", which), counted or by name. The block must access one element in each
-        instance.
+        `buffer` is a name, or ("read", which) or ("write", which), counted or by name. The block must access one element
+        in each instance.
         """
 
     def reindex_cache_read(
@@ -558,7 +562,8 @@ class Schedule:
                                                            B[i_0 * 4 + i_1] = A[i_0 * 4 + i_1]
 
         Where the factors do not divide the extent, the blocks in the loop get a predicate and other statements an `if`;
-        with `disable_predication` they must divide it. `preserve_unit_iters` of False leaves out loops of one iteration.
+        with `disable_predication` they must divide it. `preserve_unit_iters` of False keeps the variables of loops of one
+        iteration out of the values of axes.
         """
 
     def storage_align(
@@ -629,7 +634,7 @@ class Schedule:
                                                        for ax0, ax1 in T.grid(4, 4):
                                                            with T.block("B_pad"):
                                                                v0, v1 = T.axis.remap("SS", [ax0, ax1])
-                                                               T.where(v0 == 3 and v1 >= 2)
+                                                               T.where(ax0 == 3 and ax1 >= 2)
                                                                B[v0, v1] = 0.0
 
         `buffer` is a name, or ("read", 0) or ("write", 0) for one that the block reads or writes. The map must be

@@ -16,7 +16,9 @@ from ..tree import Place
 
 
 @primitive
-def loop_partition(edit: Edit, loop: LoopAt, factors: Sequence[int | Expr | None]) -> list[Place]:
+def loop_partition(
+    edit: Edit, loop: LoopAt, factors: Sequence[int | Expr | None], preserve_unit_iters: bool = True
+) -> list[Place]:
     """Cut a loop into loops that run one after the other, of the given lengths; one may be None and is worked out.
 
     before:                            after `loop_partition("i", [2, None])`:
@@ -26,7 +28,8 @@ def loop_partition(edit: Edit, loop: LoopAt, factors: Sequence[int | Expr | None
                                                with T.block("B_1"): ...
 
     The blocks in the later loops get names of their own. The parts can be scheduled apart, as where the first and the
-    last iterations need a condition that the others do not.
+    last iterations need a condition that the others do not. `preserve_unit_iters` of False gives the variables of loops
+    of one iteration their only value.
     """
     stmt = plain(edit, loop, "partitioned")
     if not factors:
@@ -62,6 +65,8 @@ def loop_partition(edit: Edit, loop: LoopAt, factors: Sequence[int | Expr | None
         stop = known.simplify(plus(start, length))
         var = edit.fresh_var(f"{stmt.var.name}_{at}", dtype)
         body: tuple[Stmt, ...] = _narrowed(substitute(stmt.body, {stmt.var: var}), var, start, stop, at > 0)
+        if not preserve_unit_iters and known.can_prove(get_op("equal")(length, 1)):
+            body = substitute(body, {var: start})
         if at:
             body = _renamed(edit, refresh(body), parts)
         parts.append(stmt.replace(var=var, start=start, stop=stop, body=body, trivia=None if at else stmt.trivia))

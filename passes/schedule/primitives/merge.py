@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from tirscript.ir.arith.presburger import Dependences, may_merge
 from tirscript.ir.expr import Var
@@ -26,10 +27,48 @@ def merge(edit: Edit, *loops: LoopAt) -> Place:
         for j in range(8):                     with T.block("C"): ...
             with T.block("C"): ...
 
-    Refused where an iteration of a later loop would use what an earlier loop has not yet made.
+    Loops that are nested alone in others, as deep as each other, merge with those, outermost first. Refused where an
+    iteration of a later loop would use what an earlier loop has not yet made.
     """
     if len(loops) < 2:
         edit.wrong("it takes two or more loops")
+    ways = [_way(edit, loops, loop) for loop in loops]
+    for first, second in itertools.pairwise(ways):
+        if len(first) != len(second):
+            edit.refuse(
+                f"the loops `{first[-1].stmt.var.name}` and `{second[-1].stmt.var.name}` are not nested as deep as each "
+                "other",
+                first[-1],
+                second[-1],
+            )
+    if len(ways[0]) == 1:
+        return _merged(edit, loops)
+    variables = [[place.stmt.var for place in way] for way in ways]
+    made: Place | None = None
+    for level in zip(*variables, strict=True):
+        made = _merged(edit, [edit.loop(var) for var in level])
+    assert made is not None
+    return made
+
+
+def _way(edit: Edit, loops: Sequence[Place], loop: Place) -> list[Place]:
+    """The loops that a loop is nested in alone, out to the statement that holds all of the loops, and itself."""
+    way = [loop]
+    while True:
+        parent = way[0].parent
+        if parent is None or parent.parent is None or all(parent.contains(other) for other in loops):
+            return way
+        if type(parent.stmt) is not For or len(parent.stmt.body) != 1:
+            edit.refuse(
+                f"the loop `{loop.stmt.var.name}` is not nested alone in loops up to where the others stand",
+                (loop, ""),
+                (parent, "this is between"),
+            )
+        way.insert(0, parent)
+
+
+def _merged(edit: Edit, loops: Sequence[Place]) -> Place:
+    """One loop of loops that stand behind each other."""
     stmts: list[For] = [plain(edit, loop, "merged") for loop in loops]
     for first, second in itertools.pairwise(loops):
         if first.parent is not second.parent or first.field != second.field or second.index != first.index + 1:
@@ -51,7 +90,8 @@ def merge(edit: Edit, *loops: LoopAt) -> Place:
                     notes=[verdict.reason] if verdict.reason else [str(one) for one in verdict.violations[:3]],
                 )
     head = stmts[0]
-    merged = edit.fresh_var("_".join(stmt.var.name for stmt in stmts) + "_m", head.var.dtype)
+    names = dict.fromkeys(stmt.var.name for stmt in stmts)
+    merged = edit.fresh_var("_".join(names) + "_m", head.var.dtype)
     body: tuple[Stmt, ...] = ()
     for stmt in stmts:
         body += substitute(stmt.body, {stmt.var: _as(merged, stmt.var)})
@@ -65,7 +105,7 @@ def _as(var: Var, old: Var) -> object:
     return var if var.dtype is old.dtype else cast(var, old.dtype)
 
 
-def _check_complete(edit: Edit, loops: tuple[Place, ...]) -> None:
+def _check_complete(edit: Edit, loops: Sequence[Place]) -> None:
     """Refuse loops that are not spatial: what they reduce is complete behind them only."""
     for loop in loops:
         for block in loop.below(Block, nested=False):

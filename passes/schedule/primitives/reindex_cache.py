@@ -25,7 +25,7 @@ from .cache import check_copied_before, check_copied_behind, chosen
 
 
 @primitive
-def reindex(edit: Edit, block: BlockAt, buffer: tuple[str, int | str]) -> Place:
+def reindex(edit: Edit, block: BlockAt, buffer: tuple[str, int | str] | str) -> Place:
     """Let a block access a copy of a buffer that is indexed by the block's axes alone; the block that copies.
 
     before:                                    after `reindex("C", ("read", "A"))`:
@@ -34,9 +34,12 @@ def reindex(edit: Edit, block: BlockAt, buffer: tuple[str, int | str]) -> Place:
             C[vi] += A[vi + vk]                    with T.block("C"):
                                                        C[vi] += A_reindex[vi, vk]
 
-    `buffer` is ("read", which) or ("write", which), counted or by name. The block must access one element in each
-    instance.
+    `buffer` is a name, or ("read", which) or ("write", which), counted or by name. The block must access one element
+    in each instance.
     """
+    if isinstance(buffer, str):
+        read = any(one.name == buffer for one in reads_of(block.stmt))
+        buffer = ("read" if read else "write", buffer)
     kind, which = buffer
     if kind not in ("read", "write"):
         edit.wrong(f"`buffer` names {kind!r}", hint='it is ("read", 0) or ("write", 0)')

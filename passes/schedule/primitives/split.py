@@ -33,7 +33,8 @@ def split(
                                                        B[i_0 * 4 + i_1] = A[i_0 * 4 + i_1]
 
     Where the factors do not divide the extent, the blocks in the loop get a predicate and other statements an `if`;
-    with `disable_predication` they must divide it. `preserve_unit_iters` of False leaves out loops of one iteration.
+    with `disable_predication` they must divide it. `preserve_unit_iters` of False keeps the variables of loops of one
+    iteration out of the values of axes.
     """
     stmt = plain(edit, loop, "split")
     dtype = stmt.var.dtype
@@ -71,13 +72,14 @@ def split(
     if type(whole) is Const and int(whole.value) > limit:
         edit.refuse(f"{_text(whole)} iterations do not fit the {dtype} of `{name}`", loop)
 
-    kept = [at for at, size in enumerate(sizes) if preserve_unit_iters or not known.can_prove(get_op("equal")(size, 1))]
-    variables = {at: edit.fresh_var(f"{name}_{at}", dtype) for at in kept}
+    variables = [edit.fresh_var(f"{name}_{at}", dtype) for at in range(len(sizes))]
+    strides: list[Expr] = [const(1, dtype)]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, times(size, strides[0]))
     position: Expr = const(0, dtype)
-    for at, size in enumerate(sizes):
-        position = times(position, size) if type(position) is not Const else position
-        if at in variables:
-            position = plus(position, variables[at])
+    for variable, size, stride in zip(variables, sizes, strides, strict=True):
+        if preserve_unit_iters or not known.can_prove(get_op("equal")(size, 1)):
+            position = plus(position, times(variable, stride))
     exact = known.can_prove(get_op("equal")(whole, extent))
     body = substitute(stmt.body, {stmt.var: plus(stmt.start, position)})
     if not exact:
@@ -89,20 +91,11 @@ def split(
                 hint="leave out `disable_predication`",
             )
         body = guarded(body, position < extent)
-    for at in reversed(kept):
-        inner = at != kept[0]
-        body = (
-            For(
-                variables[at],
-                const(0, dtype),
-                sizes[at],
-                body,
-                span=stmt.span,
-                trivia=None if inner else stmt.trivia,
-            ),
-        )
+    for at, (variable, size) in reversed(list(enumerate(zip(variables, sizes, strict=True)))):
+        trivia = None if at else stmt.trivia
+        body = (For(variable, const(0, dtype), size, body, span=stmt.span, trivia=trivia),)
     edit.replace(loop, *body)
-    return [edit.loop(variables[at]) for at in kept]
+    return [edit.loop(variable) for variable in variables]
 
 
 def _text(expr: Expr) -> str:

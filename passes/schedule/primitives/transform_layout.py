@@ -47,7 +47,7 @@ def transform_layout(
                                                    for ax0, ax1 in T.grid(4, 4):
                                                        with T.block("B_pad"):
                                                            v0, v1 = T.axis.remap("SS", [ax0, ax1])
-                                                           T.where(v0 == 3 and v1 >= 2)
+                                                           T.where(ax0 == 3 and ax1 >= 2)
                                                            B[v0, v1] = 0.0
 
     `buffer` is a name, or ("read", 0) or ("write", 0) for one that the block reads or writes. The map must be
@@ -179,16 +179,16 @@ def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, p
         axes.append(Axis(Var(f"v{at}", dim.dtype), "spatial", start, dim, loop))
     at_place = {param: cast(axis.var, param.dtype) for param, axis in zip(back.params, axes, strict=True)}
     condition = substitute(free, at_place)
+    plain = {axis.var: axis.value for axis in axes}
     value = _value(edit, buffer, pad_value, [axis.var for axis in axes])
     makers = writers(scope_of(edit, block), buffer)
     indices = tuple(axis.var for axis in axes)
     if makers:
         name = edit.fresh_block_name(f"{buffer.name}_pad")
-        stmt: Stmt = Block(name, tuple(axes), (BufferStore(buffer, indices, value),), predicate=condition)
+        stmt: Stmt = Block(name, tuple(axes), (BufferStore(buffer, indices, value),), predicate=substitute(condition, plain))
     else:
         if allocation(edit, buffer) is not None:
             edit.refuse(f"nothing writes `{buffer.name}`", block)
-        plain = {axis.var: axis.value for axis in axes}
         element = BufferLoad(buffer, tuple(axis.value for axis in axes))
         negated = get_op("logical_not")(substitute(condition, plain))
         claim = get_op("equal")(element, substitute(value, plain))

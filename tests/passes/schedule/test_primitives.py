@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tirscript.ir.func import PrimFunc
 from tirscript.passes.schedule import PRIMITIVES, Schedule, ScheduleError, Trace
+from tirscript.script import parse
 from tirscript.script import tir as T
 from tirscript.testing import assert_same_result
 
@@ -184,6 +186,13 @@ CASES: dict[str, tuple[Any, Any]] = {
     "write_at": (relu_matmul, lambda s: s.write_at(s.get_loops("C")[1], "C", 0, "local")),
     "sequential_buffer_access": (relu_matmul, packed),
     "merge": (chain, lambda s: s.merge(s.get_loops("B")[0], s.get_loops("C")[0], s.get_loops("D")[0])),
+    "merge_nested": (chain, lambda s: s.merge(s.get_loops("B")[1], s.get_loops("C")[1], s.get_loops("D")[1])),
+    "split_units": (chain, lambda s: s.split(s.get_loops("B")[0], [1, 16, 1], preserve_unit_iters=False)),
+    "loop_partition_units": (
+        blur,
+        lambda s: s.loop_partition(s.get_loops("C")[0], [1, None, 1], preserve_unit_iters=False),
+    ),
+    "reindex_by_name": (relu_matmul, lambda s: s.reindex("C", "B")),
     "fuse_reduction_epilogue": (biased, lambda s: s.fuse_reduction_epilogue("C", "D")),
     "reindex_cache_read": (
         relu_matmul,
@@ -223,6 +232,52 @@ def test_step(case: str, golden: Any) -> None:
     golden.check(schedule.func)
     again = Trace.parse(str(schedule.trace)).replay(Schedule(kernel))
     assert again.script() == schedule.script()
+
+
+def test_buffers_are_counted_as_in_the_text() -> None:
+    """The order of T.reads and T.writes, which TVM counts by: text order, and the result of a reduction last."""
+    for which, name in enumerate(("A_local", "B_local")):
+        assert Schedule(relu_matmul).cache_read("C", which, "local").name == name
+    gather = parse("""
+@T.prim_func
+def main(A: T.Buffer((9, 9), "int32"), K: T.Buffer((9,), "int32"), J: T.Buffer((9,), "int32"),
+         X: T.Buffer((9,), "int32"), D: T.Buffer((9, 9), "int32")):
+    for i, j in T.grid(9, 9):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            if X[vi] > 0:
+                D[K[vi], vj] = A[J[vi], vj] * X[vj]
+""")
+    assert isinstance(gather, PrimFunc)
+    reads = [Schedule(gather).cache_read("D", which, "local").name for which in range(4)]
+    assert reads == ["X_local", "A_local", "J_local", "K_local"]
+    declared = parse(
+        gather.script().replace(
+            "            if X",
+            """            T.reads(K[vi], X[0:9], J[vi], A[0:9, vj])
+            T.writes(D[0:9, vj])
+            if X""",
+        )
+    )
+    reads = [Schedule(declared).cache_read("D", which, "local").name for which in range(4)]
+    assert reads == ["K_local", "X_local", "J_local", "A_local"]
+
+
+def test_a_predicate_on_axes_moves_with_its_loops() -> None:
+    program = parse("""
+@T.prim_func
+def main(A: T.Buffer((8, 4), "int32"), B: T.Buffer((8, 4), "int32")):
+    for i, j in T.grid(8, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.where(vi < 5)
+            B[vi, vj] = A[vi, vj]
+""")
+    s = Schedule(program, verify=True)
+    i, j = s.get_loops("B")
+    s.blockize(j)
+    assert "T.where(i < 5)" in s.script()
+    assert_same_result(program, s.func)
 
 
 def test_every_primitive_is_shown() -> None:
@@ -300,7 +355,17 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "merge a reduction with its reader": (
         relu_matmul,
         lambda s: (s.reorder(*s.get_loops("C")[::-1]), s.merge(s.get_loops("C")[1], s.get_loops("D")[0])),
+        "are not nested as deep as each other",
+    ),
+    "merge loops that others stand between": (
+        chain,
+        lambda s: s.merge(s.get_loops("B")[0], s.get_loops("D")[0]),
         "does not stand right behind",
+    ),
+    "merge a loop that is not alone": (
+        chain,
+        lambda s: (s.compute_at("B", s.get_loops("C")[0]), s.merge(s.get_loops("B")[1], s.get_loops("D")[1])),
+        "is not nested alone in loops",
     ),
     "epilogue that combines otherwise": (
         relu_matmul,

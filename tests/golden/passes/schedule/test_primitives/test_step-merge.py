@@ -7,18 +7,18 @@ def chain(
 ):
     B = T.alloc_buffer((16, 12), "int32")
     C = T.alloc_buffer((16, 12), "int32")
-    for i_i_i_m in range(16):
+    for i_m in range(16):
         for j in range(12):
             with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i_i_i_m, j])
+                vi, vj = T.axis.remap("SS", [i_m, j])
                 B[vi, vj] = A[vi, vj] * 2
         for j in range(12):
             with T.block("C"):
-                vi, vj = T.axis.remap("SS", [i_i_i_m, j])
+                vi, vj = T.axis.remap("SS", [i_m, j])
                 C[vi, vj] = B[vi, vj] + vi
         for j in range(12):
             with T.block("D"):
-                vi, vj = T.axis.remap("SS", [i_i_i_m, j])
+                vi, vj = T.axis.remap("SS", [i_m, j])
                 D[vj, vi] = C[vi, vj] - 1
     for i in range(16):
         E[i] = i

@@ -9,7 +9,7 @@ def chain(
     C = T.alloc_buffer((16, 12), "int32")
     for i_0, i_1, i_2, j in T.grid(2, 4, 2, 12):
         with T.block("B"):
-            vi = T.axis.spatial(16, (i_0 * 4 + i_1) * 2 + i_2)
+            vi = T.axis.spatial(16, i_0 * 8 + i_1 * 2 + i_2)
             vj = T.axis.spatial(12, j)
             B[vi, vj] = A[vi, vj] * 2
     for i, j in T.grid(16, 12):

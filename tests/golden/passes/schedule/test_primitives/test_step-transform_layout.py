@@ -15,7 +15,7 @@ def relu_matmul(
     for ax0, ax1, ax2 in T.grid(4, 20, 8):
         with T.block("C_pad"):
             v0, v1, v2 = T.axis.remap("SSS", [ax0, ax1, ax2])
-            T.where(v0 * 8 + v2 >= 30)
+            T.where(ax0 * 8 + ax2 >= 30)
             C[v0, v1, v2] = 0
     for i, j in T.grid(30, 20):
         with T.block("D"):

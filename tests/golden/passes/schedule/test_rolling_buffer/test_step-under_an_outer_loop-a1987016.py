@@ -12,5 +12,5 @@ def blur(A: T.Buffer((34,), "int32"), C: T.Buffer((32,), "int32")):
                 B[vi % 6] = A[vi] + 1
         for i_2 in range(4):
             with T.block("C"):
-                vi = T.axis.spatial(32, (i_0 * 4 + i_1) * 4 + i_2)
+                vi = T.axis.spatial(32, i_0 * 16 + i_1 * 4 + i_2)
                 C[vi] = B[vi % 6] + B[(vi + 1) % 6] + B[(vi + 2) % 6]

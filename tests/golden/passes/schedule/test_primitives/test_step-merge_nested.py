@@ -1,0 +1,21 @@
+from tirscript.script import tir as T
+
+
+@T.prim_func
+def chain(
+    A: T.Buffer((16, 12), "int32"), D: T.Buffer((12, 16), "int32"), E: T.Buffer((16,), "int32")
+):
+    B = T.alloc_buffer((16, 12), "int32")
+    C = T.alloc_buffer((16, 12), "int32")
+    for i_m, j_m in T.grid(16, 12):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i_m, j_m])
+            B[vi, vj] = A[vi, vj] * 2
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i_m, j_m])
+            C[vi, vj] = B[vi, vj] + vi
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i_m, j_m])
+            D[vj, vi] = C[vi, vj] - 1
+    for i in range(16):
+        E[i] = i
