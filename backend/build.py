@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .llvm.builder import ModuleText
     from .llvm.entry import EntryPlan
     from .llvm.image import LoadedModule
+    from .llvm.module import Generated
     from .runtime.arguments import Param
 
 
@@ -298,9 +299,7 @@ def _compiled(recipe: _Recipe, store: Cache | None, key: str | None) -> dict[str
 def _from_image(recipe: _Recipe, data: bytes) -> dict[str, Any] | None:
     """The functions from what the cache holds; None where that cannot be used here."""
     from .llvm.entry import TABLE, EntryPlan
-    from .llvm.host import host
     from .llvm.image import Image, load
-    from .llvm.module import Generated, generate
 
     image = Image.decoded(data)
     if image is None or any(func.name not in image.entries for func in recipe.public):
@@ -308,6 +307,9 @@ def _from_image(recipe: _Recipe, data: bytes) -> dict[str, Any] | None:
 
     def again() -> Generated:
         from tirscript.passes import PassContext
+
+        from .llvm.host import host
+        from .llvm.module import generate
 
         with PassContext():  # as it was when the code was made
             return generate(recipe.lowered, host(), recipe.debug, _Extension(recipe))

@@ -53,7 +53,7 @@ def _spelled(root: Node) -> list[str]:
         cls: Any = type(node)
         if not isinstance(node, Node):
             if cls is tuple or cls is list:
-                out.append(f"{'t' if cls is tuple else 'l'}{len(node)};")
+                out.append(f"t{len(node)};")
                 stack.extend(reversed(node))
             elif isinstance(node, dict):
                 names = sorted(node, key=str)

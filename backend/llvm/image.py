@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
+from tirscript.backend.runtime.packed import Numbered
 from tirscript.ir.node import Node
 
 from .constants import find, link
 from .host import host, initialize, symbol_exists, target_machine
-from .module import CompiledModule, Generated, answer_calls, failure, optimize
+from .module import CompiledModule, Generated, answer_calls, assembly_of, failure, optimized_ir
 from .sites import Site
 from .state import ModuleState, internal
 
@@ -101,10 +102,7 @@ def load(image: Image, program: Node, generate: Callable[[], Generated], opt_lev
         return None
     link(constants)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(host(), opt_level))
-    try:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(image.code))
-    except RuntimeError:  # LLVM does not take it for an object file
-        return None
+    engine.add_object_file(llvm.ObjectFileRef.from_data(image.code))
     engine.finalize_object()
     engine.run_static_constructors()
     loaded = LoadedModule(engine, constants, image.checks, generate, opt_level)
@@ -112,7 +110,7 @@ def load(image: Image, program: Node, generate: Callable[[], Generated], opt_lev
     return loaded
 
 
-class _Again(Sequence[Any]):
+class _Again:
     """A list of what is made again with the IR; its length may be known before."""
 
     def __init__(
@@ -127,9 +125,6 @@ class _Again(Sequence[Any]):
 
     def __getitem__(self, at: Any) -> Any:
         return self.get(self.again())[at]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.get(self.again()))
 
 
 class _Generator:
@@ -173,19 +168,17 @@ class LoadedModule:
         return self.again().text
 
     @property
-    def sites(self) -> Sequence[Site]:
+    def sites(self) -> Numbered[Site]:
         """The checks by number."""
         return _Again(self.again, lambda made: made.state.sites)
 
     def llvm_ir(self) -> str:
         """The IR after optimization."""
-        return str(optimize(self.text, self.target, self.opt_level)[0])
+        return optimized_ir(self.text, self.target, self.opt_level)
 
     def assembly(self) -> str:
         """The machine code as assembly text."""
-        module, machine = optimize(self.text, self.target, self.opt_level)
-        text: str = machine.emit_assembly(module)
-        return text
+        return assembly_of(self.text, self.target, self.opt_level)
 
     def failure(self, record: int) -> Exception:
         """What to raise after a kernel returned 1: `record` is the address of its error record."""

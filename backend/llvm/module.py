@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -88,12 +88,14 @@ class CompiledModule:
         target: Host,
         sites: list[Site],
         constants: dict[str, Any],
+        opt_level: int,
     ) -> None:
         self.functions = functions
         self.text = text  # the IR as it was written, before optimization
         self.module = module
         self.engine = engine
         self.target = target
+        self.opt_level = opt_level
         self.sites = sites
         self.constants = constants  # the arrays that the code reads, by symbol
         self.code = b""  # the object file, where it was to be kept
@@ -105,19 +107,18 @@ class CompiledModule:
 
     def llvm_ir(self) -> str:
         """The IR after optimization."""
-        return str(self.module)
+        return optimized_ir(self.text, self.target, self.opt_level)
 
     def assembly(self) -> str:
         """The machine code as assembly text."""
-        text: str = target_machine(self.target, 3).emit_assembly(self.module)
-        return text
+        return assembly_of(self.text, self.target, self.opt_level)
 
     def failure(self, record: Any) -> Exception:
         """What to raise after a kernel returned 1: `record` is the address of its error record."""
         return failure(self.sites, record)
 
 
-def failure(sites: Sequence[Site], record: int) -> Exception:
+def failure(sites: packed.Numbered[Site], record: int) -> Exception:
     """The exception for the error record at an address."""
     number = ctypes.c_int32.from_address(record).value
     count = ctypes.c_int32.from_address(record + 4).value
@@ -167,7 +168,7 @@ def compile_functions(
     if keep_code:
         engine.set_object_cache(lambda _, buffer: code.append(bytes(buffer)))
     engine.finalize_object()
-    compiled = CompiledModule(functions, written.text, module, engine, chosen, state.sites, state.constants)
+    compiled = CompiledModule(functions, written.text, module, engine, chosen, state.sites, state.constants, opt_level)
     compiled.code = b"".join(code)
     compiled.written = written
     answer_calls(compiled, engine, state.python_calls)
@@ -177,7 +178,7 @@ def compile_functions(
     return compiled
 
 
-def answer_calls(owner: Any, engine: Any, calls: Sequence[packed.PythonCall]) -> None:
+def answer_calls(owner: Any, engine: Any, calls: packed.Numbered[packed.PythonCall]) -> None:
     """Let the code of an engine call back into Python, as long as its owner lives."""
     if calls:
         token = packed.register_calls(calls)
@@ -212,7 +213,7 @@ def emit_ir(
     """The LLVM IR of lowered functions, before or after optimization."""
     chosen = target or host()
     text = _finish(_write(source, debug)[0], chosen)
-    return str(optimize(text, chosen, opt_level)[0]) if optimized else text
+    return optimized_ir(text, chosen, opt_level) if optimized else text
 
 
 def emit_assembly(
@@ -276,6 +277,18 @@ def optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
     manager.run(module, builder)
     _dispose(manager)
     return module, machine
+
+
+def optimized_ir(text: str, target: Host, opt_level: int) -> str:
+    """The IR after optimization; made anew, as generating code changes the module that it is generated from."""
+    return str(optimize(text, target, opt_level)[0])
+
+
+def assembly_of(text: str, target: Host, opt_level: int) -> str:
+    """The assembly text of IR."""
+    module, machine = optimize(text, target, opt_level)
+    found: str = machine.emit_assembly(module)
+    return found
 
 
 def _dispose(manager: Any) -> None:

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
-from .packed import take_exception
+from .packed import Numbered, take_exception
 
 RAISED = -1  # stands for a site where Python code that the kernel called has raised
 
@@ -29,7 +29,7 @@ class Failure:
 
     __slots__ = ("sites",)
 
-    def __init__(self, sites: Sequence[FailedCheck]) -> None:
+    def __init__(self, sites: Numbered[FailedCheck]) -> None:
         self.sites = sites
 
     def __call__(self, address: int) -> NoReturn:

@@ -12,8 +12,7 @@ import ctypes
 import itertools
 import struct
 import sys
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -27,6 +26,7 @@ from .library import get_library, library_names
 CALLBACK = "tirscript_call_packed"
 MODULE_TOKEN = "tirscript.module"  # the native global that holds the module's token
 RAISED = 2
+_T_co = TypeVar("_T_co", covariant=True)
 
 
 class PythonCall(Struct, frozen=True, eq=False):
@@ -43,13 +43,21 @@ class PythonCall(Struct, frozen=True, eq=False):
     span: Span | None
 
 
-_modules: dict[int, Sequence[PythonCall]] = {}
+class Numbered(Protocol[_T_co]):
+    """What native code refers to by number; it may be made when the first one is asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> _T_co: ...
+
+
+_modules: dict[int, Numbered[PythonCall]] = {}
 _tokens = itertools.count(1)
 _raised: dict[int, BaseException] = {}
 _tickets = itertools.count(1)
 
 
-def register_calls(calls: Sequence[PythonCall]) -> int:
+def register_calls(calls: Numbered[PythonCall]) -> int:
     """Make the calls of a compiled module known; returns the token that its native global must hold."""
     token = next(_tokens)
     _modules[token] = calls

@@ -24,6 +24,7 @@ from tirscript.ir import (
     Evaluate,
     For,
     MatchBuffer,
+    Node,
     PrimFunc,
     Range,
     Var,
@@ -33,6 +34,7 @@ from tirscript.ir import (
     structural_equal,
     structural_hash,
 )
+from tirscript.ir.digest import structural_digest
 from tirscript.script import parse
 
 MATMUL = """
@@ -62,6 +64,9 @@ def same(a: Any, b: Any, **options: Any) -> bool:
     assert (differences(a, b, **options) == []) == equal
     if equal and not options:
         assert structural_hash(a) == structural_hash(b)
+    if not options and isinstance(a, Node) and isinstance(b, Node):
+        digests = structural_digest(a), structural_digest(b)
+        assert (digests[0] == digests[1]) == equal or None in digests
     return equal
 
 
