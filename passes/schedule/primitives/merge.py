@@ -36,8 +36,8 @@ def merge(edit: Edit, *loops: LoopAt) -> Place:
     for first, second in itertools.pairwise(ways):
         if len(first) != len(second):
             edit.refuse(
-                f"the loops `{first[-1].stmt.var.name}` and `{second[-1].stmt.var.name}` are not nested as deep as each "
-                "other",
+                f"the loops `{first[-1].stmt.var.name}` and `{second[-1].stmt.var.name}` are not nested as deep as "
+                "each other",
                 first[-1],
                 second[-1],
             )

@@ -185,7 +185,8 @@ def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, p
     indices = tuple(axis.var for axis in axes)
     if makers:
         name = edit.fresh_block_name(f"{buffer.name}_pad")
-        stmt: Stmt = Block(name, tuple(axes), (BufferStore(buffer, indices, value),), predicate=substitute(condition, plain))
+        predicate = substitute(condition, plain)
+        stmt: Stmt = Block(name, tuple(axes), (BufferStore(buffer, indices, value),), predicate=predicate)
     else:
         if allocation(edit, buffer) is not None:
             edit.refuse(f"nothing writes `{buffer.name}`", block)

@@ -274,8 +274,7 @@ def main(A: T.Buffer((8, 4), "int32"), B: T.Buffer((8, 4), "int32")):
             B[vi, vj] = A[vi, vj]
 """)
     s = Schedule(program, verify=True)
-    i, j = s.get_loops("B")
-    s.blockize(j)
+    s.blockize(s.get_loops("B")[1])
     assert "T.where(i < 5)" in s.script()
     assert_same_result(program, s.func)
 
