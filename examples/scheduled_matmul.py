@@ -1,4 +1,4 @@
-"""A matrix product scheduled by hand: a packed operand, a tile of results in registers, fused multiply-adds, threads."""
+"""A matrix product scheduled by hand: a packed operand, a tile of results in registers, fused multiply-adds."""
 
 import numpy as np
 

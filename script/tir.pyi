@@ -808,11 +808,11 @@ def call_cpacked_lowered(a: Any, *args: Any) -> Expr:
 def call_extern(to: Any, name: Any, *args: Any) -> Expr:
     """A C function by symbol: dtype, name, arguments."""
 
-def call_llvm_intrin(dtype: Any, a: Any, *args: Any) -> Expr:
-    """An LLVM intrinsic by name."""
+def call_llvm_intrin(to: Any, name: Any, *args: Any) -> Expr:
+    """An LLVM intrinsic by name: dtype, name, arguments."""
 
-def call_llvm_pure_intrin(dtype: Any, a: Any, *args: Any) -> Expr:
-    """An LLVM intrinsic by name, without side effects."""
+def call_llvm_pure_intrin(to: Any, name: Any, *args: Any) -> Expr:
+    """An LLVM intrinsic without side effects."""
 
 def call_packed(name: Any, *args: Any) -> Expr:
     """A registered Python function by name: name, arguments."""
@@ -1475,8 +1475,8 @@ def pow(a: Any, b: Any, /) -> Expr:
 def power(a: Any, b: Any, /) -> Expr:
     """x raised to y."""
 
-def prefetch(a: Any, *args: Any) -> Expr:
-    """A region is wanted soon."""
+def prefetch(address: Any, rw: Any, locality: Any, cache: Any, /) -> Expr:
+    """Bring the memory at an address near: rw (1 to write it), locality (3 near to 0 far), cache (1 data, 0 code)."""
 
 def print(*args: Any) -> Expr:
     """Print the values, strings as they are."""

@@ -28,6 +28,7 @@ from tirscript.ir import (
 from ..runtime.library import get_library, library_names
 from .context import Closure, Context
 from .errors import Loops, loop_values, malformed, show, undefined_used, unsupported
+from .intrinsics import call_intrinsic
 from .memory import Pointer, View
 from .ops import float_converter, wrap_to
 from .regions import compile_region
@@ -268,7 +269,19 @@ def stop(kernel: dict[str, Any], place: str) -> None:
     builtins.breakpoint()
 
 
+def _prefetch(ctx: Context, node: Call) -> Closure:
+    address = ctx.expr(node.args[0])  # which is computed, and changes nothing
+
+    def run(f: list[Any]) -> None:
+        address(f)
+
+    return run
+
+
 CALLS: dict[str, Rule] = {
+    "call_llvm_intrin": call_intrinsic,
+    "call_llvm_pure_intrin": call_intrinsic,
+    "prefetch": _prefetch,
     "call_extern": _call_extern,
     "call_pure_extern": _call_extern,
     "call_packed": _call_packed,

@@ -389,7 +389,10 @@ MAKERS: dict[str, Maker] = {
 
 # operators that are no function of values: expressions.py and calls.py have their rules
 NOT_SCALAR = frozenset(
-    ("reinterpret", "undef", "call_extern", "call_pure_extern", "call_packed", "address_of", "print", "breakpoint")
+    [
+        *("reinterpret", "undef", "call_extern", "call_pure_extern", "call_packed", "address_of", "print"),
+        *("breakpoint", "call_llvm_intrin", "call_llvm_pure_intrin", "prefetch"),
+    ]
 )
 
 

@@ -51,7 +51,7 @@ def locate(source: Module | PrimFunc, numbers: Mapping[int, int], *, opt_level: 
         return _LocatedCodegen(state, func, numbers)
 
     chosen = host()
-    state, _ = _write(source, False, codegen)
+    state, _ = _write(source, False, chosen, codegen)
     state.text.globals += [
         f"!llvm.dbg.cu = !{{{_unit(state)}}}",
         f"!llvm.module.flags = !{{{_flags(state)}}}",

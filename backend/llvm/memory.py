@@ -237,6 +237,14 @@ def lane_form(g: Codegen, index: Expr) -> tuple[str, str] | None:
             if form is None:
                 return None
             return g.b.op(f"{index.op.name} nsw i64 {form[0]}, {g.wide(constant.value)}"), form[1]  # type: ignore[attr-defined]
+    if kind is Call and index.op.name == "mul" and g.ranges.exact(index):  # type: ignore[attr-defined]
+        a, b = index.args  # type: ignore[attr-defined]
+        whole, factor = (a, b) if type(b) is Broadcast else (b, a)
+        form = lane_form(g, whole) if type(factor) is Broadcast else None
+        if form is None:
+            return None
+        times = g.wide(factor.value)
+        return multiply(g, form[0], times), multiply(g, form[1], times)
     return None
 
 

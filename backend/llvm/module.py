@@ -196,7 +196,7 @@ class Generated(Struct, frozen=True, eq=False):
 
 def generate(source: Module | PrimFunc, target: Host, debug: bool, extend: Extension | None = None) -> Generated:
     """Write the IR of lowered functions."""
-    state, functions = _write(source, debug)
+    state, functions = _write(source, debug, target)
     if extend is not None:
         extend(state.text, functions)
     return Generated(state, functions, _finish(state, target))
@@ -212,7 +212,7 @@ def emit_ir(
 ) -> str:
     """The LLVM IR of lowered functions, before or after optimization."""
     chosen = target or host()
-    text = _finish(_write(source, debug)[0], chosen)
+    text = _finish(_write(source, debug, chosen)[0], chosen)
     return optimized_ir(text, chosen, opt_level) if optimized else text
 
 
@@ -221,19 +221,22 @@ def emit_assembly(
 ) -> str:
     """The assembly text of lowered functions."""
     chosen = target or host()
-    module, machine = optimize(_finish(_write(source, debug)[0], chosen), chosen, opt_level)
+    module, machine = optimize(_finish(_write(source, debug, chosen)[0], chosen), chosen, opt_level)
     text: str = machine.emit_assembly(module)
     return text
 
 
 def _write(
-    source: Module | PrimFunc, debug: bool, codegen: Callable[[ModuleState, PrimFunc], Codegen] = Codegen
+    source: Module | PrimFunc,
+    debug: bool,
+    target: Host,
+    codegen: Callable[[ModuleState, PrimFunc], Codegen] = Codegen,
 ) -> tuple[ModuleState, dict[str, CompiledFunction]]:
     """The IR of all functions."""
     module = source if isinstance(source, Module) else Module((source,), name=source.name)
     symbols = {func.name: "tirscript_kernel_" + _escaped(func.name) for func in module.functions}
     with recursion_room():
-        state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias_functions(module))
+        state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias_functions(module), target=target)
         alone = len(state.functions) == 1
         compiled = {
             name: _function(codegen(state, func), hidden=func.private and not alone)

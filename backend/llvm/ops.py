@@ -13,7 +13,7 @@ from tirscript.ir.dtype import FLOAT64, DType
 from tirscript.ir.expr import Call
 from tirscript.ir.op import OPS, Op
 
-from . import calls, integers, vector_math
+from . import calls, integers, intrinsics, vector_math
 from .convert import compute_dtype, convert, float_to_float, narrow, widen
 from .memory import address_of
 from .types import float_literal, scalar_type, splat, value_type, vector
@@ -504,6 +504,17 @@ def _packed(g: Codegen, call: Call) -> str:
 def _breakpoint(g: Codegen, call: Call) -> str:
     raise DiagnosticError(
         [
+@_rule("call_llvm_intrin", "call_llvm_pure_intrin")
+def _intrinsic(g: Codegen, call: Call) -> str:
+    return intrinsics.call_intrinsic(g, call)
+
+
+@_rule("prefetch")
+def _prefetch(g: Codegen, call: Call) -> str:
+    kinds = ("ptr", "i32", "i32", "i32")
+    return g.b.intrinsic("llvm.prefetch", ["ptr"], "void", [*zip(kinds, map(g.value, call.args), strict=True)])
+
+
             error(
                 "T402",
                 "`breakpoint()` stops in the interpreter only",

@@ -13,6 +13,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.span import Span
 
 from .builder import ModuleText
+from .host import Host
 from .sites import Site
 
 # a function's frame holds at most this much; what is larger, or comes on top, is allocated
@@ -46,7 +47,9 @@ class Targets(Struct, frozen=True, eq=False):
 class ModuleState:
     """What the functions of one module share while they are compiled."""
 
-    def __init__(self, module: Module, *, debug: bool, symbols: dict[str, str], noalias: dict[str, bool]) -> None:
+    def __init__(
+        self, module: Module, *, debug: bool, symbols: dict[str, str], noalias: dict[str, bool], target: Host
+    ) -> None:
         self.module = module
         self.functions = {func.name: func for func in module.functions if type(func) is PrimFunc}
         self.text = ModuleText()
@@ -57,6 +60,7 @@ class ModuleState:
         self.debug = debug
         self.symbols = symbols
         self.noalias = noalias
+        self.target = target
 
 
 def internal(message: str, span: Span | None = None) -> DiagnosticError:

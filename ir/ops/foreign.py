@@ -50,8 +50,6 @@ def _call(entry: Op, result: str | int, values: list[Any]) -> Expr:
 
 
 for _name, _arity, _result, _doc in (
-    ("call_llvm_intrin", (1, _MANY), "first", "An LLVM intrinsic by name."),
-    ("call_llvm_pure_intrin", (1, _MANY), "first", "An LLVM intrinsic by name, without side effects."),
     ("type_annotation", (0, 0), "first", "A dtype as an argument."),
     ("vectorlow", (1, 1), "first", "The lower half of a vector."),
     ("vectorhigh", (1, 1), "first", "The upper half of a vector."),
@@ -94,7 +92,6 @@ for _name, _arity, _result, _doc in (
     ("handle_add_byte_offset", (2, 2), "handle", "An address some bytes further."),
     ("ptr_byte_offset", (3, 3), "handle", "An address some bytes further, of another dtype."),
     ("thread_return", (0, 0), "void", "The thread ends."),
-    ("prefetch", (1, _MANY), "void", "A region is wanted soon."),
     ("ignore_loop_partition", (1, 1), 0, "A condition that does not split loops."),
     ("s_tir.cp_async_raw", (5, 6), "handle", "A copy into shared memory that goes on by itself."),
     ("s_tir.ldg32", (4, 4), "handle", "A load of 32 bits under a condition."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import VOID, DType, advice, dtype, pointer
-from ..expr import BufferLoad, Call, Expr, StringImm, const
+from ..expr import BufferLoad, Call, Const, Expr, StringImm, const
 from ..op import ANY, OPS, Operand, as_expr, fail, op
 from ..op import cast as cast_to
 
@@ -76,6 +76,26 @@ def _breakpoint() -> Expr:
     return Call(OPS["breakpoint"], (), VOID)
 
 
+def _intrinsic(entry: str) -> Any:
+    def make(to: Any, name: Operand, *args: Operand) -> Expr:
+        return Call(OPS[entry], (as_expr(name), *map(as_expr, args)), _dtype(to))
+
+    return make
+
+
+def _prefetch(address: Operand, rw: int = 0, locality: int = 3, cache: int = 1) -> Expr:
+    place = as_expr(address)
+    if not place.dtype.is_handle:
+        raise fail("T104", "`T.prefetch` takes an address, as in `T.prefetch(T.address_of(A[0]))`")
+    hints = []
+    for name, value, greatest in (("rw", rw, 1), ("locality", locality, 3), ("cache", cache, 1)):
+        given = as_expr(value)
+        if type(given) is not Const or not given.dtype.is_int or not 0 <= given.value <= greatest:
+            raise fail("T104", f"`{name}` of `T.prefetch` is a number from 0 to {greatest}")
+        hints.append(const(given.value, dtype("int32")))
+    return Call(OPS["prefetch"], (place, *hints), VOID)
+
+
 cast = op(
     "cast", 1, ANY, dtype_arg="last", make=_cast, doc="x converted to a dtype; floats to integers truncate toward zero."
 )
@@ -99,6 +119,31 @@ call_pure_extern = op(
     dtype_arg="first",
     make=_named("call_pure_extern"),
     doc="A C function without side effects.",
+)
+call_llvm_intrin = op(
+    "call_llvm_intrin",
+    (1, 1 << 16),
+    ANY,
+    dtype_arg="first",
+    make=_intrinsic("call_llvm_intrin"),
+    effect="opaque",
+    doc="An LLVM intrinsic by name: dtype, name, arguments.",
+)
+call_llvm_pure_intrin = op(
+    "call_llvm_pure_intrin",
+    (1, 1 << 16),
+    ANY,
+    dtype_arg="first",
+    make=_intrinsic("call_llvm_pure_intrin"),
+    doc="An LLVM intrinsic without side effects.",
+)
+prefetch = op(
+    "prefetch",
+    (1, 4),
+    ANY,
+    make=_prefetch,
+    effect="opaque",
+    doc="Bring the memory at an address near: rw (1 to write it), locality (3 near to 0 far), cache (1 data, 0 code).",
 )
 call_packed = op(
     "call_packed",

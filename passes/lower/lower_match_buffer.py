@@ -17,7 +17,18 @@ from typing import Any
 from tirscript.ir.arith.linear import constant_difference
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label, error
-from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Const, Expr, Range, Var
+from tirscript.ir.expr import (
+    Broadcast,
+    BufferData,
+    BufferLoad,
+    BufferRegion,
+    CallFunction,
+    Const,
+    Expr,
+    Ramp,
+    Range,
+    Var,
+)
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import cast, get_op
@@ -40,6 +51,15 @@ def lower_match_buffer(func: PrimFunc) -> PrimFunc:
     return _Lowering(func).visit(func)
 
 
+def _moved(index: Expr, by: Expr) -> Expr:
+    """An index further on; lanes at regular distances stay that."""
+    if type(index) is Ramp and index.base.dtype is by.dtype:
+        return index.replace(base=simplified(by + index.base))
+    if type(index) is Broadcast and index.value.dtype is by.dtype:
+        return index.replace(value=simplified(by + index.value))
+    return simplified(by + index)
+
+
 class _Match:
     """What a matched buffer stands for: a source, the region's start, and the source dimension of each of its own."""
 
@@ -53,7 +73,8 @@ class _Match:
         """Indices of the matched buffer as indices of the source."""
         out = list(self.starts)
         for dim, index in zip(self.dims, indices, strict=True):
-            out[dim] = index if type(out[dim]) is Const and out[dim].value == 0 else simplified(out[dim] + index)  # type: ignore[attr-defined]
+            start = out[dim]
+            out[dim] = index if type(start) is Const and start.value == 0 else _moved(index, start)
         return tuple(out)
 
     def region(self, ranges: tuple[Range, ...]) -> tuple[Range, ...]:

@@ -143,7 +143,8 @@ def _apart(extents: list[Extent], loop: For) -> bool:
 
 
 _DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
-_NOT_BY_LANE = frozenset(OPS[name] for name in ("call_pure_extern", "undef", "isnullptr"))
+_NOT_BY_LANE = frozenset(OPS[name] for name in ("undef", "isnullptr"))
+_BY_NAME = ("call_pure_extern", "call_llvm_pure_intrin")
 
 
 class _Vectorizer:
@@ -280,7 +281,7 @@ class _Vectorizer:
 
     def call(self, node: Call, mask: Expr | None) -> Expr:
         op = node.op
-        if op.effect != "pure" or op.name == "call_pure_extern":
+        if op.effect != "pure" or op.name in _BY_NAME:
             raise _Refuse
         if (
             op in _DIVISIONS

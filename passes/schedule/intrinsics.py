@@ -1,6 +1,6 @@
 """The tensor intrinsics that come with the package: products of small matrices of float32, and dot products of int8.
 
-They are written as arithmetic on vectors, which LLVM turns into what the processor has.
+They are written as arithmetic on vectors, which LLVM turns into what the processor has, or name its instruction.
 """
 
 from __future__ import annotations
@@ -58,6 +58,24 @@ def impl(A: T.Buffer((4,), "{a}"), B: T.Buffer(({n}, 4), "int8"), C: T.Buffer(({
 """
 
 
+_VNNI_IMPL = """
+@T.prim_func
+def impl(
+    A: T.Buffer((4,), "uint8", strides=(1,)),
+    B: T.Buffer((16, 4), "int8", strides=(4, 1)),
+    C: T.Buffer((16,), "int32", strides=(1,)),
+):
+    lines = T.decl_buffer((64,), "int8", data=T.address_of(B[0, 0]))
+    C[0:16] = T.call_llvm_pure_intrin(
+        "int32x16",
+        "llvm.x86.avx512.vpdpbusd.512",
+        C[0:16],
+        T.reinterpret("uint8x64", T.broadcast(T.reinterpret("int32", A[0:4]), 16)),
+        lines[0:64],
+    )
+"""
+
+
 def _made(desc: str, impl: str, **sizes: object) -> tuple[PrimFunc, PrimFunc]:
     from tirscript.script import parse
 
@@ -68,9 +86,10 @@ def _made(desc: str, impl: str, **sizes: object) -> tuple[PrimFunc, PrimFunc]:
 
 for _m, _n, _k in FMA_TILES:
     BUILT_IN[f"fma_f32_{_m}x{_n}x{_k}"] = partial(_made, _FMA_DESC, _FMA_IMPL, m=_m, n=_n, k=_k)
-# the shapes and dtypes of TVM's intrinsics of these names; the second is what AVX512-VNNI's vpdpbusd does, though LLVM
-# makes multiplications of pairs (vpmaddwd) of it
+# dot_4x4_i8i8s32 and dot_16x4_vnni have the shapes and dtypes of TVM's intrinsics of these names; the latter is the
+# instruction vpdpbusd, and refused where the processor has none, dot_16x4_u8i8s32 is the same by operators
 BUILT_IN["dot_4x4_i8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="int8", n=4)
-BUILT_IN["dot_16x4_vnni"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="uint8", n=16)
+BUILT_IN["dot_16x4_u8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="uint8", n=16)
+BUILT_IN["dot_16x4_vnni"] = partial(_made, _DOT_DESC, _VNNI_IMPL, a="uint8", n=16)
 
 __all__ = ["FMA_TILES"]

@@ -116,8 +116,8 @@ class Match:
         for at, index in enumerate(given.indices):
             start: Expr = index
             if at >= more:
-                here = substitute(desc.indices[at - more], self.vars)
-                start = self.known.simplify(index - cast(here, index.dtype))
+                start = start - cast(substitute(desc.indices[at - more], self.vars), index.dtype)
+            start = self.known.simplify(start)
             if any(var in self.inner for var in free_vars(start)):
                 raise Mismatch(f"`{new.name}` is accessed at other indices than described", given)
             starts.append(start)

@@ -15,7 +15,7 @@ EXAMPLES = {example.name: example for example in examples()}
 WANTED = (
     *("grow", "addone", "pad", "crop", "vector_add", "matmul", "softmax", "layer_norm", "conv2d", "transpose"),
     *("histogram", "prefix_sum", "stencil", "bit_hash"),
-    *("scheduled_conv2d", "scheduled_matmul", "scheduled_softmax", "scheduled_sum"),
+    *("scheduled_conv2d", "scheduled_int8_matmul", "scheduled_matmul", "scheduled_softmax", "scheduled_sum"),
 )
 
 

@@ -102,13 +102,24 @@ def _matched(edit: Edit, place: Place, intrin: TensorIntrin, match: Match) -> tu
                 edit.refuse(f"the box of `{target.name}` is not proved to lie in the buffer", place)
             ranges.append(Range(start, None if at < more else stop))
         fresh = _view(impl, target, more)
+        if impl.strides is not None and not all(map(known.prove_equal, impl.strides, fresh.strides or ())):
+            edit.refuse(
+                f"`{intrin.name}` wants the strides {_listed(impl.strides)} of `{impl.name}`, and those of the box of "
+                f"`{target.name}` are {_listed(fresh.strides or ())}",
+                place,
+                hint="bring the elements together first: `cache_read` or `cache_write`, and `transform_layout`",
+            )
         new[impl] = fresh
         stmts.append(MatchBuffer(fresh, BufferRegion(target, tuple(ranges))))
     return stmts, new
 
 
+def _listed(strides: tuple[Expr, ...]) -> str:
+    return f"({', '.join(stride.script().strip() for stride in strides)})"
+
+
 def _view(impl: Buffer, target: Buffer, more: int) -> Buffer:
-    """The buffer of the implementation as it lies in the one of the program."""
+    """The buffer of the implementation as it lies in the one of the program, whose strides it takes."""
     shape = target.constant_shape()
     dtype = target.shape[0].dtype if target.shape else const(0).dtype
     strides: tuple[Expr, ...]

@@ -63,7 +63,7 @@ def test_tiles_of_a_product(name: str) -> None:
 
 def test_dot_product(golden: Any) -> None:
     s, _ = tiled(1, 16, 4, dot)
-    s.tensorize(s.get_loops("C_update")[-2], "dot_16x4_vnni")
+    s.tensorize(s.get_loops("C_update")[-2], "dot_16x4_u8i8s32")
     assert_same_result(dot, s.func)
     golden.check(s.func)
 
@@ -175,3 +175,9 @@ def test_registration_takes_functions() -> None:
     # a diagnostic, or typeguard's error where tests run with it
     with pytest.raises(Exception, match=r"not a str|\(str\) is not an instance"):
         register_tensor_intrin("test_x", "a", matmul)  # type: ignore[arg-type]
+
+
+def test_an_intrinsic_that_names_strides_wants_them() -> None:
+    s, _ = tiled(1, 16, 4, dot)
+    with pytest.raises(DiagnosticError, match=r"wants the strides \(4, 1\) of `B`.*are \(\d+, 1\)"):
+        s.tensorize(s.get_loops("C_update")[-2], "dot_16x4_vnni")
