@@ -52,7 +52,7 @@ class Budget:
     def made(self, value: Any) -> Any:
         """Check the size of a value that parse-time Python made; the value."""
         if not self.trusted:
-            self.spend(self.weigh(value)[0] >> 4)
+            self.spend(self.weigh(value)[0] >> 3)
         return value
 
     def used(self, value: Any) -> Any:

@@ -266,8 +266,12 @@ class DialectLowering(StmtLowering):
         if type(var) is not Var:
             raise self.fail("T032", "the axis of an attribute is a variable", call, hint="T.iter_var(i, None, ...)")
         if axis.kind == "ThreadIndex" and key in ("thread_extent", "virtual_thread"):
-            (extent,) = self.exprs(value, call, var.dtype)
+            extent = self.single(value, call, "the number of threads", var.dtype)
             return LaunchThread(var, axis.tag, extent, (), span=self.span(call))
+        if var is not axis.var:
+            message = f"the axis of the attribute `{key}` is a new variable, which nothing defines"
+            hint = 'the kind of a thread is "ThreadIndex", its keys are "thread_extent" and "virtual_thread"'
+            raise self.fail("T032", message, call, hint=hint)
         return Attr(var, key, attr_value(value), (), span=self.span(call))
 
     def open_rest(self, stmt: Stmt) -> None:

@@ -60,7 +60,7 @@ class LaunchLowering(DialectLowering):
         thread, size = self.form_arguments(call, "launch_thread", ("thread", "extent"))
         nodes = {keyword.arg: keyword.value for keyword in call.keywords}
         at = call.args[1] if len(call.args) > 1 else nodes["extent"]
-        extent = self.exprs(size, at)[0]
+        extent = self.single(size, at, "the number of threads")
         if not extent.dtype.is_int or extent.dtype.is_vector:
             raise self.fail("T112", f"the number of threads is {extent.dtype}, not an integer", at)
         if type(thread) is Var:  # inside of a launch its name stands for the variable

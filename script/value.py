@@ -74,6 +74,12 @@ class ValueLowering(CallLowering):
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
 
+    def single(self, value: Any, node: ast.expr, what: str, kind: DType | None = None) -> Expr:
+        """One value as an expression; a bare number takes the dtype given."""
+        if isinstance(value, (tuple, list)):
+            raise self.fail("T104", f"{what} is one value, not a {type(value).__name__}", node)
+        return self.exprs(value, node, kind)[0]
+
     def named(self, call: ast.Call, name: str, names: tuple[str, ...], required: int) -> dict[str, ast.expr]:
         """The syntax nodes of a construct's arguments by name."""
         if len(call.args) > len(names) or any(isinstance(arg, ast.Starred) for arg in call.args):

@@ -57,6 +57,16 @@ REFUSED = [
         '    @T.prim_func(private=True)\n    def first(a: T.handle):\n        A = T.match_buffer(a, (1,), "float32")\n',
         "cannot stand in an annotation",
     ),
+    (body_text('bx = T.launch_thread("blockIdx.x", ())\nbx = 3'), "the number of threads is one value"),
+    (
+        body_text('T.attr(T.iter_var(T.var("int32"), None, "ThreadIndex", "vthread"), "virtual_thread", [4, 4])'),
+        "the number of threads is one value",
+    ),
+    (
+        body_text('T.attr(T.iter_var(T.var("int32"), None, "ThreYdIndex", "vthread"), "virtual_thread", 4)'),
+        "is a new variable, which nothing defines",
+    ),
+    (body_text('for x in [0] * 5000:\n    T.attr(0, "k", [0] * 5000)'), "more work than a text may ask for"),
 ]
 
 
