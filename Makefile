@@ -10,8 +10,9 @@ STAMP := $(VENV)/.made-from-pyproject
 JOBS ?= 2
 CASES ?= 5000
 MINUTES ?= 30
+SCHEDULES ?= 20000
 
-.PHONY: help venv demo test test-interop test-browser fuzz fuzz-proofs fuzz-parse bench lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-interop test-browser fuzz fuzz-schedules fuzz-proofs fuzz-parse bench lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -41,6 +42,9 @@ test-browser: $(STAMP)  ## click through the viewer in Chromium (chromium and ch
 
 fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property
+
+fuzz-schedules: $(STAMP)  ## SCHEDULES random sequences of schedule primitives (20000)
+	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(SCHEDULES) $(BIN)/python -m pytest -p no:xdist -q tests/property/test_schedules.py
 
 fuzz-proofs: $(STAMP)  ## 20,000 programs with facts, and 16,000 others, through the passes that prove
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=1350 $(BIN)/python -m pytest -n $(JOBS) -q \

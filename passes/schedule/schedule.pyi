@@ -162,6 +162,9 @@ class Schedule:
         buffer instead.
         """
 
+    def can_decompose_padding(self, block: BlockHandle | str, loop: LoopHandle | str) -> bool:
+        """Whether decompose_padding takes the block and loop. Nothing is changed."""
+
     def compute_at(
         self, block: BlockHandle | str, loop: LoopHandle | str, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
@@ -280,6 +283,9 @@ class Schedule:
 
     def get_producers(self, block: BlockHandle | str) -> list[BlockHandle]:
         """The blocks of the same block or function that write what this one reads."""
+
+    def get_sblock(self, name: BlockHandle | str, func_name: str | None = None) -> BlockHandle:
+        """The block of that name: get_block as TVM 0.27 calls it."""
 
     def loop_partition(
         self, loop: LoopHandle | str, factors: Sequence[int | Expr | None], preserve_unit_iters: bool = True

@@ -12,8 +12,9 @@ from ...statements import conjunction, reads_memory
 from ..blocks import inferred
 from ..edit import Edit
 from ..loops import inner_loops
-from ..primitive import BlockAt, LoopAt, primitive
-from ..tree import Place
+from ..primitive import BlockAt, LoopAt, primitive, query
+from ..refusal import ScheduleError
+from ..tree import Place, Tree
 from .compute_inline import single_store
 
 CHOICES = frozenset(OPS[name] for name in ("if_then_else", "Select", "select") if name in OPS)
@@ -64,6 +65,17 @@ def decompose_padding(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
     edit.replace(block, inferred(made))
     edit.tree.insert(loop, before=(refresh(nest),))
     return edit.block(name)
+
+
+@query
+def can_decompose_padding(edit: Edit, block: BlockAt, loop: LoopAt) -> bool:
+    """Whether decompose_padding takes the block and loop. Nothing is changed."""
+    trial = Edit(Tree(edit.func), "decompose_padding", edit.function)
+    try:
+        decompose_padding(trial, trial.block(block.stmt.name), trial.loop(loop.stmt.var))
+    except ScheduleError:
+        return False
+    return True
 
 
 def _check_once(edit: Edit, block: Place, outside: list[Place], store: BufferStore) -> None:

@@ -20,6 +20,12 @@ def get_block(edit: Edit, name: ScopeAt, func_name: str | None = None) -> Place:
 
 
 @query
+def get_sblock(edit: Edit, name: ScopeAt, func_name: str | None = None) -> Place:
+    """The block of that name: get_block as TVM 0.27 calls it."""
+    return name
+
+
+@query
 def get_loops(edit: Edit, block: BlockAt) -> list[Place]:
     """The loops around a block, outermost first, out to the block or function around them."""
     return block.loops()

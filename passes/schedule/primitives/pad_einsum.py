@@ -124,7 +124,7 @@ def _sum(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad]]:
     while stack:
         node = stack.pop()
         if type(node) is Call and (node.op is OPS["mul"] or node.op in CASTS):
-            stack += node.args
+            stack += reversed(node.args)
         elif type(node) is BufferLoad and node.predicate is None:
             loads.append(node)
         else:

@@ -431,6 +431,17 @@ def test_refusal(case: str, golden: Any) -> None:
     golden.check_text(re.sub(r"schedule of \w+", "schedule", text) + "\n")
 
 
+def test_padding_can_be_asked_about() -> None:
+    s = Schedule(padded)
+    before = s.script()
+    assert s.can_decompose_padding("P", s.get_loops("P")[1]) is True
+    assert s.can_decompose_padding("P", s.add_unit_loop(s.get_loops("P")[0])) is True
+    assert s.can_decompose_padding("P", s.get_loops("P")[1]) is False
+    s.undo()
+    assert s.script() == before
+    assert Schedule(chain).can_decompose_padding("B", Schedule(chain).get_loops("B")[0]) is False
+
+
 def test_samplers_repeat() -> None:
     def drawn(seed: int) -> tuple[Any, ...]:
         s = Schedule(relu_matmul, seed=seed)
