@@ -306,7 +306,8 @@ class _Binding:
     def check(self, views: list[tuple[int, Buffer, _View]]) -> None:
         """Compare shapes and strides with what the parameters declare, where that is not plain."""
         g = self.g
-        mine = dict(g.values), dict(g.wides)
+        # the function may call itself
+        mine = [(table, {var: table[var] for var in self.known if var in table}) for table in (g.values, g.wides)]
         for var, value in self.known.items():
             g.wides[var] = value
             g.values[var] = value if var.dtype.bits == 64 else self.narrow(value, value_type(var.dtype))
@@ -325,7 +326,7 @@ class _Binding:
                 self.passed[position] = ("ptr", memory.pointer_to(g, param.dtype, view.pointer, back))
             if param.align > lane_bytes(param.dtype):
                 self.check_align(param, view.pointer)
-        for table, before in ((g.values, mine[0]), (g.wides, mine[1])):  # the function may call itself
+        for table, before in mine:
             for var in self.known:
                 if var in before:
                     table[var] = before[var]

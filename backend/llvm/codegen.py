@@ -47,9 +47,14 @@ class Codegen:
         self.loop_vars: list[Var] = []
         self.params: list[str] = []
         self.copies = 1  # of the code now written, by unrolled loops around it
+        self.in_part = False  # of a parallel loop, in a function of its own
         self.debug = state.debug
         self.flags = fast_math_flags(func)
         self.span: Span | None = func.span
+
+    def another(self) -> Codegen:
+        """A generator for one more function of the same program."""
+        return type(self)(self.state, self.func)
 
     # values
 

@@ -31,10 +31,10 @@ LONG = 20_000
 _NEEDS_PYTHON = frozenset(("call_packed", "print", "breakpoint"))
 
 
-def needs_gil(func: PrimFunc, module: Module | None = None) -> bool:
+def needs_gil(func: PrimFunc | Stmt, module: Module | None = None) -> bool:
     """Whether `func`, or a function it calls, may call back into Python."""
     seen: set[str] = set()
-    todo = [func]
+    todo: list[PrimFunc | Stmt] = [func]
     while todo:
         for node in walk(todo.pop()):
             if type(node) is Call and node.op.name in _NEEDS_PYTHON:
@@ -53,8 +53,13 @@ def estimated_cost(func: PrimFunc, module: Module | None = None) -> float:
 
 
 def releases_gil(func: PrimFunc, module: Module | None = None) -> bool:
-    """Whether a call of `func` should let other Python threads run."""
-    return not needs_gil(func, module) and estimated_cost(func, module) >= LONG
+    """Whether a call of `func` should let other Python threads run, or has to: where iterations that run at once call
+    back into Python, each takes the GIL when its turn comes."""
+    if not needs_gil(func, module):
+        return estimated_cost(func, module) >= LONG
+    every = (func,) if module is None else module.functions
+    loops = [node for one in every for node in walk(one) if type(node) is For and node.kind == "parallel"]
+    return any(needs_gil(loop, module) for loop in loops)
 
 
 def _body(body: tuple[Stmt, ...], module: Module | None) -> float:

@@ -9,6 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from tirscript.backend.runtime import threads
+
 _lock = threading.Lock()
 
 
@@ -66,4 +68,6 @@ def symbol_exists(name: str) -> bool:
     import llvmlite.binding as llvm
 
     initialize()
+    if name == threads.PARALLEL:
+        threads.require_pool()
     return llvm.address_of_symbol(name) is not None

@@ -104,6 +104,11 @@ class _LocatedCodegen(Codegen):
         self.b = _LocatedText(state, self.program)
         self.at(numbers.get(id(func), 0))
 
+    def another(self) -> Codegen:
+        made = _LocatedCodegen(self.state, self.func, self.numbers)
+        made.at(self.number)
+        return made
+
     def at(self, number: int) -> None:
         """Instructions from here on belong to the statement of that number."""
         node = self.nodes.get(number)

@@ -33,7 +33,7 @@ from tirscript.ir.stmt import (
     While,
 )
 
-from . import constants, memory
+from . import constants, memory, parallel
 from .expr import bind
 from .state import Targets, internal
 from .types import lane_bytes, memory_type, value_type
@@ -71,6 +71,8 @@ def _for(g: Codegen, stmt: For) -> None:
         _unrolled(g, stmt, values)
         return
     _enter_range(g, stmt, step, values)
+    if stmt.kind == "parallel" and parallel.loop(g, stmt, step, None if values is None else len(values)):
+        return
     bits, signed = stmt.var.dtype.bits, stmt.var.dtype.kind == "int"
     if step is not None and (bits < 64 or (signed and step == 1)):
         _counted(g, stmt, step, values is not None)

@@ -13,6 +13,7 @@ from .lower_init_block import lower_init_block
 from .lower_match_buffer import lower_match_buffer
 from .lower_reduce import lower_reduce
 from .plan_buffer_allocation import plan_buffer_allocation
+from .serialize_races import serialize_races
 from .unroll_loop import unroll_loop
 from .vectorize_loop import vectorize_loop
 
@@ -27,6 +28,7 @@ DEFAULT_LOWERING = Sequential(
         lower_blocks,
         compact_buffer_allocation,
         simplify,
+        serialize_races,
         flatten_buffer,
         vectorize_loop,
         unroll_loop,
@@ -44,6 +46,7 @@ __all__ = [
     "lower_match_buffer",
     "lower_reduce",
     "plan_buffer_allocation",
+    "serialize_races",
     "simplify",
     "unroll_loop",
     "vectorize_loop",

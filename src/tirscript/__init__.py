@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .backend.build import build
     from .backend.interpreter import interpret
     from .backend.runtime.library import register_library
+    from .backend.runtime.threads import get_num_threads, set_num_threads
     from .backend.typing_extensions import jit
     from .ir.constant import ConstantStore, constant
     from .ir.diagnostic import Diagnostic, DiagnosticError
@@ -25,6 +26,7 @@ _NAMES = {
     "ScheduleError": "passes.schedule",
     "build": "backend.build",
     "constant": "ir.constant",
+    "get_num_threads": "backend.runtime.threads",
     "interpret": "backend.interpreter",
     "ir_module": "script",
     "jit": "backend.build",
@@ -32,6 +34,7 @@ _NAMES = {
     "parse_file": "script",
     "prim_func": "script",
     "register_library": "backend.runtime.library",
+    "set_num_threads": "backend.runtime.threads",
 }
 
 __all__ = [
@@ -42,6 +45,7 @@ __all__ = [
     "ScheduleError",
     "build",
     "constant",
+    "get_num_threads",
     "interpret",
     "ir_module",
     "jit",
@@ -49,6 +53,7 @@ __all__ = [
     "parse_file",
     "prim_func",
     "register_library",
+    "set_num_threads",
 ]
 
 

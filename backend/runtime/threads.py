@@ -1,0 +1,243 @@
+"""How many threads run `T.parallel` loops, and the pool of them: compiled, started, made new after a fork.
+
+The pool (fork_join.py) is compiled when the first code that needs it is loaded; its threads start at the first loop
+that is worth it. Nothing here imports LLVM or threadpoolctl before that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import math
+import os
+import sys
+import threading
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.check import public
+
+from . import packed
+from .fork_join import MOST_THREADS, pool_text
+
+PARALLEL = "tirscript_parallel"  # the native function that kernels call
+SPIN_SECONDS = 50e-6  # how long a thread that has nothing to do looks for news before it sleeps, see docs/threads.md
+
+_lock = threading.RLock()
+_chosen: int | None = None  # by set_num_threads
+_pool: Pool | None = None
+
+
+@public
+def set_num_threads(n: int) -> None:
+    """Let at most `n` threads run the iterations of a `T.parallel` loop, the caller among them; 1 is serial.
+
+    It holds for the whole process, from the next loop on. Results do not depend on it. Raises ValueError for less than
+    1 or more than 256.
+    """
+    global _chosen
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"the number of threads is an int, not {n!r}")
+    if not 1 <= n <= MOST_THREADS:
+        raise ValueError(f"the number of threads is 1 to {MOST_THREADS}, not {n}")
+    with _lock:
+        _chosen = n
+        if _pool is not None:
+            _pool.limit(n)
+
+
+def get_num_threads() -> int:
+    """How many threads at most run the iterations of a `T.parallel` loop, the caller among them.
+
+    What set_num_threads was given; else the environment's TIRSCRIPT_NUM_THREADS, else its OMP_NUM_THREADS, else the
+    processors that this process may use. Raises ValueError where TIRSCRIPT_NUM_THREADS is no such number.
+    """
+    with _lock:
+        return _chosen if _chosen is not None else _default()
+
+
+@cache
+def _default() -> int:
+    own = os.environ.get("TIRSCRIPT_NUM_THREADS", "").strip()
+    if own:
+        if not own.isdecimal() or not 1 <= int(own) <= MOST_THREADS:
+            raise ValueError(f"TIRSCRIPT_NUM_THREADS is a number from 1 to {MOST_THREADS}, not {own!r}")
+        return int(own)
+    # a list has a number for each level of nesting; what OpenMP would not take is not ours to complain of
+    other = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if other.isdecimal() and int(other) >= 1:
+        return min(int(other), MOST_THREADS)
+    return min(processors(), MOST_THREADS)
+
+
+def processors() -> int:
+    """How many processors this process may keep busy: those it may run on, no more than its control groups grant."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, math.ceil(min(allowed, cpu_quota())))
+
+
+def cpu_quota(root: Path = Path("/")) -> float:
+    """The processors' time a second that the control groups of this process grant it; infinite where they do not say.
+
+    Reads the files of Linux (cgroups(7)), of both versions, below `root`.
+    """
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return math.inf
+    least = math.inf
+    for line in lines:
+        _, controllers, group = (*line.split(":", 2), "", "")[:3]
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        folder = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
+        # each group around ours has a limit of its own; in a container, ours may be the root of what is mounted
+        inner = Path(group.strip("/"))
+        for part in (inner, *inner.parents):
+            if ".." not in part.parts:
+                least = min(least, _quota_of(folder / part))
+    return least
+
+
+def _quota_of(group: Path) -> float:
+    try:
+        if (group / "cpu.max").exists():
+            quota, period = (group / "cpu.max").read_text().split()[:2]
+        else:
+            quota, period = ((group / f"cpu.cfs_{what}_us").read_text().strip() for what in ("quota", "period"))
+        return math.inf if quota == "max" or int(quota) <= 0 or int(period) <= 0 else int(quota) / int(period)
+    except (OSError, ValueError):
+        return math.inf
+
+
+class Pool(Struct, eq=False):
+    """The compiled pool: its engine, its function's address, what Python sets, and the looks at a word a second."""
+
+    engine: Any
+    parallel: int
+    threads: ctypes.c_int32
+    spins: ctypes.c_int32
+    looks: float
+    processors: int
+
+    def limit(self, n: int) -> None:
+        """Let `n` threads run loops. Where they share processors they sleep at once, so that others can work."""
+        self.spins.value = int(SPIN_SECONDS * self.looks) if n <= self.processors else 0
+        self.threads.value = n
+
+
+def require_pool() -> None:
+    """Make the symbol PARALLEL known to LLVM, before code that calls it is loaded. Compiles the pool once a process."""
+    global _pool
+    if _pool is not None:
+        return
+    with _lock:
+        if _pool is None:
+            made = compile_pool()
+            made.limit(get_num_threads())
+            _link(made)
+            _pool = made
+
+
+def compile_pool(*, threads: bool | None = None, futex: bool = True) -> Pool:
+    """A pool of its own, which lives as long as the process: its threads may be in its code at any time.
+
+    threads: whether it has any; None where the system does
+    futex:   sleep by the system call futex, where there is one
+    """
+    import llvmlite.binding as llvm
+
+    from tirscript.backend.llvm.host import host, symbol_exists, target_machine
+
+    target = host()
+    if threads is None:
+        threads = symbol_exists("pthread_create")
+    module = llvm.parse_assembly(pool_text(target.triple, threads=threads, futex=futex and symbol_exists("syscall")))
+    module.verify()
+    machine = target_machine(target, 2)
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(2)
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    engine.run_static_constructors()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # never freed, not even when Python ends
+    functions = {name: engine.get_function_address(f"tirscript_{name}") for name in ("prepare", "forked", "look")}
+    words = [
+        ctypes.c_int32.from_address(engine.get_global_value_address(f"tirscript_{name}"))
+        for name in ("threads", "spins")
+    ]
+    ctypes.c_void_p.from_address(engine.get_global_value_address("tirscript_forget")).value = packed.forget_address()
+    ctypes.CFUNCTYPE(None)(functions["prepare"])()
+    _at_fork(functions["forked"])
+    looks = _speed(ctypes.CFUNCTYPE(None, ctypes.c_int32)(functions["look"]))
+    return Pool(engine, engine.get_function_address(PARALLEL), *words, looks, processors())
+
+
+def _speed(look: Any) -> float:
+    """How many looks at a word a thread takes a second; the fastest of some runs, which nothing interrupted."""
+    least = math.inf
+    for _ in range(5):
+        start = time.perf_counter()
+        look(200)
+        least = min(least, time.perf_counter() - start)
+    return 200 / least
+
+
+def _at_fork(child: int) -> None:
+    """Call the C function at an address in the child of every fork, whoever forks."""
+    for name in ("pthread_atfork", "__register_atfork"):
+        function = getattr(ctypes.CDLL(None), name, None)
+        if function is not None:
+            pointers = [ctypes.c_void_p(address) for address in (None, None, child)]
+            function(*pointers, *([ctypes.c_void_p(None)] if name.startswith("__") else []))
+            return
+    renew = ctypes.CFUNCTYPE(None)(child)
+    os.register_at_fork(after_in_child=renew)
+
+
+def _link(pool: Pool) -> None:
+    import llvmlite.binding as llvm
+
+    llvm.add_symbol(PARALLEL, pool.parallel)
+    _tell_threadpoolctl()
+
+
+def _tell_threadpoolctl() -> None:
+    """Let threadpoolctl, where it is installed, see and limit our threads.
+
+    It knows pools by the files of shared libraries; ours has none, so it stands beside LLVM's, which compiled it.
+    """
+    if "threadpoolctl" not in sys.modules and importlib.util.find_spec("threadpoolctl") is None:
+        return
+    import threadpoolctl
+
+    if not hasattr(threadpoolctl, "register"):  # before version 3.2
+        return
+
+    class Controller(threadpoolctl.LibController):  # type: ignore[misc]
+        """The threads of `T.parallel` loops."""
+
+        user_api = "tirscript"
+        internal_api = "tirscript"
+        filename_prefixes = ("libllvmlite",)
+
+        def get_num_threads(self) -> int:
+            return get_num_threads()
+
+        def set_num_threads(self, num_threads: int) -> None:
+            set_num_threads(min(num_threads, MOST_THREADS))
+
+        def get_version(self) -> str:
+            return str(sys.modules["tirscript"].__version__)
+
+    threadpoolctl.register(Controller)
+
+
+__all__ = ["PARALLEL", "compile_pool", "cpu_quota", "get_num_threads", "processors", "require_pool", "set_num_threads"]
