@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -22,26 +22,24 @@ from .entry import T, python_names
 from .function import FunctionLowering
 from .source import definition_source, syntax_tree
 
+PART = "__part_of_kernels__"  # the attribute of functions whose statements kernels that call them write out
 _CALL = "def kernel():\n    kernel_(*args, **kwargs)\n"
 
 
 @functools.cache
-def _macro(function: FunctionType, parts: tuple[FunctionType, ...]) -> Macro:
-    """A kernel as a macro; functions of `parts` that it names are macros too."""
+def _macro(function: FunctionType) -> Macro:
+    """A kernel as a macro; so are the functions marked as parts of kernels that it names."""
     source = definition_source(function)
     node: Any = syntax_tree(source).body[0]
     definition: Any = node.body[0] if isinstance(node, ast.If) else node
     names = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         names[name] = cell.cell_contents
-    names.update(
-        {name: _macro(value, parts) for name, value in names.items() if value is not function and _among(value, parts)}
-    )
+    for name in (*function.__code__.co_names, *function.__code__.co_freevars):
+        value = names.get(name)
+        if isinstance(value, FunctionType) and hasattr(value, PART):
+            names[name] = _macro(value)
     return Macro(definition, source, {**python_names(names), "T": T}, hygienic=True)
-
-
-def _among(value: Any, parts: Iterable[FunctionType]) -> bool:
-    return isinstance(value, FunctionType) and value in parts
 
 
 def kernel_function(
@@ -50,7 +48,6 @@ def kernel_function(
     params: Sequence[Var | Buffer],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    parts: tuple[FunctionType, ...] = (),
 ) -> PrimFunc:
     """A private tensor function called `name` whose body is that of the kernel `function` on `args` and `kwargs`.
 
@@ -59,7 +56,7 @@ def kernel_function(
     """
     source = Source(f"<call of {function.__name__}>", _CALL)
     node: Any = syntax_tree(source).body[0]
-    names = {"kernel_": _macro(function, parts), "args": tuple(args), "kwargs": dict(kwargs)}
+    names = {"kernel_": _macro(function), "args": tuple(args), "kwargs": dict(kwargs)}
     lowering = FunctionLowering(node, source, python_names(names), trusted=True, comments=None, namespace=T)
     lowering.params = list(params)
     lowering.options = {"private": True}

@@ -1,8 +1,12 @@
 """The one table of graph operators, by family."""
 
-from . import calls as _calls  # noqa: F401  (fills the table)
+# each fills the table
+from . import calls as _calls  # noqa: F401
+from . import create as _create  # noqa: F401
 from . import elementwise as _elementwise  # noqa: F401
 from . import foreign as _foreign  # noqa: F401
+from . import manipulate as _manipulate  # noqa: F401
+from . import reduce as _reduce  # noqa: F401
 from .table import FUSION_KINDS, GRAPH_OPS, GraphOp, Parameter, graph_op, register
 
 __all__ = ["FUSION_KINDS", "GRAPH_OPS", "GraphOp", "Parameter", "graph_op", "register"]

@@ -80,7 +80,8 @@ def _bound(op: GraphOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[s
     missing = [one.name for one in op.parameters if one.name not in given and one.default is REQUIRED]
     if missing:
         raise fail("T101", f"`{op.spelling}` needs `{missing[0]}`", signature(op))
-    return {one.name: given.get(one.name, one.default) for one in op.parameters}
+    filled = {one.name: given.get(one.name, one.default) for one in op.parameters}
+    return filled if op.bind is None else op.bind(filled)
 
 
 def signature(op: GraphOp) -> str:

@@ -43,7 +43,7 @@ CALL_TIR_INPLACE = register(
         "call_tir_inplace",
         (FUNCTION, ARGS, attr("inplace_indices", integers), OUT, Parameter("tir_vars", "shape", None)),
         told,
-        "A tensor function that writes result i into argument `inplace_indices[i]`, or into a new tensor where that is -1.",
+        "A tensor function that writes result i into argument `inplace_indices[i]`; at -1 into a new tensor.",
     )
 )
 CALL_TIR_WITH_GRAD = register(

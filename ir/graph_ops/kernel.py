@@ -17,7 +17,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -39,7 +38,7 @@ from ..graph import (
 )
 from ..op import OPS
 from ..op import cast as cast_to
-from ..rewrite import substitute, walk
+from ..rewrite import free_buffers, free_vars, substitute, walk
 from . import dims
 from .rules import Types
 
@@ -60,12 +59,11 @@ class Legalized(Struct, frozen=True, eq=False):
 
 
 Legalize = Callable[[OpCall, Types, str], Legalized | None]
-_PARTS: list[FunctionType] = []
 
 
 def part(function: Any) -> Any:
     """Mark a function in the tensor language that kernels call: its statements are written out there."""
-    _PARTS.append(function)
+    function.__part_of_kernels__ = True
     return function
 
 
@@ -202,14 +200,23 @@ class _Buffers:
     def function(
         self, function: Any, name: str, args: list[Any], keywords: dict[str, Any], results: tuple[TensorType, ...]
     ) -> Legalized:
-        """The tensor function; dimensions that no buffer has alone are scalars that it is given."""
+        """The tensor function. Tensors that it does not read are left out; dimensions that no buffer has alone are
+        scalars that it is given."""
         from tirscript.script.kernel import kernel_function
 
-        bound = {id(one) for buffer in self.buffers for one in buffer.shape if type(one) is Var}
-        scalars = {var: own for var, own in self.own.items() if id(own) not in bound}
-        params: list[Var | Buffer] = [*self.buffers, *[own for own in scalars.values() if type(own) is Var]]
-        func = kernel_function(function, name, params, args, keywords, tuple(_PARTS))
-        return Legalized(func, tuple(self.passed), tuple(scalars), results)
+        made = kernel_function(function, name, self.buffers, args, keywords)
+        read = {id(buffer) for stmt in made.body for buffer in free_buffers(stmt)}
+        count = len(self.buffers) - len(results)
+        kept = [at for at in range(count) if id(self.buffers[at]) in read]
+        buffers = [*[self.buffers[at] for at in kept], *self.buffers[count:]]
+        bound = {id(one) for buffer in buffers for one in buffer.shape if type(one) is Var}
+        used = {id(var) for buffer in buffers for one in buffer.shape for var in free_vars(one)}
+        used.update(id(var) for stmt in made.body for var in free_vars(stmt))
+        scalars = {var: own for var, own in self.own.items() if id(own) in used and id(own) not in bound}
+        params: list[Var | Buffer] = [*buffers, *[own for own in scalars.values() if type(own) is Var]]
+        return Legalized(
+            made.replace(params=tuple(params)), tuple(self.passed[at] for at in kept), tuple(scalars), results
+        )
 
 
 _ARGUMENTS: dict[type, Callable[..., Any]] = {
@@ -282,4 +289,64 @@ def elementwise(value: Any, along: Mapping[int, str] | None = None) -> Legalize:
     return kernel(_elementwise, prepare, inline=True, value=combined)
 
 
-__all__ = ["Legalize", "Legalized", "T", "element", "elementwise", "kernel", "part"]
+# -- elements that move
+
+
+def _rearranged(x: Any, *rest: Any, source: Any, attrs: Any) -> None:
+    """Every element of the result is one of the argument; between them stand scalars and shapes."""
+    out = T.meta_var(rest[-1])
+    for (*i,) in T.grid(*out.shape):
+        with T.block("move"):
+            (*v,) = T.axis.remap("S" * len(i), i)
+            out[*v] = x[*source(v, x, out, attrs)]
+
+
+def rearranged(source: Callable[[Sequence[Expr], Buffer, Buffer, Mapping[str, Any]], Sequence[Any]]) -> Legalize:
+    """The legalization of an operator that moves elements of its first argument.
+
+    source: (v, argument, result, attributes) -> the place in the argument of the result's element `v`
+    """
+    return kernel(_rearranged, lambda call, types: {"attrs": call.attrs}, source=source)
+
+
+def size(buffer: Buffer, axis: int) -> Any:
+    """A dimension of a buffer: a plain int where it is constant."""
+    found = dims.number(buffer.shape[axis])
+    return buffer.shape[axis] if found is None else found
+
+
+def flat(places: Sequence[Any], sizes: Sequence[Any]) -> Any:
+    """The number of an element in row-major order."""
+    found: Any = None
+    for place, extent in zip(places, sizes, strict=True):
+        found = place if found is None else found * extent + place
+    return 0 if found is None else found
+
+
+def unflat(number: Any, sizes: Sequence[Any]) -> list[Any]:
+    """The place of the element of that number in row-major order."""
+    found: list[Any] = []
+    for at, extent in reversed(list(enumerate(sizes))):
+        found.append(number % extent if at and not is_one(extent) else number if not is_one(extent) else 0)
+        number = number // extent if not is_one(extent) else number
+    return found[::-1]
+
+
+def is_one(extent: Any) -> bool:
+    """Whether a dimension is known to be 1."""
+    return type(extent) is int and extent == 1
+
+
+__all__ = [
+    "Legalize",
+    "Legalized",
+    "T",
+    "element",
+    "elementwise",
+    "flat",
+    "kernel",
+    "part",
+    "rearranged",
+    "size",
+    "unflat",
+]

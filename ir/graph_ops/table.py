@@ -61,6 +61,7 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     infer:      (call, types of its args) -> type of the result; raises DiagnosticError without a place
     example:    a call on arguments whose shapes stand in the text: `G.sum(x: (2, 3), axis=[1])`
     reference:  (*arrays and tuples of them, **attrs) -> array or tuple: its meaning, in numpy
+    bind:       (arguments by name) -> the same, where what one means depends on another (`arange(4)` ends at 4)
     complete:   (attrs) -> attrs where the form of one depends on another (`out_layout` is `data_layout` unless given)
     legalize:   (call, types of its args, name) -> the call as a tensor function and what it is called on; None where
                 the shapes or dtypes do not say enough. Operators without it are no kernels (`call_tir`, `print`).
@@ -77,6 +78,7 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     doc: str
     example: str = ""
     reference: Callable[..., Any] | None = None
+    bind: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     legalize: Callable[[OpCall, tuple[GraphType, ...], str], Legalized | None] | None = None
     fusion: str = OPAQUE

@@ -1,0 +1,653 @@
+"""Tensors in another shape or order: reshape, permute_dims, concat, split, strided_slice, pad and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..expr import Expr
+from ..graph import GraphExpr, GraphType, OpCall, TensorType
+from ..op import fail
+from . import dims
+from .attrs import AXES, AXIS, attr, integer, integers
+from .infer import type_of
+from .kernel import T, element, flat, kernel, rearranged, size, unflat
+from .rules import (
+    INTS,
+    Types,
+    axes_of,
+    axis_of,
+    common_device,
+    common_dtype,
+    equal_dims,
+    like,
+    of_rank,
+    of_shape,
+    rank_of,
+    refuse,
+    target_shape,
+    tensor,
+    tensors,
+)
+from .table import BROADCAST, INJECTIVE, GraphOp, Parameter, register
+
+X = Parameter("x")
+DATA = Parameter("data")
+
+
+def _sizes(buffer: Any) -> list[Any]:
+    return [size(buffer, axis) for axis in range(buffer.ndim)]
+
+
+# -- reshape
+
+
+def _bind_reshape(given: dict[str, Any]) -> dict[str, Any]:
+    """-1 stands for the dimension that the others leave."""
+    target = given["shape"]
+    if not isinstance(target, (tuple, list)):
+        return given
+    free = [at for at, one in enumerate(target) if type(one) is int and one == -1]
+    zeros = [at for at, one in enumerate(target) if type(one) is int and one == 0]
+    if not free and not zeros:
+        return given
+    if len(free) > 1:
+        raise fail("T032", "`G.reshape`: more than one dimension is -1", "the others decide one dimension at most")
+    kind = type_of(given["x"]) if isinstance(given["x"], GraphExpr) else None
+    if type(kind) is not TensorType or kind.shape is None:
+        raise fail("T207", "`G.reshape`: -1 needs the shape of `x`, which is not known here", "write all dimensions")
+    return {**given, "shape": _without_free(kind.shape, list(target), free)}
+
+
+def _without_free(shape: dims.Shape, target: list[Any], free: list[int]) -> list[Any]:
+    total = dims.product(shape)
+    if free:
+        given = dims.product([dims.dim(one) for at, one in enumerate(target) if at != free[0]])
+        if dims.number(given) == 0:
+            raise fail("T207", "`G.reshape`: -1 is not decided beside a dimension of 0")
+        rest = dims.floordiv(total, given)
+        if dims.differ(dims.mul(rest, given), total):
+            message = f"the {dims.text(total)} elements of {dims.text(shape)} do not fill {_shown(target)}"
+            raise fail("T207", f"`G.reshape`: {message}")
+        target[free[0]] = rest
+    return target
+
+
+def _shown(target: Sequence[Any]) -> str:
+    return dims.text([dims.dim(one) for one in target])
+
+
+def _infer_reshape(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    target = target_shape(call, types, 1)
+    if kind.shape is not None and target.values is not None:
+        have, want = dims.product(kind.shape), dims.product(target.values)
+        if dims.differ(have, want):
+            shapes = f"{dims.text(kind.shape)} has {dims.text(have)} elements"
+            refuse(call, f"{shapes}, and {dims.text(target.values)} has {dims.text(want)}", "the number of them stays")
+    return of_shape(target, kind.dtype, kind.vdevice)
+
+
+def regrouped(v: Sequence[Any], into: Sequence[Any], out: Sequence[Any]) -> list[Any]:
+    """The place in a shape `into` of the element `v` of a shape `out` of as many elements.
+
+    Dimensions are taken in the smallest groups that have as many elements on both sides, so that what stays is not
+    divided and multiplied.
+    """
+    place: list[Any] = []
+    a = b = 0
+    while a < len(into) or b < len(out):
+        first, second = a, b
+        have, want = 1, 1
+        if a < len(into):
+            have, a = into[a], a + 1
+        if b < len(out):
+            want, b = out[b], b + 1
+        while not _same(have, want):
+            if a < len(into) and (b >= len(out) or _below(have, want)):
+                have, a = have * into[a], a + 1
+            elif b < len(out):
+                want, b = want * out[b], b + 1
+            else:
+                break
+        if b - second == 1 and a - first == 1:
+            place.append(v[second])
+        else:
+            place += unflat(flat(v[second:b], out[second:b]), into[first:a])
+    return place
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(a == b) if isinstance(a, int) and isinstance(b, int) else dims.same(dims.dim(a), dims.dim(b))
+
+
+def _below(a: Any, b: Any) -> bool:
+    return a < b if isinstance(a, int) and isinstance(b, int) else isinstance(a, int) or not isinstance(b, int)
+
+
+def _reshaped(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
+    return regrouped(v, _sizes(x), _sizes(out))
+
+
+def _np_reshape(x: Any, shape: Sequence[int]) -> Any:
+    return x.reshape(shape)
+
+
+register(
+    GraphOp(
+        "reshape",
+        (X, Parameter("shape", "shape")),
+        _infer_reshape,
+        "The elements in their order in another shape; -1 stands for the dimension that the others leave.",
+        "G.reshape(x: (2, 6), (3, 4))",
+        reference=_np_reshape,
+        bind=_bind_reshape,
+        legalize=rearranged(_reshaped),
+        fusion=INJECTIVE,
+    )
+)
+
+
+def _infer_flatten(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    if kind.shape is None:
+        return of_rank(1, kind.dtype, kind.vdevice)
+    return TensorType((dims.product(kind.shape),), kind.dtype, None, kind.vdevice)
+
+
+def _infer_batch_flatten(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    if kind.rank is not None and kind.rank < 2:
+        refuse(call, f"`data` has at least 2 dimensions, not {kind.rank}")
+    if kind.shape is None:
+        return of_rank(2, kind.dtype, kind.vdevice)
+    return TensorType((kind.shape[0], dims.product(kind.shape[1:])), kind.dtype, None, kind.vdevice)
+
+
+for _name, _infer, _parameter, _doc, _example, _reference in (
+    ("flatten", _infer_flatten, X, "The elements in their order.", "(2, 3)", lambda x: x.reshape(-1)),
+    (
+        "nn.batch_flatten",
+        _infer_batch_flatten,
+        DATA,
+        "All dimensions but the first as one.",
+        "(2, 3, 4)",
+        lambda x: x.reshape(x.shape[0], -1 if x.shape[0] else 0),
+    ),
+):
+    register(
+        GraphOp(
+            _name,
+            (_parameter,),
+            _infer,
+            _doc,
+            f"G.{_name}({_parameter.name}: {_example})",
+            reference=_reference,
+            legalize=rearranged(_reshaped),
+            fusion=INJECTIVE,
+        )
+    )
+
+# -- order and number of dimensions
+
+
+def _infer_permute(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    axes = call.attrs["axes"]
+    if kind.rank is None:
+        return of_rank(None if axes is None else len(axes), kind.dtype, kind.vdevice)
+    order = tuple(range(kind.rank))[::-1] if axes is None else axes_of(call, axes, kind.rank, "axes")
+    if len(order) != kind.rank:
+        refuse(call, f"`axes` has {len(order)} of the {kind.rank} axes of `x`", "it names each axis once")
+    return like(kind, shape=None if kind.shape is None else tuple(kind.shape[axis] for axis in order))
+
+
+def _permuted(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
+    axes = attrs["axes"]
+    order = list(range(x.ndim))[::-1] if axes is None else [axis % x.ndim for axis in axes]
+    return [v[order.index(axis)] for axis in range(x.ndim)]
+
+
+def _np_permute(x: Any, axes: Sequence[int] | None) -> Any:
+    return x.transpose(axes)
+
+
+register(
+    GraphOp(
+        "permute_dims",
+        (X, attr("axes", integers, None)),
+        _infer_permute,
+        "The dimensions in another order; reversed where none is given.",
+        "G.permute_dims(x: (2, 3, 4), axes=[0, 2, 1])",
+        reference=_np_permute,
+        legalize=rearranged(_permuted),
+        fusion=INJECTIVE,
+    )
+)
+
+
+def _infer_expand(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    axes = call.attrs["axis"]
+    if kind.rank is None:
+        return of_rank(None, kind.dtype, kind.vdevice)
+    new = axes_of(call, axes, kind.rank + len(axes))
+    if kind.shape is None:
+        return of_rank(kind.rank + len(axes), kind.dtype, kind.vdevice)
+    rest = iter(kind.shape)
+    return like(kind, shape=tuple(dims.ONE if at in new else next(rest) for at in range(kind.rank + len(axes))))
+
+
+def _expanded(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
+    new = {axis % len(v) for axis in attrs["axis"]}
+    return [one for at, one in enumerate(v) if at not in new]
+
+
+def _np_expand(x: Any, axis: Sequence[int]) -> Any:
+    import numpy as np
+
+    return np.expand_dims(x, axis)
+
+
+register(
+    GraphOp(
+        "expand_dims",
+        (X, attr("axis", integers)),
+        _infer_expand,
+        "New dimensions of 1 at some places of the result.",
+        "G.expand_dims(x: (2, 3), axis=[0, -1])",
+        reference=_np_expand,
+        legalize=rearranged(_expanded),
+        fusion=INJECTIVE,
+    )
+)
+
+
+def _infer_squeeze(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    axes = call.attrs["axis"]
+    if kind.rank is None:
+        return of_rank(None, kind.dtype, kind.vdevice)
+    if axes is None:
+        if kind.shape is None or any(dims.number(one) is None for one in kind.shape):
+            ones = kind.shape is not None and not any(dims.number(one) == 1 for one in kind.shape)
+            sure = ones and kind.shape is not None and all(dims.differ(one, dims.ONE) for one in kind.shape)
+            return kind if sure else of_rank(None, kind.dtype, kind.vdevice)
+        return like(kind, shape=tuple(one for one in kind.shape if dims.number(one) != 1))
+    gone = axes_of(call, axes, kind.rank)
+    if kind.shape is None:
+        return of_rank(kind.rank - len(gone), kind.dtype, kind.vdevice)
+    for at in gone:
+        what = f"dimension {at} of `x` is not 1 and cannot be left out"
+        equal_dims(call, kind.shape[at], dims.ONE, what, "`G.reshape` merges dimensions")
+    return like(kind, shape=tuple(one for at, one in enumerate(kind.shape) if at not in gone))
+
+
+def _squeezed(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
+    axes = attrs["axis"]
+    sizes = _sizes(x)
+    gone = {at for at, one in enumerate(sizes) if one == 1} if axes is None else {axis % x.ndim for axis in axes}
+    rest = iter(v)
+    return [0 if at in gone else next(rest) for at in range(x.ndim)]
+
+
+def _np_squeeze(x: Any, axis: Sequence[int] | None) -> Any:
+    import numpy as np
+
+    return np.squeeze(x, axis)
+
+
+register(
+    GraphOp(
+        "squeeze",
+        (X, AXES),
+        _infer_squeeze,
+        "Dimensions of 1 left out; all of them where no axes are given.",
+        "G.squeeze(x: (1, 3, 1), axis=[0])",
+        reference=_np_squeeze,
+        legalize=rearranged(_squeezed),
+        fusion=INJECTIVE,
+    )
+)
+
+
+def _infer_broadcast_to(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    target = target_shape(call, types, 1)
+    if kind.rank is not None and target.rank is not None and target.rank < kind.rank:
+        refuse(call, f"a tensor of {kind.rank} dimensions does not broadcast to {target.rank}")
+    if kind.shape is not None and target.values is not None:
+        for have, want in zip(reversed(kind.shape), reversed(target.values), strict=False):
+            if dims.number(have) != 1 and dims.differ(have, want):
+                shapes = f"{dims.text(kind.shape)} does not broadcast to {dims.text(target.values)}"
+                refuse(call, f"{shapes}: {dims.text(have)} is neither 1 nor {dims.text(want)}")
+    return of_shape(target, kind.dtype, kind.vdevice)
+
+
+def _broadcast(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
+    found: Sequence[Any] = element(x, v, out.shape).indices
+    return found
+
+
+def _np_broadcast_to(x: Any, shape: Sequence[int]) -> Any:
+    import numpy as np
+
+    return np.broadcast_to(x, shape)
+
+
+register(
+    GraphOp(
+        "broadcast_to",
+        (X, Parameter("shape", "shape")),
+        _infer_broadcast_to,
+        "Dimensions of 1 repeated to a shape, and new ones before them.",
+        "G.broadcast_to(x: (3, 1), (2, 3, 4))",
+        reference=_np_broadcast_to,
+        legalize=rearranged(_broadcast),
+        fusion=BROADCAST,
+    )
+)
+
+# -- repeated, reversed
+
+
+def _infer_repeat(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    axis, times = call.attrs["axis"], call.attrs["repeats"]
+    if times < 0:
+        refuse(call, f"`repeats` is {times}", "it is 0 or more", "T032")
+    if axis is None:
+        if kind.shape is None:
+            return of_rank(1, kind.dtype, kind.vdevice)
+        return TensorType((dims.mul(dims.product(kind.shape), times),), kind.dtype, None, kind.vdevice)
+    if kind.rank is None:
+        return like(kind)
+    at = axis_of(call, axis, kind.rank)
+    if kind.shape is None:
+        return like(kind)
+    return like(kind, shape=tuple(dims.mul(one, times) if d == at else one for d, one in enumerate(kind.shape)))
+
+
+def _repeated(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
+    axis, times = attrs["axis"], attrs["repeats"]
+    if axis is None:
+        return unflat(v[0] // times, _sizes(x))
+    return [one // times if at == axis % x.ndim else one for at, one in enumerate(v)]
+
+
+def _np_repeat(x: Any, repeats: int, axis: int | None) -> Any:
+    import numpy as np
+
+    return np.repeat(x, repeats, axis)
+
+
+register(
+    GraphOp(
+        "repeat",
+        (DATA, attr("repeats", integer), attr("axis", integer, None)),
+        _infer_repeat,
+        "Each element several times, along an axis or of all in order.",
+        "G.repeat(data: (2, 3), repeats=2, axis=1)",
+        reference=_np_repeat,
+        legalize=rearranged(_repeated),
+        fusion=INJECTIVE,
+    )
+)
+
+
+def _infer_tile(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    times = call.attrs["repeats"]
+    if any(one < 0 for one in times):
+        refuse(call, f"`repeats` is {list(times)}", "they are 0 or more", "T032")
+    if kind.shape is None:
+        return of_rank(None if kind.rank is None else max(kind.rank, len(times)), kind.dtype, kind.vdevice)
+    rank = max(len(kind.shape), len(times))
+    shape = [*[dims.ONE] * (rank - len(kind.shape)), *kind.shape]
+    counts = [*[1] * (rank - len(times)), *times]
+    return like(kind, shape=tuple(dims.mul(a, b) for a, b in zip(shape, counts, strict=True)))
+
+
+def _tiled(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
+    own = v[len(v) - x.ndim :]
+    times = [*[1] * (len(v) - len(attrs["repeats"])), *attrs["repeats"]][len(v) - x.ndim :]
+    return [at if n == 1 else at % extent for at, extent, n in zip(own, _sizes(x), times, strict=True)]
+
+
+def _np_tile(x: Any, repeats: Sequence[int]) -> Any:
+    import numpy as np
+
+    return np.tile(x, repeats)
+
+
+register(
+    GraphOp(
+        "tile",
+        (DATA, attr("repeats", integers)),
+        _infer_tile,
+        "The whole tensor several times along each dimension.",
+        "G.tile(data: (2, 3), repeats=[2, 1])",
+        reference=_np_tile,
+        legalize=rearranged(_tiled),
+        fusion=INJECTIVE,
+    )
+)
+
+
+def _infer_flip(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    if kind.rank is not None:
+        axis_of(call, call.attrs["axis"], kind.rank)
+    return like(kind)
+
+
+def _flipped(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
+    axis = attrs["axis"] % x.ndim
+    return [size(x, at) - 1 - one if at == axis else one for at, one in enumerate(v)]
+
+
+def _np_flip(x: Any, axis: int) -> Any:
+    import numpy as np
+
+    return np.flip(x, axis)
+
+
+register(
+    GraphOp(
+        "flip",
+        (DATA, AXIS),
+        _infer_flip,
+        "The elements along an axis in reverse order.",
+        "G.flip(data: (2, 3), axis=1)",
+        reference=_np_flip,
+        legalize=rearranged(_flipped),
+        fusion=INJECTIVE,
+    )
+)
+
+
+def _infer_reverse(call: OpCall, types: Types) -> GraphType:
+    kind, lengths = tensor(call, types, 0), tensor(call, types, 1, INTS)
+    rank_of(call, lengths, 1, 1)
+    if kind.rank is not None:
+        seq, batch = (axis_of(call, call.attrs[name], kind.rank, name) for name in ("seq_axis", "batch_axis"))
+        if seq == batch:
+            refuse(call, f"`seq_axis` and `batch_axis` are both {seq}")
+        if kind.shape is not None and lengths.shape is not None:
+            what = "the batch and `seq_lengths` differ in length"
+            equal_dims(call, kind.shape[batch], lengths.shape[0], what)
+    return like(kind)
+
+
+def _reverse(data: Any, seq_lengths: Any, out: Any, *, seq: Any, batch: Any) -> None:
+    for (*i,) in T.grid(*out.shape):
+        with T.block("reverse"):
+            (*v,) = T.axis.remap("S" * len(i), i)
+            length = T.cast(seq_lengths[v[batch]], v[seq].dtype)
+            place = T.if_then_else(v[seq] < length, length - 1 - v[seq], v[seq])
+            out[*v] = data[*v[:seq], place, *v[seq + 1 :]]
+
+
+def _np_reverse(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
+    import numpy as np
+
+    found = np.array(x)
+    moved = np.moveaxis(found, (batch_axis, seq_axis), (0, 1))
+    source = np.moveaxis(x, (batch_axis, seq_axis), (0, 1))
+    for at, length in enumerate(lengths):
+        moved[at, :length] = source[at, :length][::-1]
+    return found
+
+
+register(
+    GraphOp(
+        "reverse_sequence",
+        (DATA, Parameter("seq_lengths"), attr("seq_axis", integer, 1), attr("batch_axis", integer, 0)),
+        _infer_reverse,
+        "The first elements along an axis in reverse order, as many as `seq_lengths` says for each of the batch.",
+        "G.reverse_sequence(data: (2, 3), seq_lengths: (2,) int64, seq_axis=1, batch_axis=0)",
+        reference=_np_reverse,
+        legalize=kernel(
+            _reverse,
+            lambda call, types: {
+                "seq": call.attrs["seq_axis"] % (tensor(call, types, 0).rank or 1),
+                "batch": call.attrs["batch_axis"] % (tensor(call, types, 0).rank or 1),
+            },
+        ),
+        fusion=INJECTIVE,
+    )
+)
+
+# -- several tensors
+
+
+def _joined(call: OpCall, types: Types) -> tuple[tuple[TensorType, ...], int | None] | None:
+    """The tensors of a call and their number of dimensions, which is one; None where nothing is known."""
+    found = tensors(call, types, 0)
+    if found is None:
+        return None
+    ranks = {one.rank for one in found if one.rank is not None}
+    if len(ranks) > 1:
+        counts = " and ".join(map(str, sorted(ranks)))
+        refuse(call, f"the tensors have {counts} dimensions", "`G.expand_dims` adds dimensions of 1")
+    return found, next(iter(ranks), None)
+
+
+def _infer_concat(call: OpCall, types: Types) -> GraphType:
+    joined = _joined(call, types)
+    if joined is None:
+        return TensorType()
+    found, rank = joined
+    kind = common_dtype(call, found, [f"field {at}" for at in range(len(found))])
+    device = common_device(found)
+    axis = call.attrs["axis"]
+    if rank is None:
+        return of_rank(1 if axis is None else None, kind, device)
+    if axis is None and rank != 1:
+        refuse(call, "`axis` is None, which is for tensors of 1 dimension", "give the axis: `axis=0`")
+    at = 0 if axis is None else axis_of(call, axis, rank)
+    shapes = [one.shape for one in found if one.shape is not None]
+    for other in shapes[1:]:
+        for d in range(rank):
+            if d != at:
+                what = f"dimension {d} of the tensors differs"
+                equal_dims(call, shapes[0][d], other[d], what, f"they are joined along {at}, and agree in the others")
+    if len(shapes) < len(found):
+        return of_rank(rank, kind, device)
+    total = shapes[0][at]
+    for other in shapes[1:]:
+        total = dims.add(total, other[at])
+    return TensorType((*shapes[0][:at], total, *shapes[0][at + 1 :]), kind, None, device)
+
+
+def _concat(tensors: Any, out: Any, *, axis: Any) -> None:
+    for k, x in enumerate(tensors):
+        for (*i,) in T.grid(*x.shape):
+            with T.block(f"concat_{k}"):
+                (*v,) = T.axis.remap("S" * len(i), i)
+                out[*shifted(v, axis, [size(one, axis) for one in tensors[:k]])] = x[*v]
+
+
+def shifted(v: Sequence[Expr], axis: int, before: Sequence[Any]) -> list[Any]:
+    """The place `v` moved along an axis by the sum of the sizes before it."""
+    far: Any = 0
+    for one in before:
+        far = one if type(far) is int and far == 0 else far + one
+    return [one + far if at == axis and not (type(far) is int and far == 0) else one for at, one in enumerate(v)]
+
+
+def _np_concat(arrays: Sequence[Any], axis: int | None) -> Any:
+    import numpy as np
+
+    return np.concatenate(arrays, axis or 0)
+
+
+def _positive_axis(extra: int = 0) -> Any:
+    def prepare(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+        joined = _joined(call, types)
+        if joined is None or joined[1] is None:
+            return None
+        return {"axis": (call.attrs["axis"] or 0) % (joined[1] + extra)}
+
+    return prepare
+
+
+register(
+    GraphOp(
+        "concat",
+        (Parameter("tensors", "tensors"), attr("axis", integer, 0)),
+        _infer_concat,
+        "The tensors one behind the other along an axis.",
+        "G.concat((a: (2, 3), b: (2, 4)), axis=1)",
+        reference=_np_concat,
+        legalize=kernel(_concat, _positive_axis()),
+        fusion=INJECTIVE,
+    )
+)
+
+
+def _infer_stack(call: OpCall, types: Types) -> GraphType:
+    joined = _joined(call, types)
+    if joined is None:
+        return TensorType()
+    found, rank = joined
+    kind = common_dtype(call, found, [f"field {at}" for at in range(len(found))])
+    device = common_device(found)
+    if rank is None:
+        return of_rank(None, kind, device)
+    at = axis_of(call, call.attrs["axis"], rank + 1)
+    shapes = [one.shape for one in found if one.shape is not None]
+    for other in shapes[1:]:
+        for d in range(rank):
+            equal_dims(call, shapes[0][d], other[d], f"dimension {d} of the tensors differs", "they have one shape")
+    if not shapes:
+        return of_rank(rank + 1, kind, device)
+    return TensorType((*shapes[0][:at], dims.dim(len(found)), *shapes[0][at:]), kind, None, device)
+
+
+def _stack(tensors: Any, out: Any, *, axis: Any) -> None:
+    for k, x in enumerate(tensors):
+        for (*i,) in T.grid(*x.shape):
+            with T.block(f"stack_{k}"):
+                (*v,) = T.axis.remap("S" * len(i), i)
+                out[*v[:axis], k, *v[axis:]] = x[*v]
+
+
+def _np_stack(arrays: Sequence[Any], axis: int) -> Any:
+    import numpy as np
+
+    return np.stack(arrays, axis)
+
+
+register(
+    GraphOp(
+        "stack",
+        (Parameter("tensors", "tensors"), attr("axis", integer, 0)),
+        _infer_stack,
+        "Tensors of one shape along a new axis.",
+        "G.stack((a: (2, 3), b: (2, 3)), axis=1)",
+        reference=_np_stack,
+        legalize=kernel(_stack, _positive_axis(1)),
+        fusion=INJECTIVE,
+    )
+)
