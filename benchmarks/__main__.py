@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import calls
 import constants
+import elementary
 import kernels
 import proofs
 import schedules
@@ -103,9 +105,12 @@ def show_schedules(rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print, and write the results."""
+    if sys.argv[1:2] == ["math"]:
+        elementary.main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument(
-        "what", nargs="?", choices=("all", "proofs", "schedules"), default="all", help="what to measure"
+        "what", nargs="?", choices=("all", "math", "proofs", "schedules"), default="all", help="what to measure"
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each thing is measured (the median counts)")
     given = parser.parse_args()

@@ -176,7 +176,8 @@ def _round_half_away(x: Any) -> Any:
 
 def _sigmoid(x: Any) -> Any:
     one = type(x)(1)
-    return one / (one + np.exp(-x))
+    power = np.exp(-abs(x))  # the exponential that does not overflow
+    return (power if x < 0 else one) / (one + power)
 
 
 def _rsqrt(x: Any) -> Any:

@@ -14,6 +14,7 @@ from tirscript.ir.rewrite import children
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import Stmt
 
+from . import vector_math
 from .builder import FunctionText
 from .convert import convert
 from .expr import EXPRS, WIDE
@@ -50,6 +51,7 @@ class Codegen:
         self.in_part = False  # of a parallel loop, in a function of its own
         self.debug = state.debug
         self.flags = fast_math_flags(func)
+        self.math = vector_math.mode(func)
         self.span: Span | None = func.span
 
     def another(self) -> Codegen:

@@ -73,6 +73,13 @@ class _Floats:
     def select(self, condition: str, yes: str, no: str) -> str:
         return self.b.select(condition, self.kind, yes, no, vector_condition=self.n)
 
+    def inline(self, name: str) -> str | None:
+        """An elementary function as instructions, where it has them and the function wants them."""
+        if self.g.math != "fast":
+            return None
+        found = vector_math.inline(self.b, name, self.scalar, self.args, self.n)
+        return None if found is None else self.narrow(found)
+
     def libm(self, name: str, *args: str) -> str:
         """A function of libm, lane by lane."""
         symbol = self.b.module.declare(
@@ -95,9 +102,9 @@ class _Floats:
 
 def _library(g: Codegen, call: Call) -> str:
     f = _Floats(g, call)
-    inline = vector_math.FLOAT32.get(call.op.name)
-    if inline is not None and f.scalar == "float":
-        return f.narrow(inline(g.b, f.args[0], f.n))
+    found = f.inline(call.op.name)
+    if found is not None:
+        return found
     name = call.op.llvm or ""
     return f.narrow(f.libm(name[5:], *f.args) if name.startswith("libm:") else f.intrinsic(name, *f.args))
 
@@ -242,8 +249,10 @@ def _rsqrt(g: Codegen, call: Call) -> str:
 @_rule("sigmoid")
 def _sigmoid(g: Codegen, call: Call) -> str:
     f = _Floats(g, call)
-    negated = g.b.op(f"fneg {f.kind} {f.args[0]}")
-    power = vector_math.exp(g.b, negated, f.n) if f.scalar == "float" else f.intrinsic("llvm.exp", negated)
+    found = f.inline("sigmoid")
+    if found is not None:
+        return found
+    power = f.intrinsic("llvm.exp", g.b.op(f"fneg {f.kind} {f.args[0]}"))
     return f.narrow(f.op("fdiv", f.const(1.0), f.op("fadd", f.const(1.0), power)))
 
 

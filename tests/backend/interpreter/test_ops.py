@@ -150,7 +150,8 @@ def shift(left: bool) -> Any:
 
 
 def unary_sigmoid(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return 1 / (1 + np.exp(-x))
+    power = np.exp(-np.abs(x))
+    return np.where(x < 0, power, x.dtype.type(1)) / (1 + power)
 
 
 LIBM_POW = ctypes.CDLL(ctypes.util.find_library("m")).pow
