@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import FLOAT64, INT64, DType
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, StringImm, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import children
 from tirscript.ir.span import Span
@@ -268,23 +268,29 @@ _FLAGS = ("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 
 def fast_math_flags(func: PrimFunc) -> str:
     """The fast-math flags that the attribute "fastmath" of a function asks for, as they stand before an operand's
-    type."""
-    asked = func.attrs.get("fastmath", False)
-    if asked is True:
-        return "fast "
-    if asked is False or asked is None:
-        return ""
-    names = [asked] if isinstance(asked, str) else list(asked)
-    wrong = [name for name in names if name not in _FLAGS]
-    if wrong:
-        raise DiagnosticError(
-            [
-                error(
-                    "T404",
-                    f"{wrong[0]!r} is no fast-math flag",
-                    func.span,
-                    notes=[f"the flags are {', '.join(_FLAGS)}"],
-                )
-            ]
-        )
-    return "".join(f"{name} " for name in names)
+    type: none unless it is True, which is all of them, or names some of LLVM's."""
+    asked = _plain(func.attrs.get("fastmath", False))
+    if asked is None or isinstance(asked, bool):
+        return "fast " if asked else ""
+    names = [asked] if isinstance(asked, str) else asked
+    if not isinstance(names, (list, tuple)):
+        raise _no_flags(func, f"`fastmath` is {asked!r}")
+    for name in names:
+        if name not in _FLAGS:
+            near = suggest(name, _FLAGS) if isinstance(name, str) else None
+            raise _no_flags(func, f"{name!r} is no fast-math flag", near)
+    return "".join(f"{name} " for name in dict.fromkeys(names))
+
+
+def _plain(value: Any) -> Any:
+    """An attribute as Python's value."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if type(value) is Const:
+        return bool(value.value) if value.dtype.is_bool else value.value
+    return value.value if type(value) is StringImm else value
+
+
+def _no_flags(func: PrimFunc, message: str, near: str | None = None) -> DiagnosticError:
+    hint = f"did you mean {near!r}?" if near else 'write True, False, or a tuple as in `("contract", "reassoc")`'
+    return DiagnosticError([error("T404", message, func.span, notes=[f"the flags are {', '.join(_FLAGS)}"], hint=hint)])

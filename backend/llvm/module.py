@@ -13,7 +13,7 @@ from tirscript.backend.runtime import packed
 from tirscript.backend.runtime.arguments import written_params
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.dtype import DType
+from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
@@ -26,9 +26,11 @@ from .builder import ModuleText
 from .codegen import Codegen
 from .constants import link
 from .host import Host, host, initialize, symbol_exists, target_machine
-from .sites import Site
+from .sites import Report, Site
 from .state import ModuleState, internal
 from .types import call_type, lane_bytes, value_type
+
+LARGEST = 1 << 56  # elements in a dimension whose number is not in the program
 
 
 class ParamInfo(Struct, frozen=True, eq=False):
@@ -311,6 +313,7 @@ def _function(g: Codegen, *, hidden: bool) -> CompiledFunction:
     if func.returns is not None:
         heads.append("ptr noalias noundef %out")
     heads.append("ptr noalias noundef nonnull align 8 %error")
+    _check_dimensions(g, infos)
     for info in infos:  # all scalars have their values before shapes are computed from them
         if info.kind == "buffer":
             assert isinstance(info.var, Buffer)
@@ -322,6 +325,31 @@ def _function(g: Codegen, *, hidden: bool) -> CompiledFunction:
     linkage = "internal " if hidden else ""
     state.text.functions.append(g.b.text(f'define {linkage}i32 @"{symbol}"({", ".join(heads)}) #0'))
     return CompiledFunction(func, symbol, infos, state.sites, state.noalias[func.name])
+
+
+def _check_dimensions(g: Codegen, infos: tuple[ParamInfo, ...]) -> None:
+    """Look once that sizes of 64 bits leave room for index arithmetic, which is then proved not to wrap."""
+    large = [
+        info for info in infos if info.dtype.bits == 64 and isinstance(info.var, Var) and _is_dimension(g, info.var)
+    ]
+    if not large:
+        return
+    together = g.wide(large[0].var)  # type: ignore[arg-type]
+    for info in large[1:]:
+        together = g.b.op(f"or i64 {together}, {g.wide(info.var)}")  # type: ignore[arg-type]
+    g.check(
+        g.b.op(f"icmp ult i64 {together}, {LARGEST}"),
+        "shape",
+        f"a dimension of an argument is {LARGEST} or more, which no memory holds",
+        lambda: [Report(info.name, g.wide(info.var), INT64) for info in large],  # type: ignore[arg-type]
+    )
+    for info in large:
+        assert isinstance(info.var, Var)
+        g.ranges.enter(info.var, (0, LARGEST - 1))
+
+
+def _is_dimension(g: Codegen, var: Var) -> bool:
+    return any(var is dim for buffer in g.func.param_buffers for dim in buffer.shape)
 
 
 def _params(state: ModuleState, func: PrimFunc) -> tuple[ParamInfo, ...]:
@@ -368,7 +396,7 @@ def _parameter(g: Codegen, info: ParamInfo) -> str:
         operand_value = operand
     g.values[var] = operand_value
     extra = ""
-    if var.dtype.is_int and any(var is dim for buffer in g.func.param_buffers for dim in buffer.shape):
+    if var.dtype.is_int and _is_dimension(g, var):
         # a dimension is never negative
         high = (1 << (var.dtype.bits - 1)) - 1
         g.ranges.enter(var, (0, high))

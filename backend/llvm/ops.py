@@ -13,7 +13,7 @@ from tirscript.ir.dtype import FLOAT64, DType
 from tirscript.ir.expr import Call
 from tirscript.ir.op import OPS, Op
 
-from . import calls, integers, intrinsics, vector_math
+from . import calls, integers, intrinsics, masks, vector_math
 from .convert import compute_dtype, convert, float_to_float, narrow, widen
 from .memory import address_of
 from .types import float_literal, scalar_type, splat, value_type, vector
@@ -352,6 +352,10 @@ def _order(g: Codegen, dtype: DType, a: str, b: str, how: str) -> str:
 
 @_rule("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 def _compare(g: Codegen, call: Call) -> str:
+    if call.dtype.is_vector and call.args[0].dtype.is_int and call.op.name in _INT_ORDER:
+        mask = masks.lanes_below(g, call)
+        if mask is not None:
+            return mask
     return _order(g, call.args[0].dtype, g.value(call.args[0]), g.value(call.args[1]), call.op.name)
 
 

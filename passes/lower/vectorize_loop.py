@@ -5,9 +5,9 @@ before:                                            after:
         B[i] = A[i] + 1.0
 
 An `if` or a conditional expression that differs between lanes becomes a predicate on the loads and stores in it. A loop
-longer than `lanes` becomes a serial loop of vectors. A loop stays a loop, a serial one, where its length is not
-constant, where lanes may touch the same element, or where its body has something without a vector form (a call with
-effects, an allocation, a `while`).
+longer than `lanes` becomes a serial loop of vectors, and one shorter vector for the iterations that are left. A loop
+stays a loop, a serial one, where its length is not constant, where lanes may touch the same element, or where its body
+has something without a vector form (a call with effects, an allocation, a `while`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Let, Ramp, StringImm, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, get_op
-from tirscript.ir.rewrite import definitions, map_tuple, walk
+from tirscript.ir.rewrite import definitions, map_tuple, refresh, substitute, walk
 from tirscript.ir.stmt import Bind, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ..access import Accesses, Extent, box, constant_extent, constant_ranges, loop_range
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
 from ..statements import is_zero, keep_comments, map_except_buffers
+
+EIGHT = 8  # lanes of the smallest vectors that are worth a loop
 
 
 @prim_func_pass(requires=("lower_blocks", "lower_match_buffer"))
@@ -70,34 +72,45 @@ def _vectorize(
     loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None], most: int, visit: Callable[[Stmt], Any]
 ) -> Any:
     extent = constant_extent(loop)
-    width = _width(extent, most)
     if extent == 0:
         return ()
-    if extent is not None and width > 1:
+    if extent is not None and extent > 1 and most > 1:
         try:
             _check_lanes(loop, around, roots)
-            if width == extent:
-                base: Expr = loop.start
-                body = _Vectorizer(loop, base, width, around).body(loop.body, None)
-                return keep_comments(loop, body)
-            chunk = Var(f"{loop.var.name}_outer", loop.var.dtype)
-            base = simplified(loop.start + chunk * width)
-            body = _Vectorizer(loop, base, width, around).body(loop.body, None)
-            kind = loop.var.dtype
-            return loop.replace(
-                var=chunk, start=Const(0, kind), stop=Const(extent // width, kind), kind="serial", body=body
-            )
+            return keep_comments(loop, _pieces(loop, around, extent, _width(extent, most)))
         except _Refuse:
             pass
     serial = loop.replace(kind="serial")
     return map_except_buffers(serial, visit)
 
 
-def _width(extent: int | None, most: int) -> int:
-    """The greatest number of lanes, at most `most`, that divides the extent."""
-    if extent is None:
-        return 1
-    return next((width for width in range(min(extent, most), 1, -1) if extent % width == 0), 1)
+def _pieces(loop: For, around: tuple[For, ...], extent: int, width: int) -> tuple[Stmt, ...]:
+    """Vectors of `width` lanes in a loop, and what is left in one shorter vector."""
+    kind, count, rest = loop.var.dtype, extent // width, extent % width
+    pieces: list[Stmt] = []
+    if count == 1:
+        pieces += _Vectorizer(loop, loop.start, width, around).body(loop.body, None)
+    else:
+        chunk = Var(f"{loop.var.name}_outer", kind)
+        base = simplified(loop.start + chunk * width)
+        body = _Vectorizer(loop, base, width, around).body(loop.body, None)
+        plain = loop.replace(var=chunk, start=Const(0, kind), stop=Const(count, kind), kind="serial", body=body)
+        pieces.append(plain.replace(trivia=None))
+    if rest:
+        body, first = refresh(loop.body), simplified(loop.start + count * width)
+        if rest == 1:
+            pieces += substitute(body, {loop.var: first})
+        else:
+            pieces += _Vectorizer(loop, first, rest, around).body(body, None)
+    return tuple(pieces)
+
+
+def _width(extent: int, most: int) -> int:
+    """How many lanes: all, or at most `most`, better a number that divides the extent and fills registers."""
+    if extent <= most:
+        return extent
+    whole = most - most % EIGHT or most
+    return next((width for width in range(whole, EIGHT, -EIGHT) if extent % width == 0), most)
 
 
 def _check_lanes(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+import numpy as np
 import pytest
 from helpers.passes import program, rewrites, same
 
+import tirscript
 from tirscript.ir import For, PrimFunc, Ramp, walk
 from tirscript.passes import get_pass
 from tirscript.passes.lower import vectorize_loop
@@ -131,10 +133,26 @@ def test_long_loops_are_cut() -> None:
     (loop,) = vectorize_loop(func).body
     assert isinstance(loop, For)
     assert (loop.kind, loop.extent) == ("serial", loop.extent.__class__(3, loop.var.dtype))
-    prime = program(
-        'def f(A: T.Buffer((67,), "float32")):\n    for i in T.vectorized(67):\n        A[i] = T.float32(1)'
+
+
+@pytest.mark.parametrize(
+    "extent, wanted",
+    [(67, {64, 3}), (65, {64}), (129, {64}), (200, {40}), (66, {64, 2}), (48, {48}), (96, {48}), (104, {64, 40}), (7, {7})],
+)  # fmt: skip
+def test_what_does_not_divide_is_one_shorter_vector(extent: int, wanted: set[int]) -> None:
+    func = program(
+        f'def f(A: T.Buffer(({extent},), "float32"), B: T.Buffer(({extent + 3},), "int32")):\n'
+        f"    for i in T.vectorized(3, {extent} + 3):\n        x = i * 2\n        y = A[i - 3]\n"
+        '        B[i] = x + T.cast(y, "int32")'
     )
-    assert lanes(vectorize_loop(prime)) == set()
+    made = vectorize_loop(func)
+    assert lanes(made) == wanted
+    given = np.arange(extent, dtype="float32")
+    outs = [np.zeros(extent + 3, "int32") for _ in range(3)]
+    tirscript.interpret(func, given, outs[0])
+    tirscript.interpret(made, given, outs[1])
+    tirscript.build(func)(given, outs[2])
+    assert (outs[0] == outs[1]).all() and (outs[0] == outs[2]).all() and outs[0][-1] == 3 * extent + 3
 
 
 @pytest.mark.parametrize(

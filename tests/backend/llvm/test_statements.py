@@ -459,8 +459,12 @@ def test_fast_math_is_on_only_where_asked() -> None:
     assert "fadd reassoc nsz float" in emit_ir(
         kernel('T.func_attr({"fastmath": ["reassoc", "nsz"]})\n' + body, params), optimized=False
     )
-    with pytest.raises(DiagnosticError, match=r"T404.*'quick' is no fast-math flag"):
-        compiled(kernel('T.func_attr({"fastmath": "quick"})\n' + body, params))
+    for wrong in ('"quick"', '("nsz", "contarct")', "3", '{"nsz": 1}', "(1,)"):
+        with pytest.raises(DiagnosticError, match=r"T404.*fast-?math"):
+            compiled(kernel(f'T.func_attr({{"fastmath": {wrong}}})\n' + body, params))
+    for none in ("False", "None", "()", "T.bool(False)"):
+        text = emit_ir(kernel(f'T.func_attr({{"fastmath": {none}}})\n' + body, params), optimized=False)
+        assert "fadd float" in text
 
 
 def test_a_thousand_nested_expressions() -> None:
