@@ -508,15 +508,6 @@ def _extern(g: Codegen, call: Call) -> str:
     return calls.call_extern(g, call, pure=call.op.name == "call_pure_extern")
 
 
-@_rule("call_packed", "print")
-def _packed(g: Codegen, call: Call) -> str:
-    return calls.call_python(g, call)
-
-
-@_rule("breakpoint")
-def _breakpoint(g: Codegen, call: Call) -> str:
-    raise DiagnosticError(
-        [
 @_rule("call_llvm_intrin", "call_llvm_pure_intrin")
 def _intrinsic(g: Codegen, call: Call) -> str:
     return intrinsics.call_intrinsic(g, call)
@@ -528,6 +519,15 @@ def _prefetch(g: Codegen, call: Call) -> str:
     return g.b.intrinsic("llvm.prefetch", ["ptr"], "void", [*zip(kinds, map(g.value, call.args), strict=True)])
 
 
+@_rule("call_packed", "print")
+def _packed(g: Codegen, call: Call) -> str:
+    return calls.call_python(g, call)
+
+
+@_rule("breakpoint")
+def _breakpoint(g: Codegen, call: Call) -> str:
+    raise DiagnosticError(
+        [
             error(
                 "T402",
                 "`breakpoint()` stops in the interpreter only",
