@@ -204,7 +204,10 @@ def _call_packed(ctx: Context, node: Call) -> Closure:
         values = [arg(f) for arg in args]
         if any(has_undef(value) for value in values):
             raise undefined_used(node, f"an argument of `{name}`")
-        out = function(*[python_value(value) for value in values])
+        passed = [python_value(value) for value in values]
+        out = function(*passed)
+        if any(out is value for value in passed):
+            out = None  # the array that it wrote to, as numpy's functions give back
         for value in values:
             if type(value) is View:
                 value.pointer.storage.mark_written()

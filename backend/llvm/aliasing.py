@@ -5,14 +5,16 @@ The entry checks the arguments that come from Python; here are the calls between
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import Any
 
 from tirscript.backend.runtime.arguments import written_params
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Expr, Var
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
+from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Bind, DeclBuffer, MatchBuffer
 
@@ -29,6 +31,7 @@ def noalias_functions(module: Module) -> dict[str, bool]:
     if not sites:
         return found
     roots = {func.name: _roots(func) for func, _ in sites}
+    parts = {func.name: _parts(func) for func, _ in sites}
     changed = True
     while changed:
         changed = False
@@ -36,22 +39,31 @@ def noalias_functions(module: Module) -> dict[str, bool]:
             callee = functions.get(call.function)
             if callee is None or not found[callee.name] or len(call.args) != len(callee.params):
                 continue
-            if _may_overlap(callee, call, module, roots[caller.name], found[caller.name]):
+            if _may_overlap(callee, call, module, roots[caller.name], parts[caller.name], found[caller.name]):
                 found[callee.name] = False
                 changed = True
     return found
 
 
-def _may_overlap(callee: PrimFunc, call: CallFunction, module: Module, roots: dict[Any, Any], disjoint: bool) -> bool:
+def _may_overlap(
+    callee: PrimFunc,
+    call: CallFunction,
+    module: Module,
+    roots: dict[Any, Any],
+    parts: dict[Any, tuple[int, int]],
+    disjoint: bool,
+) -> bool:
     written = written_params(callee, module)
     passed = [
-        (param in written, _root(arg, roots))
+        (param in written, _root(arg, roots), parts.get(arg) if isinstance(arg, Buffer) else None)
         for param, arg in zip(callee.params, call.args, strict=True)
         if isinstance(param, Buffer) or param.dtype.is_handle
     ]
-    for (writes, one), (also, other) in combinations(passed, 2):
+    for (writes, one, part), (also, other, there) in combinations(passed, 2):
         if not writes and not also:
             continue
+        if one is other and part and there and (part[1] <= there[0] or there[1] <= part[0]):
+            continue  # two places of an arena
         if one is other or _UNKNOWN in (one, other):
             return True
         if not disjoint and type(one) is tuple and type(other) is tuple:  # two parameters
@@ -72,6 +84,30 @@ def _roots(func: PrimFunc) -> dict[Any, Any]:
         elif type(node) is Bind and node.var.dtype.is_handle:
             roots[node.var] = _root(node.value, roots)
     return roots
+
+
+def _parts(func: PrimFunc) -> dict[Any, tuple[int, int]]:
+    """The bytes of its allocation that a buffer is, where it is a view of one at a constant place."""
+    found: dict[Any, tuple[int, int]] = {}
+    whole = {node.buffer for node in walk(func) if type(node) is AllocBuffer and node.buffer.elem_offset is None}
+    for node in walk(func):
+        if type(node) is not DeclBuffer or node.buffer.strides is not None or node.buffer.elem_offset is not None:
+            continue
+        first, shape = _offset(node.data, whole), node.buffer.constant_shape()
+        if shape is not None and first is not None:
+            found[node.buffer] = (first, first + math.prod(shape) * node.buffer.dtype.itemsize)
+    return found
+
+
+def _offset(data: Expr, whole: set[Buffer]) -> int | None:
+    """How many bytes into an allocation an address is: `arena.data`, `T.address_of(arena[256])`."""
+    if type(data) is BufferData and data.buffer in whole:
+        return 0
+    if type(data) is Call and data.op is OPS["address_of"] and type(data.args[0]) is BufferLoad:
+        load = data.args[0]
+        if load.buffer in whole and len(load.indices) == 1 and type(load.indices[0]) is Const:
+            return int(load.indices[0].value) * load.buffer.dtype.itemsize
+    return None
 
 
 def _root(value: Any, roots: dict[Any, Any]) -> Any:

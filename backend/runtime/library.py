@@ -13,7 +13,8 @@ _lock = threading.Lock()
 def register_library(name: str, function: Callable[..., Any], *, override: bool = False) -> Callable[..., Any]:
     """Give `function` the name by which programs call it; returns it.
 
-    It is called with numpy arrays that share the program's memory and with Python scalars. A name taken by another
+    It is called with numpy arrays that share the program's memory and with Python scalars, and gives an int (0 for
+    None, or for one of the arrays that it was given). A name taken by another
     function is an error unless `override`.
     """
     if not isinstance(name, str) or not name:

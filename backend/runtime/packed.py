@@ -89,7 +89,7 @@ def _call(token: int, number: int, slots: int) -> int:
             )
         else:
             result = _function(call)(*args)
-            ctypes.c_int32.from_address(slots).value = _status(call, result)
+            ctypes.c_int32.from_address(slots).value = _status(call, args, result)
     except BaseException as raised:  # carried through native code to the caller of the kernel
         ticket = next(_tickets)
         _raised[ticket] = raised
@@ -122,8 +122,9 @@ def _function(call: PythonCall) -> Any:
     return function
 
 
-def _status(call: PythonCall, result: Any) -> int:
-    if result is None:
+def _status(call: PythonCall, args: list[Any], result: Any) -> int:
+    """What the call is worth: 0 where the function gives nothing, or back the array it wrote to, as numpy's do."""
+    if result is None or any(result is arg for arg in args):
         return 0
     try:
         return int(result)

@@ -340,6 +340,14 @@ def copy(X: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32")):
     )
     assert noalias_functions(module_of(local.format("A, C")))["copy"]
     assert not noalias_functions(module_of(local.format("D, A")))["copy"]
+    arena = text.replace(
+        "    M.copy({0})",
+        '    C = T.alloc_buffer((20,), "int32")\n    D = T.decl_buffer((8,), "int32", data=C.data)\n'
+        '    E = T.decl_buffer((8,), "int32", data=T.address_of(C[{1}]))\n    M.copy({0})',
+    )
+    assert noalias_functions(module_of(arena.format("D, E", 8)))["copy"]
+    assert noalias_functions(module_of(arena.format("E, D", 12)))["copy"]
+    assert not noalias_functions(module_of(arena.format("D, E", 7)))["copy"]
     off = text.replace("    M.copy({0})", '    T.func_attr({{"noalias": False}})\n    M.copy({0})')
     assert noalias_functions(module_of(off.format("A, B"))) == {"main": False, "copy": False}
     reading = text.replace("Y[i] = X[i]", "T.evaluate(X[i] + Y[i])")

@@ -1,0 +1,183 @@
+"""Built graph functions: called with arrays, they return new ones.
+
+The native function takes every tensor apart and writes its results (`passes/graph/graph_to_tensor.py`). Here tuples and
+shapes are taken apart, memory for the results is made, and what was written is put together again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.constant import numpy_dtype
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
+from tirscript.ir.expr import Const, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphFunc, GraphType, PrimType, ShapeType, TensorType, TupleType
+
+from ..interpreter.ops import evaluate
+from .arguments import bind_arguments
+
+_POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+class GraphFunction:
+    """A built graph function: call it with arrays and numbers, by position or by name; it returns what it gives.
+
+    Tensors are numpy arrays (or anything that speaks DLPack or the buffer protocol), tuples Python tuples, shapes
+    tuples of ints. Raises DiagnosticError before anything runs where an argument is not what its parameter says.
+    """
+
+    def __init__(self, func: GraphFunc, lowered: PrimFunc, native: Callable[..., None]) -> None:
+        self.func, self.native = func, native
+        self.__name__ = self.__qualname__ = func.name
+        self.__doc__ = func.docstring
+        self.results = _count(func.result)
+        inputs = lowered.params[: len(lowered.params) - self.results]
+        # what a call is checked against: the parameters alone
+        self._head = PrimFunc(func.name, inputs, (), span=func.span)
+        outs = lowered.params[len(inputs) :]
+        assert all(isinstance(out, Buffer) for out in outs)
+        self._outs = [_maker(out) for out in outs if isinstance(out, Buffer)]
+        self._static = all(_is_static(out) for out in outs if isinstance(out, Buffer))
+        self._flat = all(type(param.type) is TensorType for param in func.params)
+        self.lowered = lowered
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self._given(args, kwargs)
+        flat = (
+            given
+            if self._flat
+            else [
+                leaf
+                for value, param in zip(given, self.func.params, strict=True)
+                for leaf in self._apart(value, param.type, param.name)
+            ]
+        )
+        values: dict[Var, Any] = {}
+        if not self._static:
+            bound = bind_arguments(self._head, flat, {})
+            values = {**bound.symbols, **bound.scalars}
+        outs = [make(values) for make in self._outs]
+        self.native(*flat, *outs)
+        return _together(self.func.result, iter(outs))
+
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        """The arguments in the order of the parameters."""
+        params = self.func.params
+        if not kwargs and len(args) == len(params):
+            return args
+        names = [param.name for param in params]
+        if len(args) > len(params):
+            self._wrong(f"takes {_arguments(names)}, but {len(args)} are given")
+        given = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names:
+                near = suggest(name, names)
+                self._wrong(f"has no parameter `{name}`", f"did you mean `{near}`?" if near else None)
+            if name in given:
+                self._wrong(f"is given `{name}` twice")
+            given[name] = value
+        missing = [name for name in names if name not in given]
+        if missing:
+            self._wrong(f"takes {_arguments(names)}, but {', '.join(f'`{name}`' for name in missing)} is missing")
+        return [given[name] for name in names]
+
+    def _apart(self, value: Any, kind: GraphType, name: str) -> Iterator[Any]:
+        """The tensors and numbers of an argument."""
+        if type(kind) is TupleType:
+            if not isinstance(value, (tuple, list)) or len(value) != len(kind.fields):
+                self._wrong(f"takes a tuple of {len(kind.fields)} as `{name}`, not {_describe(value)}")
+            for at, (one, field) in enumerate(zip(value, kind.fields, strict=True)):
+                yield from self._apart(one, field, f"{name}[{at}]")
+        elif type(kind) is ShapeType:
+            if not isinstance(value, (tuple, list)) or len(value) != kind.rank:
+                self._wrong(f"takes a tuple of {kind.rank} ints as `{name}`, not {_describe(value)}")
+            yield from value
+        else:
+            yield value
+
+    def _wrong(self, message: str, hint: str | None = None) -> NoReturn:
+        raise DiagnosticError([error("T301", f"`{self.func.name}` {message}", self.func.span, hint=hint)])
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        parameters = [inspect.Parameter(_identifier(param.name), _POSITION) for param in self.func.params]
+        return inspect.Signature(parameters)
+
+    def script(self, **options: Any) -> str:
+        """The program it was built from as source text; the options are those of `tirscript.printer.script`."""
+        return self.func.script(**options)
+
+    def show(self, **options: Any) -> None:
+        """Print the source text, highlighted where the output is a terminal."""
+        self.func.show(**options)
+
+    def llvm_ir(self) -> str:
+        """The LLVM IR of the optimized code."""
+        text: str = self.native.llvm_ir()  # type: ignore[attr-defined]
+        return text
+
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        text: str = self.native.assembly()  # type: ignore[attr-defined]
+        return text
+
+    def __repr__(self) -> str:
+        return f"<tirscript graph function {self.__name__}{self.__signature__}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"the built function {self.__name__!r} is machine code of this process and cannot be pickled; "
+            "pickle the program (its `.func`) and build it again where it is loaded"
+        )
+
+
+def _identifier(name: str) -> str:
+    return name if name.isidentifier() else "_"
+
+
+def _arguments(names: list[str]) -> str:
+    return f"{len(names)} argument{'' if len(names) == 1 else 's'} ({', '.join(names)})" if names else "no arguments"
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a value of the type {type(value).__name__}"
+
+
+def _count(kind: GraphType) -> int:
+    """How many tensors a result is made of."""
+    return sum(map(_count, kind.fields)) if type(kind) is TupleType else 1
+
+
+def _is_static(buffer: Buffer) -> bool:
+    return all(type(dim) is Const for dim in buffer.shape)
+
+
+def _maker(buffer: Buffer) -> Callable[[dict[Var, Any]], np.ndarray[Any, Any]]:
+    """What makes memory for a result, given the values of the symbolic dimensions."""
+    dtype = numpy_dtype(buffer.dtype)
+    if _is_static(buffer):
+        shape = tuple(int(dim.value) for dim in buffer.shape if type(dim) is Const)
+        return lambda values: np.empty(shape, dtype)
+    return lambda values: np.empty([int(evaluate(dim, values)) for dim in buffer.shape], dtype)
+
+
+def _together(kind: GraphType, outs: Iterator[np.ndarray[Any, Any]]) -> Any:
+    """The value of a result from its tensors."""
+    if type(kind) is TupleType:
+        return tuple(_together(field, outs) for field in kind.fields)
+    if type(kind) is PrimType:
+        return next(outs).item()
+    if type(kind) is ShapeType:
+        return tuple(next(outs).tolist())
+    return next(outs)
+
+
+__all__ = ["GraphFunction"]

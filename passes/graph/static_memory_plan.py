@@ -1,0 +1,157 @@
+"""The temporaries of a function share one arena: what is not alive at once may be at one place.
+
+before:                                    after:
+    h = T.alloc_buffer((64,), "int32")         arena = T.alloc_buffer((512,), "uint8", align=64)
+    cls.first(x, h)                            h = T.decl_buffer((64,), "int32", data=arena.data)
+    k = T.alloc_buffer((64,), "int32")         cls.first(x, h)
+    cls.second(h, k)                           k = T.decl_buffer((64,), "int32", data=T.address_of(arena[256]))
+    m = T.alloc_buffer((64,), "int32")         cls.second(h, k)
+    cls.third(k, m)                            m = T.decl_buffer((64,), "int32", data=arena.data)
+    cls.last(m, y)                             cls.third(k, m)
+                                               cls.last(m, y)
+
+A temporary is alive from the first statement of the function's body that names it, or a view of it, to the last. The
+largest are placed first, each in the smallest gap that the others alive with it leave (Pisarchyk and Lee, "Efficient
+memory management for deep neural net inference", 2020). Sizes that are symbolic stay allocations of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT32, INT64, dtype
+from tirscript.ir.expr import BufferData, BufferLoad, Expr, const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import get_op
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import AllocBuffer, DeclBuffer, Stmt
+
+from ..pipeline import prim_func_pass
+
+ALIGN = 64  # bytes: a line of the caches, and the widest vector
+
+
+class Lifetime(Struct, frozen=True, eq=False):
+    """A temporary: its size in bytes, and the first and the last statement of the body that use it."""
+
+    buffer: Buffer
+    bytes: int
+    first: int
+    last: int
+
+
+class MemoryPlan(Struct, frozen=True, eq=False):
+    """Where the temporaries of a function are in its arena.
+
+    offsets: in bytes, by buffer; total: the size of the arena, all that is alive at the worst moment and what lies
+    between; separate: the sum of all, which is what they take one by one; live: the least that any plan needs
+    """
+
+    offsets: dict[Buffer, int]
+    total: int
+    separate: int
+    live: int
+
+
+def lifetimes(func: PrimFunc) -> list[Lifetime]:
+    """The temporaries that the body of `func` allocates with constant sizes, in the order of their allocation."""
+    sizes: dict[Buffer, int] = {}
+    uses: dict[Buffer, list[int]] = {}
+    roots: dict[Buffer, Buffer] = {}
+    for at, stmt in enumerate(func.body):
+        if type(stmt) is AllocBuffer:
+            size = _bytes(stmt)
+            if size is not None:
+                sizes[stmt.buffer] = size
+                roots[stmt.buffer] = stmt.buffer
+                uses[stmt.buffer] = []
+                continue
+        for buffer in _buffers(stmt):
+            root = roots.get(buffer)
+            if root is not None:
+                uses[root].append(at)
+        if type(stmt) is DeclBuffer:
+            lies_in = next((roots[b] for b in _buffers(stmt.data) if b in roots), None)
+            if lies_in is not None:
+                roots[stmt.buffer] = lies_in
+    return [Lifetime(buffer, sizes[buffer], min(at), max(at)) for buffer, at in uses.items() if at]
+
+
+def plan(temporaries: Iterable[Lifetime]) -> MemoryPlan:
+    """Places for temporaries, none of which overlaps another one that is alive with it."""
+    given = list(temporaries)
+    placed: list[tuple[int, Lifetime]] = []
+    offsets: dict[Buffer, int] = {}
+    for one in sorted(given, key=lambda one: (-one.bytes, one.first)):
+        taken = sorted(
+            (start, start + other.bytes)
+            for start, other in placed
+            if other.first <= one.last and one.first <= other.last
+        )
+        best, gap, end = None, None, 0
+        for start, stop in taken:
+            room = start - end
+            if room >= one.bytes and (gap is None or room < gap):
+                best, gap = end, room
+            end = max(end, _aligned(stop))
+        offset = end if best is None else best
+        placed.append((offset, one))
+        offsets[one.buffer] = offset
+    total = max((offset + _aligned(one.bytes) for offset, one in placed), default=0)
+    separate = sum(_aligned(one.bytes) for one in given)
+    moments = {one.first for one in given}
+    live = max((sum(_aligned(o.bytes) for o in given if o.first <= at <= o.last) for at in moments), default=0)
+    return MemoryPlan(offsets, total, separate, live)
+
+
+@prim_func_pass()
+def static_memory_plan(func: PrimFunc) -> PrimFunc:
+    """`h = T.alloc_buffer((64,), "float32")` becomes `h = T.decl_buffer((64,), "float32", data=arena.data)`."""
+    found = lifetimes(func)
+    if len(found) < 2:
+        return func
+    made = plan(found)
+    arena = Buffer("arena", (_number(made.total),), dtype("uint8"), align=ALIGN)
+    body: list[Stmt] = [AllocBuffer(arena)]
+    for stmt in func.body:
+        if type(stmt) is AllocBuffer and stmt.buffer in made.offsets:
+            address = _address(arena, made.offsets[stmt.buffer])
+            stmt = DeclBuffer(stmt.buffer, address, trivia=stmt.trivia, span=stmt.span)
+        body.append(stmt)
+    return func.replace(body=tuple(body))
+
+
+def _address(arena: Buffer, offset: int) -> Expr:
+    """Where `offset` bytes of the arena end. A view's own offset would be lost by views of it."""
+    return get_op("address_of")(BufferLoad(arena, (_number(offset),))) if offset else BufferData(arena)
+
+
+def _number(value: int) -> Expr:
+    return const(value, INT32 if value < 1 << 31 else INT64)
+
+
+def _bytes(stmt: AllocBuffer) -> int | None:
+    """The size of an allocation that may be planned."""
+    buffer = stmt.buffer
+    shape = buffer.constant_shape()
+    plain = buffer.strides is None and buffer.elem_offset is None and not buffer.allocated_addr
+    if shape is None or not plain or buffer.scope != "global" or stmt.annotations or buffer.align > ALIGN:
+        return None
+    count = 1
+    for size in shape:
+        count *= size
+    return count * buffer.dtype.itemsize
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGN) * ALIGN
+
+
+def _buffers(node: Stmt | Expr) -> set[Buffer]:
+    return {part for part in walk(node) if type(part) is Buffer}
+
+
+__all__ = ["ALIGN", "Lifetime", "MemoryPlan", "lifetimes", "plan", "static_memory_plan"]

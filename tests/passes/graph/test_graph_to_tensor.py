@@ -1,0 +1,204 @@
+"""Graph functions as tensor functions, and called from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.backend.runtime.graph_function import GraphFunction
+from tirscript.ir.constant import constant
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.dtype import dtype
+from tirscript.ir.expr import Expr, Var, const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import (
+    Dataflow,
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphConst,
+    GraphExpr,
+    GraphFunc,
+    GraphIf,
+    GraphType,
+    GraphVar,
+    MatchCast,
+    PrimType,
+    ShapeExpr,
+    ShapeType,
+    TensorType,
+    TupleExpr,
+    TupleItem,
+    TupleType,
+)
+from tirscript.ir.graph_ops.calls import CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE
+from tirscript.ir.module import Module
+from tirscript.ir.stmt import Stmt
+from tirscript.passes.graph.graph_to_tensor import graph_to_tensor
+from tirscript.script import parse
+
+addone = parse("""
+@T.prim_func(private=True)
+def addone(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")):
+    for i in range(n):
+        B[i] = A[i] + 1.0
+""")
+halves = parse("""
+@T.prim_func(private=True)
+def halves(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), C: T.Buffer(("n",), "int64"), k: T.int64):
+    for i in range(n):
+        B[i] = A[i] / 2.0
+        C[i] = k
+""")
+assert isinstance(addone, PrimFunc) and isinstance(halves, PrimFunc)
+
+
+n, m = Var("n", dtype("int64")), Var("m", dtype("int64"))
+
+
+def tensor(*shape: Expr | int, kind: str = "float32") -> TensorType:
+    return TensorType(tuple(one if isinstance(one, Expr) else const(one, "int64") for one in shape), dtype(kind))
+
+
+def var(name: str, kind: GraphType | None = None) -> GraphVar:
+    return GraphVar(name, kind or tensor(n))
+
+
+def call(name: str, *args: GraphExpr, out: Any = None, **more: Any) -> GraphExpr:
+    return CALL_TIR(FunctionRef(name), args, out=out or tensor(n), **more)
+
+
+def function(
+    name: str, params: tuple[GraphVar, ...], body: tuple[Stmt, ...], value: GraphExpr, result: GraphType
+) -> GraphFunc:
+    return GraphFunc(name, params, body, value, result)
+
+
+def built(func: GraphFunc, *others: PrimFunc | GraphFunc) -> Callable[..., Any]:
+    lowered = graph_to_tensor(Module((addone, halves, *others, func)))
+    assert tirscript.parse(lowered.script()) is not None
+    main = lowered[func.name]
+    assert isinstance(main, PrimFunc)
+    return GraphFunction(func, main, tirscript.build(lowered)[func.name])
+
+
+X = np.arange(5, dtype="float32")
+x, h, y = var("x"), var("h"), var("y")
+
+
+def test_calls_of_kernels_write_results_at_once() -> None:
+    body = (Dataflow((GraphBind(h, call("addone", x)), GraphBind(y, call("addone", h))), (y,)),)
+    func = function("main", (x,), body, y, y.type)
+    text = graph_to_tensor(Module((addone, func)))["main"].script()
+    assert text.count("T.alloc_buffer") == 1 and "copy" not in text
+    run = built(func)
+    np.testing.assert_array_equal(run(X), X + 2)
+    np.testing.assert_array_equal(run(x=X[:0]), X[:0])
+
+
+def test_tuples_scalars_shapes_and_constants() -> None:
+    k, t, s = (
+        var("k", PrimType(dtype("int64"), m)),
+        var("t", TupleType((tensor(n), tensor(n)))),
+        var("s", ShapeType((n,))),
+    )
+    both = TupleType((tensor(n), tensor(n, kind="int64")))
+    p, c = var("p", both), var("c", tensor(2))
+    body = (
+        GraphBind(h, TupleItem(t, 1)),
+        GraphBind(p, CALL_TIR(FunctionRef("halves"), (h,), out=both, tir_vars=ShapeExpr((m,)))),
+        GraphBind(c, GraphConst(constant(np.array([1.5, 2.5], "float32")))),
+    )
+    value = TupleExpr((p, TupleExpr((c, k)), s, h))
+    result = TupleType((both, TupleType((c.type, k.type)), s.type, h.type))
+    run = built(function("main", (k, t, s), body, value, result))
+    (half, sevens), (data, seven), shape, same = run(7, (X, X + 2), (5,))
+    np.testing.assert_array_equal(half, (X + 2) / 2)
+    assert sevens.tolist() == [7] * 5 and data.tolist() == [1.5, 2.5] and (seven, shape) == (7, (5,))
+    np.testing.assert_array_equal(same, X + 2)
+    with pytest.raises(DiagnosticError, match="takes a tuple of 2 as `t`, not a tuple of 1"):
+        run(7, (X,), (5,))
+    with pytest.raises(DiagnosticError, match=r"expected shape \(n,\) = \(4,\), got \(5,\)"):
+        run(7, (X, X), (4,))
+
+
+def test_branches_write_to_one_place() -> None:
+    b = var("b", tensor(kind="bool"))
+    a, c = var("a"), var("c")
+    branch = GraphIf(
+        y,
+        b,
+        (GraphBind(a, call("addone", x)),),
+        a,
+        (GraphBind(c, call("addone", x)), GraphBind(h, call("addone", c))),
+        h,
+    )
+    func = function("main", (x, b), (branch,), y, y.type)
+    assert "copy" not in graph_to_tensor(Module((addone, func)))["main"].script()
+    run = built(func)
+    assert run(X, np.array(True)).tolist() == (X + 1).tolist()
+    assert run(X, np.array(False)).tolist() == (X + 2).tolist()
+    keep = GraphIf(y, b, (), x, (GraphBind(c, call("addone", x)),), c)
+    run = built(function("main", (x, b), (keep,), y, y.type))
+    assert run(X, np.array(True)).tolist() == X.tolist()
+
+
+def test_match_cast_is_checked() -> None:
+    z = var("z", TensorType(None, dtype("float32"), 1))
+    cast = MatchCast(x, z, tensor(m))
+    w = var("w", tensor(m))
+    run = built(function("main", (z,), (cast, GraphBind(w, call("addone", x, out=tensor(m)))), w, w.type))
+    assert run(X).tolist() == (X + 1).tolist()
+    fixed = MatchCast(x, z, tensor(4))
+    w = var("w", tensor(4))
+    run = built(function("main", (z,), (fixed, GraphBind(w, call("addone", x, out=tensor(4)))), w, w.type))
+    with pytest.raises(AssertionError, match="dimension 0 of `z` is not"):
+        run(X)
+    assert run(X[:4]).tolist() == (X[:4] + 1).tolist()
+
+
+def test_graph_functions_and_libraries_are_called() -> None:
+    inner = function("inner", (x,), (GraphBind(h, call("addone", x)),), h, h.type)
+    u, v, w = var("u"), var("v"), var("w")
+    body = (
+        GraphBind(v, FunctionCall(FunctionRef("inner"), (u,))),
+        GraphBind(w, CALL_DPS_PACKED("test.negate", (v,), out=tensor(n))),
+    )
+    tirscript.register_library("test.negate", lambda a, out: np.negative(a, out=out))
+    run = built(function("main", (u,), body, w, w.type), inner)
+    assert run(X).tolist() == (-(X + 1)).tolist()
+    place = CALL_TIR_INPLACE(FunctionRef("addone"), (h,), inplace_indices=[0], out=tensor(n))
+    body = (GraphBind(h, call("addone", x)), GraphBind(y, place))
+    lowered = graph_to_tensor(Module((addone, function("main", (x,), body, y, y.type))))["main"]
+    assert lowered.script().count("addone(") == 2
+
+
+def test_what_cannot_be_compiled_is_told() -> None:
+    loop = function("main", (x,), (GraphBind(y, FunctionCall(FunctionRef("main"), (x,))),), y, y.type)
+    with pytest.raises(DiagnosticError, match="call each other in a cycle: main -> main"):
+        graph_to_tensor(Module((loop,)))
+    blind = GraphVar("x", TensorType(None, dtype("float32")))
+    with pytest.raises(DiagnosticError, match="number of dimensions of the parameter `x` is not known"):
+        graph_to_tensor(Module((function("main", (blind,), (), blind, blind.type),)))
+    lost = function("main", (x,), (GraphBind(y, call("gone", x)),), y, y.type)
+    with pytest.raises(DiagnosticError, match="no function `gone`"):
+        graph_to_tensor(Module((lost,)))
+
+
+def test_wrong_calls_say_what_is_expected() -> None:
+    run = built(function("main", (x,), (GraphBind(y, call("addone", x)),), y, y.type))
+    for args, kwargs, words in [
+        ((), {}, "`x` is missing"),
+        ((X, X), {}, r"takes 1 argument \(x\), but 2 are given"),
+        ((), {"z": X}, "has no parameter `z`"),
+        ((X,), {"x": X}, "is given `x` twice"),
+        ((X.reshape(1, 5),), {}, "expected 1 dimension"),
+        ((X.astype("float64"),), {}, "expected an array of float32"),
+    ]:
+        with pytest.raises(DiagnosticError, match=words):
+            run(*args, **kwargs)
+    assert repr(run) == "<tirscript graph function main(x)>"

@@ -1,0 +1,88 @@
+"""The arena of a function's temporaries."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tirscript
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import const
+from tirscript.passes.graph.static_memory_plan import ALIGN, Lifetime, lifetimes, plan, static_memory_plan
+from tirscript.script import parse
+
+MODULE = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def addone(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+        for i in range(100):
+            B[i] = A[i] + 1.0
+
+    @T.prim_func(private=True)
+    def add(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32"), C: T.Buffer((100,), "float32")):
+        for i in range(100):
+            C[i] = A[i] + B[i]
+
+    @T.prim_func
+    def main(x: T.Buffer((100,), "float32"), y: T.Buffer((100,), "float32"), n: T.int32):
+        a = T.alloc_buffer((100,), "float32")
+        M.addone(x, a)
+        b = T.alloc_buffer((100,), "float32")
+        M.addone(a, b)
+        c = T.alloc_buffer((100,), "float32")
+        view = T.decl_buffer((10, 10), "float32", data=b.data)
+        M.add(a, b, c)
+        d = T.alloc_buffer((100,), "float32")
+        M.addone(c, d)
+        e = T.alloc_buffer((n,), "float32")
+        M.add(d, c, y)
+        y[0] = view[0, 0]
+"""
+
+
+def test_temporaries_share_memory_where_they_are_not_alive_at_once() -> None:
+    module = parse(MODULE)
+    found = {one.buffer.name: (one.first, one.last) for one in lifetimes(module["main"])}
+    assert found == {"a": (1, 6), "b": (3, 11), "c": (6, 10), "d": (8, 10)}  # `view` keeps `b` alive
+    made = plan(lifetimes(module["main"]))
+    assert {buffer.name: at for buffer, at in made.offsets.items()} == {"a": 0, "b": 448, "c": 896, "d": 0}
+    assert (made.total, made.separate, made.live) == (3 * 448, 4 * 448, 3 * 448)
+    planned = static_memory_plan(module)
+    text = planned["main"].script()
+    assert 'arena = T.alloc_buffer((1344,), "uint8", align=64)' in text
+    assert 'c = T.decl_buffer((100,), "float32", data=T.address_of(arena[896]))' in text
+    assert 'e = T.alloc_buffer((n,), "float32")' in text
+    x = np.arange(100, dtype="float32")
+    expected = 2 * x + 3 + 2 * x + 4
+    expected[0] = 2
+    for run in (tirscript.interpret, lambda m, *args: tirscript.build(m)["main"](*args)):
+        y = np.zeros(100, "float32")
+        run(planned, x, y, 7)
+        np.testing.assert_array_equal(y, expected)
+
+
+def test_one_temporary_stays_as_it_is() -> None:
+    func = parse(
+        "@T.prim_func\ndef f(x: T.Buffer((4,))):\n    a = T.alloc_buffer((4,))\n    a[0] = x[0]\n    x[1] = a[0]\n"
+    )
+    assert static_memory_plan(func) is func
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 12), st.integers(0, 6)), max_size=20))
+def test_no_two_that_are_alive_at_once_overlap(drawn: list[tuple[int, int, int]]) -> None:
+    given_ = [
+        Lifetime(Buffer(f"b{at}", (const(size),)), size, first, first + length)
+        for at, (size, first, length) in enumerate(drawn)
+    ]
+    made = plan(given_)
+    for one in given_:
+        start = made.offsets[one.buffer]
+        assert start % ALIGN == 0
+        assert start + one.bytes <= made.total
+        for other in given_:
+            if other is not one and other.first <= one.last and one.first <= other.last and other.bytes and one.bytes:
+                there = made.offsets[other.buffer]
+                assert start + one.bytes <= there or there + other.bytes <= start
+    assert made.live <= made.total <= made.separate
