@@ -22,7 +22,17 @@ from . import lower as _lower  # noqa: F401
 from .access import access_regions
 from .instruments import PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach
 from .lower import DEFAULT_LOWERING
-from .pipeline import PASSES, Instrument, Pass, PassContext, Sequential, get_pass, module_pass, prim_func_pass
+from .pipeline import (
+    PASSES,
+    Instrument,
+    Pass,
+    PassContext,
+    Sequential,
+    get_pass,
+    graph_func_pass,
+    module_pass,
+    prim_func_pass,
+)
 from .simplify import simplified
 
 __all__ = [
@@ -41,6 +51,7 @@ __all__ = [
     "VerifyEach",
     "access_regions",
     "get_pass",
+    "graph_func_pass",
     "module_pass",
     "prim_func_pass",
     "simplified",

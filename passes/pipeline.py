@@ -24,11 +24,13 @@ from msgspec import Struct, structs
 
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.rewrite import walk
+from tirscript.ir.words import words
 
-Program = TypeVar("Program", PrimFunc, Module)
+Program = TypeVar("Program", PrimFunc, GraphFunc, Module)
 REPORT = "this is a fault of tirscript, not of your program; please report it with the program and this message"
 
 
@@ -41,7 +43,7 @@ class Option(Struct, frozen=True, eq=False):
 
 
 class Pass(Struct, frozen=True, eq=False):
-    """One pass, with the options `given` to it. Call it on a PrimFunc or a Module.
+    """One pass, with the options `given` to it. Call it on a PrimFunc, a GraphFunc or a Module.
 
     `requires` names passes whose work must be done before: what they remove (`removes`, a test of a node and the words
     for it) may not be in the program any more.
@@ -98,13 +100,23 @@ def prim_func_pass(
     return _registrar("prim_func", name, requires, removes)
 
 
+def graph_func_pass(
+    *,
+    name: str | None = None,
+    requires: tuple[str, ...] = (),
+    removes: tuple[Callable[[Node], bool], str] | None = None,
+) -> _Decorator:
+    """Register a function from GraphFunc to GraphFunc as a pass; the tensor functions of a module stay as they are."""
+    return _registrar("graph_func", name, requires, removes)
+
+
 def module_pass(
     *,
     name: str | None = None,
     requires: tuple[str, ...] = (),
     removes: tuple[Callable[[Node], bool], str] | None = None,
 ) -> _Decorator:
-    """Register a function from Module to Module as a pass; a PrimFunc is given to it as a module of its own."""
+    """Register a function from Module to Module as a pass; one function is given to it as a module of its own."""
     return _registrar("module", name, requires, removes)
 
 
@@ -353,8 +365,8 @@ class PassContext:
 
 
 def _apply(entry: Pass, program: Any) -> Any:
-    if not isinstance(program, (PrimFunc, Module)):
-        message = f"pass `{entry.name}` takes a prim_func or a module, not {type(program).__name__}"
+    if not isinstance(program, (_TAKES[entry.kind], Module)):
+        message = f"pass `{entry.name}` takes {_WORDS[entry.kind]} or a module, not {words(program)}"
         raise DiagnosticError([error("T404", message)])
     context = PassContext.current()
     if entry.name in context.disabled:
@@ -371,12 +383,18 @@ def _apply(entry: Pass, program: Any) -> Any:
     return result
 
 
+# what passes of a kind are applied to, apart from modules
+_TAKES: dict[str, Any] = {"prim_func": PrimFunc, "graph_func": GraphFunc, "module": (PrimFunc, GraphFunc)}
+_WORDS = {"prim_func": "a tensor function", "graph_func": "a graph function", "module": "a function"}
+
+
 def _on_kind(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
-    if entry.kind == "prim_func":
-        if isinstance(program, PrimFunc):
+    if entry.kind != "module":
+        kind = _TAKES[entry.kind]
+        if isinstance(program, kind):
             return _guarded(entry, program, options)
         functions = tuple(
-            _guarded(entry, func, options) if isinstance(func, PrimFunc) else func for func in program.functions
+            _guarded(entry, func, options) if isinstance(func, kind) else func for func in program.functions
         )
         same = all(a is b for a, b in zip(functions, program.functions, strict=True))
         return program if same else program.replace(functions=functions)
@@ -393,7 +411,7 @@ def _on_kind(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
 
 
 def _guarded(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
-    what = f"{'function' if isinstance(program, PrimFunc) else 'module'} `{program.name}`"
+    what = f"{'module' if isinstance(program, Module) else 'function'} `{program.name}`"
     try:
         _check_requirements(entry, program)
         result = entry.function(program, **options)
