@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -104,16 +105,21 @@ def walk(name: str, stride: int, threads: int, looped: bool = False) -> dict[str
     """The greatest error over every `stride`th float32, and where it is."""
     functions = kernels(name)
     total = -(-(1 << 32) // stride)
+    offsets = np.arange(CHUNK, dtype=np.uint32) * np.uint32(stride)
+    own = threading.local()  # each thread's memory, used again for every part
 
     def part(first: int) -> tuple[float, int, int]:
-        bits = ((np.arange(first, first + CHUNK, dtype=np.uint64) * stride) & 0xFFFFFFFF).astype(np.uint32)
+        if not hasattr(own, "memory"):
+            own.memory = [np.empty(CHUNK, kind) for kind in (np.uint32, np.float32, np.float64, np.float64)]
+        bits, got, true, errors = own.memory
+        np.add(offsets, np.uint32(first * stride & 0xFFFFFFFF), out=bits)
         x = bits.view(np.float32)
-        got, true, errors = np.empty(CHUNK, np.float32), np.empty(CHUNK), np.empty(CHUNK)
         functions["looped" if looped else "values"](x, got)
         functions["references"](x, true)
         functions["compare"](got, true, errors)
         at = int(errors.argmax())
-        return float(errors[at]), int(bits[at]), int(np.isinf(errors).sum())
+        wrong = int(np.isinf(errors).sum()) if np.isinf(errors[at]) else 0
+        return float(errors[at]), int(bits[at]), wrong
 
     start = time.perf_counter()
     worst, where, wrong = -1.0, 0, 0

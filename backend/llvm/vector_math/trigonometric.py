@@ -15,7 +15,6 @@ from .lanes import Lanes
 
 _NAME = "tirscript_two_over_pi"
 _EXACT = 2.0**24  # up to here the table's first entry does for every exponent
-_PI = {kind: (2 * high, 2 * low) for kind, (high, low) in HALF_PI.items()}
 
 
 def _table(f: Lanes) -> None:
@@ -156,34 +155,31 @@ def acos(f: Lanes, x: str) -> str:
     return f.select(upper, f.select(negative, mirrored, double), near)
 
 
-def _atan_of_quotient(f: Lanes, above: str, below: str, swapped: str) -> str:
-    """atan(above / below) for 0 <= above <= below, less than pi / 2 by that where swapped."""
+def _angle(f: Lanes, above: str, below: str) -> str:
+    """atan(above / below) for 0 <= above <= below."""
     t = f.div(above, below)
     square = f.mul(t, t)
-    angle = f.fma(f.mul(t, square), f.polynomial(ATAN[f.scalar], square), t)
-    high, low = HALF_PI[f.scalar]
-    return f.select(swapped, f.sub(f.real(high), f.sub(angle, low)), angle)
+    return f.fma(f.mul(t, square), f.polynomial(ATAN[f.scalar], square), t)
 
 
 def atan(f: Lanes, x: str) -> str:
     """The inverse tangent; above 1 it is pi / 2 - atan(1 / x)."""
     size = f.abs(x)
     swapped = f.test("ogt", size, 1.0)
-    angle = _atan_of_quotient(f, f.select(swapped, 1.0, size), f.select(swapped, size, 1.0), swapped)
-    return f.copysign(angle, x)
+    angle = _angle(f, f.select(swapped, 1.0, size), f.select(swapped, size, 1.0))
+    high, low = HALF_PI[f.scalar]
+    return f.copysign(f.select(swapped, f.sub(f.real(high), f.sub(angle, low)), angle), x)
 
 
 def atan2(f: Lanes, y: str, x: str) -> str:
-    """The angle of the point (x, y)."""
+    """The angle of the point (x, y): that of its octant, added to or subtracted from 0, pi / 2 or pi."""
     up, along = f.abs(y), f.abs(x)
-    swapped = f.test("ogt", up, along)
+    swapped, left = f.test("ogt", up, along), f.itest("slt", f.bits(x), 0)
     above, below = f.select(swapped, along, up), f.select(swapped, up, along)
-    # 0 / 0 and infinity / infinity are 0 and 1 here
-    below = f.select(f.test("oeq", below, 0.0), 1.0, below)
-    equal = f.test("oeq", above, below)
-    angle = _atan_of_quotient(f, f.select(equal, 1.0, above), f.select(equal, 1.0, below), swapped)
-    high, low = _PI[f.scalar]
-    left = f.itest("slt", f.bits(x), 0)
-    angle = f.select(left, f.sub(f.real(high), f.sub(angle, low)), angle)
-    unordered = f.test("uno", x, y)
-    return f.select(unordered, f.add(x, y), f.copysign(angle, y))
+    below = f.select(f.test("oeq", below, 0.0), 1.0, below)  # 0 / 0 is 0 here
+    angle = f.select(f.test("oeq", above, below), math.pi / 4, _angle(f, above, below))  # also of two infinities
+    backward = f.b.op(f"xor {f.mask} {swapped}, {left}")
+    angle = f.select(backward, f.negative(angle), angle)
+    high, low = (f.select(swapped, half, f.select(left, 2 * half, 0.0)) for half in HALF_PI[f.scalar])
+    found = f.add(high, f.add(angle, low))
+    return f.select(f.test("uno", x, y), f.add(x, y), f.copysign(found, y))
