@@ -61,6 +61,6 @@ def kernel_function(
     lowering.params = list(params)
     lowering.options = {"private": True}
     made = lowering.lower(1, 1)
-    if made is None:
+    if not isinstance(made, PrimFunc):
         raise DiagnosticError(lowering.diagnostics)
     return made.replace(name=name, span=None, trivia=None)

@@ -5,8 +5,11 @@ from . import calls as _calls  # noqa: F401
 from . import create as _create  # noqa: F401
 from . import elementwise as _elementwise  # noqa: F401
 from . import foreign as _foreign  # noqa: F401
+from . import join as _join  # noqa: F401
+from . import layout as _layout  # noqa: F401
 from . import manipulate as _manipulate  # noqa: F401
 from . import reduce as _reduce  # noqa: F401
+from . import slicing as _slicing  # noqa: F401
 from .table import FUSION_KINDS, GRAPH_OPS, GraphOp, Parameter, graph_op, register
 
 __all__ = ["FUSION_KINDS", "GRAPH_OPS", "GraphOp", "Parameter", "graph_op", "register"]

@@ -102,7 +102,7 @@ def _constant(value: int) -> Legalize:
     return generated(lambda v, args, out: const(value, out.dtype))
 
 
-for _name, _value in (("zeros", 0), ("ones", 1)):
+for _name, _number in (("zeros", 0), ("ones", 1)):
     register(
         GraphOp(
             _name,
@@ -110,8 +110,8 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
             _infer_shape,
             f"A tensor of {_name}.",
             f'G.{_name}((2, 3), dtype="float32")',
-            reference=_np_of(_value),
-            legalize=_constant(_value),
+            reference=_np_of(_number),
+            legalize=_constant(_number),
             fusion=INJECTIVE,
         )
     )
@@ -122,8 +122,8 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
             _infer_like,
             f"A tensor of {_name} with the shape of another.",
             f"G.{_name}_like(x: (2, 3))",
-            reference=_np_like(_value),
-            legalize=_constant(_value),
+            reference=_np_like(_number),
+            legalize=_constant(_number),
             fusion=ELEMENTWISE,
         )
     )
@@ -316,7 +316,7 @@ def _np_eye(n: int, m: int, k: int, dtype: DType) -> Any:
 def _np_eye_like(x: Any, k: int, dtype: DType | None) -> Any:
     import numpy as np
 
-    return np.eye(*x.shape, k, dtype=x.dtype if dtype is None else numpy_dtype(dtype))
+    return np.eye(x.shape[0], x.shape[1], k, dtype=x.dtype if dtype is None else numpy_dtype(dtype))
 
 
 register(

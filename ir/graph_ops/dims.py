@@ -71,6 +71,11 @@ def differ(a: Expr, b: Expr) -> bool:
     return a is not b and _analyzer(a, b).can_refute(OPS["equal"](a, b))
 
 
+def not_negative(value: Expr) -> bool:
+    """Whether a value made of dimensions is proved to be 0 or more."""
+    return _analyzer(value).can_prove(OPS["greater_equal"](value, const(0, INT64)))
+
+
 def same_shapes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     """Whether two shapes are proved equal."""
     return len(a) == len(b) and all(map(same, a, b))

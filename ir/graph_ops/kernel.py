@@ -36,6 +36,7 @@ from ..graph import (
     TupleItem,
     TupleType,
 )
+from ..node import Attrs
 from ..op import OPS
 from ..op import cast as cast_to
 from ..rewrite import free_buffers, free_vars, substitute, walk
@@ -193,6 +194,8 @@ class _Buffers:
         """An argument as the kernel takes it: constants are plain numbers."""
         if isinstance(value, (tuple, list)):
             return tuple(map(self.local, value))
+        if isinstance(value, dict) and type(value) is not Attrs:
+            return {key: self.local(one) for key, one in value.items()}
         if type(value) is Const:
             return value.value
         return self.renamed(value) if isinstance(value, Expr) else value
