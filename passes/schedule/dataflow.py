@@ -5,6 +5,7 @@ from __future__ import annotations
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, DeclBuffer, MatchBuffer
 
@@ -82,19 +83,33 @@ def common(first: Place, second: Place) -> Place:
 
 def is_viewed(func: PrimFunc, buffer: Buffer) -> bool:
     """Whether a buffer's memory is reached by other ways than loads and stores: views, regions, addresses, calls."""
+    return view_of(func, buffer) is not None
+
+
+def view_of(func: PrimFunc, buffer: Buffer) -> Node | None:
+    """Where a buffer's memory is reached by other ways than loads and stores; None where it is not."""
     for node in walk(func.body):
         kind = type(node)
         if kind is BufferData and node.buffer is buffer:  # type: ignore[attr-defined]
-            return True
+            return node
         if kind is MatchBuffer and type(node.source) is BufferRegion and node.source.buffer is buffer:  # type: ignore[attr-defined]
-            return True
+            return node
         if kind is DeclBuffer and any(n is buffer for n in walk(node.data)):  # type: ignore[attr-defined]
-            return True
+            return node
         if kind is CallFunction:
             for arg in node.args:  # type: ignore[attr-defined]
                 if arg is buffer or (type(arg) is BufferRegion and arg.buffer is buffer):
-                    return True
-    return False
+                    return node
+    return None
+
+
+def check_not_viewed(edit: Edit, block: Place, buffer: Buffer) -> None:
+    """Refuse a buffer whose memory is reached by other ways than loads and stores."""
+    found = view_of(edit.func, buffer)
+    if found is not None:
+        edit.refuse(
+            f"the memory of `{buffer.name}` is reached by a view, an address or a call", (block, ""), (found, "here")
+        )
 
 
 def loads_of(root: object, buffer: Buffer) -> list[BufferLoad]:
@@ -111,6 +126,7 @@ __all__ = [
     "accesses_outside_blocks",
     "allocation",
     "before",
+    "check_not_viewed",
     "common",
     "is_viewed",
     "loads_of",
@@ -118,5 +134,6 @@ __all__ = [
     "scope_of",
     "stores_of",
     "top",
+    "view_of",
     "writers",
 ]

@@ -20,6 +20,7 @@ from tirscript.ir.stmt import Block, BufferStore, Evaluate
 from ..statements import has_effect
 from .edit import Edit
 from .moving import axes_of_indices, only_store
+from .refusal import KINDS
 from .tree import Place
 
 EFFECTS = (BufferStore, Evaluate)
@@ -34,7 +35,7 @@ def dependences(edit: Edit, place: Place) -> Dependences:
 def check_parallel(edit: Edit, loop: Place, kind: str) -> None:
     """Refuse where an iteration of a loop depends on another."""
     var = loop.stmt.var
-    word = kind.replace("_", " ")
+    word = KINDS[kind]
     verdict = may_parallel(dependences(edit, loop), loop.stmt)
     if verdict.legal:
         return
@@ -56,7 +57,7 @@ def check_parallel(edit: Edit, loop: Place, kind: str) -> None:
             loop,
             notes=_notes(verdict),
         )
-    _check_bare(edit, loop, f"made {word}", verdict)
+    _check_bare(edit, loop, word, verdict)
 
 
 def _notes(verdict: Verdict) -> list[str]:

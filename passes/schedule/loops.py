@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from tirscript.ir.expr import Const, Expr
-from tirscript.ir.op import const, get_op
+from tirscript.ir.op import cast, const, get_op
 from tirscript.ir.stmt import Block, Break, Continue, For, If, Stmt, While
 
 from .edit import Edit
+from .refusal import KINDS
 from .tree import Place
 
 
@@ -15,9 +19,9 @@ def plain(edit: Edit, loop: Place, what: str) -> For:
     stmt: For = loop.stmt
     if stmt.kind != "serial":
         edit.refuse(
-            f"the loop `{stmt.var.name}` is {stmt.kind.replace('_', ' ')}; only a serial loop can be {what}",
+            f"the loop `{stmt.var.name}` is {KINDS[stmt.kind]}; only a serial loop can be {what}",
             loop,
-            hint=f"{edit.primitive} first, and make the loop {stmt.kind} afterwards",
+            hint=f"{edit.primitive} comes first; the new loops can be {KINDS[stmt.kind]} afterwards",
         )
     if stmt.annotations:
         names = ", ".join(map(repr, stmt.annotations))
@@ -147,6 +151,33 @@ def is_one(expr: Expr) -> bool:
     return type(expr) is Const and expr.value == 1
 
 
+def product(edit: Edit, factors: Sequence[Expr], loops: Sequence[Place]) -> Expr:
+    """The product of numbers of iterations; refused where the dtype of the loops does not hold it."""
+    dtype = loops[0].stmt.var.dtype if not factors else factors[0].dtype
+    numbers = math.prod(int(factor.value) for factor in factors if type(factor) is Const)
+    if not dtype.int_range()[0] <= numbers <= dtype.int_range()[1]:
+        names = ", ".join(f"`{loop.stmt.var.name}`" for loop in loops)
+        edit.refuse(f"{numbers} iterations do not fit the {dtype} of {names}", *loops)
+    whole: Expr = const(1, dtype)
+    for factor in factors:
+        whole = times(whole, factor)
+    return whole
+
+
+def number(edit: Edit, given: int | Expr, loop: Place, what: str) -> Expr:
+    """A factor or length as a user gave it, in the dtype of the loop; refused where it is no positive number of it."""
+    dtype = loop.stmt.var.dtype
+    if isinstance(given, int):
+        if isinstance(given, bool) or given < 1:
+            edit.wrong(f"a {what} is at least 1, not {given}")
+        if given > dtype.int_range()[1]:
+            edit.wrong(f"the {what} {given} does not fit the {dtype} of the loop `{loop.stmt.var.name}`")
+        return const(given, dtype)
+    if not given.dtype.is_int or given.dtype.is_vector:
+        edit.wrong(f"a {what} is a number of iterations, not a {given.dtype}")
+    return cast(given, dtype)
+
+
 def times(a: Expr, b: Expr) -> Expr:
     """`a * b`, folded where a factor is 1 or both are numbers."""
     if is_one(a):
@@ -167,4 +198,16 @@ def plus(a: Expr, b: Expr) -> Expr:
     return a + b
 
 
-__all__ = ["axis_loops", "chain", "guarded", "inner_loops", "is_one", "leaves", "plain", "plus", "times"]
+__all__ = [
+    "axis_loops",
+    "chain",
+    "guarded",
+    "inner_loops",
+    "is_one",
+    "leaves",
+    "number",
+    "plain",
+    "plus",
+    "product",
+    "times",
+]

@@ -11,6 +11,7 @@ from tirscript.ir.index_map import IndexMap
 from tirscript.ir.rewrite import rewrite
 
 from .edit import Edit
+from .refusal import said
 
 
 def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType) -> IndexMap:
@@ -20,7 +21,7 @@ def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType)
             return IndexMap.of(given, dtype=dtype)
         return _retyped(given, dtype)
     except Exception as problem:  # a user's function raises what it likes
-        edit.wrong(f"the index map cannot be made: {problem}")
+        edit.wrong(f"the index map cannot be made: {said(problem)}")
 
 
 def _retyped(mapping: IndexMap, dtype: DType) -> IndexMap:

@@ -195,7 +195,7 @@ def _scope(name: str, value: Any, edit: Edit) -> Place:
         edit.same_function(value.function, value)
         return edit.block(value.name)
     if type(value) is LoopHandle:
-        edit.wrong(f"`{name}` takes a block, not the loop `{value.var.name}`", hint="a block, or its name")
+        edit.wrong(f"`{name}` takes a block, not the loop `{value.var.name}`", hint="give a block, or its name")
     edit.wrong(f"`{name}` takes a block or the name of one, not {describe(value)}")
 
 

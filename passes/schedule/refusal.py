@@ -10,6 +10,14 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.span import Source, Span
 
+# what a loop of each kind is
+KINDS = {
+    "serial": "serial",
+    "parallel": "parallel",
+    "vectorized": "vectorized",
+    "unroll": "unrolled",
+    "thread_binding": "bound to a thread",
+}
 AROUND = 12  # lines of the program shown on each side of a place
 
 
@@ -92,4 +100,9 @@ def _listing(labels: tuple[Label, ...]) -> tuple[str, ...]:
     return ("\n".join(out),)
 
 
-__all__ = ["ScheduleError", "refusal"]
+def said(problem: Exception) -> str:
+    """What an exception says, in one sentence: of a diagnostic its message."""
+    return problem.diagnostics[0].message if isinstance(problem, DiagnosticError) else str(problem)
+
+
+__all__ = ["KINDS", "ScheduleError", "refusal", "said"]

@@ -8,10 +8,10 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.op import const
 from tirscript.ir.rewrite import substitute
-from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
+from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..blocks import inferred, reads_of, writes_of
-from ..dataflow import accesses_outside_blocks, before, is_viewed, readers, scope_of, top, writers
+from ..dataflow import accesses_outside_blocks, before, check_not_viewed, readers, scope_of, top, writers
 from ..edit import Edit
 from ..legality import check_writes_all, written_box
 from ..primitive import BlockAt, primitive
@@ -125,7 +125,7 @@ def check_copied_before(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
                 (writer, "written here"),
             )
     bare = accesses_outside_blocks(scope, buffer)
-    if bare is not None and type(bare.stmt) is not AllocBuffer:
+    if bare is not None:
         edit.refuse(f"`{buffer.name}` is accessed outside of blocks", block, (bare, "here"))
 
 
@@ -138,11 +138,11 @@ def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
     if others:
         edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
     bare = accesses_outside_blocks(scope, buffer)
-    if bare is not None and type(bare.stmt) is not AllocBuffer:
+    if bare is not None:
         edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", (block, ""), (bare, "here"))
     if buffer in reads_of(stmt) and stmt.init is None:
         edit.refuse(
-            f"the block `{stmt.name}` reads what `{buffer.name}` held before",
+            f"the block `{stmt.name}` reads what the buffer `{buffer.name}` held before",
             block,
             hint="a block that updates a buffer is cached together with the block that begins it",
         )
@@ -176,8 +176,7 @@ def check_reachable(edit: Edit, block: Place, buffer: Buffer) -> None:
     """Refuse a buffer that is reached by more than loads and stores."""
     if buffer.is_scalar:
         edit.refuse(f"`{buffer.name}` is a scalar variable", block)
-    if is_viewed(edit.func, buffer):
-        edit.refuse(f"the memory of `{buffer.name}` is reached by a view, an address or a call", block)
+    check_not_viewed(edit, block, buffer)
 
 
 def cache_of(buffer: Buffer, storage_scope: str) -> Buffer:

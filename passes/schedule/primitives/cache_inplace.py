@@ -48,6 +48,8 @@ def cache_inplace(edit: Edit, block: BlockAt, read_buffer_index: int | str, stor
     if allocation(edit, buffer) is not None:
         # what was never written cannot be copied
         earlier = [other for other in writers(scope, buffer) if other is not block and before(other, home)]
+        if not earlier:
+            edit.refuse(f"nothing is written to `{buffer.name}` before, so there is nothing to copy", block)
         if len(earlier) != 1:
             edit.refuse(f"`{buffer.name}` is written by {len(earlier)} blocks before", block, *earlier)
         check_writes_all(edit, earlier[0], buffer)

@@ -46,7 +46,11 @@ def compute_at(edit: Edit, block: BlockAt, loop: LoopAt, preserve_unit_loops: bo
     consumers: list[Place] = []
     for buffer in written:
         if allocation(edit, buffer) is None or is_viewed(edit.func, buffer):
-            edit.refuse(f"`{buffer.name}`, which `{stmt.name}` writes, is seen outside of the function", block)
+            edit.refuse(
+                f"`{buffer.name}`, which the block `{stmt.name}` writes, is seen outside of the function",
+                block,
+                hint="reverse_compute_at moves it to its producers; cache_write gives it a buffer of its own",
+            )
         others = [other for other in writers(scope, buffer) if other is not block]
         if others:
             edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))

@@ -11,7 +11,7 @@ from tirscript.ir.stmt import Block, BufferStore
 
 from ...statements import has_effect
 from ..blocks import inferred, reads_of, writes_of
-from ..dataflow import accesses_outside_blocks, allocation, before, common, is_viewed, readers, scope_of, writers
+from ..dataflow import accesses_outside_blocks, allocation, before, check_not_viewed, common, readers, scope_of, writers
 from ..edit import Edit
 from ..primitive import BlockAt, primitive
 from ..removal import remove
@@ -41,13 +41,12 @@ def compute_inline(edit: Edit, block: BlockAt) -> None:
             (block, ""),
             hint="inline only what is written to a buffer allocated in the function",
         )
-    if is_viewed(edit.func, buffer):
-        edit.refuse(f"the memory of `{buffer.name}` is reached by a view, an address or a call", block)
+    check_not_viewed(edit, block, buffer)
     others = [other for other in writers(scope, buffer) if other is not block]
     if others:
         edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
     outside = accesses_outside_blocks(scope, buffer)
-    if outside is not None and type(outside.stmt).__name__ != "AllocBuffer":
+    if outside is not None:
         edit.refuse(f"`{buffer.name}` is accessed outside of blocks", (block, ""), (outside, "here"))
     consumers = readers(scope, buffer)
     if not consumers:
@@ -55,7 +54,7 @@ def compute_inline(edit: Edit, block: BlockAt) -> None:
     for consumer in consumers:
         if not before(block, consumer):
             edit.refuse(
-                f"the block `{consumer.stmt.name}` reads `{buffer.name}` before `{stmt.name}` writes it",
+                f"the block `{consumer.stmt.name}` reads `{buffer.name}` before the block `{stmt.name}` writes it",
                 (block, ""),
                 (consumer, "this block"),
             )
@@ -141,10 +140,14 @@ def unchanged_since(edit: Edit, block: Place, scope: Place) -> None:
             if before(writer, block) and not shared.in_loop(scope):
                 continue
             edit.refuse(
-                f"`{buffer.name}`, which `{stmt.name}` reads, may be written again before its value is used",
+                f"`{buffer.name}`, which the block `{stmt.name}` reads, may be written again before its value is used",
                 (block, ""),
                 (writer, "written here"),
             )
         outside = accesses_outside_blocks(scope, buffer)
         if outside is not None and type(outside.stmt) is BufferStore:
-            edit.refuse(f"`{buffer.name}`, which `{stmt.name}` reads, is written outside of blocks", block, outside)
+            edit.refuse(
+                f"`{buffer.name}`, which the block `{stmt.name}` reads, is written outside of blocks",
+                (block, ""),
+                (outside, "written here"),
+            )

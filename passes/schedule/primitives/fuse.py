@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.expr import Expr, Var
 from tirscript.ir.op import const
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import For
 
 from ..edit import Edit
-from ..loops import chain, is_one, plain, plus, times
+from ..loops import chain, is_one, plain, plus, product, times
 from ..primitive import LoopAt, primitive
 from ..tree import Place
 
@@ -46,11 +46,7 @@ def fuse(edit: Edit, *loops: LoopAt, preserve_unit_iters: bool = True) -> Place:
                 )
     dtype = max((stmt.var.dtype for stmt in stmts), key=lambda d: d.bits)
     extents = [stmt.extent.astype(dtype) if stmt.extent.dtype is not dtype else stmt.extent for stmt in stmts]
-    whole: Expr = const(1, dtype)
-    for extent in extents:
-        whole = times(whole, extent)
-    if type(whole) is Const and int(whole.value) >= 1 << (dtype.bits - 1):
-        edit.refuse(f"{whole.value} iterations do not fit the {dtype} of the loops", *order)
+    whole = product(edit, extents, order)
     fused = edit.fresh_var("_".join(stmt.var.name for stmt in stmts) + "_fused", dtype)
     values: dict[Var, Expr] = {}
     below: Expr = const(1, dtype)

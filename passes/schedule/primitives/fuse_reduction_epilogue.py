@@ -9,7 +9,7 @@ from tirscript.ir.rewrite import rewrite, substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore
 
 from ...statements import has_effect
-from ..blocks import inferred, reads_of, writes_of
+from ..blocks import inferred, reads_of
 from ..dataflow import (
     accesses_outside_blocks,
     allocation,
@@ -70,8 +70,14 @@ def fuse_reduction_epilogue(edit: Edit, reduction_block: BlockAt, epilogue_block
             (store, "here"),
             hint="reverse_compute_at computes anything where the reduction is done",
         )
-    if store.buffer in reads_of(after) or store.buffer.dtype is not buffer.dtype:
-        edit.refuse(f"`{store.buffer.name}` is read too, or of another dtype than `{buffer.name}`", epilogue_block)
+    if store.buffer in reads_of(after):
+        edit.refuse(f"the block `{after.name}` reads the buffer `{store.buffer.name}`, which it writes", epilogue_block)
+    if store.buffer.dtype is not buffer.dtype:
+        edit.refuse(
+            f"`{store.buffer.name}` is {store.buffer.dtype}, and the reduction is done in {buffer.dtype}",
+            (epilogue_block, ""),
+            (store, "here"),
+        )
     check_covers(edit, epilogue_block)
     check_covers(edit, reduction_block)
     values = _axes(edit, reduction_block, epilogue_block, update, loads[0], store)
@@ -120,7 +126,7 @@ def _check_only_reader(edit: Edit, block: Place, epilogue: Place, update: Update
     if scope is not scope_of(edit, epilogue):
         edit.refuse("the blocks do not stand in one block", block, epilogue)
     if allocation(edit, buffer) is None or is_viewed(edit.func, buffer):
-        edit.refuse(f"`{buffer.name}`, which `{stmt.name}` writes, is seen outside of the function", block)
+        edit.refuse(f"`{buffer.name}`, which the block `{stmt.name}` writes, is seen outside of the function", block)
     if accesses_outside_blocks(scope, buffer) is not None:
         edit.refuse(f"`{buffer.name}` is accessed outside of blocks", block)
     for other in (*writers(scope, buffer), *readers(scope, buffer)):
@@ -190,13 +196,11 @@ def _check_moves(edit: Edit, block: Place, epilogue: Place, scope: Place, store:
                 continue
             if not before(writer, block) or common(block, writer).in_loop(scope):
                 edit.refuse(
-                    f"`{buffer.name}`, which `{after.name}` reads, is written behind the beginning of "
+                    f"`{buffer.name}`, which the block `{after.name}` reads, is written behind the beginning of "
                     f"`{block.stmt.name}`",
                     (epilogue, ""),
                     (writer, "written here"),
                 )
-        if buffer in writes_of(after):
-            edit.refuse(f"the block `{after.name}` reads what it writes", epilogue)
         bare = accesses_outside_blocks(scope, buffer)
         if bare is not None and type(bare.stmt) is BufferStore:
             edit.refuse(f"`{buffer.name}` is written outside of blocks", (epilogue, ""), (bare, "here"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tirscript.ir.expr import Const, Expr, Var
-from tirscript.ir.op import as_expr, cast, const, get_op
+from tirscript.ir.op import cast, const, get_op
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, For, Stmt
 
 from ..edit import Edit
-from ..loops import plain, plus
+from ..loops import number, plain, plus
 from ..primitive import LoopAt, primitive
 from ..tree import Place
 
@@ -39,11 +39,10 @@ def loop_partition(
         edit.wrong(f"`factors` has {len(unknown)} times None; only one length can be worked out")
     dtype = stmt.var.dtype
     known = edit.analyzer(loop)
-    lengths: list[Expr] = []
-    for factor in factors:
-        if isinstance(factor, int) and (isinstance(factor, bool) or factor < 1):
-            edit.wrong(f"a length is at least 1, not {factor}")
-        lengths.append(const(0, dtype) if factor is None else as_expr(factor, dtype))
+    lengths = [const(0, dtype) if factor is None else number(edit, factor, loop, "length") for factor in factors]
+    numbers = sum(int(length.value) for length in lengths if type(length) is Const)
+    if numbers > dtype.int_range()[1]:
+        edit.wrong(f"the lengths make {numbers} iterations, which do not fit the {dtype} of `{stmt.var.name}`")
     whole: Expr = const(0, dtype)
     for length in lengths:
         whole = plus(whole, length)

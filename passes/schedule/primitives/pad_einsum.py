@@ -10,7 +10,7 @@ from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ...statements import conjunction
 from ..blocks import inferred
-from ..dataflow import is_viewed, scope_of, top, writers
+from ..dataflow import check_not_viewed, scope_of, top, writers
 from ..edit import Edit
 from ..legality import check_covers
 from ..loops import axis_loops
@@ -128,13 +128,14 @@ def _sum(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad]]:
         elif type(node) is BufferLoad and node.predicate is None:
             loads.append(node)
         else:
-            edit.refuse(f"what `{stmt.name}` adds up is not a product of elements", block)
+            edit.refuse(
+                f"what `{stmt.name}` adds up is not a product of elements", (block, ""), (node, "this is no element")
+            )
     only_store(edit, block, update.store.buffer)
     axes = {axis.var: axis for axis in stmt.axes}
     accesses: list[BufferLoad | BufferStore] = [*loads, update.store]
     for access in accesses:
-        if is_viewed(edit.func, access.buffer):
-            edit.refuse(f"the memory of `{access.buffer.name}` is reached by a view, an address or a call", block)
+        check_not_viewed(edit, block, access.buffer)
         plain_axes = [index for index in access.indices if type(index) is Var and index in axes]
         whole = len(plain_axes) == len(access.indices) == len(set(plain_axes))
         known = edit.analyzer(block)

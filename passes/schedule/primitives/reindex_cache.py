@@ -15,7 +15,7 @@ from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ...statements import reads_memory
 from ..blocks import inferred, reads_of, writes_of
-from ..dataflow import allocation, is_viewed, loads_of, scope_of, stores_of, top
+from ..dataflow import allocation, check_not_viewed, loads_of, scope_of, stores_of, top
 from ..edit import Edit
 from ..legality import check_covers
 from ..maps import index_map_of
@@ -118,8 +118,7 @@ def _accessed(edit: Edit, block: Place, which: int | str, *, read: bool) -> tupl
     """The buffer that is copied, and the indices of the one element of it that the block accesses."""
     stmt: Block = block.stmt
     target = chosen(edit, block, reads_of(stmt) if read else writes_of(stmt), which, "reads" if read else "writes")
-    if is_viewed(edit.func, target):
-        edit.refuse(f"the memory of `{target.name}` is reached by a view, an address or a call", block)
+    check_not_viewed(edit, block, target)
     if not stmt.axes:
         edit.refuse(f"the block `{stmt.name}` has no axes", block)
     return target, _element(edit, block, target)
@@ -229,7 +228,7 @@ def _shape(edit: Edit, block: Place, places: tuple[Expr, ...], used: list[Axis])
     known = edit.analyzer(block, inside=True)
     for index in places:
         if not known.can_prove(index >= const(0, index.dtype)):
-            edit.refuse(f"the index {index.script().strip()} of the copy is not proved to be 0 or more", block)
+            edit.refuse(f"the index `{index.script().strip()}` of the copy is not proved to be 0 or more", block)
     return shape
 
 

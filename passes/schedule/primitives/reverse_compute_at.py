@@ -9,7 +9,7 @@ from tirscript.ir.rewrite import uses
 from tirscript.ir.stmt import Block
 
 from ..blocks import reads_of, writes_of
-from ..dataflow import accesses_outside_blocks, before, is_viewed, loads_of, readers, scope_of, top, writers
+from ..dataflow import accesses_outside_blocks, before, check_not_viewed, loads_of, readers, scope_of, top, writers
 from ..edit import Edit
 from ..legality import check_covers
 from ..moving import Box, axes_of_indices, moved_loops, needed, nest
@@ -58,10 +58,15 @@ def reverse_compute_at(
         outside_writers = [other for other in made_by if not loop.contains(other)]
         late = [other for other in outside_writers if not before(other, loop)]
         if late:
-            edit.refuse(f"`{buffer.name}` is written behind the loop", (loop, ""), (late[0], "here"))
+            edit.refuse(
+                f"`{buffer.name}`, which the block `{stmt.name}` reads, is written behind the loop",
+                (loop, ""),
+                (late[0], "here"),
+            )
         bare = accesses_outside_blocks(scope, buffer)
-        if (bare is not None and type(bare.stmt).__name__ != "AllocBuffer") or is_viewed(edit.func, buffer):
-            edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", block)
+        if bare is not None:
+            edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", (block, ""), (bare, "here"))
+        check_not_viewed(edit, block, buffer)
         if not inside:
             continue
         if outside_writers:
@@ -130,7 +135,7 @@ def _output_free(edit: Edit, block: Place, loop: Place, scope: Place) -> None:
             if before(other, loop):
                 continue
             edit.refuse(
-                f"`{buffer.name}`, which `{block.stmt.name}` writes, is used between the loop and the block",
+                f"`{buffer.name}`, which the block `{block.stmt.name}` writes, is used between the loop and the block",
                 (block, ""),
                 (other, "here"),
             )

@@ -109,7 +109,7 @@ def _single_store(edit: Edit, block: Place) -> BufferStore:
         edit.refuse(f"the body of the block `{stmt.name}` is not one store", block)
     store: BufferStore = stmt.body[0]
     if store.predicate is not None or has_effect(store.value):
-        edit.refuse(f"the block `{stmt.name}` stores under a mask, or its value has an effect", block)
+        edit.refuse(f"the block `{stmt.name}` stores under a mask, or its value has an effect", (block, ""), store)
     if store.buffer in reads_of(stmt):
         edit.refuse(f"the block `{stmt.name}` reads `{store.buffer.name}`, which it writes", (block, ""), store)
     return store
@@ -162,7 +162,8 @@ def _inputs_ready(edit: Edit, block: Place, producer: Place, scope: Place, buffe
         for writer in writers(scope, other):
             if not before(writer, producer):
                 edit.refuse(
-                    f"`{other.name}`, which `{stmt.name}` reads too, is written behind `{producer.stmt.name}`",
+                    f"`{other.name}`, which the block `{stmt.name}` reads too, is written behind the block "
+                    f"`{producer.stmt.name}`",
                     (producer, ""),
                     (writer, "written here"),
                 )
@@ -173,7 +174,7 @@ def _inputs_ready(edit: Edit, block: Place, producer: Place, scope: Place, buffe
             if other_place is block or before(block, other_place) or before(other_place, producer):
                 continue
             edit.refuse(
-                f"`{target.name}`, which `{stmt.name}` writes, is used before it",
+                f"`{target.name}`, which the block `{stmt.name}` writes, is used before it",
                 (block, ""),
                 (other_place, "here"),
             )

@@ -22,6 +22,7 @@ from ..dataflow import accesses_outside_blocks, allocation, before, loads_of, re
 from ..edit import Edit, used_in
 from ..moving import axes_of_indices, moved_loops, needed, only_store
 from ..primitive import BlockAt, primitive
+from ..refusal import KINDS
 from ..tree import Place
 from .cache import check_reachable, chosen
 from .transform_layout import _Moved
@@ -100,8 +101,10 @@ def _consumers(edit: Edit, block: Place, buffer: Buffer, scope: Place) -> list[P
     stmt: Block = block.stmt
     if allocation(edit, buffer) is None:
         edit.refuse(
-            f"`{buffer.name}`, which `{stmt.name}` writes, is seen outside of the function, where all of it is wanted",
+            f"`{buffer.name}`, which the block `{stmt.name}` writes, is seen outside of the function, where all of it "
+            "is wanted",
             block,
+            hint="cache_write gives the block a buffer of its own",
         )
     others = [other for other in writers(scope, buffer) if other is not block]
     if others:
@@ -152,7 +155,7 @@ def _shared(edit: Edit, block: Place, buffer: Buffer, consumers: Sequence[Place]
         stmt: For = loop.stmt
         if stmt.kind not in ("serial", "unroll"):
             edit.refuse(
-                f"the loop `{stmt.var.name}` is {stmt.kind.replace('_', ' ')}, so an iteration cannot go on with what "
+                f"the loop `{stmt.var.name}` is {KINDS[stmt.kind]}, so an iteration cannot go on with what "
                 "the one before it made",
                 loop,
             )
@@ -294,7 +297,7 @@ def _check_steady(
         bare = accesses_outside_blocks(scope, buffer)
         if bare is not None and rolled.loop.contains(bare):
             edit.refuse(
-                f"`{buffer.name}`, which `{stmt.name}` reads, is accessed outside of blocks in the loop",
+                f"`{buffer.name}`, which the block `{stmt.name}` reads, is accessed outside of blocks in the loop",
                 (block, ""),
                 (bare, "here"),
             )
@@ -305,7 +308,7 @@ def _check_steady(
         maker: Place = inside[0]
         if len(makers) > 1 or not before(maker, block):
             edit.refuse(
-                f"`{buffer.name}`, which `{stmt.name}` reads, changes in the loop",
+                f"`{buffer.name}`, which the block `{stmt.name}` reads, changes in the loop",
                 (block, ""),
                 *[(one, "written here") for one in makers[:2]],
             )
@@ -332,7 +335,7 @@ def _check_one_value(edit: Edit, block: Place, maker: Place, buffer: Buffer) -> 
     whole = not any(uses(axis.value, var) for axis in stmt.axes if axis.kind != "spatial" for var in around)
     if not (plain and again and whole):
         edit.refuse(
-            f"`{buffer.name}`, which `{block.stmt.name}` reads, is not proved to keep its values in the loop",
+            f"`{buffer.name}`, which the block `{block.stmt.name}` reads, is not proved to keep its values in the loop",
             (block, ""),
             (maker, "written here"),
             hint=f"roll what `{block.stmt.name}` makes before `{buffer.name}`: readers first, producers after them",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tirscript.ir.arith.presburger import MappedDomain
 from tirscript.ir.expr import BufferLoad, Expr
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import cast, const
@@ -50,9 +51,11 @@ def sequential_buffer_access(edit: Edit, block: BlockAt, buffer: str | int | tup
     back = walk.inverse_of(extents) if walk.is_injective(extents) else None
     if back is None:
         names = ", ".join(f"`{var.name}`" for var in params)
+        collision = MappedDomain(walk, extents, dict(known.known)).collision()
         edit.refuse(
             f"the loops {names} are not proved to access each element of `{target.name}` once",
             block,
+            notes=[] if collision is None else [str(collision)],
         )
     domain = walk.map_shape(extents)
     if (

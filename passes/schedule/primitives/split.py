@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tirscript.ir.expr import Const, Expr
-from tirscript.ir.op import as_expr, const, get_op
+from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import substitute
 from tirscript.ir.stmt import For
 
 from ..edit import Edit
-from ..loops import guarded, plain, plus, times
+from ..loops import guarded, number, plain, plus, product, times
 from ..primitive import LoopAt, primitive
 from ..tree import Place
 
@@ -44,14 +44,8 @@ def split(
     unknown = [at for at, factor in enumerate(factors) if factor is None]
     if len(unknown) > 1:
         edit.wrong(f"`factors` has {len(unknown)} times None; only one factor can be worked out")
-    sizes: list[Expr] = []
-    for factor in factors:
-        if isinstance(factor, int) and (isinstance(factor, bool) or factor < 1):
-            edit.wrong(f"a factor is at least 1, not {factor}")
-        sizes.append(const(1, dtype) if factor is None else as_expr(factor, dtype))
-    given: Expr = const(1, dtype)
-    for size in sizes:
-        given = times(given, size)
+    sizes = [const(1, dtype) if factor is None else number(edit, factor, loop, "factor") for factor in factors]
+    given = product(edit, sizes, [loop])
     known = edit.analyzer(loop)
     extent = known.simplify(stmt.extent)
     if unknown:
@@ -65,12 +59,7 @@ def split(
             loop,
             hint="give None for one of the factors",
         )
-    whole: Expr = const(1, dtype)
-    for size in sizes:
-        whole = times(whole, size)
-    limit = (1 << (dtype.bits - 1)) - 1
-    if type(whole) is Const and int(whole.value) > limit:
-        edit.refuse(f"{_text(whole)} iterations do not fit the {dtype} of `{name}`", loop)
+    whole = product(edit, sizes, [loop])
 
     variables = [edit.fresh_var(f"{name}_{at}", dtype) for at in range(len(sizes))]
     strides: list[Expr] = [const(1, dtype)]

@@ -10,7 +10,7 @@ from tirscript.ir.rewrite import rewrite, substitute
 from tirscript.ir.stmt import AllocBuffer, BufferStore
 
 from ..blocks import writes_of
-from ..dataflow import allocation, is_viewed
+from ..dataflow import allocation, check_not_viewed
 from ..edit import Edit
 from ..primitive import BlockAt, primitive
 from ..tree import Place
@@ -43,8 +43,7 @@ def storage_align(edit: Edit, block: BlockAt, buffer_index: int | str, axis: int
         edit.wrong(
             f"`factor` is {factor} and `offset` {offset}; they must be at least 1, and from 0 to below the factor"
         )
-    if is_viewed(edit.func, buffer):
-        edit.refuse(f"the memory of `{buffer.name}` is reached by a view, an address or a call", block)
+    check_not_viewed(edit, block, buffer)
     if axis == buffer.ndim - 1 and (factor, offset) != (1, 0):
         edit.refuse(f"the last dimension of `{buffer.name}` must stay without gaps", block)
     shape = buffer.constant_shape()
@@ -70,8 +69,7 @@ def unsafe_set_dtype(edit: Edit, block: BlockAt, buffer_index: int | str, dtype:
         kind = to_dtype(dtype)
     except (ValueError, TypeError) as problem:
         edit.wrong(str(problem))
-    if is_viewed(edit.func, buffer):
-        edit.refuse(f"the memory of `{buffer.name}` is reached by a view, an address or a call", block)
+    check_not_viewed(edit, block, buffer)
     if kind is buffer.dtype:
         return
     new = buffer.replace(dtype=kind)

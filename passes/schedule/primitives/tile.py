@@ -40,7 +40,12 @@ def tile(edit: Edit, block: BlockAt, sizes: dict[str, int]) -> list[Place]:
             var = axis.value
         else:
             if axis is not None:
-                edit.refuse(f"the axis `{name}` is not one loop alone", (block, ""), (axis, "this axis"))
+                edit.refuse(
+                    f"the axis `{name}` is not one loop alone",
+                    (block, ""),
+                    (axis, "this axis"),
+                    hint="`sizes` may name the loops themselves",
+                )
             named = [place for place in loops if place.stmt.var.name == name]
             if len(named) != 1:
                 names = [axis.var.name for axis in stmt.axes] + [place.stmt.var.name for place in loops]

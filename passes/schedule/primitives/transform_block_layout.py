@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tirscript.ir.arith.presburger import MappedDomain
 from tirscript.ir.expr import Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import as_expr, const
@@ -42,7 +43,12 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
     extents = [axis.stop for axis in stmt.axes]
     shape, back = mapping.map_shape(extents), mapping.inverse_of(extents)
     if shape is None or back is None or not mapping.is_bijective(extents):
-        edit.refuse("the map is not known to take the axes to new ones one to one", block)
+        collision = MappedDomain(mapping, extents).collision()
+        edit.refuse(
+            "the map is not known to take the axes to new ones one to one",
+            block,
+            notes=[] if collision is None else [str(collision)],
+        )
     dtype = stmt.axes[0].var.dtype
     fresh = [Var(f"v{at}", dtype) for at in range(len(shape))]
     at_place = {param: var.astype(param.dtype) for var, param in zip(fresh, back.params, strict=True)}

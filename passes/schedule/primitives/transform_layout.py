@@ -18,10 +18,11 @@ from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
 
 from ...access import access_regions
 from ..blocks import reads_of, writes_of
-from ..dataflow import allocation, is_viewed, scope_of, top, writers
+from ..dataflow import allocation, check_not_viewed, scope_of, top, writers
 from ..edit import Edit
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
+from ..refusal import said
 from ..tree import Place
 from .cache import chosen
 
@@ -56,8 +57,7 @@ def transform_layout(
     that stores it there; for a parameter that is only read, it is assumed to be there.
     """
     target = chosen_buffer(edit, block, buffer)
-    if is_viewed(edit.func, target):
-        edit.refuse(f"the memory of `{target.name}` is reached by a view, an address or a call", block)
+    check_not_viewed(edit, block, target)
     if target.strides is not None or target.elem_offset is not None:
         edit.refuse(f"`{target.name}` has strides or an offset of its own", block)
     mapping = _mapping(edit, target, index_map)
@@ -219,13 +219,13 @@ def _value(edit: Edit, buffer: Buffer, given: PadValue, places: list[Var]) -> Ex
         try:
             value = given(*places)
         except Exception as problem:  # a user's function raises what it likes
-            edit.wrong(f"`pad_value` cannot be evaluated: {type(problem).__name__}: {problem}")
+            edit.wrong(f"`pad_value` cannot be evaluated: {type(problem).__name__}: {said(problem)}")
     try:
         made = as_expr(value, buffer.dtype)
-    except (TypeError, DiagnosticError) as problem:
-        edit.wrong(f"`pad_value` cannot be stored as {buffer.dtype}: {problem}")
-    if made.dtype is not buffer.dtype:
+        if made.dtype is buffer.dtype:
+            return made
         if type(made) is Call and made.op is OPS["undef"]:
             return Call(OPS["undef"], (), buffer.dtype)
-        made = cast(made, buffer.dtype)
-    return made
+        return cast(made, buffer.dtype)
+    except (TypeError, ValueError, DiagnosticError) as problem:
+        edit.wrong(f"`pad_value` cannot be stored as {buffer.dtype}: {said(problem)}")

@@ -291,7 +291,7 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
         "is not proved to keep its values",
     ),
     "what was made earlier": (READ_EARLIER, lambda s: s.rolling_buffer("B", 0), "makes in the same iteration"),
-    "a value that changes": (CHANGES, lambda s: s.rolling_buffer("B", 0), "`D`, which `B` reads"),
+    "a value that changes": (CHANGES, lambda s: s.rolling_buffer("B", 0), "`D`, which the block `B` reads"),
     "a predicate of one iteration": (LEFT_OUT, lambda s: s.rolling_buffer("B", 0), "no condition on its axes"),
     "a buffer of each iteration": (INSIDE, lambda s: s.rolling_buffer("B", 0), "each iteration begins anew"),
     "a producer in a branch": (DISPLACED, lambda s: s.rolling_buffer("B", 0), "stands in something else than loops"),
