@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import FLOAT64, DType
-from tirscript.ir.expr import Call
+from tirscript.ir.expr import Broadcast, Call, Const
 from tirscript.ir.op import OPS, Op
 
 from . import calls, integers, intrinsics, masks, vector_math
@@ -107,6 +107,17 @@ def _library(g: Codegen, call: Call) -> str:
         return found
     name = call.op.llvm or ""
     return f.narrow(f.libm(name[5:], *f.args) if name.startswith("libm:") else f.intrinsic(name, *f.args))
+
+
+@_rule("pow")
+def _pow(g: Codegen, call: Call) -> str:
+    exponent = call.args[1].value if type(call.args[1]) is Broadcast else call.args[1]
+    if type(exponent) is Const and g.math == "fast":
+        f = _Floats(g, call)
+        found = vector_math.inline_power(g.b, f.scalar, f.args[0], float(exponent.value), f.n)
+        if found is not None:
+            return f.narrow(found)
+    return _library(g, call)
 
 
 # arithmetic

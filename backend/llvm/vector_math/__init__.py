@@ -7,6 +7,7 @@ by lane.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from tirscript.ir.diagnostic import DiagnosticError, error
@@ -55,6 +56,13 @@ def inline(b: FunctionText, name: str, scalar: str, args: Sequence[str], n: int)
     """The operator `name` of `n` lanes of `scalar` as instructions; None where it has none here."""
     function = INLINE.get(scalar, {}).get(name)
     return None if function is None else function(Lanes(b, scalar, n), *args)
+
+
+def inline_power(b: FunctionText, scalar: str, x: str, exponent: float, n: int) -> str | None:
+    """x raised to a constant as instructions; None where it is a power like any other."""
+    if not math.isfinite(exponent):
+        return None
+    return power.constant_power(Lanes(b, scalar, n), x, exponent)
 
 
 MODES = ("fast", "accurate")

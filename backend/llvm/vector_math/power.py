@@ -18,6 +18,33 @@ def hypot(f: Lanes, x: str, y: str) -> str:
     return f.select(infinite, math.inf, found)
 
 
+LARGEST = 32  # the greatest whole exponent that is multiplied out
+
+
+def constant_power(f: Lanes, x: str, y: float) -> str | None:
+    """x raised to a constant that takes less than a general power: 1/2 or a small whole number. The products of those
+    beyond 2 are formed in float64. None for other constants, and for others than 2 in float64."""
+    if y == 2:
+        return f.mul(x, x)
+    if f.scalar != "float":
+        return None
+    if y == 0.5:  # -0 gives 0, and -infinity infinity
+        return f.select(f.test("oeq", x, -math.inf), math.inf, f.sqrt(f.add(x, 0.0)))
+    if y != int(y) or not 0 < abs(y) <= LARGEST:
+        return None
+    if abs(y) == 1:
+        return x if y > 0 else f.div(f.real(1.0), x)
+    d = f.other("double")
+    found, square, left = "", d.widened(x), abs(int(y))
+    while left:
+        if left & 1:
+            found = d.mul(found, square) if found else square
+        left >>= 1
+        if left:
+            square = d.mul(square, square)
+    return d.narrowed(found if y > 0 else d.div(d.real(1.0), found))
+
+
 def pow_(f: Lanes, x: str, y: str) -> str:
     """x raised to y: 2 raised to y log2(|x|), with the special values of C's Annex F."""
     d = f.other("double")

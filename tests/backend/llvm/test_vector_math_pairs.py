@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers.elementary import errors, loop, true_values
-from helpers.native import call, compiled
+from helpers.native import call, compiled, run
+from helpers.script import function
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tirscript.backend.interpreter.ops import scalar_rule
+from tirscript.backend.llvm import emit_ir
 from tirscript.ir import OPS, dtype
 
 INF, NAN = math.inf, math.nan
@@ -154,3 +157,23 @@ def test_all_edges_in_pairs() -> None:
     for name, bound in BOUNDS.items():
         found = errors(both(name, x, y), reference(name, x, y))
         assert found.max() <= bound, (name, x[found.argmax()], y[found.argmax()])
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_constant_exponents_are_multiplied_out(kind: str) -> None:
+    """The results are those of a general power, special values included, without its logarithm."""
+    rng = np.random.default_rng(8)
+    with np.errstate(all="ignore"):
+        x = np.concatenate([[*EDGES, NAN], rng.normal(0, 3, 2000), np.exp(rng.uniform(-80, 80, 2000))]).astype(kind)
+    for exponent in (2.0, 0.5, 1.0, -1.0, 3.0, -2.0, 7.0, 32.0, -31.0, 0.0, 33.0, 2.5, INF):
+        literal = f'T.infinity("{kind}")' if exponent == INF else f"T.{kind}({exponent})"
+        params = f'A: T.Buffer(("n",), "{kind}"), R: T.Buffer(("n",), "{kind}")'
+        func = function(f"for i in range(n):\n    R[i] = T.pow(A[i], {literal})", params)
+        got = np.zeros_like(x)
+        run(func, x, got)
+        with np.errstate(all="ignore"):
+            want = reference("pow", x, np.full_like(x, exponent))
+            assert errors(got, want).max() <= (0.51 if kind != "float64" else 1.01), (kind, exponent)
+        text = emit_ir(func, optimized=False)
+        general = re.search(r'@"?pow|ashr', text) is not None
+        assert general == (exponent in (0.0, 33.0, 2.5, INF) or (kind == "float64" and exponent != 2)), (kind, exponent)
