@@ -23,7 +23,7 @@ class ModuleText:
         self.strings: dict[bytes, str] = {}
         self.globals: list[str] = []
         self.metadata: list[str] = []
-        self._unlikely: str | None = None
+        self._shared: dict[str, str] = {}
 
     def declare(self, name: str, result: str, params: Sequence[str], attributes: str = "") -> str:
         """Declare a function once and return how it is called: its quoted name."""
@@ -50,11 +50,15 @@ class ModuleText:
         self.metadata.append(text)
         return f"!{len(self.metadata) - 1}"
 
+    def once(self, text: str) -> str:
+        """A metadata node that all who ask for the same text share."""
+        if text not in self._shared:
+            self._shared[text] = self.node(text)
+        return self._shared[text]
+
     def unlikely(self) -> str:
         """Branch weights that say the first target is rarely taken."""
-        if self._unlikely is None:
-            self._unlikely = self.node('!{!"branch_weights", i32 1, i32 1048575}')
-        return self._unlikely
+        return self.once('!{!"branch_weights", i32 1, i32 1048575}')
 
     def text(self, attributes: str) -> str:
         """The whole module."""
@@ -72,6 +76,7 @@ class FunctionText:
         self.lines: list[str] = []
         self.label = "entry"
         self.terminated = False
+        self.before_return: str | None = None  # an instruction that every way out ends with
         self._count = 0
 
     def name(self, hint: str = "v") -> str:
@@ -176,7 +181,11 @@ class FunctionText:
 
     def text(self, head: str) -> str:
         """The function under the line `head`."""
-        return "\n".join([f"{head} {{", "entry:", *self.allocas, *self.lines, "}"])
+        lines = self.lines
+        if self.before_return is not None:
+            last = f"  {self.before_return}\n"
+            lines = [last + line if line.startswith("  ret ") else line for line in lines]
+        return "\n".join([f"{head} {{", "entry:", *self.allocas, *lines, "}"])
 
 
 _MANGLED = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}

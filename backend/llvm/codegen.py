@@ -49,6 +49,7 @@ class Codegen:
         self.params: list[str] = []
         self.copies = 1  # of the code now written, by unrolled loops around it
         self.in_part = False  # of a parallel loop, in a function of its own
+        self.nontemporal = False  # whether stores go past the caches
         self.debug = state.debug
         self.flags = fast_math_flags(func)
         self.math = vector_math.mode(func)

@@ -326,7 +326,7 @@ def store(g: Codegen, stmt: BufferStore) -> None:
             f"a value of {value.dtype} is stored where `{stmt.buffer.name}` takes {at.dtype}", stmt.span or g.span
         )
     if at.contiguous and at.predicate is None:
-        g.b.do(f"store {kind} {operand}, ptr {at.pointer}, align {at.align}")
+        g.b.do(f"store {kind} {operand}, ptr {at.pointer}, align {at.align}{_past_caches(g, at)}")
         return
     total = at.dtype.lanes
     if at.contiguous:
@@ -342,6 +342,21 @@ def store(g: Codegen, stmt: BufferStore) -> None:
         name,
         [(kind, operand), (pointers, at.pointers()), ("i32", str(at.align)), (vector("i1", total), at.mask())],
     )
+
+
+def _past_caches(g: Codegen, at: _Access) -> str:
+    """What makes a store go past the caches, where that is asked for and it is a vector that leaves the function.
+
+    Such stores are seen by other threads in no order, so the function ends with a fence.
+    """
+    if not g.nontemporal or at.dtype.bits * at.dtype.lanes < 128 or at.place.root not in g.func.params:
+        return ""
+    if g.state.target.triple.startswith(("x86_64", "i686")):
+        g.b.module.declare("llvm.x86.sse.sfence", "void", [])
+        g.b.before_return = "call void @llvm.x86.sse.sfence()"
+    else:
+        g.b.before_return = "fence seq_cst"
+    return f", !nontemporal {g.b.module.once('!{i32 1}')}"
 
 
 def address_of(g: Codegen, expr: Expr) -> str:

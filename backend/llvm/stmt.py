@@ -44,12 +44,30 @@ if TYPE_CHECKING:
 # a T.unroll loop is written out when all its copies together have at most this many nodes
 UNROLLED_NODES = 6000
 THREADS = ("thread_extent", "virtual_thread")
+NONTEMPORAL = "pragma_nontemporal"  # the annotation of a loop or block whose stores go past the caches
 
 
 # loops
 
 
 def _for(g: Codegen, stmt: For) -> None:
+    before = g.nontemporal
+    if stmt.annotations and NONTEMPORAL in stmt.annotations:
+        g.nontemporal = _switched(stmt, stmt.annotations[NONTEMPORAL])
+    _loop(g, stmt)
+    g.nontemporal = before
+
+
+def _switched(stmt: Stmt, value: Any) -> bool:
+    """What an annotation that is on or off says."""
+    value = value.value if type(value) is Const else value
+    if value not in (0, 1):
+        message = f"the annotation {NONTEMPORAL!r} is {value!r}"
+        raise DiagnosticError([error("T404", message, stmt.span, hint="write True or False")])
+    return bool(value)
+
+
+def _loop(g: Codegen, stmt: For) -> None:
     if stmt.kind == "thread_binding":
         raise DiagnosticError(
             [
@@ -149,7 +167,7 @@ def _counted(g: Codegen, stmt: For, step: int, certain: bool) -> None:
     unsigned = "nuw " if g.ranges.of(stmt.start)[0] >= 0 and step > 0 else ""
     b.lines.append(f"  {following} = add {unsigned}nsw i64 {counter}, {step}")
     again = b.op(f"icmp {before} i64 {following}, {stop}")
-    b.end(f"br i1 {again}, label %{loop}, label %{end}, !llvm.loop {_loop_node(g)}")
+    b.end(f"br i1 {again}, label %{loop}, label %{end}, !llvm.loop {_loop_node(g, stmt)}")
     b.start(end)
 
 
@@ -187,7 +205,7 @@ def _general(g: Codegen, stmt: For) -> None:
     b.start(after)
     b.lines.append(f"  {following} = add nuw i64 {count}, 1")
     again = b.op(f"icmp ult i64 {count}, {last}")
-    b.end(f"br i1 {again}, label %{loop}, label %{end}, !llvm.loop {_loop_node(g)}")
+    b.end(f"br i1 {again}, label %{loop}, label %{end}, !llvm.loop {_loop_node(g, stmt)}")
     b.start(end)
 
 
@@ -200,13 +218,13 @@ def _loop_body(g: Codegen, stmt: For | While, end: str, after: str) -> None:
     g.loops.pop()
 
 
-def _loop_node(g: Codegen) -> str:
-    """Metadata of a loop: it ends, and is another loop than all others."""
+def _loop_node(g: Codegen, stmt: For) -> str:
+    """Metadata of a loop: it ends, is another loop than all others, and may be asked to be unrolled."""
     text = g.b.module
-    number = len(text.metadata)
-    text.metadata.append(f"distinct !{{!{number}, !{number + 1}}}")
-    text.metadata.append('!{!"llvm.loop.mustprogress"}')
-    return f"!{number}"
+    hints = [text.once('!{!"llvm.loop.mustprogress"}')]
+    if stmt.kind == "unroll":  # and too long to be written out
+        hints.append(text.once('!{!"llvm.loop.unroll.enable"}'))
+    return text.node(f"distinct !{{!{len(text.metadata)}, {', '.join(hints)}}}")
 
 
 def _while(g: Codegen, stmt: While) -> None:
@@ -323,7 +341,11 @@ def _evaluate(g: Codegen, stmt: Evaluate) -> None:
 def _attr(g: Codegen, stmt: Attr) -> None:
     if stmt.key in THREADS:
         raise _no_threads(stmt)
+    before = g.nontemporal
+    if stmt.key == NONTEMPORAL:
+        g.nontemporal = _switched(stmt, stmt.value)
     g.body(stmt.body)
+    g.nontemporal = before
 
 
 def _launch(g: Codegen, stmt: LaunchThread) -> None:

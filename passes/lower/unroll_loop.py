@@ -5,28 +5,90 @@ before:                                            after:
         B[i] = A[i]                                    B[1] = A[1]
 
 A loop of more iterations than `limit`, of an unknown number, or with a break or continue of its own stays.
+
+The annotation "pragma_auto_unroll_max_step" of a loop or block marks what is in it, innermost first: loops that run one
+after another all the same become T.unroll where they hold no loop that stays, and at most as many statements when
+written out. With "pragma_unroll_explicit" they are written out here, however long they are, else by the backend.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import cast
 from tirscript.ir.rewrite import refresh, rewrite, substitute
-from tirscript.ir.stmt import Bind, For, Stmt
+from tirscript.ir.stmt import Attr, Bind, Block, For, Stmt, While
 
 from ..access import constant_extent
 from ..pipeline import prim_func_pass
 from ..simplify import Simplify, leaves_loop
-from ..statements import keep_comments, out_of_bounds, reads_memory
+from ..statements import keep_comments, map_except_buffers, out_of_bounds, reads_memory
 
 
 @prim_func_pass()
 def unroll_loop(func: PrimFunc, *, limit: int = 16) -> PrimFunc:
     """`for i in T.unroll(2): B[i] = A[i]` becomes `B[0] = A[0]; B[1] = A[1]`."""
+    func = _Marking().visit(func, 0, False)
     return rewrite(func, {For: lambda loop: unrolled(loop, limit)})
+
+
+STEPS, EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
+
+
+class _Marking:
+    """Finds the loops that annotations ask to unroll."""
+
+    def visit(self, node: Any, most: int, explicit: bool) -> Any:
+        """`node` with its loops marked or written out; loops may have `most` statements."""
+        if not isinstance(node, (Stmt, PrimFunc)):
+            return node
+        if type(node) is Attr and node.key in (STEPS, EXPLICIT):
+            most, explicit = _asked({node.key: node.value}, most, explicit, node)
+        elif isinstance(node, (For, Block)) and node.annotations:
+            most, explicit = _asked(node.annotations, most, explicit, node)
+        new = map_except_buffers(node, lambda child: self.visit(child, most, explicit))
+        if type(new) is not For or new.kind != "serial" or not most or leaves_loop(new.body) or new.step is not None:
+            return new
+        extent, steps = constant_extent(new), _steps(new.body)
+        if extent is None or steps is None or extent * steps > most:
+            return new
+        new = new.replace(kind="unroll")
+        return unrolled(new, extent) if explicit else new
+
+
+def _asked(annotations: Any, most: int, explicit: bool, node: Stmt) -> tuple[int, bool]:
+    found: dict[str, int] = {STEPS: most, EXPLICIT: explicit}
+    for key in found:
+        value = annotations.get(key, found[key])
+        value = value.value if type(value) is Const else value
+        if not isinstance(value, int) or value < 0:
+            message = f"the annotation {key!r} is {value!r}"
+            raise DiagnosticError([error("T404", message, node.span, hint="write a number from 0")])
+        found[key] = value
+    return found[STEPS], bool(found[EXPLICIT])
+
+
+def _steps(body: tuple[Stmt, ...]) -> int | None:
+    """How many statements a body is when its loops are written out; None where one of them stays a loop."""
+    total = 0
+    for stmt in body:
+        if type(stmt) in (For, While):
+            extent = constant_extent(stmt) if type(stmt) is For and stmt.kind == "unroll" else None
+            inner = None if extent is None else _steps(stmt.body)  # type: ignore[attr-defined]
+            if extent is None or inner is None:
+                return None
+            total += extent * inner
+            continue
+        nested = [
+            _steps(value) for value in (getattr(stmt, name, ()) for name in ("body", "then", "orelse", "init")) if value
+        ]
+        if None in nested:
+            return None
+        total += sum(filter(None, nested)) if nested else 1
+    return total
 
 
 def unrolled(loop: For, limit: int) -> Any:

@@ -23,7 +23,7 @@ from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Ex
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, get_op
 from tirscript.ir.rewrite import definitions, map_tuple, refresh, substitute, walk
-from tirscript.ir.stmt import Bind, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
+from tirscript.ir.stmt import Attr, Bind, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ..access import Accesses, Extent, box, constant_extent, constant_ranges, loop_range
 from ..pipeline import prim_func_pass
@@ -230,6 +230,11 @@ class _Vectorizer:
         orelse = self.body(stmt.orelse, self.both(mask, other)) if stmt.orelse else ()
         return keep_comments(stmt, (*before, *then, *orelse))
 
+    def attribute(self, stmt: Attr, mask: Expr | None) -> tuple[Stmt, ...]:
+        if not stmt.key.startswith("pragma_"):
+            raise _Refuse
+        return (stmt.replace(body=self.body(stmt.body, mask)),)
+
     def loop_inside(self, stmt: For, mask: Expr | None) -> tuple[Stmt, ...]:
         parts = [self.expr(part, mask) for part in (stmt.start, stmt.stop, stmt.step) if part is not None]
         if stmt.kind not in ("serial", "unroll") or any(part.dtype.is_vector for part in parts):
@@ -394,6 +399,7 @@ _STMTS: dict[type, Any] = {
     Bind: _Vectorizer.bind,
     If: _Vectorizer.branch,
     For: _Vectorizer.loop_inside,
+    Attr: _Vectorizer.attribute,
 }
 _EXPRS: dict[type, Any] = {
     Var: _Vectorizer.var,
