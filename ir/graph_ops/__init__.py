@@ -7,7 +7,9 @@ from . import elementwise as _elementwise  # noqa: F401
 from . import foreign as _foreign  # noqa: F401
 from . import join as _join  # noqa: F401
 from . import layout as _layout  # noqa: F401
+from . import linear_algebra as _linear_algebra  # noqa: F401
 from . import manipulate as _manipulate  # noqa: F401
+from . import nn_conv as _nn_conv  # noqa: F401
 from . import reduce as _reduce  # noqa: F401
 from . import slicing as _slicing  # noqa: F401
 from .table import FUSION_KINDS, GRAPH_OPS, GraphOp, Parameter, graph_op, register

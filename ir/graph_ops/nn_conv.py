@@ -1,0 +1,443 @@
+"""Convolutions and transposed convolutions of 1, 2 and 3 dimensions, in any order of the axes.
+
+Layouts name the axes by letters: N batch, C channels, O and I output and input channels of the weight, D, H and W the
+dimensions of space.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..expr import Expr, const
+from ..graph import GraphType, OpCall, TensorType
+from ..op import OPS
+from . import dims
+from .attrs import OUT_DTYPE, attr, borders, each, integer, text
+from .kernel import T, kernel, part, size
+from .linear_algebra import summed_in
+from .reference import numpy_dtype
+from .rules import NUMBERS, Types, common_device, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
+from .table import CONTRACTION, GraphOp, Parameter, register
+
+SPACE = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def check_layout(call: OpCall, name: str, letters: str) -> str:
+    """The layout in an attribute, which names each of some axes once; T032 otherwise."""
+    layout: str = call.attrs[name]
+    if sorted(layout) != sorted(letters):
+        refuse(call, f"`{name}` is {layout!r}", f'it names the axes {", ".join(letters)}: "{letters}"', "T032")
+    return layout
+
+
+def by_letter(layout: str, values: Sequence[Any]) -> dict[str, Any]:
+    """The values of a shape or place by the letters of their axes."""
+    return dict(zip(layout, values, strict=True))
+
+
+def _out_layout(attrs: dict[str, Any]) -> dict[str, Any]:
+    """The result has the layout of the data unless it is given one."""
+    return {**attrs, "out_layout": attrs["out_layout"] or attrs["data_layout"]}
+
+
+def _infer(call: OpCall, types: Types) -> GraphType:
+    data, weight = (tensor(call, types, at, NUMBERS) for at in (0, 1))
+    attrs = call.attrs
+    space = SPACE[len(attrs["strides"])]
+    rank_of(call, data, 0, len(space) + 2)
+    rank_of(call, weight, 1, len(space) + 2)
+    layouts = [check_layout(call, "data_layout", "NC" + space), check_layout(call, "kernel_layout", "OI" + space)]
+    out_layout = check_layout(call, "out_layout", "NC" + space)
+    kind = attrs["out_dtype"] or common_dtype(call, (data, weight), ("`data`", "`weight`"))
+    device = common_device((data, weight))
+    transposed = "output_padding" in attrs
+    if any(one < 1 for name in ("strides", "dilation") for one in attrs[name]) or attrs["groups"] < 1:
+        refuse(call, "strides, dilation and groups are 1 or more", None, "T032")
+    if data.shape is None or weight.shape is None:
+        return of_rank(len(space) + 2, kind, device)
+    d, w = by_letter(layouts[0], data.shape), by_letter(layouts[1], weight.shape)
+    groups = attrs["groups"]
+    if transposed:
+        what = "the channels of `data` and the input channels of `weight` differ"
+        equal_dims(call, d["C"], w["I"], what)
+        channels = dims.mul(w["O"], groups)
+        _divides(call, groups, d["C"], "the input channels")
+    else:
+        what = f"the channels of `data` are not the input channels of `weight` times groups ({groups})"
+        equal_dims(call, d["C"], dims.mul(w["I"], groups), what)
+        channels = w["O"]
+        _divides(call, groups, channels, "the output channels")
+    found: dict[str, Expr] = {"N": d["N"], "C": channels}
+    for at, letter in enumerate(space):
+        found[letter] = (_transposed_length if transposed else _length)(call, d[letter], w[letter], at, len(space))
+    return TensorType(tuple(found[letter] for letter in out_layout), kind, None, device)
+
+
+def _divides(call: OpCall, groups: int, channels: Expr, what: str) -> None:
+    count = dims.number(channels)
+    if count is not None and count % groups:
+        refuse(call, f"{what} ({count}) are not a multiple of groups ({groups})")
+
+
+def _length(call: OpCall, data: Expr, window: Expr, at: int, rank: int) -> Expr:
+    """(data + padding - dilation * (window - 1) - 1) // stride + 1."""
+    attrs = call.attrs
+    padded = dims.add(data, attrs["padding"][at] + attrs["padding"][at + rank])
+    reach = dims.add(dims.mul(dims.sub(window, 1), attrs["dilation"][at]), 1)
+    rest = dims.sub(padded, reach)
+    if (dims.number(rest) or 0) < 0:
+        refuse(call, f"a window of {dims.text(reach)} does not fit the {dims.text(padded)} elements of a dimension")
+    return dims.add(dims.floordiv(rest, attrs["strides"][at]), 1)
+
+
+def _transposed_length(call: OpCall, data: Expr, window: Expr, at: int, rank: int) -> Expr:
+    """(data - 1) * stride - padding + dilation * (window - 1) + output_padding + 1."""
+    attrs = call.attrs
+    if attrs["output_padding"][at] >= max(attrs["strides"][at], attrs["dilation"][at]):
+        refuse(call, "`output_padding` is smaller than the stride or the dilation", None, "T032")
+    spread = dims.mul(dims.sub(data, 1), attrs["strides"][at])
+    reach = dims.mul(dims.sub(window, 1), attrs["dilation"][at])
+    extra = attrs["output_padding"][at] + 1 - attrs["padding"][at] - attrs["padding"][at + rank]
+    return dims.add(dims.add(spread, reach), extra)
+
+
+# -- kernels
+
+
+@part
+def pad_space(data: Any, padded: Any, *, layout: Any, space: Any, padding: Any) -> None:
+    """The data with zeros around it."""
+    for (*i,) in T.grid(*padded.shape):
+        with T.block("pad"):
+            (*v,) = T.axis.remap("S" * len(i), i)
+            padded[*v] = T.if_then_else(
+                in_data(v, data, layout, space, padding),
+                data[*unpadded(v, layout, space, padding)],
+                T.cast(0, data.dtype),
+            )
+
+
+def in_data(v: Sequence[Expr], data: Any, layout: str, space: str, padding: Sequence[int]) -> Expr:
+    """Whether a place of the padded data is one of the data."""
+    found = const(True)
+    for at, letter in enumerate(space):
+        axis = layout.index(letter)
+        if padding[at]:
+            found = both(found, OPS["greater_equal"](v[axis], padding[at]))
+        if padding[at + len(space)]:
+            found = both(found, OPS["less"](v[axis], size(data, axis) + padding[at]))
+    return found
+
+
+def both(a: Expr, b: Expr) -> Expr:
+    """a and b, where `a` may be a constant True."""
+    return b if getattr(a, "value", None) is True else OPS["logical_and"](a, b)
+
+
+def unpadded(v: Sequence[Expr], layout: str, space: str, padding: Sequence[int]) -> list[Any]:
+    """The place in the data of a place of the padded data."""
+    before = dict(zip(space, padding, strict=False))
+    return [one - before[letter] if before.get(letter) else one for letter, one in zip(layout, v, strict=True)]
+
+
+def padded_shape(data: Any, layout: str, space: str, padding: Sequence[int]) -> list[Any]:
+    """The shape of the padded data."""
+    more = {letter: padding[at] + padding[at + len(space)] for at, letter in enumerate(space)}
+    return [size(data, at) + more.get(letter, 0) for at, letter in enumerate(layout)]
+
+
+@part
+def convolve(data: Any, weight: Any, total: Any, *, acc: Any, layouts: Any, strides: Any, dilation: Any) -> None:
+    """total = the sums over input channels and windows."""
+    for (*i,) in T.grid(*total.shape, *window_sizes(weight, layouts)):
+        with T.block("conv"):
+            (*v,) = T.axis.remap("S" * total.ndim + "R" * (total.ndim - 1), i)
+            with T.init():
+                total[*v[: total.ndim]] = T.cast(0, acc)
+            total[*v[: total.ndim]] = total[*v[: total.ndim]] + T.cast(
+                data[*data_place(v, data, weight, total, layouts, strides, dilation)], acc
+            ) * T.cast(weight[*weight_place(v, weight, layouts)], acc)
+
+
+def window_sizes(weight: Any, layouts: Sequence[str]) -> list[Any]:
+    """The sizes of the axes that are summed: the input channels of the weight and its window."""
+    sizes = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])
+    return [sizes["I"], *[sizes[letter] for letter in SPACE[weight.ndim - 2]]]
+
+
+def data_place(
+    v: Sequence[Any], data: Any, weight: Any, out: Any, layouts: Sequence[str], strides: Any, dilation: Any
+) -> list[Any]:
+    """The element of the padded data that goes with an element of the result and one of the window."""
+    space = SPACE[out.ndim - 2]
+    result = by_letter(layouts[2], v[: out.ndim])
+    inner, *window = v[out.ndim :]
+    each_in = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])["I"]
+    channels = by_letter(layouts[0], [size(data, at) for at in range(data.ndim)])["C"]
+    place = {"N": result["N"], "C": inner}
+    if not (type(channels) is int and channels == each_in):
+        place["C"] = result["C"] // per_group(weight, layouts, channels, each_in) * each_in + inner
+    for at, letter in enumerate(space):
+        place[letter] = scaled(result[letter], strides[at]) + scaled(window[at], dilation[at])
+    return [place[letter] for letter in layouts[0]]
+
+
+def per_group(weight: Any, layouts: Sequence[str], channels: Any, each_in: Any) -> Any:
+    """The number of output channels of a group."""
+    outputs = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])["O"]
+    return outputs // (channels // each_in)
+
+
+def scaled(value: Any, by: int) -> Any:
+    """value * by."""
+    return value if by == 1 else value * by
+
+
+def weight_place(v: Sequence[Any], weight: Any, layouts: Sequence[str]) -> list[Any]:
+    """The element of the weight."""
+    result = by_letter(layouts[2], v[: weight.ndim])
+    inner, *window = v[weight.ndim :]
+    place = {"O": result["C"], "I": inner, **dict(zip(SPACE[weight.ndim - 2], window, strict=True))}
+    return [place[letter] for letter in layouts[1]]
+
+
+def _conv(
+    data: Any, weight: Any, out: Any, *, acc: Any, layouts: Any, strides: Any, dilation: Any, padding: Any, space: Any
+) -> None:
+    if any(padding):
+        padded = T.alloc_buffer(padded_shape(data, layouts[0], space, padding), data.dtype)
+        pad_space(data, padded, layout=layouts[0], space=space, padding=padding)
+        _conv_padded(padded, weight, out, acc=acc, layouts=layouts, strides=strides, dilation=dilation)
+    else:
+        _conv_padded(data, weight, out, acc=acc, layouts=layouts, strides=strides, dilation=dilation)
+
+
+@part
+def _conv_padded(data: Any, weight: Any, out: Any, *, acc: Any, layouts: Any, strides: Any, dilation: Any) -> None:
+    if acc is out.dtype:
+        convolve(data, weight, out, acc=acc, layouts=layouts, strides=strides, dilation=dilation)
+    else:
+        total = T.alloc_buffer(out.shape, acc)
+        convolve(data, weight, total, acc=acc, layouts=layouts, strides=strides, dilation=dilation)
+        for (*i,) in T.grid(*out.shape):
+            with T.block("finish"):
+                (*v,) = T.axis.remap("S" * len(i), i)
+                out[*v] = T.cast(total[*v], out.dtype)
+
+
+def _transposed(data: Any, weight: Any, out: Any, *, acc: Any, layouts: Any, groups: Any, places: Any) -> None:
+    total = T.alloc_buffer(out.shape, acc)
+    for (*i,) in T.grid(*out.shape, *transposed_sizes(weight, layouts, groups)):
+        with T.block("conv_transpose"):
+            (*v,) = T.axis.remap("S" * out.ndim + "R" * (out.ndim - 1), i)
+            with T.init():
+                total[*v[: out.ndim]] = T.cast(0, acc)
+            total[*v[: out.ndim]] = total[*v[: out.ndim]] + T.if_then_else(
+                meets(v, data, out, layouts, places),
+                T.cast(data[*source(v, data, weight, out, layouts, groups, places)], acc)
+                * T.cast(weight[*transposed_weight(v, data, weight, layouts, groups)], acc),
+                T.cast(0, acc),
+            )
+    for (*i,) in T.grid(*out.shape):
+        with T.block("finish"):
+            (*v,) = T.axis.remap("S" * len(i), i)
+            out[*v] = T.cast(total[*v], out.dtype)
+
+
+def transposed_sizes(weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
+    """The sizes of the axes that are summed: the input channels of a group and the window."""
+    inputs, *window = window_sizes(weight, layouts)
+    return [inputs // groups, *window]
+
+
+def _offsets(v: Sequence[Any], out: Any, layouts: Sequence[str], places: Any) -> dict[str, Any]:
+    """stride times the place in the data, for each dimension of space."""
+    strides, dilation, padding = places
+    result = by_letter(layouts[2], v[: out.ndim])
+    window = v[out.ndim + 1 :]
+    return {
+        letter: result[letter] + padding[at] - scaled(window[at], dilation[at])
+        for at, letter in enumerate(SPACE[out.ndim - 2])
+    }
+
+
+def meets(v: Sequence[Any], data: Any, out: Any, layouts: Sequence[str], places: Any) -> Expr:
+    """Whether an element of the data spreads to this place of the result through this element of the window."""
+    found = const(True)
+    sizes = by_letter(layouts[0], [size(data, at) for at in range(data.ndim)])
+    for at, (letter, far) in enumerate(_offsets(v, out, layouts, places).items()):
+        stride = places[0][at]
+        found = both(found, OPS["greater_equal"](far, 0))
+        found = OPS["logical_and"](found, OPS["less"](far, scaled(sizes[letter], stride)))
+        if stride > 1:
+            found = OPS["logical_and"](found, OPS["equal"](far % stride, 0))
+    return found
+
+
+def source(
+    v: Sequence[Any], data: Any, weight: Any, out: Any, layouts: Sequence[str], groups: int, places: Any
+) -> list[Any]:
+    """The element of the data."""
+    result = by_letter(layouts[2], v[: out.ndim])
+    place = {"N": result["N"], "C": _input(v, result, weight, layouts, groups)}
+    for at, (letter, far) in enumerate(_offsets(v, out, layouts, places).items()):
+        place[letter] = far if places[0][at] == 1 else far // places[0][at]
+    return [place[letter] for letter in layouts[0]]
+
+
+def _input(v: Sequence[Any], result: Mapping[str, Any], weight: Any, layouts: Sequence[str], groups: int) -> Any:
+    """The number of the input channel."""
+    inner = v[weight.ndim]
+    if groups == 1:
+        return inner
+    sizes = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])
+    return result["C"] // sizes["O"] * (sizes["I"] // groups) + inner
+
+
+def transposed_weight(v: Sequence[Any], data: Any, weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
+    """The element of the weight."""
+    result = by_letter(layouts[2], v[: weight.ndim])
+    sizes = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])
+    place = {"O": result["C"] if groups == 1 else result["C"] % sizes["O"]}
+    place["I"] = _input(v, result, weight, layouts, groups)
+    place.update(zip(SPACE[weight.ndim - 2], v[weight.ndim + 1 :], strict=True))
+    return [place[letter] for letter in layouts[1]]
+
+
+def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+    attrs = call.attrs
+    summed = summed_in(call, types)
+    if summed is None:
+        return None
+    return {
+        **summed,
+        "layouts": (attrs["data_layout"], attrs["kernel_layout"], attrs["out_layout"]),
+        "space": SPACE[len(attrs["strides"])],
+        "places": (attrs["strides"], attrs["dilation"], attrs["padding"]),
+    }
+
+
+# -- references
+
+
+def _np_arranged(array: Any, layout: str, order: str) -> Any:
+    return array.transpose([layout.index(letter) for letter in order])
+
+
+def _accumulated(kind: Any) -> Any:
+    import numpy as np
+
+    return kind if kind.kind in "iu" or kind.name == "float64" else np.dtype(np.float32)
+
+
+def _np_conv(data: Any, weight: Any, **attrs: Any) -> Any:
+    import numpy as np
+
+    rank = len(attrs["strides"])
+    space = SPACE[rank]
+    to = data.dtype if attrs["out_dtype"] is None else numpy_dtype(attrs["out_dtype"])
+    x = _np_arranged(data, attrs["data_layout"], "NC" + space).astype(_accumulated(to))
+    w = _np_arranged(weight, attrs["kernel_layout"], "OI" + space).astype(_accumulated(to))
+    padding, strides, dilation = attrs["padding"], attrs["strides"], attrs["dilation"]
+    x = np.pad(x, [(0, 0), (0, 0), *[(padding[at], padding[at + rank]) for at in range(rank)]])
+    sizes = [(x.shape[at + 2] - dilation[at] * (w.shape[at + 2] - 1) - 1) // strides[at] + 1 for at in range(rank)]
+    groups = attrs["groups"]
+    found = np.zeros((x.shape[0], w.shape[0], *sizes), x.dtype)
+    each_in, each_out = w.shape[1], w.shape[0] // groups
+    for group in range(groups):
+        part_x = x[:, group * each_in : (group + 1) * each_in]
+        part_w = w[group * each_out : (group + 1) * each_out]
+        for offset in itertools.product(*map(range, w.shape[2:])):
+            place = tuple(
+                slice(o * d, o * d + (n - 1) * s + 1, s)
+                for o, d, n, s in zip(offset, dilation, sizes, strides, strict=True)
+            )
+            window = part_x[(slice(None), slice(None), *place)]
+            tap = part_w[(slice(None), slice(None), *offset)]
+            found[:, group * each_out : (group + 1) * each_out] += np.einsum("nc...,oc->no...", window, tap)
+    return _np_arranged(found, "NC" + space, attrs["out_layout"]).astype(to)
+
+
+def _np_transposed(data: Any, weight: Any, **attrs: Any) -> Any:
+    import numpy as np
+
+    rank = len(attrs["strides"])
+    space = SPACE[rank]
+    to = data.dtype if attrs["out_dtype"] is None else numpy_dtype(attrs["out_dtype"])
+    x = _np_arranged(data, attrs["data_layout"], "NC" + space).astype(_accumulated(to))
+    w = _np_arranged(weight, attrs["kernel_layout"], "IO" + space).astype(_accumulated(to))
+    padding, strides, dilation, groups = (attrs[name] for name in ("padding", "strides", "dilation", "groups"))
+    full = [
+        (x.shape[at + 2] - 1) * strides[at] + dilation[at] * (w.shape[at + 2] - 1) + 1 + attrs["output_padding"][at]
+        for at in range(rank)
+    ]
+    each_out, each_in = w.shape[1], w.shape[0] // groups
+    found = np.zeros((x.shape[0], each_out * groups, *full), x.dtype)
+    for group in range(groups):
+        inputs = slice(group * each_in, (group + 1) * each_in)
+        outputs = slice(group * each_out, (group + 1) * each_out)
+        for offset in itertools.product(*map(range, w.shape[2:])):
+            place = tuple(
+                slice(o * d, o * d + (n - 1) * s + 1, s)
+                for o, d, n, s in zip(offset, dilation, x.shape[2:], strides, strict=True)
+            )
+            tap = w[(inputs, slice(None), *offset)]
+            found[(slice(None), outputs, *place)] += np.einsum("nc...,co->no...", x[:, inputs], tap)
+    inside = tuple(slice(padding[at], full[at] - padding[at + rank]) for at in range(rank))
+    return _np_arranged(found[(slice(None), slice(None), *inside)], "NC" + space, attrs["out_layout"]).astype(to)
+
+
+# -- entries
+
+_EXAMPLES = {
+    1: ("data: (1, 3, 8), weight: (4, 3, 3)", "data: (1, 3, 8), weight: (3, 4, 3)"),
+    2: ("data: (1, 3, 8, 8), weight: (4, 3, 3, 3)", "data: (1, 3, 4, 4), weight: (3, 4, 3, 3)"),
+    3: ("data: (1, 2, 4, 4, 4), weight: (3, 2, 2, 2, 2)", "data: (1, 2, 3, 3, 3), weight: (2, 3, 2, 2, 2)"),
+}
+
+
+def _parameters(rank: int, kernel_layout: str, *more: Parameter) -> tuple[Parameter, ...]:
+    return (
+        Parameter("data"),
+        Parameter("weight"),
+        attr("strides", each(rank), (1,) * rank),
+        attr("padding", borders(rank), (0,) * 2 * rank),
+        *more,
+        attr("dilation", each(rank), (1,) * rank),
+        attr("groups", integer, 1),
+        attr("data_layout", text, "NC" + SPACE[rank]),
+        attr("kernel_layout", text, kernel_layout),
+        attr("out_layout", text, None),
+        OUT_DTYPE,
+    )
+
+
+for _rank in (1, 2, 3):
+    register(
+        GraphOp(
+            f"nn.conv{_rank}d",
+            _parameters(_rank, "OI" + SPACE[_rank]),
+            _infer,
+            f"A convolution over {_rank} dimension{'s' if _rank > 1 else ''}.",
+            f"G.nn.conv{_rank}d({_EXAMPLES[_rank][0]}, padding={[1] * 2 * _rank})",
+            reference=_np_conv,
+            complete=_out_layout,
+            legalize=kernel(_conv, _parts),
+            fusion=CONTRACTION,
+        )
+    )
+    register(
+        GraphOp(
+            f"nn.conv{_rank}d_transpose",
+            _parameters(_rank, "IO" + SPACE[_rank], attr("output_padding", each(_rank), (0,) * _rank)),
+            _infer,
+            f"The transpose of a convolution over {_rank} dimension{'s' if _rank > 1 else ''}: each element is spread.",
+            f"G.nn.conv{_rank}d_transpose({_EXAMPLES[_rank][1]}, strides={[2] * _rank})",
+            reference=_np_transposed,
+            complete=_out_layout,
+            legalize=kernel(_transposed, _parts),
+            fusion=CONTRACTION,
+        )
+    )
