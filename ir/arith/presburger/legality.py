@@ -60,7 +60,7 @@ def may_parallel(deps: Dependences, loop: For | LaunchThread, *, reductions: boo
 
     With `reductions`, the updates of one reduction do not stand against it: the caller combines partial results.
     """
-    steps = deps.steps_in(loop)
+    steps = _inside(deps, loop)
     if not steps:
         return LEGAL
     level = _level(steps[0], loop)
@@ -138,7 +138,9 @@ def may_merge(deps: Dependences, first: For, second: For, *, together: bool = Fa
     for loop in (first, second):
         if any(True for _ in exits(loop.body)):
             return Verdict(False, reason=f"the loop over `{loop.var.name}` is left by a `break` or `continue`")
-    before, after = deps.steps_in(first), deps.steps_in(second)
+    before, after = _inside(deps, first), _inside(deps, second)
+    if len(before) < len(deps.steps_in(first)) or len(after) < len(deps.steps_in(second)):
+        return Verdict(None, reason=f"the range of `{first.var.name}` is read from memory")
     found: list[Dependence] = []
     for a in before:
         level = _level(a, first)
@@ -333,6 +335,11 @@ def _overwritten(deps: Dependences, step: Step, at: int) -> bool:
             return bool(relations.within(left).is_empty())
     except Unknown:
         return False
+
+
+def _inside(deps: Dependences, loop: For | LaunchThread) -> list[Step]:
+    """The steps of a loop's iterations. Its bounds, where they read memory, are a step before them."""
+    return [step for step in deps.steps_in(loop) if any(one.node is loop for one in step.loops)]
 
 
 def _level(step: Step, loop: For | LaunchThread) -> int:

@@ -96,6 +96,7 @@ LOOPS = {
         PARAMS,
         True,
     ),
+    "bounds that are read": ("for i in range(C[0], C[1]):\n    A[i, 0] = B[i, 0]", PARAMS, True),
     "symbolic rows": ("for i in range(n):\n    for j in range(m):\n        A[i, j] = 1.0", SYMBOLIC, True),
     "a symbolic product": ("for i in range(n):\n    for j in range(m):\n        B[i * m + j] = 1.0", SYMBOLIC, None),
     "multiples that do not wrap": (
@@ -245,6 +246,9 @@ def test_reasons_that_are_no_dependences() -> None:
     func = func_of("for i in range(4):\n    A[i, 0] = 1.0\nfor j in range(5):\n    B[j, 0] = 1.0")
     verdict = may_merge(Dependences(func), *loops(func))
     assert verdict.legal is False and "do not run over the same range" in str(verdict)
+    func = func_of("for i in range(C[0]):\n    A[i, 0] = 1.0\nfor j in range(C[0]):\n    B[j, 0] = 1.0")
+    verdict = may_merge(Dependences(func), *loops(func))
+    assert verdict.legal is None and str(verdict) == "the range of `i` is read from memory"
 
 
 def test_ranges_that_are_equal_in_other_words() -> None:
