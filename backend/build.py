@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from tirscript.ir import Buffer, DiagnosticError, MatchBuffer, Module, PrimFunc, Var, error, suggest
 from tirscript.ir.check import public
 from tirscript.ir.constant import require_constants
+from tirscript.ir.graph import GraphFunc
 from tirscript.ir.verify import check_well_formed as check
 
 from .runtime import layout
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
 @public
 def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: int = 3, debug: bool = False) -> Any:
-    """Native code for a program: a function for a PrimFunc, a BuiltModule for a Module.
+    """Native code for a program: a function for a PrimFunc or a GraphFunc, a BuiltModule for a Module.
+
+    A tensor function writes into the arrays it is called with; a graph function returns new ones.
 
     pipeline:  "default", passes (a Sequential, a list of them or their text), or None for a lowered program
     opt_level: how hard LLVM tries, 0 to 3
@@ -42,13 +45,20 @@ def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: i
     """
     if isinstance(x, FunctionBase):
         x = x.func
-    if not isinstance(x, (PrimFunc, Module)):
-        raise TypeError(f"build takes a PrimFunc or a Module, not {_kind(x)}{_hint(x)}")
+    if not isinstance(x, (PrimFunc, GraphFunc, Module)):
+        raise TypeError(f"build takes a PrimFunc, a GraphFunc or a Module, not {_kind(x)}{_hint(x)}")
     _check_options(target, opt_level)
-    built = _functions(_Recipe(x, _pipeline(pipeline), opt_level, bool(debug)))
-    if isinstance(x, PrimFunc):
-        return built[x.name]
-    return BuiltModule(x, built)
+    passes = _pipeline(pipeline)
+    module = Module((x,), name=x.name) if isinstance(x, GraphFunc) else x
+    if isinstance(module, Module) and any(isinstance(one, GraphFunc) for one in module.functions):
+        from .graph_build import graph_functions, lower_graphs, wrapped
+
+        tensors, rest = lower_graphs(module, passes, pipeline == "default")
+        native = _functions(_Recipe(tensors, rest, opt_level, bool(debug)))
+        built = wrapped(graph_functions(module), tensors, native)
+    else:
+        built = _functions(_Recipe(module, passes, opt_level, bool(debug)))
+    return BuiltModule(x, built) if isinstance(x, Module) else built[x.name]
 
 
 def jit(
@@ -127,7 +137,7 @@ class _Recipe:
         self.debug = debug
         self.module = program if isinstance(program, Module) else Module((program,), name=program.name)
         alone = isinstance(program, PrimFunc)
-        self.public = [func for func in self.module.functions if alone or not func.private]
+        self.public = [func for func in self.module.prim_funcs if alone or not func.private]
 
     @cached_property
     def lowered(self) -> PrimFunc | Module:
@@ -139,7 +149,9 @@ class _Recipe:
 
     def after(self, name: str) -> PrimFunc:
         """A function after the passes."""
-        return self.lowered[name] if isinstance(self.lowered, Module) else self.lowered
+        found = self.lowered[name] if isinstance(self.lowered, Module) else self.lowered
+        assert isinstance(found, PrimFunc)
+        return found
 
     def key(self) -> str | None:
         """The name of its code in the cache; None where only this process knows what it is."""

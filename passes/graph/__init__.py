@@ -1,6 +1,31 @@
 """Passes over graph functions, and their way to tensor functions."""
 
+from ..pipeline import Sequential
+from .annotate_pattern import annotate_pattern
+from .dead_code import dead_code_elimination
+from .fuse_ops import fuse_ops
+from .fuse_tir import fuse_tir
 from .graph_to_tensor import graph_to_tensor
 from .static_memory_plan import static_memory_plan
 
-__all__ = ["graph_to_tensor", "static_memory_plan"]
+# from graph functions to tensor functions, which `build` does before DEFAULT_LOWERING
+GRAPH_LOWERING = Sequential(
+    (
+        dead_code_elimination,
+        annotate_pattern,
+        fuse_ops,
+        fuse_tir,
+        graph_to_tensor,
+        static_memory_plan,
+    )
+)
+
+__all__ = [
+    "GRAPH_LOWERING",
+    "annotate_pattern",
+    "dead_code_elimination",
+    "fuse_ops",
+    "fuse_tir",
+    "graph_to_tensor",
+    "static_memory_plan",
+]

@@ -91,12 +91,14 @@ def graph_to_tensor(module: Module) -> Module:
     if not graphs:
         return module
     _check_cycles(module)
-    with recursion_room():
-        functions = tuple(
-            _Lowering(function, module).function() if type(function) is GraphFunc else function
-            for function in module.functions
-        )
+    functions = tuple(lowered(one, module) if type(one) is GraphFunc else one for one in module.functions)
     return module.replace(functions=functions)
+
+
+def lowered(func: GraphFunc, module: Module) -> PrimFunc:
+    """One graph function of a module as a tensor function."""
+    with recursion_room():
+        return _Lowering(func, module).function()
 
 
 class _Lowering:
@@ -138,6 +140,7 @@ class _Lowering:
                 missing = "dtype" if kind.dtype is None else "number of dimensions"
                 raise self.refused(f"the {missing} of the parameter `{name}` is not known", node, "annotate it")
             shape = kind.shape or tuple(Var(f"{name}_{axis}", INT64) for axis in range(kind.rank))
+            shape = tuple(map(_plain, shape))
             self.known.update(dim for dim in shape if type(dim) is Var)
             buffer = Buffer(name, shape, kind.dtype)
             self.params.append(buffer)
@@ -296,7 +299,7 @@ class _Lowering:
         return self.values[expr]
 
     def constant(self, expr: GraphConst, var: GraphVar | None) -> Buffer:
-        shape = tuple(const(size, INT64) for size in expr.data.shape)
+        shape = tuple(_plain(const(size, INT64)) for size in expr.data.shape)
         buffer = Buffer("const" if var is None else var.name, shape, expr.data.dtype)
         self.body.append(AllocateConst(buffer, expr.data, span=expr.span))
         return buffer
@@ -319,7 +322,7 @@ class _Lowering:
             raise self.refused("a function that is a value is called", expr, "lift it into the module")
         callee = self.callee(expr.function, expr)
         args = [arg for value in expr.args for arg in self.arguments(self.value(value), value)]
-        if type(callee) is PrimFunc:
+        if isinstance(callee, PrimFunc):
             self.body.append(Evaluate(CallFunction(callee.name, tuple(args), callee.returns or VOID), span=expr.span))
             return ()
         kind = callee.result if var is None else var.type
@@ -413,7 +416,7 @@ class _Lowering:
         return found  # type: ignore[no-any-return]
 
     def dims(self, shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return tuple(map(self.dim, shape))
+        return tuple(_plain(self.dim(value)) for value in shape)
 
     def dim(self, value: Expr) -> Expr:
         found: Expr = substitute(value, self.symbols)
@@ -424,6 +427,11 @@ class _Lowering:
 
     def refused(self, message: str, node: Node, hint: str | None = None, code: str = "T401") -> DiagnosticError:
         return DiagnosticError([error(code, f"`{self.func.name}`: {message}", node.span, hint=hint)])
+
+
+def _plain(dim: Expr) -> Expr:
+    """A dimension as a kernel's source would have it: a number is an int32 where it fits."""
+    return const(dim.value) if type(dim) is Const and dim.value < 1 << 31 else dim
 
 
 def copy_of(source: Buffer, target: Buffer) -> Stmt:

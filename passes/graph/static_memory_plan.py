@@ -12,7 +12,8 @@ before:                                    after:
 
 A temporary is alive from the first statement of the function's body that names it, or a view of it, to the last. The
 largest are placed first, each in the smallest gap that the others alive with it leave (Pisarchyk and Lee, "Efficient
-memory management for deep neural net inference", 2020). Sizes that are symbolic stay allocations of their own.
+memory management for deep neural net inference", 2020). Sizes that are symbolic
+stay allocations of their own, and so does what no call of a function gets.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, INT64, dtype
-from tirscript.ir.expr import BufferData, BufferLoad, Expr, const
+from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Expr, const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.op import get_op
+from tirscript.ir.node import Node
+from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, DeclBuffer, Stmt
 
@@ -110,7 +112,8 @@ def plan(temporaries: Iterable[Lifetime]) -> MemoryPlan:
 @prim_func_pass()
 def static_memory_plan(func: PrimFunc) -> PrimFunc:
     """`h = T.alloc_buffer((64,), "float32")` becomes `h = T.decl_buffer((64,), "float32", data=arena.data)`."""
-    found = lifetimes(func)
+    passed = _passed(func)
+    found = [one for one in lifetimes(func) if one.buffer in passed]
     if len(found) < 2:
         return func
     made = plan(found)
@@ -122,6 +125,22 @@ def static_memory_plan(func: PrimFunc) -> PrimFunc:
             stmt = DeclBuffer(stmt.buffer, address, trivia=stmt.trivia, span=stmt.span)
         body.append(stmt)
     return func.replace(body=tuple(body))
+
+
+def _passed(func: PrimFunc) -> set[Buffer]:
+    """The buffers that calls of functions get. Those of a kernel's own work are for its schedule to place."""
+    calls = [node for node in walk(func.body) if type(node) is CallFunction or _is_library_call(node)]
+    roots = {stmt.buffer: _buffers(stmt.data) for stmt in func.body if type(stmt) is DeclBuffer}
+    found = {buffer for call in calls for buffer in _buffers(call)}
+    while True:
+        more = found.union(*(roots[buffer] for buffer in found if buffer in roots))
+        if more == found:
+            return found
+        found = more
+
+
+def _is_library_call(node: Node) -> bool:
+    return type(node) is Call and node.op is OPS["call_packed"]
 
 
 def _address(arena: Buffer, offset: int) -> Expr:
@@ -150,7 +169,7 @@ def _aligned(size: int) -> int:
     return -(-size // ALIGN) * ALIGN
 
 
-def _buffers(node: Stmt | Expr) -> set[Buffer]:
+def _buffers(node: Node) -> set[Buffer]:
     return {part for part in walk(node) if type(part) is Buffer}
 
 

@@ -1,0 +1,139 @@
+"""What nothing uses goes: bindings without effect, and private functions that nobody calls.
+
+before:                                            after:
+    @G.graph_func                                      @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):            def main(x: G.Tensor((4,), "float32")):
+        with G.dataflow():                                 with G.dataflow():
+            a = G.exp(x)                                       b = G.sin(x)
+            b = G.sin(x)                                       G.output(b)
+            G.output(b)                                    return b
+        return b
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tirscript.ir.expr import CallFunction
+from tirscript.ir.graph import (
+    Dataflow,
+    ExternFunction,
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphExpr,
+    GraphFunc,
+    GraphIf,
+    GraphVar,
+    OpCall,
+)
+from tirscript.ir.module import Module
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Stmt
+
+from ..pipeline import module_pass
+
+
+@module_pass()
+def dead_code_elimination(module: Module) -> Module:
+    """`a = G.exp(x)` goes where nothing uses `a`, and so do private functions that nothing calls."""
+    functions = tuple(_trimmed(one, module) if type(one) is GraphFunc else one for one in module.functions)
+    kept = _called(functions)
+    functions = tuple(one for one in functions if one.name in kept)
+    same = len(functions) == len(module.functions) and all(map(lambda a, b: a is b, functions, module.functions))
+    return module if same else module.replace(functions=functions)
+
+
+def _called(functions: tuple[Any, ...]) -> set[str]:
+    """The names of the functions that callers may reach."""
+    by_name = {one.name: one for one in functions}
+    reached: set[str] = set()
+    waiting = [one.name for one in functions if not one.private] or list(by_name)
+    while waiting:
+        name = waiting.pop()
+        if name in reached or name not in by_name:
+            continue
+        reached.add(name)
+        for node in walk(by_name[name]):
+            if type(node) in (FunctionRef, CallFunction):
+                waiting.append(node.function)  # type: ignore[attr-defined]
+    return reached
+
+
+def _trimmed(func: GraphFunc, module: Module) -> GraphFunc:
+    """The function without bindings that nothing uses."""
+    counts = Counter(node for node in walk(func) if type(node) is GraphVar)
+    for stmt in _defined(func.body):
+        counts[stmt] -= 1
+    for param in func.params:
+        counts[param] -= 1
+    body = _live(func.body, counts, module)
+    return func if body is func.body else func.replace(body=body)
+
+
+def _defined(body: tuple[Stmt, ...]) -> list[GraphVar]:
+    """The variables that statements bind, of which each binding is an occurrence."""
+    found = []
+    for stmt in body:
+        for node in walk(stmt):
+            var = getattr(node, "var", None) if isinstance(node, Stmt) else None
+            if type(var) is GraphVar:
+                found.append(var)
+            if type(node) is GraphFunc:
+                found.extend(node.params)
+    return found
+
+
+def _live(body: tuple[Stmt, ...], counts: Counter[GraphVar], module: Module) -> tuple[Stmt, ...]:
+    """`body` without dead bindings, from the last to the first, so that what only they use goes too."""
+    kept: list[Stmt] = []
+    for stmt in reversed(body):
+        made: Stmt | None = stmt
+        if type(stmt) is Dataflow:
+            outputs = tuple(var for var in stmt.outputs if counts[var] > 1)  # one is the output itself
+            for var in stmt.outputs:
+                counts[var] -= var not in outputs
+            inner = _live(stmt.body, counts, module)
+            if not inner:
+                made = None
+            elif inner is not stmt.body or len(outputs) != len(stmt.outputs):
+                made = stmt.replace(body=inner, outputs=outputs)
+        elif type(stmt) is GraphBind and counts[stmt.var] <= 0 and is_pure(stmt.value, module):
+            made = None
+            _forget(stmt.value, counts)
+        elif type(stmt) is GraphIf:
+            then, orelse = (_live(one, counts, module) for one in (stmt.then_body, stmt.else_body))
+            if then is not stmt.then_body or orelse is not stmt.else_body:
+                made = stmt.replace(then_body=then, else_body=orelse)
+        if made is not None:
+            kept.append(made)
+    same = len(kept) == len(body) and all(map(lambda a, b: a is b, reversed(kept), body))
+    return body if same else tuple(reversed(kept))
+
+
+def _forget(value: GraphExpr, counts: Counter[GraphVar]) -> None:
+    for node in walk(value):
+        if type(node) is GraphVar:
+            counts[node] -= 1
+
+
+def is_pure(value: GraphExpr, module: Module | None) -> bool:
+    """Whether evaluating a value does nothing but give it."""
+    for node in walk(value):
+        if type(node) is OpCall and not node.op.pure:
+            return False
+        if type(node) is FunctionCall:
+            callee: Any = node.function
+            if type(callee) is ExternFunction:
+                return False
+            if type(callee) is FunctionRef:
+                found: Any = module[callee.function] if module is not None and callee.function in module else None
+                if type(found) is not GraphFunc or not found.pure:
+                    return False
+            else:
+                return False
+    return True
+
+
+__all__ = ["dead_code_elimination", "is_pure"]

@@ -1,0 +1,231 @@
+"""Kernels that can be one loop nest are put into one function each: element by element they need no memory between.
+
+before:                                            after:
+    with G.dataflow():                                 @G.graph_func(private=True)
+        a = G.call_tir(cls.matmul, (x, w), ...)        def fused_matmul_relu(x, w):
+        b = G.call_tir(cls.relu, (a,), ...)                G.func_attr({"primitive": True})
+        G.output(b)                                        with G.dataflow():
+                                                               a = G.call_tir(cls.matmul, (x, w), ...)
+                                                               b = G.call_tir(cls.relu, (a,), ...)
+                                                               G.output(b)
+                                                           return b
+                                                       ...
+                                                       with G.dataflow():
+                                                           b = cls.fused_matmul_relu(x, w)
+                                                           G.output(b)
+
+A kernel joins the function of its consumers where they are all in one, nothing else needs its result, and the kinds
+(`annotate_pattern`) allow it: elementwise, broadcast and injective ones join such, or a reduction that they feed; a
+contraction joins the elementwise work behind it, one for a function. `fuse_tir` makes one kernel of each function.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import (
+    Dataflow,
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphFunc,
+    GraphIf,
+    GraphVar,
+    OpCall,
+    TensorType,
+    TupleExpr,
+    plain_dimensions,
+)
+from tirscript.ir.module import Module
+from tirscript.ir.node import Attrs
+from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.stmt import Stmt
+
+from ..pipeline import module_pass
+from .annotate_pattern import BROADCAST, CONTRACTION, ELEMENTWISE, INJECTIVE, OPAQUE, PATTERN, REDUCTION, pattern_of
+
+PRIMITIVE = "primitive"
+MOST = 32  # kernels in one function
+
+
+class Group:
+    """The bindings that go into one function; the last of them gives its result."""
+
+    def __init__(self, bind: GraphBind, kind: int) -> None:
+        self.members = [bind]
+        self.kinds = [kind]
+
+    @property
+    def anchor(self) -> int | None:
+        """Its reduction or contraction, where it has one."""
+        return next((kind for kind in self.kinds if kind in (REDUCTION, CONTRACTION)), None)
+
+    def inputs(self) -> list[GraphVar]:
+        """What its bindings use and do not make."""
+        own = {bind.var for bind in self.members}
+        used = [node for bind in self.members for node in walk(bind.value) if type(node) is GraphVar]
+        return [var for var in dict.fromkeys(used) if var not in own]
+
+    def is_closed(self) -> bool:
+        """Whether the symbolic dimensions of its tensors are all found in its inputs, the parameters of a function."""
+        known = plain_dimensions(tuple(var.type for var in self.inputs()))
+        types = [bind.var.type for bind in self.members]
+        parts = (
+            node for bind, kind in zip(self.members, types, strict=True) for node in (*walk(bind.value), *walk(kind))
+        )
+        return {node for node in parts if type(node) is Var} <= set(known)
+
+
+class _Use(Struct, frozen=True, eq=False):
+    group: Group | None
+    bind: GraphBind | None
+
+
+@module_pass()
+def fuse_ops(module: Module, *, most: int = MOST) -> Module:
+    """`a = G.call_tir(cls.f, (x,)); b = G.call_tir(cls.g, (a,))` becomes `b = cls.fused_f_g(x)`.
+
+    `most` is how many kernels one function may hold.
+    """
+    fusion = _Fusion(module, most)
+    functions = tuple(fusion.function(one) if type(one) is GraphFunc else one for one in module.functions)
+    if not fusion.made:
+        return module
+    return module.replace(functions=(*fusion.made, *functions))
+
+
+class _Fusion:
+    def __init__(self, module: Module, most: int) -> None:
+        self.most = most
+        self.made: list[GraphFunc] = []
+        self.functions = {function.name: function for function in module.functions}
+        self.names = set(self.functions)
+
+    def function(self, func: GraphFunc) -> GraphFunc:
+        if func.attrs.get(PRIMITIVE):
+            return func
+        body = self.body(func.body)
+        return func if body is func.body else func.replace(body=body)
+
+    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        changed = tuple(self.statement(stmt) for stmt in body)
+        return body if all(map(lambda a, b: a is b, changed, body)) else changed
+
+    def statement(self, stmt: Stmt) -> Stmt:
+        if type(stmt) is GraphIf:
+            then, orelse = self.body(stmt.then_body), self.body(stmt.else_body)
+            same = then is stmt.then_body and orelse is stmt.else_body
+            return stmt if same else stmt.replace(then_body=then, else_body=orelse)
+        return self.dataflow(stmt) if type(stmt) is Dataflow else stmt
+
+    def dataflow(self, stmt: Dataflow) -> Dataflow:
+        groups = self.groups(stmt)
+        fused = [group for group in groups if len(group.members) > 1 and group.is_closed()]
+        if not fused:
+            return stmt
+        calls = {id(group.members[-1]): self.call(group) for group in fused}
+        inside = {id(bind) for group in fused for bind in group.members}
+        body = tuple(calls.get(id(one), one) for one in stmt.body if id(one) in calls or id(one) not in inside)
+        return stmt.replace(body=body)
+
+    def groups(self, stmt: Dataflow) -> list[Group]:
+        """The bindings of a dataflow block in groups, from the last to the first."""
+        of: dict[GraphVar, Group] = {}
+        users: dict[GraphVar, list[_Use]] = {var: [_Use(None, None)] for var in stmt.outputs}
+        groups: list[Group] = []
+        for bind in reversed(stmt.body):
+            group = self.placed(bind, users) if type(bind) is GraphBind else None
+            if type(bind) is GraphBind and group is not None:
+                of[bind.var] = group
+                if len(group.members) == 1:
+                    groups.append(group)
+            for var in dict.fromkeys(node for node in walk(bind) if type(node) is GraphVar):
+                if var is not getattr(bind, "var", None):
+                    use = _Use(group, bind) if type(bind) is GraphBind else _Use(None, None)
+                    users.setdefault(var, []).append(use)
+        for group in groups:
+            group.members.reverse()
+        return groups
+
+    def placed(self, bind: GraphBind, users: dict[GraphVar, list[_Use]]) -> Group | None:
+        """The group of a binding: that of its consumers if it may join, else one of its own; None for no kernel."""
+        kind = self.kind(bind)
+        if kind is None:
+            return None
+        uses = users.get(bind.var, [])
+        group = uses[0].group if uses else None
+        joins = group is not None and all(use.group is group for use in uses)
+        if group is not None and joins and len(group.members) < self.most and self.may_join(bind, kind, group, uses):
+            group.members.append(bind)
+            group.kinds.append(kind)
+            return group
+        return Group(bind, kind)
+
+    def may_join(self, bind: GraphBind, kind: int, group: Group, uses: list[_Use]) -> bool:
+        """Whether a kernel may be made where its result is used."""
+        consumers = [group.kinds[group.members.index(use.bind)] for use in uses if use.bind is not None]
+        if kind in (ELEMENTWISE, BROADCAST, INJECTIVE):
+            # what feeds a contraction is read many times, and would be made as often
+            return all(one != CONTRACTION for one in consumers)
+        if kind == CONTRACTION and group.anchor is None:
+            tails = all(one in (ELEMENTWISE, BROADCAST) for one in group.kinds)
+            return tails and all(
+                structural_equal(bind.var.type, one.var.type) or _same_shape(bind, one) for one in group.members
+            )
+        return False
+
+    def kind(self, bind: GraphBind) -> int | None:
+        """How the kernel of a binding may be fused; None where it is no call of one."""
+        value = bind.value
+        if type(value) is not OpCall or value.op.name != "call_tir" or type(bind.var.type) is not TensorType:
+            return None
+        reference, given, *rest = value.args
+        if type(reference) is not FunctionRef or type(given) is not TupleExpr or rest:
+            return None
+        callee = self.functions.get(reference.function)
+        if type(callee) is not PrimFunc or not all(type(arg) is GraphVar for arg in given.fields):
+            return None
+        kind = callee.attrs.get(PATTERN, None)
+        kind = int(getattr(kind, "value", kind)) if kind is not None else pattern_of(callee)
+        return None if kind == OPAQUE else kind
+
+    def call(self, group: Group) -> GraphBind:
+        """The call of a new function that does what the group does."""
+        root = group.members[-1]
+        inputs = group.inputs()
+        names = [bind.value.args[0].function for bind in group.members]  # type: ignore[attr-defined]
+        name = self.fresh("fused_" + "_".join(names))
+        inner = {var: var.replace() for var in (*inputs, *(bind.var for bind in group.members))}
+        body = substitute(tuple(bind.replace(trivia=None) for bind in group.members), inner)
+        result = inner[root.var]
+        params = tuple(inner[var] for var in inputs)
+        attrs = Attrs({PRIMITIVE: True})
+        block = Dataflow(body, (result,))
+        self.made.append(GraphFunc(name, params, (block,), result, result.type, attrs=attrs, private=True))
+        return root.replace(value=FunctionCall(FunctionRef(name), tuple(inputs), span=root.value.span))
+
+    def fresh(self, name: str) -> str:
+        name = name[:80]
+        found, number = name, 0
+        while found in self.names:
+            number += 1
+            found = f"{name}_{number}"
+        self.names.add(found)
+        return found
+
+
+def _same_shape(a: GraphBind, b: GraphBind) -> bool:
+    one, other = a.var.type, b.var.type
+    return (
+        type(one) is TensorType
+        and type(other) is TensorType
+        and one.shape is not None
+        and other.shape is not None
+        and structural_equal(one.shape, other.shape)
+    )
+
+
+__all__ = ["MOST", "PRIMITIVE", "Group", "fuse_ops"]

@@ -1,0 +1,224 @@
+"""From kernels of a graph to fewer kernels: kinds, groups, one function each, and what nothing uses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import Module, PrimFunc
+from tirscript.ir.graph import GraphFunc
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.graph import (
+    GRAPH_LOWERING,
+    annotate_pattern,
+    dead_code_elimination,
+    fuse_ops,
+    fuse_tir,
+    graph_to_tensor,
+)
+from tirscript.passes.graph.annotate_pattern import pattern_of
+from tirscript.passes.inline_private_functions import inline_private_functions
+from tirscript.script import parse
+
+KERNELS = """
+from tirscript.script import graph as G, ir as I, tir as T
+
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def matmul(A: T.Buffer(("n", 8), "float32"), B: T.Buffer((8, 8), "float32"), C: T.Buffer(("n", 8), "float32")):
+        for i, j, k in T.grid(n, 8, 8):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0.0
+                C[vi, vj] += A[vi, vk] * B[vk, vj]
+
+    @T.prim_func(private=True)
+    def relu(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
+        for i, j in T.grid(n, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.max(A[vi, vj], 0.0)
+
+    @T.prim_func(private=True)
+    def bias(A: T.Buffer(("n", 8), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer(("n", 8), "float32")):
+        for i, j in T.grid(n, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + B[vj]
+
+    @T.prim_func(private=True)
+    def add(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32"), C: T.Buffer(("n", 8), "float32")):
+        for i, j in T.grid(n, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + B[vi, vj]
+
+    @T.prim_func(private=True)
+    def flip(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
+        for i, j in T.grid(n, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, 7 - vj]
+
+    @T.prim_func(private=True)
+    def rowsum(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n",), "float32")):
+        for i, j in T.grid(n, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] += A[vi, vj]
+
+    @T.prim_func(private=True)
+    def steps(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
+        for i, j in T.grid(n, 8):
+            B[i, j] = A[i, j]
+
+"""
+T2 = 'G.Tensor((n, 8), "float32")'
+X, W, V = (np.random.default_rng(7).random(shape, "float32") for shape in ((5, 8), (8, 8), (8,)))
+
+
+def module(body: str, output: str, shape: str = "(n, 8)") -> Module:
+    lines = "".join(f"            {line}\n" for line in body.strip().split("\n"))
+    text = f"""{KERNELS}    @G.graph_func
+    def main(x: G.Tensor(("n", 8), "float32"), w: G.Tensor((8, 8), "float32"), v: G.Tensor((8,), "float32")):
+        cls = M
+        n = T.int64()
+        with G.dataflow():
+{lines}            G.output({output})
+        return {output if "," not in output else f"({output})"}
+"""
+    found = parse(text)
+    assert isinstance(found, Module)
+    return found
+
+
+def call(name: str, *args: str, out: str = T2) -> str:
+    return f"G.call_tir(cls.{name}, ({', '.join(args)},), out={out})"
+
+
+def fused(given: Module) -> list[str]:
+    made = fuse_ops(dead_code_elimination(given))
+    return [one.name for one in made.functions if one.attrs.get("primitive")]
+
+
+def run(given: Module) -> object:
+    expected = tirscript.build(given, pipeline=[graph_to_tensor, *DEFAULT_LOWERING.passes])(X, W, V)
+    lowered = GRAPH_LOWERING(given)
+    parse(lowered.script())
+    found = tirscript.build(given)(X, W, V)
+    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    return expected
+
+
+def test_kinds_of_kernels() -> None:
+    kernels = module(f"a = {call('relu', 'x')}", "a")
+    found = {one.name: pattern_of(one) for one in kernels.functions if isinstance(one, PrimFunc)}
+    assert found == {"matmul": 4, "relu": 0, "bias": 1, "add": 0, "flip": 2, "rowsum": 3, "steps": 8}
+    marked = annotate_pattern(kernels)
+    assert {one.name: one.attrs["op_pattern"] for one in marked.functions if isinstance(one, PrimFunc)} == found
+    assert annotate_pattern(marked) is marked
+    told = parse(KERNELS.replace("        for i, j in", '        T.func_attr({"op_pattern": 8})\n        for i, j in'))
+    assert isinstance(told, Module)
+    assert not fused(told.replace(functions=(*told.functions, kernels["main"])))
+
+
+@pytest.mark.parametrize(
+    ("body", "output", "groups"),
+    [
+        (["matmul x w", "relu a", "bias b v"], "c", ["fused_matmul_relu_bias"]),
+        (["relu x", "flip a", "relu b"], "c", ["fused_relu_flip_relu"]),
+        (["relu x", "rowsum a"], "b", ["fused_relu_rowsum"]),
+        # a contraction takes no producers, and only elementwise work behind it
+        (["relu x", "matmul a w"], "b", []),
+        (["matmul x w", "flip a"], "b", []),
+        # one contraction in a function
+        (["matmul x w", "relu a", "matmul b w", "relu c"], "d", ["fused_matmul_relu", "fused_matmul_relu_1"]),
+        (["steps x", "relu a", "relu b"], "c", ["fused_relu_relu"]),
+        # a result that is needed elsewhere stays
+        (["relu x", "relu a"], "a, b", []),
+        (["relu x", "flip a", "flip a"], "b, c", []),
+        # all uses of `a` are in the function of `c`
+        (["relu x", "flip a", "add a b"], "c", ["fused_relu_flip_add"]),
+        (["relu x", "matmul a w", "add a b"], "c", ["fused_matmul_add"]),
+    ],
+)
+def test_groups(body: list[str], output: str, groups: list[str]) -> None:
+    lines = []
+    for at, words in enumerate(body):
+        name, *args = words.split()
+        out = 'G.Tensor((n,), "float32")' if name == "rowsum" else T2
+        lines.append(f"{'abcd'[at]} = {call(name, *args, out=out)}")
+    given = module("\n".join(lines), output)
+    assert sorted(fused(given)) == sorted(groups)
+    run(given)
+
+
+def test_one_kernel_of_a_group() -> None:
+    given = module(f"a = {call('matmul', 'x', 'w')}\nb = {call('relu', 'a')}", "b")
+    made = fuse_tir(fuse_ops(given))
+    kernel = made["fused_matmul_relu"]
+    assert isinstance(kernel, PrimFunc)
+    text = kernel.script()
+    assert text.count("T.block") == 2 and text.count("T.alloc_buffer") == 1 and "primitive" not in text
+    assert "G.call_tir(M.fused_matmul_relu, (x, w)," in made.script()
+    assert [one.name for one in made.functions] == ["fused_matmul_relu", "main"]
+
+
+def test_a_limit_of_kernels() -> None:
+    given = module("\n".join(f"{a} = {call('relu', b)}" for a, b in zip("abcd", "xabc", strict=True)), "d")
+    names = [one.name for one in fuse_ops(given, most=2).functions if one.attrs.get("primitive")]
+    assert names == ["fused_relu_relu", "fused_relu_relu_1"]
+
+
+def test_dead_code() -> None:
+    given = module(f"a = {call('relu', 'x')}\nb = {call('flip', 'a')}\nc = {call('relu', 'x')}", "a, c")
+    made = dead_code_elimination(given)
+    assert [one.name for one in made.functions] == ["relu", "main"]
+    main = made["main"]
+    assert isinstance(main, GraphFunc) and "flip" not in main.script()
+    assert dead_code_elimination(made) is made
+
+
+def test_calls_of_private_functions_are_inlined() -> None:
+    text = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def addone(A: T.Buffer(("n",), "int32"), B: T.Buffer(("n",), "int32"), k: T.int32):
+        for i in range(n):
+            with T.block("B"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = A[vi] + k
+
+    @T.prim_func(private=True)
+    def strided(A: T.Buffer((4,), "int32", strides=(1,))):
+        A[0] = 1
+
+    @T.prim_func
+    def main(x: T.Buffer((4,), "int32"), y: T.Buffer((4,), "int32")):
+        a = T.alloc_buffer((4,), "int32")
+        # once
+        M.addone(x, a, 1)
+        M.addone(a, y, 2)
+        M.strided(y)
+        M.addone(x, a, y[0])
+"""
+    given = parse(text)
+    made = inline_private_functions(given)
+    assert isinstance(made, Module)
+    shown = made["main"].script()
+    assert shown.count("M.") == 0 and shown.count("addone(") == 1 and "strided(y)" in shown  # y[0] is read at the call
+    assert '"B_1"' in shown and "# once" in shown
+    assert [one.name for one in made.functions] == ["addone", "strided", "main"]
+    results = []
+    for program in (given, made):
+        y = np.zeros(4, "int32")
+        tirscript.interpret(program, np.arange(4, dtype="int32"), y)
+        results.append(y.tolist())
+    assert results == [[1, 4, 5, 6]] * 2
