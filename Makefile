@@ -12,7 +12,7 @@ CASES ?= 5000
 MINUTES ?= 30
 SCHEDULES ?= 20000
 
-.PHONY: help venv demo test test-interop test-browser fuzz fuzz-schedules fuzz-proofs fuzz-parse bench lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-interop test-browser fuzz fuzz-schedules fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -58,6 +58,9 @@ bench: $(STAMP)  ## measure: parse, print, equality and kernels, beside apache-t
 	@$(BIN)/python -m pip install --quiet --editable '.[bench]' || echo "numba cannot be installed here; its columns stay empty"
 	@$(BIN)/python benchmarks
 
+bench-kernels: $(STAMP)  ## 26 kernels beside numpy, numba, torch, onnxruntime and apache-tvm (BENCH_OPTIONS=--quick tries it)
+	@$(BIN)/python benchmarks kernels --json benchmarks/results/kernels.json --picture benchmarks/results/kernels.svg $(BENCH_OPTIONS)
+
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -94,6 +97,6 @@ ci:  ## all that .ci/run checks
 	.ci/run
 
 clean:  ## remove the environment and what was built
-	rm -rf $(VENV) build dist benchmarks/.venv-tvm benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) build dist benchmarks/.venv-tvm benchmarks/.venv-peers benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf src/*.egg-info

@@ -15,10 +15,12 @@ import calls
 import constants
 import elementary
 import kernels
+import kernels_main
 import proofs
 import schedules
 import startup
 import text
+import threads
 import tvm_process
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -108,9 +110,19 @@ def main() -> None:
     if sys.argv[1:2] == ["math"]:
         elementary.main(sys.argv[2:])
         return
+    if sys.argv[1:2] == ["threads"]:
+        threads.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["kernels"]:
+        kernels_main.main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument(
-        "what", nargs="?", choices=("all", "math", "proofs", "schedules"), default="all", help="what to measure"
+        "what",
+        nargs="?",
+        choices=("all", "kernels", "math", "proofs", "schedules", "threads"),
+        default="all",
+        help="what to measure",
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each thing is measured (the median counts)")
     given = parser.parse_args()
