@@ -249,7 +249,7 @@ def element(x: Any, v: Sequence[Expr], shape: Sequence[Expr], axis: int | None =
 
     if not isinstance(x, Buffer):
         return x
-    if axis is not None:
+    if axis is not None and x.ndim:
         return BufferLoad(x, (v[axis],))
     own = v[len(v) - x.ndim :]
     there = shape[len(v) - x.ndim :]
@@ -265,7 +265,7 @@ def elementwise(value: Any, along: Mapping[int, str] | None = None) -> Legalize:
 
     value: a tensor operator by name, or a function of the elements (and of the attributes, by keyword); on floats of 16
            bits and less a function computes in float32, and its result is rounded once
-    along: arguments by number that are vectors along the axis in an attribute
+    along: arguments by number that are scalars, or vectors along the axis in an attribute
     """
     single = OPS[value] if isinstance(value, str) else None
     function = single or value
@@ -277,7 +277,7 @@ def elementwise(value: Any, along: Mapping[int, str] | None = None) -> Legalize:
             one for one in elements if isinstance(one, Expr) and (not one.dtype.is_bool or one is elements[-1])
         )
         kind = first.dtype
-        if single is not None or kind.name not in NARROW or "dtype" in keywords:
+        if single is not None or kind.name not in NARROW or {"dtype", "out_dtype"} & keywords.keys():
             found: Expr = function(*elements, **keywords)
             return found
         wide = [cast_to(one, FLOAT32) if isinstance(one, Expr) and one.dtype is kind else one for one in elements]

@@ -121,7 +121,7 @@ def pad_space(data: Any, padded: Any, *, layout: Any, space: Any, padding: Any) 
 
 def in_data(v: Sequence[Expr], data: Any, layout: str, space: str, padding: Sequence[int]) -> Expr:
     """Whether a place of the padded data is one of the data."""
-    found = const(True)
+    found: Expr = const(True)
     for at, letter in enumerate(space):
         axis = layout.index(letter)
         if padding[at]:
@@ -254,7 +254,7 @@ def transposed_sizes(weight: Any, layouts: Sequence[str], groups: int) -> list[A
 
 def _offsets(v: Sequence[Any], out: Any, layouts: Sequence[str], places: Any) -> dict[str, Any]:
     """stride times the place in the data, for each dimension of space."""
-    strides, dilation, padding = places
+    _, dilation, padding = places
     result = by_letter(layouts[2], v[: out.ndim])
     window = v[out.ndim + 1 :]
     return {
@@ -265,7 +265,7 @@ def _offsets(v: Sequence[Any], out: Any, layouts: Sequence[str], places: Any) ->
 
 def meets(v: Sequence[Any], data: Any, out: Any, layouts: Sequence[str], places: Any) -> Expr:
     """Whether an element of the data spreads to this place of the result through this element of the window."""
-    found = const(True)
+    found: Expr = const(True)
     sizes = by_letter(layouts[0], [size(data, at) for at in range(data.ndim)])
     for at, (letter, far) in enumerate(_offsets(v, out, layouts, places).items()):
         stride = places[0][at]

@@ -121,11 +121,13 @@ def count(sizes: Sequence[Any], kind: DType) -> Expr:
     return const(found, kind) if type(found) is int else cast_to(found, kind)
 
 
-def _least(kind: DType) -> Expr:
+def least(kind: DType) -> Expr:
+    """The least value of a dtype."""
     return const(-math.inf if kind.is_float else kind.int_range()[0], kind)
 
 
-def _greatest(kind: DType) -> Expr:
+def greatest(kind: DType) -> Expr:
+    """The greatest value of a dtype."""
     return const(math.inf if kind.is_float else kind.int_range()[1], kind)
 
 
@@ -275,8 +277,8 @@ def _zero(kind: DType) -> Expr:
 _entry("sum", _by(_zero, _adds), _np("sum"), "The sum of the elements along axes.")
 _entry("mean", _by(_zero, _adds, _divided), wide(_np_mean), "The mean along axes; of integers rounded toward zero.")
 _entry("prod", _by(lambda kind: const(1, kind), _multiplies), _np("prod"), "The product of the elements along axes.")
-_entry("max", _by(_least, OPS["max"], wider=False), _np("max"), "The greatest element along axes.")
-_entry("min", _by(_greatest, OPS["min"], wider=False), _np("min"), "The least element along axes.")
+_entry("max", _by(least, OPS["max"], wider=False), _np("max"), "The greatest element along axes.")
+_entry("min", _by(greatest, OPS["min"], wider=False), _np("min"), "The least element along axes.")
 _entry(
     "variance",
     kernel(_variance, _of_floats, root=False),
@@ -286,8 +288,8 @@ _entry(
 _entry("std", kernel(_variance, _of_floats, root=True), _np_moment("std"), "The root of `variance`.")
 
 for _name, _start, _better, _doc in (
-    ("argmax", _least, OPS["greater"], "The place of the first greatest element along an axis, or of all in order."),
-    ("argmin", _greatest, OPS["less"], "The place of the first least element along an axis, or of all in order."),
+    ("argmax", least, OPS["greater"], "The place of the first greatest element along an axis, or of all in order."),
+    ("argmin", greatest, OPS["less"], "The place of the first least element along an axis, or of all in order."),
 ):
     register(
         GraphOp(
