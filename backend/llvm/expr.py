@@ -91,6 +91,13 @@ def _let(g: Codegen, expr: Let) -> str:
 
 
 def _shuffle(g: Codegen, expr: Shuffle) -> str:
+    kinds = {vector.dtype for vector in expr.vectors}
+    if len(expr.vectors) <= 2 and len(kinds) == 1 and kinds.pop().is_vector and expr.dtype.is_vector:
+        kind = value_type(expr.vectors[0].dtype)
+        first = g.value(expr.vectors[0])
+        second = g.value(expr.vectors[1]) if len(expr.vectors) == 2 else "poison"
+        chosen = ", ".join(f"i32 {index}" for index in expr.indices)
+        return g.b.op(f"shufflevector {kind} {first}, {kind} {second}, <{len(expr.indices)} x i32> <{chosen}>")
     lanes = [(vector, lane) for vector in expr.vectors for lane in range(vector.dtype.lanes)]
     values = {id(vector): g.value(vector) for vector in expr.vectors}
     scalar, parts = scalar_type(expr.dtype), []

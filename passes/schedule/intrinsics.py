@@ -1,4 +1,4 @@
-"""The tensor intrinsics that come with the package: products of small matrices of float32, and dot products of int8.
+"""The tensor intrinsics that come with the package: small products and transpositions, dot products of int8.
 
 They are written as arithmetic on vectors, which LLVM turns into what the processor has, or name its instruction.
 """
@@ -76,6 +76,33 @@ def impl(
 """
 
 
+_TRANSPOSE_DESC = """
+@T.prim_func
+def desc(A: T.Buffer(({n}, {n}), "{dtype}"), B: T.Buffer(({n}, {n}), "{dtype}")):
+    for i, j in T.grid({n}, {n}):
+        with T.block("transpose"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi]
+"""
+
+
+def _transpose(n: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
+    """A square in n registers: blocks of n/2, n/4, ... 1 change places across the diagonal (Eklundh 1972)."""
+    lines = [f"    r{row}_0 = A[{row}, 0:{n}]" for row in range(n)]
+    step, distance = 0, n // 2
+    while distance:
+        for low in (row for row in range(n) if not row & distance):
+            pair = f"[r{low}_{step}, r{low + distance}_{step}]"
+            upper = [lane if not lane & distance else n + lane - distance for lane in range(n)]
+            lower = [lane + distance if not lane & distance else n + lane for lane in range(n)]
+            lines.append(f"    r{low}_{step + 1} = T.Shuffle({pair}, {upper})")
+            lines.append(f"    r{low + distance}_{step + 1} = T.Shuffle({pair}, {lower})")
+        step, distance = step + 1, distance // 2
+    lines += [f"    B[{row}, 0:{n}] = r{row}_{step}" for row in range(n)]
+    impl = _TRANSPOSE_DESC.partition("    for")[0].replace("def desc", "def impl") + "\n".join(lines) + "\n"
+    return _made(_TRANSPOSE_DESC, impl, n=n, dtype=dtype)
+
+
 def _made(desc: str, impl: str, **sizes: object) -> tuple[PrimFunc, PrimFunc]:
     from tirscript.script import parse
 
@@ -91,5 +118,7 @@ for _m, _n, _k in FMA_TILES:
 BUILT_IN["dot_4x4_i8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="int8", n=4)
 BUILT_IN["dot_16x4_u8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="uint8", n=16)
 BUILT_IN["dot_16x4_vnni"] = partial(_made, _DOT_DESC, _VNNI_IMPL, a="uint8", n=16)
+for _dtype, _lanes in (("float32", 16), ("float64", 8)):
+    BUILT_IN[f"transpose_f{_dtype[5:]}_{_lanes}x{_lanes}"] = partial(_transpose, _lanes, _dtype)
 
 __all__ = ["FMA_TILES"]

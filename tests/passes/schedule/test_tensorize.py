@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tirscript.backend.llvm import emit_ir
 from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.schedule import (
     Schedule,
     ScheduleError,
@@ -68,7 +70,7 @@ def test_dot_product(golden: Any) -> None:
     golden.check(s.func)
 
 
-@pytest.mark.parametrize("name", [name for name in tensor_intrins() if name[:3] in ("fma", "dot")])
+@pytest.mark.parametrize("name", [name for name in tensor_intrins() if name[:3] in ("fma", "dot", "tra")])
 def test_intrinsics_do_what_they_describe(name: str) -> None:
     intrin = TensorIntrin.get(name)
     assert_same_result(intrin.desc, intrin.impl, tolerance=1e-5)
@@ -181,3 +183,24 @@ def test_an_intrinsic_that_names_strides_wants_them() -> None:
     s, _ = tiled(1, 16, 4, dot)
     with pytest.raises(DiagnosticError, match=r"wants the strides \(4, 1\) of `B`.*are \(\d+, 1\)"):
         s.tensorize(s.get_loops("C_update")[-2], "dot_16x4_vnni")
+
+
+def test_a_transposition_in_registers() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((32, 48), "float32"), B: T.Buffer((48, 32), "float32")):
+    for i, j in T.grid(48, 32):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi]
+"""
+    func = parse(text)
+    s = Schedule(func)
+    i, j = s.get_loops("B")
+    i0, i1 = s.split(i, factors=[None, 16])
+    j0, j1 = s.split(j, factors=[None, 16])
+    s.reorder(i0, j0, i1, j1)
+    s.tensorize(i1, "transpose_f32_16x16")
+    assert_same_result(func, s.func)
+    lowered = emit_ir(DEFAULT_LOWERING(s.func), optimized=False)
+    assert lowered.count("shufflevector <16 x float>") == 64 and "extractelement" not in lowered
