@@ -74,7 +74,8 @@ def difference(got: Any, want: Any, allowed: float) -> str | None:
     bad = int((~(off <= bound)).sum())
     if not bad:
         return None
-    return f"{bad} of {want.size} elements are off by up to {np.fmax.reduce(off, axis=None, initial=0.0):.3g} (allowed {bound:.3g})"
+    largest = np.fmax.reduce(off, axis=None, initial=0.0)  # of those that are numbers
+    return f"{bad} of {want.size} elements are off by up to {largest:.3g} (allowed {bound:.3g})"
 
 
 def _normal(*shapes: tuple[int, ...]) -> Callable[[np.random.Generator], list[Any]]:

@@ -122,7 +122,7 @@ def test_a_wrong_kernel_is_caught() -> None:
         assert case.wrong(arguments, [right, right]) == "2 results instead of 1"
         if off.dtype.kind == "f":
             off.flat[0] = np.nan
-            assert (case.wrong(arguments, off) or "").startswith("2 of ")
+            assert (case.wrong(arguments, off) or "").startswith(f"{min(2, off.size)} of ")
     assert find("softmax 5x77").error <= 1e-5
 
 
