@@ -1,10 +1,12 @@
 """Passes from program to program, and the pipelines of them."""
 
 from . import (  # noqa: F401  (these fill the table of passes)
+    blocks_from_loops,
     bounds_check,
     check_constraints,
     common_subexpression,
     contract,
+    default_cpu,
     hoist_expression,
     loop_partition,
     merge_adjacent_loops,

@@ -1,0 +1,484 @@
+"""Plain loops become loops around blocks, so that schedules can work on them.
+
+before:                                            after:
+    for i in range(4):                                 total = T.alloc_buffer((4,), "float32")
+        total: T.float32 = 0.0                         for i in range(4):
+        for j in range(8):                                 for j in range(8):
+            total = total + A[i, j]                            with T.block("total"):
+        B[i] = total / 8.0                                         vi, vj = T.axis.remap("SR", [i, j])
+                                                                   with T.init():
+                                                                       total[vi] = 0.0
+                                                                   total[vi] = total[vi] + A[vi, vj]
+                                                           with T.block("B"):
+                                                               vi = T.axis.spatial(4, i)
+                                                               B[vi] = total[vi] / 8.0
+
+A nest of loops with constant bounds is converted whole or left as it is. What it stores becomes blocks: an element for
+each iteration, or an update such as `C[i] = C[i] + value`, whose init is the store of the element before it. Variables
+that live through several loops become buffers of an element for each iteration around them. Iterations that a block
+calls independent are proved to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.arith.presburger import Dependences, may_merge, may_parallel
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.node import NO_ATTRS
+from tirscript.ir.op import OPS, const
+from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
+from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, ScalarDecl, Stmt
+
+from .pipeline import prim_func_pass
+from .statements import reads_memory
+
+# a name used several times is written out where its value stays as small as this, in nodes
+LARGEST = 200
+# loops in each other
+DEEPEST = 12
+COMBINERS = frozenset(
+    OPS[name]
+    for name in ("add", "mul", "min", "max", "logical_and", "logical_or", "bitwise_and", "bitwise_or", "bitwise_xor")
+)
+
+
+@prim_func_pass()
+def blocks_from_loops(func: PrimFunc) -> PrimFunc:
+    """`for i in range(4): B[i] = A[i]` becomes `for i in range(4): with T.block("B"): vi = ...; B[vi] = A[vi]`."""
+    return with_blocks(func)
+
+
+def with_blocks(func: PrimFunc) -> PrimFunc:
+    """The function with blocks in its loops where they can be found; itself where none are."""
+    if not any(type(stmt) is For for stmt in func.body):
+        return func
+    names = _Names(func)
+    source: list[tuple[Stmt, int]] = []  # what was there, and where what became of it begins in the new body
+    head: list[Stmt] = []
+    body: list[Stmt] = []
+    changed = False
+    for stmt in func.body:
+        if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)):
+            nest = _Nest(names)
+            made = nest.cleared(source[-1][0], stmt) if source else None
+            if made is not None:
+                del body[source[-1][1] :]
+            else:
+                made = nest.convert(stmt)
+            if made is not None:
+                head += nest.allocations
+                changed = True
+            source.append((stmt, len(body)))
+            body += made or [stmt]
+        else:
+            source.append((stmt, len(body)))
+            body.append(stmt)
+    if not changed:
+        return func
+    at = next(place for place, stmt in enumerate(body) if type(stmt) is For)
+    return func.replace(body=(*body[:at], *head, *body[at:]))
+
+
+class _Refuse(Exception):
+    """The nest has no form of blocks."""
+
+
+class _Names:
+    """Names for blocks and buffers that no other has."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
+
+    def block(self, base: str) -> str:
+        name, number = base, 0
+        while name in self.blocks or name == "root":
+            number += 1
+            name = f"{base}_{number}"
+        self.blocks.add(name)
+        return name
+
+
+class _Update(Struct, frozen=True, eq=False):
+    store: BufferStore
+    value: Expr
+
+
+def _blocks(nest: Stmt, loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Block]]:
+    """The blocks of a nest with the loops around them, in program order."""
+    if type(nest) is Block:
+        yield loops, nest
+    elif type(nest) is For:
+        for stmt in nest.body:
+            yield from _blocks(stmt, (*loops, nest))
+
+
+def _reads_again(block: Block) -> bool:
+    """Whether a block sums up products whose factors it reads for several of its results, as matrix products do."""
+    store = block.body[0]
+    update = _update(store) if type(store) is BufferStore else None
+    if update is None or not any(axis.kind == "reduce" for axis in block.axes):
+        return False
+    loads = [node for node in walk(update.value) if type(node) is BufferLoad]
+    spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
+    return len(loads) > 1 and all(any(not uses(load.indices, var) for var in spatial) for load in loads)
+
+
+def _around(loops: Sequence[For], body: tuple[Stmt, ...]) -> Stmt:
+    for loop in reversed(loops):
+        body = (loop.replace(body=body),)
+    return body[0]
+
+
+def _chain(stmt: Stmt) -> tuple[list[For], BufferStore] | None:
+    """Loops in each other alone around one store."""
+    loops: list[For] = []
+    while type(stmt) is For:
+        if not _is_plain(stmt) or len(stmt.body) != 1:
+            return None
+        loops.append(stmt)
+        stmt = stmt.body[0]
+    return (loops, stmt) if type(stmt) is BufferStore and stmt.predicate is None and loops else None
+
+
+def _is_plain(loop: For) -> bool:
+    return loop.kind == "serial" and loop.step is None and not loop.annotations
+
+
+def _extent(loop: For) -> int | None:
+    """The iterations of a loop whose bounds are numbers, at least one."""
+    if not _is_plain(loop) or type(loop.start) is not Const or type(loop.stop) is not Const:
+        return None
+    extent = int(loop.stop.value) - int(loop.start.value)
+    return extent if extent > 0 else None
+
+
+def _update(store: BufferStore) -> _Update | None:
+    """A store that combines its own element with a value that does not read its buffer."""
+    value = store.value
+    if type(value) is not Call or value.op not in COMBINERS:
+        return None
+    for mine, other in (value.args, value.args[::-1]):
+        same = type(mine) is BufferLoad and mine.buffer is store.buffer and mine.predicate is None
+        if not same or any(type(node) is BufferLoad and node.buffer is store.buffer for node in walk(other)):
+            continue
+        if all(structural_equal(a, b, map_free_vars=False) for a, b in zip(mine.indices, store.indices, strict=True)):  # type: ignore[attr-defined]
+            return _Update(store, other)
+    return None
+
+
+class _Nest:
+    """Makes blocks of one nest."""
+
+    def __init__(self, names: _Names) -> None:
+        self.names = names
+        self.allocations: list[Stmt] = []
+        self.kinds: dict[int, set[str]] = {}  # of the loops, by their variable, in the blocks inside
+
+    def convert(self, loop: For) -> list[Stmt] | None:
+        """The loop with blocks, None where it stays as it is."""
+        try:
+            made = self.loop(loop, ())
+        except _Refuse:
+            return None
+        return self.apart(made) if self.independent(made) else None
+
+    def apart(self, nest: For) -> list[Stmt]:
+        """The nest as one nest for each block where there is one among them that reads the same again and again.
+
+        The loops that they share are proved independent, so each block may run all of them before the next.
+        """
+        blocks = list(_blocks(nest, ()))
+        shared = {id(loop.var) for loops, _ in blocks for loop in loops if len(loop.body) > 1}
+        if not shared or any(self.kinds.get(var) != {"spatial"} for var in shared):
+            return [nest]
+        if not any(_reads_again(block) for _, block in blocks):
+            return [nest]
+        parts = [_around(loops, (block,)) for loops, block in blocks]
+        return [parts[0], *(refresh(part) for part in parts[1:])]
+
+    def cleared(self, first: Stmt, second: Stmt) -> list[Stmt] | None:
+        """A nest of sums with what is before it, which only clears what is summed, as its init; None for others."""
+        if type(first) is BufferStore and type(second) is For:
+            return self.begun(first, second)
+        clear, sums = _chain(first), _chain(second)
+        if clear is None or sums is None:
+            return None
+        (outer, store), (loops, update) = clear, sums
+        if store.buffer is not update.buffer or reads_memory(store.value) or _update(update) is None:
+            return None
+        ranges = {loop.var: (loop.start, loop.stop) for loop in (*outer, *loops)}
+        spatial = [index for index in update.indices if type(index) is Var and index in ranges]
+        if len(set(spatial)) != len(update.indices) or not 0 < len(spatial) < len(loops):
+            return None
+        if len(set(store.indices)) != len(outer) or len(outer) != len(spatial):
+            return None
+        for mine, yours in zip(store.indices, spatial, strict=True):
+            if type(mine) is not Var or mine not in ranges or ranges[mine] != ranges[yours]:
+                return None
+        if any(_extent(loop) is None for loop in loops):
+            return None
+        init = substitute(store, dict(zip(store.indices, spatial, strict=True)))
+        try:
+            block = self.block(update, tuple(loops), init)
+        except _Refuse:
+            return None
+        made = _around(loops, (block,))
+        assert type(made) is For
+        return [made] if self.independent(made) else None
+
+    def begun(self, first: BufferStore, second: For) -> list[Stmt] | None:
+        """A sum in one element with the store before it as its init."""
+        try:
+            sums = _sums(second)
+            if len(sums) != 1 or _begin(sums[0][0], sums[0][1], [first]) is None or first.buffer.is_scalar:
+                return None
+            loops, store = sums[0]
+            return [_around(loops, (self.block(store, tuple(loops), first),))]
+        except _Refuse:
+            return None
+
+    def independent(self, nest: For) -> bool:
+        """Whether the iterations of the loops that blocks call spatial are proved to be independent."""
+        deps = Dependences((nest,))
+        for node in walk(nest):
+            if type(node) is not For:
+                continue
+            kinds = self.kinds.get(id(node.var), set())
+            if kinds == {"spatial"}:
+                if not may_parallel(deps, node).legal:
+                    return False
+            elif sum(1 for inner in walk(node.body) if type(inner) is Block) != 1:
+                return False
+        return True
+
+    def loop(self, stmt: For, around: tuple[For, ...]) -> For:
+        if _extent(stmt) is None or len(around) > DEEPEST:
+            raise _Refuse
+        return stmt.replace(body=self.body(stmt.body, (*around, stmt)))
+
+    def body(self, stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
+        leaf = not any(type(stmt) is For for stmt in stmts)
+        if leaf:
+            stmts = _inlined(stmts)
+        else:
+            stmts = self.expanded(_inlined(stmts, only_plain=True), loops)
+            stmts = tuple(part for stmt in stmts for part in _divided(stmt))
+        out: list[Stmt] = []
+        inits: list[BufferStore] = []
+        for stmt in stmts:
+            kind = type(stmt)
+            if kind is BufferStore:
+                inits.append(stmt)  # type: ignore[arg-type]
+            elif kind is For:
+                later = [init for init in inits if _may_wait(init, inits, stmt)]
+                out += self.nested(stmt, [init for init in inits if init not in later], loops)  # type: ignore[arg-type]
+                inits = later
+            else:
+                raise _Refuse
+        if leaf and len(inits) > 1 and not _independent(inits):
+            raise _Refuse
+        return (*out, *(self.block(store, loops, None) for store in inits))
+
+    def nested(self, loop: For, inits: list[BufferStore], around: tuple[For, ...]) -> list[Stmt]:
+        """A loop behind stores: those that begin its sums become their init, the others blocks before it."""
+        rest = list(inits)
+        made: list[tuple[list[For], BufferStore, BufferStore]] = []
+        for loops, store in _sums(loop) if inits else ():
+            begin = _begin(loops, store, rest)
+            if begin is None:
+                made = []
+                break
+            rest.remove(begin)
+            made.append((loops, store, begin))
+        if not made:
+            return [*(self.block(store, around, None) for store in inits), self.loop(loop, around)]
+        out: list[Stmt] = [self.block(store, around, None) for store in rest]
+        for at, (loops, store, begin) in enumerate(made):
+            part = _around(loops, (self.block(store, (*around, *loops), begin),))
+            out.append(refresh(part) if at else part)
+        return out
+
+    def block(self, store: BufferStore, loops: tuple[For, ...], init: BufferStore | None) -> Block:
+        """The block of one store: an axis for each loop around it."""
+        if store.predicate is not None or store.buffer.is_scalar or store.buffer.dtype.is_vector:
+            raise _Refuse
+        if any(index.dtype.is_vector or reads_memory(index) for index in store.indices):
+            raise _Refuse
+        if any(type(node) is Call and node.op.effect != "pure" for node in walk((store, init) if init else store)):
+            raise _Refuse
+        used = [any(uses(index, loop.var) for index in store.indices) for loop in loops]
+        if not all(used) and (_update(store) is None):
+            raise _Refuse
+        mine = [loop for loop, is_used in zip(loops, used, strict=True) if is_used]
+        if not _injective(store, mine):
+            raise _Refuse
+        axes: list[Axis] = []
+        values: dict[Any, Any] = {}
+        for loop, is_used in zip(loops, used, strict=True):
+            var = Var(f"v{loop.var.name}", loop.var.dtype)
+            kind = "spatial" if is_used else "reduce"
+            self.kinds.setdefault(id(loop.var), set()).add(kind)
+            axes.append(Axis(var, kind, loop.start, loop.stop, loop.var))
+            values[loop.var] = var
+        made = substitute(store, values)
+        begin = None if init is None else (substitute(init, values).replace(trivia=None),)
+        name = self.names.block(store.buffer.name)
+        return Block(name, tuple(axes), (made.replace(trivia=None),), begin, span=store.span, trivia=store.trivia)
+
+    def expanded(self, stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
+        """The statements with variables that live through loops as buffers with an element for each iteration."""
+        places = tuple(loop.var if loop.start.value == 0 else loop.var - loop.start for loop in loops)  # type: ignore[attr-defined]
+        shape = tuple(const(_extent(loop) or 1, loop.var.dtype) for loop in loops)
+        out = list(stmts)
+        at = 0
+        while at < len(out):
+            stmt = out[at]
+            kind = type(stmt)
+            if kind is ScalarDecl or kind is Bind:
+                var = stmt.buffer if kind is ScalarDecl else stmt.var  # type: ignore[attr-defined]
+                if var.dtype.is_handle or var.dtype.is_vector:
+                    raise _Refuse
+                buffer = Buffer(var.name, shape, var.dtype)
+                self.allocations.append(AllocBuffer(buffer, NO_ATTRS))
+                rest = _moved(tuple(out[at + 1 :]), var, buffer, places)
+                begin = () if stmt.value is None else (BufferStore(buffer, places, stmt.value, span=stmt.span),)  # type: ignore[attr-defined]
+                out[at:] = [*begin, *rest]
+                at += len(begin)
+            else:
+                at += 1
+        return tuple(out)
+
+
+def _may_wait(init: BufferStore, others: list[BufferStore], stmt: Stmt) -> bool:
+    """Whether a store may come behind a statement, and behind other stores, that stand after it."""
+    if reads_memory(init.value) or uses(stmt, init.buffer):
+        return False
+    return not any(uses((other.value, *other.indices), init.buffer) for other in others) and (
+        sum(1 for other in others if other.buffer is init.buffer) == 1
+    )
+
+
+def _independent(stores: list[BufferStore]) -> bool:
+    """Whether stores one after the other are to different buffers: each may be a block of its own there."""
+    return len({store.buffer for store in stores}) == len(stores)
+
+
+def _divided(stmt: Stmt) -> list[Stmt]:
+    """A loop over several stores as one loop for each, where none needs what a later one makes; else the statement."""
+    if type(stmt) is not For or any(type(inner) is not BufferStore for inner in stmt.body) or len(stmt.body) < 2:
+        return [stmt]
+    parts: list[For] = [stmt.replace(body=stmt.body[:1])]
+    parts += [refresh(stmt.replace(body=(inner,), trivia=None)) for inner in stmt.body[1:]]
+    deps = Dependences(tuple(parts))
+    apart = all(may_merge(deps, a, b).legal for at, a in enumerate(parts) for b in parts[at + 1 :])
+    return list(parts) if apart else [stmt]
+
+
+def _sums(loop: For) -> list[tuple[list[For], BufferStore]]:
+    """The sums in loops that hold nothing else, each of which could be taken alone; empty for other loops."""
+    loops: list[For] = []
+    body: tuple[Stmt, ...] = (loop,)
+    while len(body) == 1 and type(body[0]) is For:
+        if _extent(body[0]) is None:
+            return []
+        loops.append(body[0])
+        body = body[0].body
+    try:
+        body = _inlined(body)
+    except _Refuse:
+        return []
+    stores = [stmt for stmt in body if type(stmt) is BufferStore]
+    updates = [update for store in stores if (update := _update(store)) is not None]
+    made = {store.buffer for store in stores}
+    if len(updates) != len(body) or len(made) != len(stores):
+        return []
+    if any(uses(update.value, buffer) for update in updates for buffer in made):
+        return []
+    return [(loops, store) for store in stores]
+
+
+def _begin(loops: list[For], store: BufferStore, inits: list[BufferStore]) -> BufferStore | None:
+    """The store, the only one to its buffer, that clears the element which loops around an update add to."""
+    mine = [init for init in inits if init.buffer is store.buffer]
+    if len(mine) != 1 or any(uses(init.value, store.buffer) for init in inits):
+        return None
+    if any(uses(index, loop.var) for index in store.indices for loop in loops):
+        return None
+    same = all(structural_equal(a, b, map_free_vars=False) for a, b in zip(mine[0].indices, store.indices, strict=True))
+    # it moves to where the loops begin: no store behind it may change what it reads
+    later = inits[inits.index(mine[0]) + 1 :]
+    return mine[0] if same and not any(uses(mine[0].value, init.buffer) for init in later) else None
+
+
+def _moved(stmts: tuple[Stmt, ...], var: Any, buffer: Buffer, places: tuple[Expr, ...]) -> tuple[Stmt, ...]:
+    """The statements with a variable as an element of a buffer."""
+    element = BufferLoad(buffer, places)
+    if type(var) is Var:
+        moved: tuple[Stmt, ...] = substitute(stmts, {var: element})
+        return moved
+    rules: dict[type, Any] = {
+        BufferLoad: lambda node: element if node.buffer is var else node,
+        BufferStore: lambda node: node.replace(buffer=buffer, indices=places) if node.buffer is var else node,
+    }
+    found: tuple[Stmt, ...] = rewrite(stmts, rules)
+    return found
+
+
+def _inlined(stmts: tuple[Stmt, ...], only_plain: bool = False) -> tuple[Stmt, ...]:
+    """The statements without names of values: each stands where it is used. Refused where that would grow too much.
+
+    With `only_plain` names of values that read memory stay.
+    """
+    out: list[Stmt] = []
+    values: dict[Any, Expr] = {}
+    assigned = {node.buffer for node in walk(stmts) if type(node) is BufferStore}
+    loads: set[Buffer] = set()
+
+    def use(stmt: Any) -> Any:
+        found = substitute(stmt, {var: value for var, value in values.items() if type(var) is Var})
+        scalars = {var: value for var, value in values.items() if type(var) is Buffer}
+        if scalars:
+            found = rewrite(found, {BufferLoad: lambda node: scalars.get(node.buffer, node)})
+        return found
+
+    for stmt in stmts:
+        kind = type(stmt)
+        named = stmt.var if kind is Bind else stmt.buffer if kind is ScalarDecl else None  # type: ignore[attr-defined]
+        if named is not None and named not in assigned and stmt.value is not None:  # type: ignore[attr-defined]
+            value = use(stmt.value)  # type: ignore[attr-defined]
+            if only_plain and reads_memory(value):
+                out.append(stmt.replace(value=value))
+                continue
+            if sum(1 for _ in walk(value)) > LARGEST or named.dtype.is_handle:
+                raise _Refuse
+            if any(type(node) is Call and node.op.effect != "pure" for node in walk(value)):
+                raise _Refuse
+            loads |= {node.buffer for node in walk(value) if type(node) is BufferLoad}
+            values[named] = value
+            continue
+        if kind is BufferStore and stmt.buffer in loads and stmt is not stmts[-1]:  # type: ignore[attr-defined]
+            raise _Refuse  # a value that was taken before would be read after
+        out.append(use(stmt))
+    return tuple(out)
+
+
+def _injective(store: BufferStore, loops: Sequence[For]) -> bool:
+    """Whether different iterations store different elements."""
+    variables = [loop.var for loop in loops]
+    plain = [index for index in store.indices if type(index) is Var and any(index is var for var in variables)]
+    if len({id(index) for index in plain}) == len(variables):
+        return True
+    shifted = {loop.var: loop.var + loop.start for loop in loops if loop.start.value != 0}  # type: ignore[attr-defined]
+    mapping = IndexMap(tuple(variables), tuple(substitute(store.indices, shifted)))
+    return bool(mapping.is_injective([const(_extent(loop) or 1, loop.var.dtype) for loop in loops]))
+
+
+__all__ = ["blocks_from_loops", "with_blocks"]

@@ -1,0 +1,33 @@
+"""The default schedule as a pass: `build` schedules with it what says nothing of how it runs.
+
+before:                                            after `default_cpu{vector_bits=512,threads=2}`:
+    for i, j, k in T.grid(64, 64, 64):                 for j_0 in T.parallel(2):
+        with T.block("C"):                                 ... the columns of B that the tiles need, in a row
+            vi, vj, vk = T.axis.remap("SSR", ...)          for i_0 in range(8):
+            with T.init():                                     ... 8 rows of 2 vectors, in registers
+                C[vi, vj] = 0.0
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+
+The work is done by `passes/schedule/default_cpu/`, which is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+from tirscript.ir.func import PrimFunc
+
+from .pipeline import prim_func_pass
+
+
+@prim_func_pass()
+def default_cpu(func: PrimFunc, *, vector_bits: int = 256, threads: int = 1, reassociate: bool = True) -> PrimFunc:
+    """`for i: for j: C[i, j] = A[i, j]` becomes `for i in T.parallel(n): ...`; sums become tiles and vectors.
+
+    vector_bits: the width of a vector register: 512, 256, 128
+    threads:     how many iterations of a parallel loop run at once; 1 leaves loops serial
+    reassociate: whether sums of floats may be rounded in another order, and products be added without being rounded
+    """
+    from .schedule.default_cpu import CpuFacts, default_schedule
+    from .schedule.primitive import PRIMITIVES
+
+    made = default_schedule(func, CpuFacts(vector_bits, threads, reassociate))
+    return made.func if any(not PRIMITIVES[step.primitive].query for step in made.trace.steps) else func

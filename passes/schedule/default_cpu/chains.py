@@ -1,0 +1,171 @@
+"""Chains of blocks: cheap producers stand where they are read, and what a row needs is made row by row.
+
+for i in T.parallel(rows):                   # softmax
+    greatest of A[i, :]
+    power[:] = exp(A[i, :] - greatest)        # stays in the cache
+    total of power[:]
+    B[i, :] = power[:] / total
+"""
+
+from __future__ import annotations
+
+import math
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import AllocBuffer
+
+from ..blocks import reads_of, writes_of
+from ..primitive import BlockHandle, LoopHandle
+from . import contraction, convolution
+from .nests import Nest, heavy, nest_of
+from .reductions import lanes_apart
+from .work import Work
+
+# a cheap value is computed again at most so many times
+AGAIN = 3
+
+
+def inline_producers(work: Work) -> None:
+    """Put what is cheap, or read once, where it is read."""
+    for name in [block.name for block in work.blocks()]:
+        nest = work.nest(name)
+        if nest is not None and not nest.reduced and _worth(work, nest):
+            work.attempt(_inline, name)
+
+
+def _inline(work: Work, name: str) -> None:
+    work.sch.compute_inline(name)
+
+
+def _worth(work: Work, nest: Nest) -> bool:
+    """Whether the readers of a block do no more work when they compute what they read."""
+    buffer = nest.store.buffer
+    if buffer not in _allocated(work) or len(set(nest.store.indices)) != len(nest.spatial):
+        return False
+    times = 0
+    for reader in _readers(work, buffer):
+        other = work.nest(reader)
+        if other is None or is_product(work, other):
+            return False
+        times += other.instances * sum(1 for load in _loads(other) if load.buffer is buffer)
+    return 0 < times <= nest.instances * (1 if heavy(nest.value) else AGAIN)
+
+
+def _loads(nest: Nest) -> list[BufferLoad]:
+    return [node for node in walk(nest.store.value) if type(node) is BufferLoad]
+
+
+def _allocated(work: Work) -> set[Buffer]:
+    return {stmt.buffer for stmt in work.sch.func.body if type(stmt) is AllocBuffer}
+
+
+def _readers(work: Work, buffer: Buffer) -> list[BlockHandle]:
+    return [block for block in work.blocks() if buffer in reads_of(work.block(block.name))]
+
+
+def is_product(work: Work, nest: Nest) -> bool:
+    """Whether the block is a contraction or a convolution, which has a rule of its own."""
+    return contraction.roles_of(nest) is not None or convolution.roles_of(work, nest) is not None
+
+
+def rows(work: Work, nest: Nest) -> bool:
+    """Make what a block needs of reductions in the loop over its rows; False where it needs none."""
+    if is_product(work, nest):
+        return False
+    depth = _depth(work, nest)
+    if depth == 0:
+        return False
+    loops: list[LoopHandle] = [dim.loop for dim in nest.dims]
+    row = loops[depth - 1]
+    inside = [nest.name]
+    for name in [block.name for block in reversed(_before(work, nest))]:
+        if _feeds(work, name, inside) and work.fresh(name):
+            other = work.nest(name)
+            if other is not None and not is_product(work, other) and work.attempt(_move, name, row):
+                inside.append(name)
+    if len(inside) == 1:
+        return False
+    instances = 0.0
+    for name in inside:
+        inner = nest_of(work.sch, work.sch.get_block(name), depth)
+        work.done.add(name)
+        if inner is not None:
+            instances += inner.instances
+            if inner.reduced:
+                work.attempt(lanes_apart, inner)
+    for dim in nest.dims[:depth]:
+        instances *= dim.extent
+    work.parallel(work.sch.get_loops(nest.name)[:depth], instances)
+    return True
+
+
+def shared_rows(work: Work, name: str) -> bool:
+    """Schedule the reductions in loops that several blocks share already, as plain loops are written."""
+    outer = work.sch.get_loops(name)[:1]
+    if not outer or work.extent(outer[0]) is None:
+        return False
+    blocks: list[BlockHandle] = work.sch.get_child_blocks(outer[0])
+    instances = 0.0
+    for block in blocks:
+        loops = work.sch.get_loops(block)
+        depth = max((at + 1 for at, loop in enumerate(loops) if len(work.sch.get(loop).body) > 1), default=0)
+        inner = nest_of(work.sch, block, depth)
+        extents = [work.extent(loop) for loop in loops]
+        if None in extents or not depth:
+            return False
+        instances += math.prod(extent or 1 for extent in extents)
+        work.done.add(block.name)
+        if inner is not None and inner.reduced:
+            work.attempt(lanes_apart, inner)
+    work.attempt(_parallel, outer[0], instances)
+    return True
+
+
+def _parallel(work: Work, loop: LoopHandle, instances: float) -> None:
+    work.parallel([loop], instances)
+
+
+def _move(work: Work, name: str, row: LoopHandle) -> None:
+    work.sch.compute_at(name, row)
+
+
+def _before(work: Work, nest: Nest) -> list[BlockHandle]:
+    blocks = work.blocks()
+    return blocks[: [block.name for block in blocks].index(nest.name)]
+
+
+def _feeds(work: Work, name: str, inside: list[str]) -> bool:
+    """Whether a block makes what the blocks `inside` alone read."""
+    made = set(writes_of(work.block(name)))
+    if not made <= _allocated(work):
+        return False
+    readers = {reader.name for buffer in made for reader in _readers(work, buffer)} - {name}
+    return bool(readers) and readers <= set(inside)
+
+
+def _depth(work: Work, nest: Nest) -> int:
+    """How many of the outermost loops of a block run over the rows of the reductions that it reads."""
+    found = 0
+    own = _allocated(work)
+    todo, seen = [nest], {nest.name}
+    while todo:
+        reader = todo.pop()
+        for load in reader.loads():
+            if load.buffer not in own:
+                continue
+            makers = [b for b in work.blocks() if load.buffer in writes_of(work.block(b.name)) and b.name not in seen]
+            for maker in makers:
+                seen.add(maker.name)
+                other = work.nest(maker)
+                if other is None or is_product(work, other):
+                    continue
+                todo.append(other)
+                if other.reduced and other.spatial:
+                    found = max(found, len(other.spatial))
+    dims = nest.dims[:found]
+    return found if len(dims) == found and not any(dim.reduces for dim in dims) else 0
+
+
+__all__ = ["inline_producers", "is_product", "rows", "shared_rows"]

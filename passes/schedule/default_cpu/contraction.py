@@ -1,0 +1,266 @@
+"""Sums of products of two tensors at plain axes: matrix products of any rank.
+
+The result is made in register tiles of some rows by some vectors, while the reduction runs. The operand of the vectors
+is copied into panels as wide as a tile, which the inner loop reads line by line; the other's rows are copied where they
+have to be padded, or where their distance maps them to the same cache lines.
+
+for j_0 in T.parallel(n // 32):        # panels
+    pack B[:, j_0 * 32 : j_0 * 32 + 32]
+    for i_0 in range(m // 12):          # tiles
+        for k in range(K): 12 x 2 vectors of the tile += A[i, k] * B[k, j]
+        store the tile
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tirscript.ir.expr import BufferLoad
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.op import OPS
+
+from ..primitive import BlockHandle, LoopHandle
+from .nests import Dim, Nest, factors, indices_of, is_plain
+from .work import Work, only_reader
+
+# how often the body of the innermost reduction loop is repeated
+UNROLL = 8
+
+
+class Roles(Struct, frozen=True, eq=False):
+    """What the axes of a contraction are: `columns` lies along vectors, `rows` is the other side of the tile."""
+
+    columns: Dim
+    rows: Dim
+    outer: tuple[Dim, ...]
+    reduced: tuple[Dim, ...]
+    left: BufferLoad
+    right: BufferLoad
+
+
+def contraction(work: Work, nest: Nest) -> bool:
+    """Schedule a contraction; False where the block is none, or is too small to gain by it."""
+    roles = roles_of(nest)
+    if roles is None or roles.columns.extent < 4 or roles.rows.extent < 2:
+        return False
+    count = nest.instances // (roles.columns.extent * roles.rows.extent)
+    if nest.instances < 512 or count < 4:
+        return False
+    reader = only_reader(work, nest)
+    if reader is not None and work.attempt(_scheduled, nest, roles, reader):
+        return True
+    return work.attempt(_scheduled, nest, roles, None)
+
+
+def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None) -> None:
+    """The schedule of a contraction; its only `reader` takes the results where they are, in registers."""
+    sch, lanes = work.sch, work.facts.lanes(nest.dtype.bits)
+    rows, vectors = tile_of(roles.rows.extent, roles.columns.extent, lanes, work.facts.registers)
+    width = vectors * lanes
+    pads = {id(roles.rows): rows, id(roles.columns): width}
+    by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
+    sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
+    sch.pad_einsum(nest.name, [by_axis[axis.var] for axis in nest.block.axes])
+    right = _copy(work, nest.name, roles.right, roles.columns.extent % width != 0)
+    turned = _lines_last(work, right, roles)
+    left = _rows(work, nest, roles, rows)
+    result = _result(work, nest, reader, roles.rows.extent % rows != 0 or roles.columns.extent % width != 0)
+    dims = {dim.var.name: loop for dim, loop in zip(_by_axis(nest), sch.get_loops(nest.name), strict=True)}
+    i_0, i_1 = sch.split(dims[roles.rows.var.name], [None, rows])
+    j_0, j_1 = sch.split(dims[roles.columns.var.name], [None, width])
+    outer = [dims[dim.var.name] for dim in roles.outer]
+    inner = [dims[dim.var.name] for dim in roles.reduced]
+    panels = (work.extent(j_0) or 1) * _count(roles.outer)
+    by_panel = panels >= 8 * work.facts.threads or panels % work.facts.threads == 0
+    tiles = [j_0, i_0] if by_panel else [i_0, j_0]
+    sch.reorder(*outer, *tiles, *inner, i_1, j_1)
+    if by_panel:
+        sch.compute_at(right, j_0)
+    else:
+        _panels(work, right, width)
+    if turned:
+        _by_lines(work, right, roles, lanes)
+    sch.reverse_compute_at(result, tiles[1])
+    sch.set_scope(nest.name, 0, "local")
+    first = inner[0]
+    if (work.extent(inner[-1]) or 0) % UNROLL == 0:
+        outer_k, inner_k = sch.split(inner[-1], [None, UNROLL])
+        sch.unroll(inner_k)
+        first = outer_k if len(inner) == 1 else first
+    sch.decompose_reduction(nest.name, first)
+    for part in (f"{nest.name}_init", f"{nest.name}_update"):
+        loops = sch.get_loops(part)
+        work.vectorize(part, lanes)
+        sch.unroll(loops[-2])
+    for copy in (left, right, result):
+        if copy is not None:
+            work.attempt(_vector_copy, copy, lanes)
+            work.done.add(copy.name)
+    work.contract(f"{nest.name}_update")
+    work.parallel([*outer, *tiles], float(nest.instances))
+    if left is not None:
+        work.parallel(sch.get_loops(left)[:1], float(nest.instances / 16))
+    work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update"}
+
+
+def roles_of(nest: Nest) -> Roles | None:
+    """What the axes are, None where the block is no contraction of two tensors."""
+    if nest.update is None or nest.update.op is not OPS["add"] or not nest.reduced:
+        return None
+    loads = factors(nest.update.value)
+    if loads is None or len(loads) != 2 or not all(is_plain(load, nest) for load in loads):
+        return None
+    last = nest.store.indices[-1] if nest.store.indices else None
+    columns = nest.dim(last) if last is not None else None
+    if columns is None:
+        return None
+    has = [{id(index) for index in load.indices} for load in loads]
+    if (id(columns.var) in has[0]) == (id(columns.var) in has[1]):
+        return None
+    at = 0 if id(columns.var) in has[1] else 1
+    mine, others = has[at], has[1 - at]
+    if not all(id(dim.var) in mine & others for dim in nest.reduced):
+        return None
+    sides = [dim for dim in nest.spatial if id(dim.var) in mine and id(dim.var) not in others]
+    if not sides:
+        return None
+    rows = max(sides, key=lambda dim: dim.extent)
+    outer = tuple(dim for dim in nest.spatial if dim is not rows and dim is not columns)
+    # the reduction goes along the lines of the rows' tensor
+    order = {id(index): place for place, index in enumerate(loads[at].indices)}
+    reduced = tuple(sorted(nest.reduced, key=lambda dim: order[id(dim.var)]))
+    return Roles(columns, rows, outer, reduced, loads[at], loads[1 - at])
+
+
+def tile_of(rows: int, columns: int, lanes: int, registers: int) -> tuple[int, int]:
+    """The register tile, in rows and vectors, that takes the fewest cycles: two products and two loads each.
+
+    A product takes four cycles, so at least eight are to be on their way.
+    """
+    best: tuple[float, int, tuple[int, int]] | None = None
+    for vectors in (1, 2, 3, 4):
+        for size in range(1, registers):
+            if size * vectors + vectors + 1 > registers:
+                break
+            cycles = max(size * vectors / 2, (vectors + size) / 2 * 1.15, 4.0)
+            tiles = -(-rows // size) * -(-columns // (vectors * lanes))
+            # what a tile costs beside: its stores, and the begin of its loops
+            cost = tiles * (cycles + 0.25)
+            key = (round(cost, 3), abs(size * vectors - 24), (size, vectors))
+            if best is None or key < best:
+                best = key
+    assert best is not None
+    return best[2]
+
+
+def nest_loop(nest: Nest, var: object) -> LoopHandle:
+    """The loop of an axis."""
+    return next(dim.loop for dim in nest.dims if dim.var is var)
+
+
+def _by_axis(nest: Nest) -> list[Dim]:
+    """The dimensions in the order of the block's axes, in which the loops are now."""
+    return [next(dim for dim in nest.dims if dim.var is axis.var) for axis in nest.block.axes]
+
+
+def _count(dims: tuple[Dim, ...]) -> int:
+    count = 1
+    for dim in dims:
+        count *= dim.extent
+    return count
+
+
+def _copy(work: Work, name: str, load: BufferLoad, padded: bool) -> BlockHandle:
+    """The block that copies an operand: that of its padding, or a new one."""
+    if padded:
+        return _maker(work, name, f"{load.buffer.name}_pad")
+    copy: BlockHandle = work.sch.cache_read(name, load.buffer.name, "global", [name])
+    return copy
+
+
+def _maker(work: Work, name: str, buffer: str) -> BlockHandle:
+    """The block that makes the buffer of a name that starts so, which the block `name` reads."""
+    makers: list[BlockHandle] = work.sch.get_producers(name)
+    found = [maker for maker in makers if _made(work, maker).startswith(buffer)]
+    return found[-1]
+
+
+def _made(work: Work, block: BlockHandle) -> str:
+    made: str = work.block(block.name).body[0].buffer.name  # type: ignore[attr-defined]
+    return made
+
+
+def _lines_last(work: Work, copy: BlockHandle, roles: Roles) -> bool:
+    """Lay the copied operand out with its columns innermost, the reduction just outside of them; whether it was not."""
+    indices = list(roles.right.indices)
+    inner = [dim.var for dim in roles.reduced] + [roles.columns.var]
+    order = [index for index in indices if all(index is not var for var in inner)] + inner
+    places = [next(at for at, index in enumerate(indices) if index is var) for var in order]
+    if places == sorted(places):
+        return False
+    work.sch.transform_layout(copy, ("write", 0), _permutation(places))
+    return True
+
+
+def _by_lines(work: Work, copy: BlockHandle, roles: Roles, size: int) -> None:
+    """Copy an operand that lies the other way round in strips of as many elements as a cache line has."""
+    loops = work.sch.get_loops(copy)
+    if roles.right.indices[-1] is not roles.reduced[-1].var or (work.extent(loops[-1]) or 0) < 2 * size:
+        return
+    line, strip = work.sch.split(loops[-1], [None, size])
+    work.sch.reorder(line, loops[-2], strip)
+
+
+def _permutation(places: list[int]) -> IndexMap:
+    given = indices_of(len(places))
+    return IndexMap(given, tuple(given[at] for at in places))
+
+
+def _rows(work: Work, nest: Nest, roles: Roles, rows: int) -> BlockHandle | None:
+    """The block that copies the operand of the rows, None where it is read as it lies."""
+    load, bits = roles.left, roles.left.dtype.bits
+    padded = roles.rows.extent % rows != 0
+    shape = load.buffer.constant_shape()
+    line = shape[-1] * bits // 8 if shape is not None else 0
+    last = load.indices[-1] is roles.reduced[-1].var
+    apart = last and len(load.indices) > 1 and line % 1024 == 0 and roles.columns.extent >= 128
+    if not padded and not apart:
+        return None
+    copy = _copy(work, nest.name, load, padded)
+    if line % 1024 == 0 and len(load.indices) > 1:
+        work.sch.storage_align(copy, 0, -2, 1024 * 8 // bits, 64 * 8 // bits)
+    return copy
+
+
+def _result(work: Work, nest: Nest, reader: BlockHandle | None, padded: bool) -> BlockHandle:
+    """The block that stores what a tile holds."""
+    if padded:
+        found: list[BlockHandle] = work.sch.get_consumers(nest.name)
+        if reader is None:
+            return found[0]
+        work.sch.compute_inline(found[0])
+    if reader is not None:
+        return reader
+    copy: BlockHandle = work.sch.cache_write(nest.name, 0, "local")
+    return copy
+
+
+def _panels(work: Work, copy: BlockHandle, width: int) -> None:
+    """Lay the whole operand out in panels as wide as a tile."""
+    buffer = work.block(copy.name).body[0].buffer  # type: ignore[attr-defined]
+    *others, line, column = given = indices_of(buffer.ndim)
+    places = (*others, column // width, line, column % width)
+    work.sch.transform_layout(copy, ("write", 0), IndexMap(given, places))
+
+
+def _vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
+    """Copy in vectors where the lanes divide the line."""
+    inner = work.sch.get_loops(copy)[-1]
+    extent = work.extent(inner)
+    if extent is None or extent % lanes or work.block(copy.name).predicate is not None:
+        return False
+    work.vectorize(copy, lanes)
+    return True
+
+
+__all__ = ["contraction"]

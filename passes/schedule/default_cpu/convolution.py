@@ -1,0 +1,137 @@
+"""Sums of products of which one tensor is read at plain axes, the weights, and the other anywhere: convolutions.
+
+A tile of some pixels by some vectors of filters stays in registers while the channels and the window run. The weights
+are copied so that the filters of a tile lie beside each other.
+
+for f_0 in T.parallel(F // 32):
+    for y in range(H):
+        for x_0 in range(W // 14):
+            for c, dy, dx in ...: 14 x 2 vectors of the tile += P[c, y + dy, x + dx] * packed[f_0, c, dy, dx]
+            store the tile
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tirscript.ir.expr import BufferLoad, Var
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import uses
+
+from ..primitive import BlockHandle
+from .nests import Dim, Nest, factors, indices_of, is_plain
+from .work import Work, only_reader
+
+
+class Roles(Struct, frozen=True, eq=False):
+    """The dimensions along vectors and beside them, the load of the weights, and the sizes of the tile."""
+
+    filters: Dim
+    pixels: Dim
+    weights: BufferLoad
+    lanes: int
+    vectors: int
+    height: int
+
+
+def convolution(work: Work, nest: Nest) -> bool:
+    """Schedule a convolution; False where the block is none, or no vectors divide its filters."""
+    roles = roles_of(work, nest)
+    if roles is None:
+        return False
+    reader = only_reader(work, nest)
+    if reader is not None and work.attempt(_scheduled, nest, roles, reader):
+        return True
+    return work.attempt(_scheduled, nest, roles, None)
+
+
+def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None) -> None:
+    """The schedule of a convolution; its only `reader` takes the results where they are, in registers."""
+    sch, width = work.sch, roles.lanes * roles.vectors
+    packed = sch.cache_read(nest.name, roles.weights.buffer.name, "global", [nest.name])
+    at = _place(roles.weights.indices, roles.filters.var)
+    if at != len(roles.weights.indices) - 1 or roles.filters.extent > width:
+        sch.transform_layout(packed, ("write", 0), _panels(len(roles.weights.indices), at, width))
+    result = reader if reader is not None else sch.cache_write(nest.name, 0, "local")
+    f_0, f_1 = sch.split(roles.filters.loop, [None, width])
+    x_0, x_1 = sch.split(roles.pixels.loop, [None, roles.height])
+    outer = [dim.loop for dim in nest.spatial if dim is not roles.filters and dim is not roles.pixels]
+    inner = [dim.loop for dim in nest.reduced]
+    # the first dimension is that of the images where there is one
+    images = sum(1 for dim in nest.spatial if not uses(roles.weights.indices, dim.var) and dim.extent == 1)
+    outer = [*outer[:images], f_0, *outer[images:], x_0]
+    sch.reorder(*outer, *inner, x_1, f_1)
+    sch.reverse_compute_at(result, x_0)
+    sch.set_scope(nest.name, 0, "local")
+    at = _place(nest.store.indices, roles.filters.var)
+    if at != len(nest.store.indices) - 1:
+        sch.transform_layout(nest.name, ("write", 0), _panels(len(nest.store.indices), at, width))
+    sch.decompose_reduction(nest.name, inner[0])
+    for part in (f"{nest.name}_init", f"{nest.name}_update"):
+        loops = sch.get_loops(part)
+        work.vectorize(part, roles.lanes)
+        sch.unroll(loops[-2])
+    work.contract(f"{nest.name}_update")
+    work.parallel(outer, float(nest.instances))
+    work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name, packed.name}
+
+
+def pointwise(work: Work, nest: Nest) -> bool:
+    """Schedule a contraction as a convolution where vectors divide its filters, but not the lines of its result."""
+    last = nest.dims[-1] if not nest.store.indices else nest.dim(nest.store.indices[-1])
+    roles = roles_of(work, nest)
+    if last is None or roles is None or roles.filters is last or last.extent % work.facts.lanes(nest.dtype.bits) == 0:
+        return False
+    if len(nest.spatial) < 3 or roles.height * roles.vectors < 8:
+        return False
+    return convolution(work, nest)
+
+
+def roles_of(work: Work, nest: Nest) -> Roles | None:
+    """What the dimensions are, None where the block is no convolution."""
+    if nest.update is None or nest.update.op is not OPS["add"] or nest.instances < 4096:
+        return None
+    loads = factors(nest.update.value)
+    if loads is None or len(loads) != 2 or any(nest.dim(index) is None for index in nest.store.indices):
+        return None
+    one = work.facts.lanes(nest.dtype.bits)
+    for weights, image in (loads, loads[::-1]):
+        if not is_plain(weights, nest) or weights.buffer is image.buffer or weights.buffer is nest.store.buffer:
+            continue
+        mine = [dim for dim in nest.spatial if uses(weights.indices, dim.var) and not uses(image.indices, dim.var)]
+        pixels = [dim for dim in nest.spatial if uses(image.indices, dim.var) and not uses(weights.indices, dim.var)]
+        for filters in sorted(mine, key=lambda dim: -dim.extent):
+            lanes = next((one // part for part in (1, 2) if filters.extent % max(4, one // part) == 0), 0)
+            if lanes < 4 or not pixels:
+                continue
+            beside = next((dim for dim in reversed(pixels) if dim.extent >= 4), pixels[-1])
+            vectors, height = tile_of(filters.extent // lanes, beside.extent, work.facts.registers)
+            return Roles(filters, beside, weights, lanes, vectors, height)
+    return None
+
+
+def tile_of(vectors: int, pixels: int, registers: int) -> tuple[int, int]:
+    """How many vectors by how many pixels a tile holds: divisors of both, as many products as there are registers."""
+    best = max(
+        (min(size * height, 12), -(1 / size + 1 / height), size, height)
+        for size in (1, 2, 3, 4)
+        if vectors % size == 0
+        for height in range(1, registers)
+        if pixels % height == 0 and size * height + size + 1 <= registers
+    )
+    return best[2], best[3]
+
+
+def _place(indices: tuple[object, ...], var: Var) -> int:
+    return next(at for at, index in enumerate(indices) if index is var)
+
+
+def _panels(count: int, at: int, width: int) -> IndexMap:
+    """The filters of a tile beside each other, innermost; the tiles outermost."""
+    given = indices_of(count)
+    others = [index for place, index in enumerate(given) if place != at]
+    return IndexMap(given, (given[at] // width, *others, given[at] % width))
+
+
+__all__ = ["convolution", "pointwise"]

@@ -1,0 +1,56 @@
+"""Blocks that compute each element once: LLVM makes vectors of them; what is left is the order, and threads."""
+
+from __future__ import annotations
+
+from .nests import Nest, heavy, stride_of
+from .work import Work
+
+# the height of the tiles of a transpose, which are a vector wide: their lines stay in the nearest cache
+TILE = 64
+
+
+def transpose(work: Work, nest: Nest) -> bool:
+    """Go through a block that reads across the lines it writes in small tiles; False where it does not.
+
+    A vector gathers what it stores in one piece.
+    """
+    if nest.reduced or len(nest.dims) < 2 or not nest.store.indices:
+        return False
+    column = nest.dim(nest.store.indices[-1])
+    if column is None or nest.dims[-1] is not column:
+        return False
+    across = [load for load in nest.loads() if stride_of(load, column.var) is None]
+    lines = [dim for dim in nest.dims if any(stride_of(load, dim.var) == 1 for load in across)]
+    lanes = work.facts.lanes(max(32, nest.dtype.bits))
+    if len(lines) != 1 or lines[0] is column or lines[0].extent < TILE or column.extent < 4 * lanes:
+        return False
+    sch, outer = work.sch, [dim.loop for dim in nest.dims if dim is not lines[0] and dim is not column]
+    i_0, i_1 = sch.split(lines[0].loop, [None, TILE])
+    j_0, j_1 = sch.split(column.loop, [None, lanes])
+    sch.reorder(*outer, i_0, j_0, i_1, j_1)
+    if nest.dtype.bits >= 32:
+        sch.vectorize(j_1)
+    work.done.add(nest.name)
+    work.parallel([*outer, i_0], _work_of(nest))
+    return True
+
+
+def parallel(work: Work, nest: Nest) -> bool:
+    """Run the outer loops of a block that no other rule takes in parallel, where there is enough to do."""
+    outer = []
+    for dim in nest.dims:
+        if dim.reduces:
+            break
+        outer.append(dim.loop)
+    if not outer:
+        return False
+    # the innermost loop stays whole, for vectors
+    work.parallel(outer if len(outer) == 1 or len(outer) < len(nest.dims) else outer[:-1], _work_of(nest))
+    return True
+
+
+def _work_of(nest: Nest) -> float:
+    return float(nest.instances) * (8 if heavy(nest.value) else 1)
+
+
+__all__ = ["parallel", "transpose"]

@@ -1,0 +1,30 @@
+"""What the default schedule knows of a processor."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class CpuFacts(Struct, frozen=True):
+    """The sizes that tiles are cut to.
+
+    vector_bits: the width of a vector register; 512, 256, 128
+    threads:     how many iterations of a parallel loop run at once
+    reassociate: whether sums of floats may be rounded in another order, and products added without being rounded
+    """
+
+    vector_bits: int = 256
+    threads: int = 1
+    reassociate: bool = True
+
+    @property
+    def registers(self) -> int:
+        """How many vector registers there are: 32 of 512 bits with AVX-512, else 16."""
+        return 32 if self.vector_bits >= 512 else 16
+
+    def lanes(self, bits: int) -> int:
+        """How many elements of so many bits a vector holds."""
+        return max(1, self.vector_bits // max(bits, 8))
+
+
+__all__ = ["CpuFacts"]

@@ -1,0 +1,180 @@
+"""A block with the loops around it as numbers: what the rules of the default schedule ask."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tirscript.ir.arith.linear import Linear, linear
+from tirscript.ir.dtype import INT64, DType
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import uses, walk
+from tirscript.ir.stmt import Axis, Block, BufferStore, For
+
+from ..primitive import BlockHandle, LoopHandle
+from ..reducers import Update, update_of
+from ..schedule import Schedule
+
+
+class Dim(Struct, frozen=True, eq=False):
+    """An axis of a block that is a loop alone: the axis, the loop, and how many iterations it has."""
+
+    axis: Axis
+    loop: LoopHandle
+    extent: int
+
+    @property
+    def var(self) -> Var:
+        return self.axis.var
+
+    @property
+    def reduces(self) -> bool:
+        return self.axis.kind == "reduce"
+
+
+class Nest(Struct, frozen=True, eq=False):
+    """A block whose axes are the loops around it one by one, outermost loop first, and nothing beside it in them.
+
+    `update` is what a reduction does, None for a block that computes each element once; `store` its only statement.
+    """
+
+    handle: BlockHandle
+    block: Block
+    dims: tuple[Dim, ...]
+    store: BufferStore
+    update: Update | None
+
+    @property
+    def name(self) -> str:
+        return self.handle.name
+
+    @property
+    def spatial(self) -> tuple[Dim, ...]:
+        return tuple(dim for dim in self.dims if not dim.reduces)
+
+    @property
+    def reduced(self) -> tuple[Dim, ...]:
+        return tuple(dim for dim in self.dims if dim.reduces)
+
+    @property
+    def dtype(self) -> DType:
+        return self.store.buffer.dtype
+
+    @property
+    def value(self) -> Expr:
+        """What is stored, or what a reduction combines its result with."""
+        return self.update.value if self.update is not None else self.store.value
+
+    def loads(self) -> list[BufferLoad]:
+        """The elements that an instance reads, its result not among them."""
+        return [node for node in walk(self.value) if type(node) is BufferLoad and node.indices]
+
+    def dim(self, var: Expr) -> Dim | None:
+        """The dimension that an index is, None where it is something else."""
+        return next((dim for dim in self.dims if dim.var is var), None)
+
+    @property
+    def instances(self) -> int:
+        """How often the block runs."""
+        count = 1
+        for dim in self.dims:
+            count *= dim.extent
+        return count
+
+
+def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0) -> Nest | None:
+    """The nest of a block inside its `depth` outermost loops; None where the block is not as simple as that."""
+    block: Block = schedule.get(handle)
+    store = block.body[0] if len(block.body) == 1 else None
+    if type(store) is not BufferStore or store.predicate is not None or block.predicate is not None:
+        return None
+    if block.init is not None and not (len(block.init) == 1 and type(block.init[0]) is BufferStore):
+        return None
+    loops = schedule.get_loops(handle)[depth:]
+    if not loops or len(loops) > len(block.axes):
+        return None
+    dims: list[Dim] = []
+    for loop in loops:
+        stmt: For = schedule.get(loop)
+        axis = next((axis for axis in block.axes if axis.value is stmt.var), None)
+        extent = extent_of(stmt)
+        if (
+            axis is None
+            or any(axis is dim.axis for dim in dims)
+            or axis.kind not in ("spatial", "reduce")
+            or extent is None
+            or len(stmt.body) != 1
+        ):
+            return None
+        if not (is_const(axis.start, 0) and type(axis.stop) is Const and int(axis.stop.value) == extent):
+            return None
+        dims.append(Dim(axis, loop, extent))
+    own = [dim.axis for dim in dims]
+    if any(all(axis is not one for one in own) and (depth == 0 or axis.kind != "spatial") for axis in block.axes):
+        return None
+    update = update_of(block)
+    if any(dim.reduces for dim in dims) and update is None:
+        return None
+    if update is not None and (block.init is None or not any(dim.reduces for dim in dims)):
+        return None
+    return Nest(handle, block, tuple(dims), store, update)
+
+
+def extent_of(loop: For) -> int | None:
+    """The iterations of a serial loop from 0 to a number, at least 1; None for any other loop."""
+    plain = loop.kind == "serial" and loop.step is None and not loop.annotations
+    if not plain or not is_const(loop.start, 0) or type(loop.stop) is not Const or int(loop.stop.value) < 1:
+        return None
+    return int(loop.stop.value)
+
+
+def factors(value: Expr) -> list[BufferLoad] | None:
+    """The elements that a value is the product of, cast or not; None where it is something else."""
+    found: list[BufferLoad] = []
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if type(node) is Call and node.op in (OPS["mul"], OPS["cast"]):
+            stack += node.args
+        elif type(node) is BufferLoad and node.predicate is None:
+            found.append(node)
+        else:
+            return None
+    return found
+
+
+def stride_of(load: BufferLoad, var: Var) -> int | None:
+    """How many elements further a step of `var` reads: 0 where it reads the same, 1 the next; None for another."""
+    if not any(uses(index, var) for index in load.indices):
+        return 0
+    if any(uses(index, var) for index in load.indices[:-1]) or load.buffer.strides is not None:
+        return None
+    last: Linear = linear(load.indices[-1])
+    terms = [term for term in last.terms if uses(term, var)]
+    return int(last.terms[var]) if terms == [var] else None
+
+
+def is_plain(load: BufferLoad, nest: Nest) -> bool:
+    """Whether the indices are axes of the nest, each another one."""
+    dims = [nest.dim(index) for index in load.indices]
+    return all(dim is not None for dim in dims) and len({id(index) for index in load.indices}) == len(dims)
+
+
+def indices_of(count: int) -> tuple[Var, ...]:
+    """So many variables, for the indices that a layout maps."""
+    return tuple(Var(f"i{at}", INT64) for at in range(count))
+
+
+def heavy(value: Expr) -> bool:
+    """Whether a value is dear: it has a function such as exp."""
+    return any(type(node) is Call and node.op.name in _DEAR for node in walk(value))
+
+
+_DEAR = frozenset(
+    f"{arc}{name}{hyperbolic}" for arc in ("", "a") for name in ("sin", "cos", "tan") for hyperbolic in ("", "h")
+) | frozenset(
+    ("exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "expm1", "sigmoid", "erf", "pow", "rsqrt", "sqrt")
+)
+
+
+__all__ = ["Dim", "Nest", "extent_of", "factors", "heavy", "indices_of", "is_plain", "nest_of", "stride_of"]

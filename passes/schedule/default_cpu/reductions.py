@@ -1,0 +1,91 @@
+"""Reductions along the lines of what they read: sums, products, minima and maxima of rows, or of everything.
+
+Each lane of a few vectors has a partial result of its own, and these are combined at the end, so sums of floats are
+rounded in another order than that of the loops.
+
+for i in T.parallel(n):
+    for k_0 in range(m // 64): 4 vectors of partial results += A[i, k_0 * 64 : k_0 * 64 + 64]
+    combine the 64 partial results
+"""
+
+from __future__ import annotations
+
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import uses
+
+from ..primitive import LoopHandle
+from .nests import Nest, stride_of
+from .work import Work
+
+# partial results are kept in so many vectors, so that one addition need not wait for another
+VECTORS = 4
+# a reduction of everything is cut into parts for threads, always the same ones so that results do not depend on threads
+PARTS, PART = 64, 1 << 16
+EXACT = frozenset(OPS[name] for name in ("min", "max", "logical_and", "logical_or", "bitwise_and", "bitwise_or"))
+
+
+def lanes_apart(work: Work, nest: Nest) -> bool:
+    """Schedule a reduction that reads along its innermost reduction axis; False where it does not."""
+    if nest.update is None or nest.dtype.bits < 8:
+        return False
+    exact = nest.update.op in EXACT or not nest.dtype.is_float
+    if not exact and not work.facts.reassociate:
+        return False
+    strides = {id(dim): [stride_of(load, dim.var) for load in nest.loads()] for dim in nest.reduced}
+    inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)]), None)
+    if inner is None or any(stride not in (0, 1) for stride in strides[id(inner)]):
+        return False
+    one = work.facts.lanes(nest.dtype.bits)
+    if inner.extent < 2 * one:
+        return False
+    sch = work.sch
+    # the reduction innermost, and the axis along the lines last of all
+    others = [dim.loop for dim in nest.reduced if dim is not inner]
+    sch.reorder(*[dim.loop for dim in nest.spatial], *others, inner.loop)
+    name, lanes = nest.name, lanes_of(inner.extent, one)
+    if not nest.spatial and not others and inner.extent >= 2 * PART:
+        size = -(-inner.extent // min(PARTS, inner.extent // PART))
+        part, _ = sch.split(inner.loop, [None, -(-size // lanes) * lanes])
+        partial = sch.rfactor(part)
+        work.done.add(name)
+        name = partial.name
+    whole = len(sch.get_loops(name)) <= len(nest.dims) + 1
+    lane_results(work, name, lanes)
+    if whole:
+        work.parallel(sch.get_loops(name)[:-1], float(nest.instances))
+    return True
+
+
+def lanes_of(extent: int, one: int) -> int:
+    """How many partial results: whole vectors that divide the iterations where there are such."""
+    wanted = [size for size in range(VECTORS, 0, -1) if extent % (size * one) == 0 and extent >= 2 * size * one]
+    if wanted and (wanted[0] > 1 or extent < 4 * one):
+        return wanted[0] * one
+    return one * min(VECTORS, max(1, extent // (2 * one)))
+
+
+def lane_results(work: Work, name: str, lanes: int) -> None:
+    """Split the innermost loop of a reduction into lanes with partial results, which are made where they are used."""
+    sch = work.sch
+    _, lane = sch.split(sch.get_loops(name)[-1], [None, lanes])
+    partial = sch.rfactor(lane)
+    around = sch.get_loops(name)[:-1]
+    if around and sch.get_loops(partial)[: len(around)] != around:
+        sch.compute_at(partial, around[-1])
+    loops = sch.get_loops(partial)[len(around) :]
+    lane = next(loop for loop in loops if not _reduces(work, partial.name, loop))
+    rest = [loop for loop in loops if loop != lane]
+    sch.reorder(*rest, lane)
+    sch.decompose_reduction(partial, rest[0])
+    for part in (f"{partial.name}_init", f"{partial.name}_update"):
+        sch.vectorize(sch.get_loops(part)[-1])
+    work.contract(f"{partial.name}_update")
+    work.done |= {name, partial.name, f"{partial.name}_init", f"{partial.name}_update"}
+
+
+def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:
+    var = work.sch.get(loop).var
+    return any(axis.kind == "reduce" and uses(axis.value, var) for axis in work.block(name).axes)
+
+
+__all__ = ["lane_results", "lanes_apart", "lanes_of"]

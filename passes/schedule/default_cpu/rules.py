@@ -1,0 +1,64 @@
+"""The rules of the default schedule, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Attr, Block, For, LaunchThread
+
+from ..schedule import Schedule
+from .chains import inline_producers, rows, shared_rows
+from .contraction import contraction
+from .convolution import convolution, pointwise
+from .elementwise import parallel, transpose
+from .facts import CpuFacts
+from .nests import Nest
+from .reductions import lanes_apart
+from .tiles import register_tile
+from .work import Work
+
+RULES: tuple[Callable[[Work, Nest], object], ...] = (
+    rows,
+    pointwise,
+    contraction,
+    convolution,
+    register_tile,
+    lanes_apart,
+    transpose,
+    parallel,
+)
+
+
+def may_schedule(func: PrimFunc) -> bool:
+    """Whether a function leaves to us how it runs."""
+    if func.attrs.get("tir.is_scheduled"):
+        return False
+    for node in walk(func.body):
+        kind = type(node)
+        if kind in (LaunchThread, Attr):
+            return False
+        if kind is For and (node.kind != "serial" or node.annotations):  # type: ignore[attr-defined]
+            return False
+        if kind is Block and node.annotations:  # type: ignore[attr-defined]
+            return False
+    return True
+
+
+def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
+    """Schedule each block of the function by the first rule that takes it."""
+    work = Work(schedule, facts)
+    inline_producers(work)
+    # from the last block on: a reader may take its producers into its loops
+    for name in [block.name for block in reversed(work.blocks())]:
+        nest = work.nest(name) if work.fresh(name) else None
+        if nest is not None:
+            any(work.attempt(rule, nest) for rule in RULES)
+    for name in [block.name for block in work.blocks()]:
+        if work.fresh(name) and work.nest(name) is None:
+            work.attempt(shared_rows, name)
+    return work.sch
+
+
+__all__ = ["apply_rules", "may_schedule"]

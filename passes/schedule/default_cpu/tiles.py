@@ -1,0 +1,127 @@
+"""Reductions whose result lies along vectors: convolutions, pooling, sums over the first dimension of a matrix.
+
+A tile of results stays in registers while the reduction runs. Each element is still reduced in the order of the loops,
+so the results are the same bits unless products are fused into their sums.
+
+for f_0 in T.parallel(F // 4):
+    for y in range(H):
+        for x_0 in range(W // 32):
+            for c, dy, dx in ...: 4 x 2 vectors of the tile += P[c, y + dy, x + dx] * weight[f, c, dy, dx]
+            store the tile
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tirscript.ir.expr import BufferLoad
+from tirscript.ir.rewrite import uses
+
+from ..primitive import LoopHandle
+from .nests import Dim, Nest, stride_of
+from .work import Work
+
+# reduction loops of so few iterations altogether are written out
+WRITTEN_OUT = 32
+
+
+class Tile(Struct, frozen=True, eq=False):
+    """The dimension along vectors, and the one that shares what is read along them; sizes in iterations."""
+
+    columns: Dim
+    width: int
+    rows: Dim | None
+    height: int
+
+
+def register_tile(work: Work, nest: Nest) -> bool:
+    """Schedule a reduction whose reads go along its result; False where they do not."""
+    tile = tile_of(work, nest)
+    if tile is None:
+        return False
+    sch, lanes = work.sch, work.facts.lanes(nest.dtype.bits)
+    result = sch.cache_write(nest.name, 0, "local")
+    x_0, x_1 = _split(work, tile.columns, tile.width)
+    outer = [dim.loop for dim in nest.spatial if dim is not tile.columns and dim is not tile.rows]
+    inner = [dim.loop for dim in nest.reduced]
+    rows: list[LoopHandle] = []
+    if tile.rows is not None:
+        r_0, r_1 = _split(work, tile.rows, tile.height)
+        outer.append(r_0)
+        rows = [r_1]
+    outer.append(x_0)
+    sch.reorder(*outer, *inner, *rows, x_1)
+    sch.reverse_compute_at(result, x_0)
+    sch.decompose_reduction(nest.name, inner[0])
+    for part in (f"{nest.name}_init", f"{nest.name}_update"):
+        loops = sch.get_loops(part)
+        work.vectorize(part, lanes)
+        if rows:
+            sch.unroll(loops[-2])
+    count = 1
+    for dim in reversed(nest.reduced):
+        count *= dim.extent
+        if count > WRITTEN_OUT:
+            break
+        sch.unroll(dim.loop)
+    work.attempt(_vector_result, result.name, lanes)
+    work.contract(f"{nest.name}_update")
+    work.parallel(outer, float(nest.instances))
+    work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name}
+    return True
+
+
+def tile_of(work: Work, nest: Nest) -> Tile | None:
+    """The tile of a reduction; None where no vector can go along its result."""
+    if nest.update is None or not nest.store.indices or nest.dtype.bits < 8:
+        return None
+    columns = nest.dim(nest.store.indices[-1])
+    if columns is None or columns.reduces or nest.store.buffer.strides is not None:
+        return None
+    if any(nest.dim(index) is None for index in nest.store.indices):
+        return None
+    loads = nest.loads()
+    strides = [stride_of(load, columns.var) for load in loads]
+    if not loads or 1 not in strides or any(stride not in (0, 1) for stride in strides):
+        return None
+    lanes = work.facts.lanes(nest.dtype.bits)
+    if columns.extent % lanes:
+        return None  # a predicate would keep the tile out of registers
+    along = [load for load, stride in zip(loads, strides, strict=True) if stride == 1]
+    rows = _rows(nest, columns, along)
+    vectors = columns.extent // lanes
+    count = max(size for size in range(1, 5 if rows is None else 3) if vectors % size == 0)
+    if rows is None:
+        if nest.dims[-1] is columns:
+            return None  # LLVM makes vectors of such loops, which go through memory as it lies
+        return Tile(columns, count * lanes, None, 1)
+    budget = (work.facts.registers - 2) // count - 1
+    height = max(size for size in range(1, min(budget, rows.extent) + 1) if rows.extent % size == 0)
+    return Tile(columns, count * lanes, rows, height) if height > 1 else Tile(columns, count * lanes, None, 1)
+
+
+def _rows(nest: Nest, columns: Dim, along: list[BufferLoad]) -> Dim | None:
+    """A dimension along which what the vectors read stays the same."""
+    free = [
+        dim
+        for dim in nest.spatial
+        if dim is not columns and dim.extent > 1 and not any(uses(load.indices, dim.var) for load in along)
+    ]
+    return max(free, key=lambda dim: dim.extent) if free else None
+
+
+def _split(work: Work, dim: Dim, size: int) -> tuple[LoopHandle, LoopHandle]:
+    outer, inner = work.sch.split(dim.loop, [None, size])
+    return outer, inner
+
+
+def _vector_result(work: Work, name: str, lanes: int) -> bool:
+    inner = work.sch.get_loops(name)[-1]
+    extent = work.extent(inner)
+    if extent is None or extent % lanes:
+        return False
+    work.vectorize(name, lanes)
+    return True
+
+
+__all__ = ["register_tile", "tile_of"]

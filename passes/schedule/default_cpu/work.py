@@ -1,0 +1,111 @@
+"""The schedule under work, and what the rules share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tirscript.ir.stmt import AllocBuffer, Block, For
+
+from ..primitive import BlockHandle, LoopHandle
+from ..refusal import ScheduleError
+from ..schedule import Schedule
+from .facts import CpuFacts
+from .nests import Nest, extent_of, nest_of
+
+# a loop of less work than this is done before other threads have begun: about 20 microseconds
+PARALLEL_WORK = 1 << 16
+
+
+class Work:
+    """A schedule and the facts of the processor it is made for. `done` holds the names of blocks that are scheduled."""
+
+    def __init__(self, schedule: Schedule, facts: CpuFacts) -> None:
+        self.sch = schedule
+        self.facts = facts
+        self.done: set[str] = set()
+
+    def attempt(self, rule: Callable[..., Any], *args: Any) -> bool:
+        """Whether a rule did something; what a refusal leaves half done is taken back."""
+        before, done = self.sch.copy(), set(self.done)
+        try:
+            if rule(self, *args) is not False:
+                return True
+        except ScheduleError as problem:
+            if any(one.code != "T501" for one in problem.diagnostics):
+                raise
+        self.sch, self.done = before, done
+        return False
+
+    def nest(self, block: BlockHandle | str) -> Nest | None:
+        """The block with its loops as numbers, None where it is not that simple."""
+        return nest_of(self.sch, self.sch.get_block(block) if isinstance(block, str) else block)
+
+    def blocks(self) -> list[BlockHandle]:
+        """The blocks that stand in no other, in program order."""
+        found: list[BlockHandle] = self.sch.get_child_blocks("root")
+        return found
+
+    def extent(self, loop: LoopHandle) -> int | None:
+        """The iterations of a serial loop from 0 to a number."""
+        return extent_of(self.sch.get(loop))
+
+    def vectorize(self, block: str | BlockHandle, lanes: int) -> None:
+        """Run the innermost loop of a block in vectors, written out behind each other."""
+        inner: LoopHandle = self.sch.get_loops(block)[-1]
+        extent = self.extent(inner)
+        if extent is not None and extent > lanes and extent % lanes == 0:
+            outer, inner = self.sch.split(inner, [None, lanes])
+            self.sch.unroll(outer)
+        self.sch.vectorize(inner)
+
+    def parallel(self, loops: Sequence[LoopHandle], work: float) -> None:
+        """Run the outermost loops in parallel where there is enough to do; `work` counts operations."""
+        if self.facts.threads < 2 or work < PARALLEL_WORK or not loops:
+            return
+        first, *others = loops
+        for other in others:
+            extent = self.extent(first)
+            if extent is None or extent >= 4 * self.facts.threads or len(self.sch.get(first).body) != 1:
+                break
+            if type(self.sch.get(first).body[0]) is not For:
+                break
+            first = self.sch.fuse(first, other)
+        if (self.extent(first) or 2) > 1:
+            self.sch.parallel(first)
+
+    def contract(self, block: str) -> None:
+        """Let a sum of products of floats be rounded once a step, where the user lets sums be rounded otherwise."""
+        if self.facts.reassociate:
+            self.attempt(_contract, block)
+
+    def fresh(self, name: str) -> bool:
+        """Whether a block is there still, and not scheduled."""
+        return name not in self.done and any(block.name == name for block in self.blocks())
+
+    def block(self, name: str) -> Block:
+        """The block of that name as it is now."""
+        found: Block = self.sch.get(self.sch.get_block(name))
+        return found
+
+
+def only_reader(work: Work, nest: Nest) -> BlockHandle | None:
+    """The block that alone reads what a block makes, an element for each; None where there is none."""
+    buffer = nest.store.buffer
+    if not any(type(stmt) is AllocBuffer and stmt.buffer is buffer for stmt in work.sch.func.body):
+        return None
+    readers = [block for block in work.sch.get_consumers(nest.name) if block.name != nest.name]
+    reader = work.nest(readers[0]) if len(readers) == 1 and work.fresh(readers[0].name) else None
+    if reader is None or reader.reduced or len(reader.spatial) != len(nest.spatial):
+        return None
+    if math.prod(dim.extent for dim in nest.spatial) != reader.instances:
+        return None
+    return reader.handle
+
+
+def _contract(work: Work, block: str) -> None:
+    work.sch.contract(block)
+
+
+__all__ = ["PARALLEL_WORK", "Work", "only_reader"]
