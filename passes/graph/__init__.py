@@ -2,7 +2,9 @@
 
 from ..pipeline import Sequential
 from .annotate_pattern import annotate_pattern
+from .bind import bind_params, bind_symbolic_vars
 from .dead_code import dead_code_elimination
+from .fold_graph_constant import fold_graph_constant
 from .fuse_ops import fuse_ops
 from .fuse_tir import fuse_tir
 from .graph_to_tensor import graph_to_tensor
@@ -23,7 +25,10 @@ GRAPH_LOWERING = Sequential(
 __all__ = [
     "GRAPH_LOWERING",
     "annotate_pattern",
+    "bind_params",
+    "bind_symbolic_vars",
     "dead_code_elimination",
+    "fold_graph_constant",
     "fuse_ops",
     "fuse_tir",
     "graph_to_tensor",

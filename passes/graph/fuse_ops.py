@@ -31,6 +31,7 @@ from tirscript.ir.graph import (
     FunctionCall,
     FunctionRef,
     GraphBind,
+    GraphConst,
     GraphFunc,
     GraphIf,
     GraphVar,
@@ -186,7 +187,7 @@ class _Fusion:
         if type(reference) is not FunctionRef or type(given) is not TupleExpr or rest:
             return None
         callee = self.functions.get(reference.function)
-        if type(callee) is not PrimFunc or not all(type(arg) is GraphVar for arg in given.fields):
+        if type(callee) is not PrimFunc or not all(type(arg) in (GraphVar, GraphConst) for arg in given.fields):
             return None
         kind = callee.attrs.get(PATTERN, None)
         kind = int(getattr(kind, "value", kind)) if kind is not None else pattern_of(callee)

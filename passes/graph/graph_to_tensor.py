@@ -21,6 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.constant import ConstantTensor
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import BOOL, INT64, VOID
 from tirscript.ir.equal import structural_equal
@@ -109,6 +110,7 @@ class _Lowering:
         self.values: dict[GraphVar, Value] = {}
         self.symbols: dict[Var, Expr] = {}  # what a match_cast has found a variable to be
         self.known: set[Var] = set()
+        self.constants: dict[ConstantTensor, AllocateConst] = {}  # at the head of the function
         self.params: list[Var | Buffer] = []
         self.body: list[Stmt] = []
 
@@ -123,7 +125,7 @@ class _Lowering:
         return PrimFunc(
             func.name,
             (*self.params, *outs),
-            tuple(moved),
+            (*self.constants.values(), *moved),
             attrs=func.attrs,
             private=func.private,
             docstring=func.docstring,
@@ -300,9 +302,11 @@ class _Lowering:
 
     def constant(self, expr: GraphConst, var: GraphVar | None) -> Buffer:
         shape = tuple(_plain(const(size, INT64)) for size in expr.data.shape)
-        buffer = Buffer("const" if var is None else var.name, shape, expr.data.dtype)
-        self.body.append(AllocateConst(buffer, expr.data, span=expr.span))
-        return buffer
+        known = self.constants.get(expr.data)
+        if known is None:
+            buffer = Buffer("const" if var is None else var.name, shape, expr.data.dtype)
+            known = self.constants[expr.data] = AllocateConst(buffer, expr.data, span=expr.span)
+        return known.buffer
 
     def item(self, expr: TupleItem, var: GraphVar | None) -> Value:
         value = self.value(expr.value)
