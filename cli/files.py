@@ -12,9 +12,9 @@ from typing import NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from tirscript.ir import DiagnosticError, Module, PrimFunc, error, suggest
+from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc, error, suggest
 
-Program = PrimFunc | Module
+Program = PrimFunc | GraphFunc | Module
 STDIN = "-"
 _GOLDEN = re.compile(r"# --- .+ ---\s*$")
 SEPARATOR = "# -----"  # between the programs of one file, as `// -----` is for mlir-opt
@@ -184,7 +184,9 @@ def _callable(program: Program) -> dict[str, Chosen]:
     """The functions of a program by the names that the command line has for them."""
     if isinstance(program, PrimFunc):
         return {program.name: Chosen(program, None)}
-    return {f"{program.name}.{func.name}": Chosen(func, program) for func in program.functions}
+    if isinstance(program, GraphFunc):
+        return {}
+    return {f"{program.name}.{func.name}": Chosen(func, program) for func in program.prim_funcs}
 
 
 def some(argument: str) -> tuple[str, dict[str, Program]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tirscript.ir import Module
+from tirscript.ir import GraphFunc, Module
 
 from .files import FILE, Program, some
 from .output import source
@@ -33,8 +33,9 @@ def file_text(
     if len(programs) == 1:
         return programs[0].script(dialect=dialect, constants_file=constants_file, **options)
     modules = [program for program in programs if isinstance(program, Module)]
-    functions = len(modules) < len(programs) or any(module.functions for module in modules)
-    lines = dialect_of(dialect).imports(bool(modules), functions)
+    functions = [func for program in programs for func in (program if isinstance(program, Module) else (program,))]
+    graphs = any(isinstance(func, GraphFunc) for func in functions)
+    lines = dialect_of(dialect).imports(bool(modules), bool(functions), graphs)
     texts = ["".join(f"{line}\n" for line in lines)] if lines else []
     for program in programs:
         stem, end = os.path.splitext(constants_file or "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tirscript.ir import DiagnosticError, error
+from tirscript.ir import DiagnosticError, GraphFunc, error
 
 from .files import FILE, STDIN, name_of, named, read_programs, read_text, split_name
 from .opt import read_passes
@@ -41,7 +41,11 @@ def command(file: str, passes: str, output: str | None, compiled: bool, opened: 
 
     path, name = split_name(file)
     source = read_text(path)
-    programs = named(read_programs(source, path), name, path)
+    found = named(read_programs(source, path), name, path)
+    programs = {key: program for key, program in found.items() if not isinstance(program, GraphFunc)}
+    if found and not programs:
+        message = f"{name_of(path)} has graph functions only, and the page shows tensor functions"
+        raise DiagnosticError([error("T307", message, hint="`tirscript print` shows graph functions")])
     pipeline = read_passes(passes)
     target = output or ("view.html" if path == STDIN else f"{Path(path).stem}.html")
     if target == STDIN and opened:

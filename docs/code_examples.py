@@ -6,15 +6,7 @@ module under its name and what `NAMES` holds. `docs/make_codes.py` runs them, an
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Example(NamedTuple):
-    """One code: a paragraph about it, and what gives it."""
-
-    about: str
-    text: str = ""
-    call: str = ""
+from code_examples_graph import GRAPH, Example
 
 
 def kernel(*lines: str, params: str = 'A: T.Buffer((4,), "float32")', returns: str = "") -> str:
@@ -326,6 +318,7 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
         "that.",
         kernel('K = T.allocate_const([1, 2], "int32", (2,))', "K[0] = A[0]", params=INTS),
     ),
+    **GRAPH,
     "T301": Example(
         "The arguments of the call are not what the kernel declares: their number, dtype, shape, strides, alignment or "
         "whether they can be written. Native code would read foreign memory, so every call is checked. Convert the "

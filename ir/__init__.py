@@ -27,6 +27,7 @@ from .expr import (
     is_const,
 )
 from .func import PrimFunc
+from .graph import GraphExpr, GraphFunc, GraphType, GraphVar
 from .index_map import IndexMap
 from .module import Module
 from .node import NO_ATTRS, Attrs, Binder, Node, recursion_room
@@ -99,6 +100,10 @@ __all__ = [
     "Evaluate",
     "Expr",
     "For",
+    "GraphExpr",
+    "GraphFunc",
+    "GraphType",
+    "GraphVar",
     "If",
     "IndexMap",
     "Label",

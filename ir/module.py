@@ -6,23 +6,43 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from .func import PrimFunc
+from .graph import GraphFunc
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
+from .target import Target
 from .words import call_it
+
+Function = PrimFunc | GraphFunc
+
+
+class VDevice(Node, frozen=True, eq=False):
+    """`I.vdevice("llvm", 0, "global")`: a device that tensors name in `vdevice=`. The target is as it was written."""
+
+    target: str | Target | Attrs
+    index: int = 0
+    scope: str = "global"
+
+
+class DummyInfo(Node, frozen=True, eq=False):
+    """`I.dummy_global_info()`"""
 
 
 class Module(Node, frozen=True, eq=False):
-    """`@I.ir_module class name:`. Functions call each other by name."""
+    """`@I.ir_module class name:`. Functions call each other by name.
+
+    `global_infos` are what TVM keeps beside the functions, such as the devices of tensors.
+    """
 
     not_compared: ClassVar[tuple[str, ...]] = ("name",)
 
-    functions: tuple[PrimFunc, ...]
+    functions: tuple[Function, ...]
     name: str = "Module"
     attrs: Attrs = NO_ATTRS
+    global_infos: Attrs = NO_ATTRS
     docstring: str | None = None
     trivia: Trivia | None = None
 
-    def __getitem__(self, name: str) -> PrimFunc:
+    def __getitem__(self, name: str) -> Function:
         for function in self.functions:
             if function.name == name:
                 return function
@@ -31,10 +51,24 @@ class Module(Node, frozen=True, eq=False):
     def __contains__(self, name: object) -> bool:
         return any(function.name == name for function in self.functions)
 
-    def __iter__(self) -> Iterator[PrimFunc]:
+    def __iter__(self) -> Iterator[Function]:
         return iter(self.functions)
 
-    def with_function(self, function: PrimFunc) -> Module:
+    @property
+    def prim_funcs(self) -> tuple[PrimFunc, ...]:
+        """The tensor functions."""
+        return tuple(function for function in self.functions if isinstance(function, PrimFunc))
+
+    @property
+    def graph_funcs(self) -> tuple[GraphFunc, ...]:
+        """The graph functions."""
+        return tuple(function for function in self.functions if isinstance(function, GraphFunc))
+
+    def prim_func(self, name: str) -> PrimFunc | None:
+        """The tensor function of that name, None where there is none."""
+        return next((function for function in self.prim_funcs if function.name == name), None)
+
+    def with_function(self, function: Function) -> Module:
         """This module with `function` in place of the one of its name, or added at the end."""
         if function.name not in self:
             return self.replace(functions=(*self.functions, function))

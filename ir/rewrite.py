@@ -13,6 +13,7 @@ from .buffer import Buffer
 from .check import public
 from .expr import Expr, Var
 from .func import PrimFunc
+from .graph import GraphBind, GraphFunc, GraphIf, MatchCast
 from .node import NO_ATTRS, Attrs, Node, nodes_in, recursion_room, shape_of
 
 N = TypeVar("N", bound=Node)
@@ -189,17 +190,21 @@ def substitute(root: Node | tuple[Node, ...], mapping: Mapping[Any, Any]) -> Any
     return _rewrite(root, {}, {id(binder): value for binder, value in mapping.items()})
 
 
-def definitions(root: Node | tuple[Node, ...]) -> list[Var | Buffer]:
-    """The variables and buffers that `root` defines, in source order."""
+def definitions(root: Node | tuple[Node, ...]) -> list[Any]:
+    """The variables and buffers that `root` defines, in source order; those of graph functions too."""
     found: dict[Any, None] = {}
     for node in walk(root):
         for name in type(node).defines:
             value = getattr(node, name)
             for binder in value if isinstance(value, tuple) else (value,):
                 found.setdefault(binder)
-        if type(node) is PrimFunc:
-            found.update(dict.fromkeys(node.symbols))
+        if type(node) in _WITH_SYMBOLS:
+            found.update(dict.fromkeys(node.defined_symbols()))  # type: ignore[attr-defined]
     return list(found)
+
+
+# what defines more than its fields say: symbolic dimensions
+_WITH_SYMBOLS = frozenset((PrimFunc, GraphFunc, GraphBind, GraphIf, MatchCast))
 
 
 def refresh(root: Any) -> Any:
@@ -209,8 +214,8 @@ def refresh(root: Any) -> Any:
         if isinstance(binder, Var):
             fresh[binder] = binder.replace()
     renamed = substitute(root, fresh)
-    buffers = {binder: binder.replace() for binder in definitions(renamed) if isinstance(binder, Buffer)}
-    return substitute(renamed, buffers)
+    others = {binder: binder.replace() for binder in definitions(renamed) if not isinstance(binder, Var)}
+    return substitute(renamed, others)
 
 
 def free_vars(root: Node | tuple[Node, ...]) -> list[Var]:

@@ -9,21 +9,23 @@ from __future__ import annotations
 from .check import public
 from .diagnostic import Diagnostic, DiagnosticError, error
 from .func import PrimFunc
-from .module import Module
+from .graph import GraphFunc
+from .module import Function, Module
 from .node import recursion_room
+from .wellformed.graph import GraphVerifier, circles, graph_warnings
 from .wellformed.places import bad_attrs, in_order, pointing
 from .wellformed.statements import Verifier
 from .wellformed.warnings import warnings_of
 
 
 @public
-def verify(x: PrimFunc | Module) -> list[Diagnostic]:
+def verify(x: PrimFunc | GraphFunc | Module) -> list[Diagnostic]:
     """Everything that is wrong with a function or module, in source order; empty where it is well formed."""
     return _verify(x, whole=True)
 
 
 @public
-def check_well_formed(x: PrimFunc | Module) -> None:
+def check_well_formed(x: PrimFunc | GraphFunc | Module) -> None:
     """Raise DiagnosticError with everything that `verify` finds, but for functions with `check_well_formed=False`."""
     found = _verify(x, whole=False)
     if found:
@@ -37,20 +39,25 @@ def covers_axes_in_part(x: PrimFunc, functions: dict[str, PrimFunc] | None = Non
 
 
 @public
-def warnings(x: PrimFunc | Module) -> list[Diagnostic]:
+def warnings(x: PrimFunc | GraphFunc | Module) -> list[Diagnostic]:
     """What is allowed and probably not meant, in source order, as diagnostics of severity "warning"."""
     functions = x.functions if isinstance(x, Module) else (x,)
     with recursion_room():
         found = [item for function in functions if isinstance(function, PrimFunc) for item in warnings_of(function)]
+        found += [
+            item for function in functions if isinstance(function, GraphFunc) for item in graph_warnings(function)
+        ]
     return in_order(found)
 
 
-def _verify(x: PrimFunc | Module, whole: bool) -> list[Diagnostic]:
+def _verify(x: PrimFunc | GraphFunc | Module, whole: bool) -> list[Diagnostic]:
     try:
         with recursion_room():
             if isinstance(x, Module):
                 return _verify_module(x, whole)
-            return Verifier(x, None).run() if whole or x.check_well_formed else []
+            if not whole and not x.check_well_formed:
+                return []
+            return GraphVerifier(x, None).run() if isinstance(x, GraphFunc) else Verifier(x, None).run()
     except RecursionError:
         return [error("T004", f"`{x.name}` is nested too deeply", x.span)]
 
@@ -58,8 +65,11 @@ def _verify(x: PrimFunc | Module, whole: bool) -> list[Diagnostic]:
 def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     functions: dict[str, PrimFunc] = {}
+    names: dict[str, Function] = {}
     for function in module.functions:
-        first = functions.setdefault(function.name, function)
+        if isinstance(function, PrimFunc):
+            functions.setdefault(function.name, function)
+        first = names.setdefault(function.name, function)
         if first is not function:
             notes = pointing(first.span, f"`{function.name}` is defined here first")
             found.append(
@@ -68,6 +78,10 @@ def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:
     for function in module.functions:
         if isinstance(function, PrimFunc) and (whole or function.check_well_formed):
             found += Verifier(function, functions).run()
+        elif isinstance(function, GraphFunc) and (whole or function.check_well_formed):
+            found += GraphVerifier(function, module).run()
+    if whole or all(function.check_well_formed for function in module.graph_funcs):
+        found += circles(module)
     found += [
         error("T210", f"attribute {name} of the module: {why}", module.span) for name, why in bad_attrs(module.attrs)
     ]

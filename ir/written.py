@@ -74,7 +74,7 @@ def roots(value: Any) -> list[Node]:
 
 
 def _passed(node: CallFunction, module: Module | None, known: dict[str, frozenset[Param]]) -> list[Node]:
-    callee = module[node.function] if module is not None and node.function in module else None
+    callee = None if module is None else module.prim_func(node.function)
     found: list[Node] = []
     inner = None if callee is None else _written(callee, module, known)
     for at, arg in enumerate(node.args):

@@ -9,6 +9,7 @@ from typing import Any
 
 from tirscript.ir.check import public
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 
@@ -63,7 +64,7 @@ def script(
     name = "" if constants_file is None else os.path.basename(constants_file)
     kept = Constants(constants, name)
     printer = Printer(dialect_of(dialect), node, width, kept)
-    whole = not fragment and type(node) in (PrimFunc, Module)
+    whole = not fragment and type(node) in (PrimFunc, GraphFunc, Module)
     with recursion_room():
         if whole:
             file_text(printer, node, header)  # type: ignore[arg-type]

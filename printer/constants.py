@@ -124,9 +124,35 @@ def _data(p: Printer, data: ConstantTensor, parts: list[str], indent: str) -> No
     p.out.append("\n".join((*given, f'{indent}base64="""', *lines, f'{indent}""",')))
 
 
-def number_list(data: ConstantTensor) -> str | None:
+def constant_text(p: Printer, data: ConstantTensor) -> str:
+    """`G.constant("sha256:…", (64, 64), "float32")`, or, where its data is written too, the name that has it.
+
+    A string of several lines stands in no expression: `name = T.meta_var(G.constant(...))` stands before the statement.
+    """
+    parts = [quote(data.digest), shape_text(data.shape), dtype_name(data.dtype)]
+    mode = "inline" if _is_short(data) else p.constants.mode
+    if mode == "inline" and data.size:
+        indent = p.out[-1][: len(p.out[-1]) - len(p.out[-1].lstrip())] if p.out else ""
+        return _named_constant(p, data, parts, indent)
+    if mode == "file" and data.size:
+        p.constants.saved[data.digest] = data
+        parts.append(f"file={quote(p.constants.file)}")
+    return f"G.constant({', '.join(parts)})"
+
+
+def _named_constant(p: Printer, data: ConstantTensor, parts: list[str], indent: str) -> str:
+    """The name of a constant that is written before the statement."""
+    name = p.names.define(data, "constant")
+    inner, deep = indent + TAB, indent + 2 * TAB
+    p.out += [f"{indent}{name} = T.meta_var(", f"{inner}G.constant("]
+    _data(p, data, parts, deep)
+    p.out += [f"{inner})", f"{indent})"]
+    return name
+
+
+def number_list(data: ConstantTensor, limit: int | None = LISTED) -> str | None:
     """The elements as nested lists that read back to the same bits; None where these do not say it, or are long."""
-    if data.size > LISTED or not data.resolved or (not data.size and data.shape != (0,)):
+    if (limit is not None and data.size > limit) or not data.resolved or (not data.size and data.shape != (0,)):
         return None
     flat: list[Any] = data.array.reshape(-1).tolist()
     kind = data.dtype

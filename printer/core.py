@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -25,7 +26,7 @@ class Dialect(Struct, frozen=True, eq=False, kw_only=True):
     """How one surface of the language is spelled: rules by class or operator, and the words in which they differ."""
 
     name: str
-    imports: Callable[[bool, bool], list[str]]  # (module, functions) -> lines
+    imports: Callable[[bool, bool, bool], list[str]]  # (module, tensor functions, graph functions) -> lines
     exprs: dict[type, Any]
     indices: dict[type, Any]
     ops: dict[Any, Any]
@@ -35,6 +36,9 @@ class Dialect(Struct, frozen=True, eq=False, kw_only=True):
     literal: Callable[[Const, DType], str]  # a constant stored into a place of a dtype
     decorator: Callable[[PrimFunc, dict[str, Any]], str]
     words: dict[str, str]
+    graph: Callable[[Any, Any, str, Any], None]  # prints a graph function
+    graph_body: Callable[..., None]  # prints statements of one
+    graph_stmts: dict[type, Any]
     # symbolic dimensions stand in strings, only those that are not int64 being declared; or all are declared first
     strings: bool = True
     prepare: Callable[[Any, PrimFunc, str], None] | None = None  # what stands at the head of a function
@@ -53,6 +57,7 @@ class Printer:
         "first",
         "flat",
         "get",
+        "graph_uses",
         "indices",
         "let_names",
         "literal",
@@ -101,6 +106,7 @@ class Printer:
         self.let_names: dict[int, list[str]] = {}  # names declared for the variables of lets, by the variable's id
         self.env: dict[int, Expr] = {}  # how many threads the first of several launches has, by the id of the variable
         self.flat: set[int] = set()  # launches written over the rest of their body, for dialects that have these
+        self.graph_uses: Counter[int] = Counter()  # how often each variable of the graph occurs, by its id
         self.called: set[str] = set()  # functions called by a bare name, which no variable may have
 
 
@@ -109,9 +115,10 @@ def refuse(what: str, span: Span | None, hint: str | None = None) -> DiagnosticE
     return DiagnosticError([error("T405", what, span, hint=hint)])
 
 
-def imports(module: bool, functions: bool) -> list[str]:
+def imports(module: bool, functions: bool, graphs: bool) -> list[str]:
     """The import lines of a file: only the names it uses."""
-    names = [*(["ir as I"] if module else []), *(["tir as T"] if functions else [])]
+    used = (("ir as I", module), ("tir as T", functions), ("graph as G", graphs))
+    names = [name for name, is_used in used if is_used]
     return [f"from tirscript.script import {', '.join(names)}"] if names else []
 
 
@@ -123,7 +130,9 @@ def decorator(func: PrimFunc, options: dict[str, Any]) -> str:
 
 def tirscript_dialect() -> Dialect:
     """The language of docs/language.md."""
+    from . import graph
     from .constants import CONSTANT_RULES
+    from .graph_values import GRAPH_VALUE_RULES
     from .launch import LAUNCH_RULES
     from .stmt import STMT_RULES
     from .value import VALUE_RULES
@@ -131,7 +140,7 @@ def tirscript_dialect() -> Dialect:
     return Dialect(
         name="tirscript",
         imports=imports,
-        exprs={**EXPR_RULES, **VALUE_RULES},
+        exprs={**EXPR_RULES, **VALUE_RULES, **GRAPH_VALUE_RULES},
         indices={**INDEX_RULES, **VALUE_RULES},
         ops=OP_RULES,
         stmts={**STMT_RULES, **LAUNCH_RULES, **CONSTANT_RULES},
@@ -139,5 +148,14 @@ def tirscript_dialect() -> Dialect:
         second=second_const,
         literal=literal,
         decorator=decorator,
-        words={"block": "T.block", "block_attr": "T.block_attr", "alloc_buffer": "T.alloc_buffer", "remap": "SRCO"},
+        words={
+            "block": "T.block",
+            "block_attr": "T.block_attr",
+            "alloc_buffer": "T.alloc_buffer",
+            "remap": "SRCO",
+            "graph": "G",
+        },
+        graph=graph.graph_function,
+        graph_body=graph.body,
+        graph_stmts=graph.GRAPH_STMT_RULES,
     )

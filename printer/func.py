@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from keyword import iskeyword
 from typing import Any
 
@@ -10,8 +11,9 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.module import Module
-from tirscript.ir.node import Node
+from tirscript.ir.graph import GraphFunc
+from tirscript.ir.module import DummyInfo, Module, VDevice
+from tirscript.ir.node import Attrs, Node
 from tirscript.ir.rewrite import free_buffers, free_vars, walk
 from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Axis, Stmt
@@ -25,17 +27,16 @@ from .names import Names, spelled
 from .stmt import TAB, axis_line, body, buffer_arguments, comment_line, comments, value
 
 
-def file_text(p: Printer, node: PrimFunc | Module, header: bool) -> None:
+def file_text(p: Printer, node: PrimFunc | GraphFunc | Module, header: bool) -> None:
     """A whole file: imports, then the definition."""
-    if type(node) is Module:
-        if header:
-            p.out += p.dialect.imports(True, bool(node.functions))
-        module(p, node)
-    else:
-        assert type(node) is PrimFunc
-        if header:
-            p.out += p.dialect.imports(False, True)
-        whole_function(p, node)
+    functions = node.functions if type(node) is Module else (node,)
+    graphs = any(type(func) is GraphFunc for func in functions)
+    tensors = any(type(func) is PrimFunc for func in functions)
+    lines = p.dialect.imports(type(node) is Module, tensors or graphs, graphs) if header else []
+    p.out += lines
+    _WHOLE[type(node)](p, node)
+    if lines and graphs and not tensors and not any("T." in line for line in p.out[len(lines) :]):
+        p.out[: len(lines)] = p.dialect.imports(type(node) is Module, False, True)
 
 
 def whole_function(p: Printer, func: PrimFunc) -> None:
@@ -45,7 +46,14 @@ def whole_function(p: Printer, func: PrimFunc) -> None:
     function(p, func, "", names)
 
 
-def _declarations(p: Printer, functions: tuple[PrimFunc, ...], names: Names, indent: str) -> list[str]:
+def whole_graph(p: Printer, func: GraphFunc) -> None:
+    """A graph function outside of a module."""
+    names = p.new_names(func, (spelled(func.name),))
+    _above(p.out, [])
+    p.dialect.graph(p, func, "", names)
+
+
+def _declarations(p: Printer, functions: Iterable[PrimFunc], names: Names, indent: str) -> list[str]:
     """The lines that declare the symbols of functions outside of them."""
     symbols = [var for func in functions for var in declared_symbols(p, func)]
     return [f"{indent}{names.define(var, var.name)} = {dtype_annotation(var.dtype)}()" for var in symbols]
@@ -59,7 +67,8 @@ def _above(out: list[str], declarations: list[str]) -> None:
         out += ["", ""]
 
 
-def _trivia_before(out: list[str], trivia: Trivia | None, indent: str) -> None:
+def trivia_before(out: list[str], trivia: Trivia | None, indent: str) -> None:
+    """The comments above a definition."""
     if trivia is not None:
         begun = len(out)
         comments(out, trivia.before, indent, blank=False, keep_last=False)
@@ -68,7 +77,8 @@ def _trivia_before(out: list[str], trivia: Trivia | None, indent: str) -> None:
             out.insert(len(out) - out[::-1].index(""), "")
 
 
-def _trivia_after(out: list[str], trivia: Trivia | None, indent: str) -> None:
+def trivia_after(out: list[str], trivia: Trivia | None, indent: str) -> None:
+    """The comments at the end of a definition's text."""
     if trivia is not None and any(trivia.after):
         out += [""] if indent else ["", ""]
         comments(out, trivia.after, indent, blank=False, keep_last=False)
@@ -95,7 +105,7 @@ def function(p: Printer, func: PrimFunc, indent: str, outer: Names) -> None:
 
 def _function(p: Printer, func: PrimFunc, indent: str) -> None:
     out, names = p.out, p.names
-    _trivia_before(out, func.trivia, indent)
+    trivia_before(out, func.trivia, indent)
     options: dict[str, Any] = {}
     if func.private:
         options["private"] = True
@@ -127,7 +137,7 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
         p.dialect.prepare(p, func, inner)
     if func.body or not headed:
         body(p, func.body, inner, headed)
-    _trivia_after(out, func.trivia, indent)
+    trivia_after(out, func.trivia, indent)
 
 
 def signature(head: str, params: list[str], tail: str, indent: str, width: int) -> list[str]:
@@ -224,9 +234,9 @@ def module(p: Printer, node: Module) -> None:
     name = spelled(node.name)
     names = p.new_names(node, (name, *(func.name for func in node.functions)))
     inside = p.dialect.strings
-    declarations = _declarations(p, node.functions, names, TAB if inside else "")
+    declarations = _declarations(p, node.prim_funcs, names, TAB if inside else "")
     _above(out, [] if inside else declarations)
-    _trivia_before(out, node.trivia, "")
+    trivia_before(out, node.trivia, "")
     out += ["@I.ir_module", f"class {name}:"]
     if node.trivia is not None and node.trivia.beside:
         out[-1] += f"  {comment_line(node.trivia.beside)}"
@@ -237,18 +247,38 @@ def module(p: Printer, node: Module) -> None:
     if node.attrs:
         p.start(node, names.taken, names.known)
         lines.append(f"{TAB}I.module_attrs({value(p, node.attrs)})")
+    if node.global_infos:
+        lines.append(f"{TAB}I.module_global_infos({_infos(p, node.global_infos)})")
     if lines:
         out += ["", *lines] if len(out) > begun else lines
     for at, func in enumerate(node.functions):
         if len(out) > begun:
             out.append("")
-        function(p, func, TAB, names)
+        if isinstance(func, PrimFunc):
+            function(p, func, TAB, names)
+        else:
+            p.dialect.graph(p, func, TAB, names)
         if func.name == "T" and at + 1 < len(node.functions):
             # when Python runs the file, the name is now the function's: give it back to what decorates the next one
-            out += [part for line in p.dialect.imports(False, True) if line[0] != "#" for part in ("", TAB + line)]
+            out += [
+                part for line in p.dialect.imports(False, True, False) if line[0] != "#" for part in ("", TAB + line)
+            ]
     if len(out) == begun:
         out.append(f"{TAB}pass")
-    _trivia_after(out, node.trivia, "")
+    trivia_after(out, node.trivia, "")
+
+
+def _infos(p: Printer, infos: Attrs) -> str:
+    """`{"vdevice": [I.vdevice("llvm", 0, "global")]}`"""
+    parts = [f"{quote(name)}: [{', '.join([_info(p, one) for one in held])}]" for name, held in infos.items()]
+    return f"{{{', '.join(parts)}}}"
+
+
+def _info(p: Printer, info: VDevice | DummyInfo) -> str:
+    if type(info) is DummyInfo:
+        return "I.dummy_global_info()"
+    assert type(info) is VDevice
+    return f"I.vdevice({value(p, info.target)}, {info.index}, {quote(info.scope)})"
 
 
 # --- fragments --------------------------------------------------------------------------------------------------------
@@ -260,10 +290,11 @@ def fragment(p: Printer, node: Any) -> None:
         for free in (*free_buffers(node), *free_vars(node)):
             if id(free) not in p.names.known:
                 p.names.fix(free, free.name)  # type: ignore[attr-defined]
+    if isinstance(node, Stmt):
+        node = (node,)
     if isinstance(node, tuple):
-        body(p, node, "")
-    elif isinstance(node, Stmt):
-        body(p, (node,), "")
+        graphs = any(type(stmt) in p.dialect.graph_stmts for stmt in node)
+        (p.dialect.graph_body if graphs else body)(p, node, "")
     else:
         rule = FRAGMENTS.get(type(node))
         if rule is None:
@@ -284,9 +315,11 @@ def _axis_fragment(p: Printer, node: Axis) -> None:
     p.out.append(axis_line(p, node, ""))
 
 
+_WHOLE: dict[type, Any] = {PrimFunc: whole_function, GraphFunc: whole_graph, Module: module}
 FRAGMENTS: dict[type, Any] = {
     Buffer: _buffer_fragment,
     Axis: _axis_fragment,
-    PrimFunc: whole_function,
-    Module: module,
+    VDevice: lambda p, node: p.out.append(_info(p, node)),
+    DummyInfo: lambda p, node: p.out.append(_info(p, node)),
+    **_WHOLE,
 }

@@ -50,6 +50,8 @@ from tirscript.ir.target import Target
 
 from .core import Dialect, refuse
 from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, call_function, condition, load, top
+from .graph import GRAPH_STMT_RULES, body, graph_function
+from .graph_values import GRAPH_VALUE_RULES
 from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
 from .stmt import STMT_RULES, TAB, assert_message, bind, block, buffer_arguments, match_buffer, scope, store, value
@@ -75,15 +77,24 @@ def tvm_dialect() -> Dialect:
         second=lambda node, other: _typed(node),
         literal=lambda node, kind: _typed(node),
         decorator=_decorator,
-        words={"block": "T.sblock", "block_attr": "T.sblock_attr", "alloc_buffer": "T.alloc_buffer", "remap": "SR"},
+        words={
+            "block": "T.sblock",
+            "block_attr": "T.sblock_attr",
+            "alloc_buffer": "T.alloc_buffer",
+            "remap": "SR",
+            "graph": "R",
+        },
+        graph=graph_function,
+        graph_body=body,
+        graph_stmts=GRAPH_STMT_RULES,
         strings=False,
         prepare=_prepare,
     )
 
 
-def _imports(module: bool, functions: bool) -> list[str]:
-    lines = ["from tvm.script import ir as I"] if module else []
-    return [*lines, "from tvm.script import tirx as T"] if functions else lines
+def _imports(module: bool, functions: bool, graphs: bool) -> list[str]:
+    used = (("ir as I", module), ("tirx as T", functions), ("relax as R", graphs))
+    return [f"from tvm.script import {name}" for name, is_used in used if is_used]
 
 
 def _decorator(func: PrimFunc, options: dict[str, Any]) -> str:
@@ -289,6 +300,7 @@ def _refused(p: Printer, node: Call, prec: int, entry: Any) -> str:
 _EXPRS: dict[type, Any] = {
     **EXPR_RULES,
     **VALUE_RULES,
+    **GRAPH_VALUE_RULES,
     Target: target_dict,
     Reduce: _reduce,
     Const: _constant,

@@ -11,8 +11,24 @@ if TYPE_CHECKING:
     from .ir import ir_module
     from .tir import prim_func
 else:
+    from .entry import G as graph
     from .entry import I as ir
     from .entry import T as tir
-    from .entry import ir_module, prim_func
+    from .entry import graph_func, ir_module, prim_func
 
-__all__ = ["extract", "ir", "ir_module", "parse", "parse_all", "parse_file", "parse_python", "prim_func", "tir"]
+    relax = graph
+
+__all__ = [
+    "extract",
+    "graph",
+    "graph_func",
+    "ir",
+    "ir_module",
+    "parse",
+    "parse_all",
+    "parse_file",
+    "parse_python",
+    "prim_func",
+    "relax",
+    "tir",
+]

@@ -42,7 +42,10 @@ class CallLowering(ExprLowering):
     """Lowers calls."""
 
     def _call(self, node: ast.Call) -> Any:
-        function = self.value(node.func)
+        return self.called(self.value(node.func), node)
+
+    def called(self, function: Any, node: ast.Call) -> Any:
+        """What the call of a function means."""
         cls = type(function)
         if cls is Op:
             return self._call_op(function, node)
@@ -268,6 +271,9 @@ class CallLowering(ExprLowering):
     def _call_function(self, function: FunctionRef, node: ast.Call) -> Expr:
         if node.keywords:
             raise self.fail("T032", "calls between tensor functions take no keyword arguments", node)
+        if function.graph is not None:
+            message = f"`{function.name}` is a graph function, which a tensor function does not call"
+            raise self.fail("T022", message, node, hint="call both from a graph function")
         if function.signature is None:
             raise self.fail("T021", "a call of a function of the module cannot stand in an annotation", node)
         params, returns = function.signature

@@ -11,6 +11,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
 from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import BufferLoad, Expr, Var, const
+from tirscript.ir.graph import GraphFunc
 from tirscript.ir.span import Source, Span
 from tirscript.ir.words import call_it
 
@@ -46,11 +47,15 @@ class Loop:
 
 
 class FunctionRef:
-    """A function of the module that is being parsed, known by name; `signature` is filled before bodies are lowered."""
+    """A function of the module that is being parsed, known by name; `signature` is filled before bodies are lowered.
+
+    `graph` is a graph function without its body, whose result may not be known yet.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.signature: Any = None
+        self.graph: GraphFunc | None = None
 
 
 class ModuleRef:

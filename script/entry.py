@@ -16,26 +16,28 @@ from msgspec.structs import force_setattr
 from tirscript.ir.check import public
 from tirscript.ir.constant import ConstantStore
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
-from tirscript.ir.dtype import VOID
 from tirscript.ir.expr import Expr
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
-from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.span import Source, Span, Trivia
-from tirscript.ir.verify import check_well_formed, covers_axes_in_part, verify
+from tirscript.ir.verify import check_well_formed, covers_axes_in_part
 
 from .budget import Budget
 from .constant import Sources
-from .context import MAX_MISTAKES, Abort, FunctionRef, Macro, ModuleRef, Poison
-from .function import FunctionLowering, read_options
+from .context import MAX_MISTAKES, Abort, Macro, ModuleRef, Poison
+from .function import FunctionLowering
+from .graph_names import GraphNamespace, TypeForm, graph_names
+from .known import Function
 from .meet import is_header, is_tile_dialect, is_tvm
 from .metadata import read_metadata, stored_metadata
-from .namespace import Form, ModuleForm, Namespace, Unsupported, tir_names
+from .module import FUNCTIONS, ModuleReader
+from .namespace import ModuleForm, Namespace, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
-from .trivia import Comments, trivia
+from .trivia import Comments
 
-Definition = PrimFunc | Module
+Definition = PrimFunc | GraphFunc | Module
 # modules whose decorators call `prim_func`: what they decorate stands in the frame above them
 _OURS = (__name__, "tirscript.backend.build")
 
@@ -61,6 +63,28 @@ def prim_func(
     source = definition_source(function)
     tree = syntax_tree(source)
     return Reader(source, tree, _names_of(function), trusted=True).one()
+
+
+def graph_func(
+    function: Any = None,
+    *,
+    private: bool = False,
+    pure: bool = True,
+    check_well_formed: bool = True,
+) -> Any:
+    """Read the decorated function as a graph function; the name then stands for its `GraphFunc`.
+
+    `private` functions are seen only inside their module; `pure=False` says that a call does more than give its value;
+    `check_well_formed=False` leaves the verifier out. Raises DiagnosticError with every mistake that was found.
+    """
+    if function is None:
+        return lambda given: graph_func(given, private=private, pure=pure, check_well_formed=check_well_formed)
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"G.graph_func decorates a function, not a {type(function).__name__}")
+    if _in_class(function):
+        return function  # I.ir_module reads the whole class
+    source = definition_source(function)
+    return Reader(source, syntax_tree(source), _names_of(function), trusted=True).one()
 
 
 def _in_class(function: FunctionType) -> bool:
@@ -184,12 +208,11 @@ def parse_file(
     return parse_all(text, names=names, filename=str(path), constants=constants, folder=Path(path).parent)
 
 
-GRAPH = Unsupported("function", "a graph function", "R")  # what `relax as R` stands for
 # the modules whose import a text may hold, and what their names stand for
 _PACKAGES = ("tirscript", "tirscript.script", "tvm.script", "tvm.script.tirx", "tvm.script.ir")
-_NAMED = {"tir": "T", "tirx": "T", "ir": "I"}
+_NAMED = {"tir": "T", "tirx": "T", "ir": "I", "graph": "G", "relax": "G"}
 _IGNORED_IMPORTS = ("__future__", "typing")
-_DECORATORS = ("prim_func", "ir_module")
+_DECORATORS = ("prim_func", "graph_func", "ir_module")
 
 
 def macro(function: Any = None, *, hygienic: bool = True) -> Any:
@@ -217,7 +240,7 @@ def python_names(names: dict[str, Any]) -> dict[str, Any]:
 _NOTHING = object()
 
 
-class Reader:
+class Reader(ModuleReader):
     """Reads the definitions of one text."""
 
     def __init__(self, source: Source, tree: ast.Module, names: dict[str, Any], *, trusted: bool) -> None:
@@ -236,17 +259,19 @@ class Reader:
         if trusted:
             self.names = python_names(names)
         else:
-            self.names = {**BUILTINS, "breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, **names}
+            own = {"breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, "G": G, "R": G}
+            self.names = {**BUILTINS, **own, **names}
         self.budget = Budget(trusted)
         # of live Python: the files of constants lie beside the file of the definition
         self.sources = Sources(folder=os.path.dirname(source.name) if trusted and os.path.isfile(source.name) else None)
         self.definitions: dict[str, Definition] = {}
-        self.graphs = 0  # graph functions met
         self.seen = 0  # the last line that belongs to a definition
 
-    def lowering(self, node: ast.FunctionDef | None, module: ModuleRef | None = None) -> FunctionLowering:
+    def lowering(
+        self, node: ast.FunctionDef | None, module: ModuleRef | None = None, cls: Any = FunctionLowering
+    ) -> FunctionLowering:
         """A lowering for a definition of this text, or (None) for the expressions around them."""
-        made = FunctionLowering(
+        made: FunctionLowering = cls(
             node, self.source, self.names, trusted=self.trusted, comments=self.comments, namespace=T, module=module
         )
         made.budget = self.budget
@@ -351,10 +376,8 @@ class Reader:
             )
             return
         for item in node.names:
-            if item.name in ("relax", "graph") and module.endswith("script"):
-                self.names[item.asname or item.name] = GRAPH  # what it is used for says that it is not supported
-            elif item.name in _NAMED:
-                self.names[item.asname or item.name] = T if _NAMED[item.name] == "T" else I
+            if item.name in _NAMED:
+                self.names[item.asname or item.name] = _NAMESPACES[_NAMED[item.name]]
             elif item.name in _DECORATORS:
                 self.names[item.asname or item.name] = _DECORATOR_OBJECTS[item.name]
             else:
@@ -390,7 +413,7 @@ class Reader:
             self.names[targets[0].id] = None
         self.diagnostics += evaluator.diagnostics
 
-    def lower(self, lowering: FunctionLowering, last: int) -> PrimFunc | None:
+    def lower(self, lowering: FunctionLowering, last: int) -> Function | None:
         """A function whose signature is read; comments between what was read before and line `last` may be its."""
         made = lowering.lower(self.seen + 1, last)
         self.seen = max(lowering.node.end_lineno or 0, lowering.taken)
@@ -405,10 +428,8 @@ class Reader:
         last = following[0].lineno - 1 if following else self.lines
         if following and getattr(following[0], "decorator_list", None):
             last = following[0].decorator_list[0].lineno - 1  # type: ignore[attr-defined]
-        if isinstance(node, ast.FunctionDef) and decorator in ("prim_func", "other"):
-            lowering = self.lowering(node)
-            if decorator == "prim_func":
-                read_options(node.decorator_list[0], lowering)
+        if isinstance(node, ast.FunctionDef) and decorator in FUNCTIONS:
+            lowering = self.begin(node, decorator)
             lowering.signature()
             return self.lower(lowering, last)
         if isinstance(node, ast.FunctionDef) and decorator == "macro":
@@ -448,8 +469,6 @@ class Reader:
             return None
         expr = node.decorator_list[0]
         target = expr.func if isinstance(expr, ast.Call) else expr
-        if self.is_graph(target, node):
-            return None
         evaluator = self.lowering(None)
         if not isinstance(target, (ast.Name, ast.Attribute)):
             self.report("T003", "a decorator is a name such as `T.prim_func`", expr)
@@ -466,89 +485,6 @@ class Reader:
             return "other"  # a decorator of the user's own, such as `tirscript.jit`, that asked for the function
         self.report("T003", "this is not a decorator of the language", expr, hint="`@T.prim_func` or `@I.ir_module`")
         return None
-
-    def is_graph(self, target: ast.expr, node: Any) -> bool:
-        """Whether a definition is a graph function, `@R.function`; the first of a text is reported."""
-        match target:
-            case ast.Attribute(
-                value=ast.Name(id="R" | "G" | "relax" as letter), attr="function" | "func" | "graph_func"
-            ):
-                if self.names.get(letter, GRAPH) is not GRAPH:
-                    return False
-            case _:
-                return False
-        if not self.graphs:
-            message = f"`{node.name}` is a graph function; only tensor functions, `@T.prim_func`, are supported"
-            self.report(
-                "T021", message, target, hint="leave the graph functions out: the others are read by themselves"
-            )
-        self.graphs += 1
-        return True
-
-    def module(self, node: ast.ClassDef, last: int) -> Module | None:
-        """`class Name:` with its functions."""
-        refs: dict[str, FunctionRef] = {}
-        module = ModuleRef(node.name, refs)
-        attrs: dict[str, Any] = {}
-        docstring: str | None = None
-        pending: list[tuple[ast.FunctionDef, FunctionLowering]] = []
-        if node.bases or node.keywords:
-            self.report("T022", "a module has no base classes", node)
-        before = len(self.diagnostics)
-        first, self.seen = self.seen + 1, node.lineno
-        for item in node.body:
-            if isinstance(item, ast.FunctionDef):
-                decorator = self.decorator(item)
-                if decorator not in ("prim_func", "other"):
-                    continue
-                if item.name in refs:
-                    self.report("T202", f"`{item.name}` is defined twice", item)
-                lowering = self.lowering(item, module=module)
-                if decorator == "prim_func":
-                    read_options(item.decorator_list[0], lowering)
-                refs[item.name] = FunctionRef(item.name)
-                pending.append((item, lowering))
-            elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):
-                if isinstance(item.value.value, str) and item is node.body[0]:
-                    docstring = item.value.value
-            elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-                self.module_attrs(item.value, attrs)
-            elif isinstance(item, (ast.Assign, ast.AnnAssign)):
-                self.assignment(item)
-            elif isinstance(item, (ast.Import, ast.ImportFrom)):
-                self.header(item)
-            elif not isinstance(item, ast.Pass):
-                self.report("T020", "a module holds functions and `I.module_attrs`", item)
-        for item, lowering in pending:
-            lowering.signature()
-            refs[item.name].signature = (lowering.params, lowering.returns or VOID)
-        functions = []
-        for at, (_item, lowering) in enumerate(pending):
-            stop = pending[at + 1][0].decorator_list[0].lineno - 1 if at + 1 < len(pending) else last
-            made = self.lower(lowering, stop)
-            if made is not None:
-                functions.append(made)
-        if len(self.diagnostics) > before:
-            for function in functions:  # those of the module that were read, by themselves
-                self.diagnostics += verify(function) if function.check_well_formed else []
-            return None
-        header = None
-        if self.comments is not None:
-            header = trivia(self.comments.above(first, node.decorator_list[0].lineno - 1))
-        span = Span(self.source, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
-        return Module(tuple(functions), node.name, Attrs(attrs) if attrs else NO_ATTRS, docstring, header, span=span)
-
-    def module_attrs(self, call: ast.Call, attrs: dict[str, Any]) -> None:
-        """`I.module_attrs({...})`."""
-        evaluator = self.lowering(None)
-        try:
-            function = evaluator.value(call.func)
-            if not isinstance(function, Form) or function.name != "module_attrs" or len(call.args) != 1:
-                self.report("T020", "a module holds functions and `I.module_attrs({...})`", call)
-                return
-            attrs.update(evaluator.attrs(call.args[0]))
-        except Abort:
-            self.diagnostics += evaluator.diagnostics
 
 
 def _partial(definition: Definition) -> bool:
@@ -573,13 +509,19 @@ def _position(found: Diagnostic) -> tuple[int, int]:
 
 def _package(name: str) -> Namespace:
     """What `import tirscript` or `import tvm` stands for in a text."""
-    script = Namespace("script", {"tir": T, "tirx": T, "ir": I, "ir_module": ir_module}, "The script namespaces.")
+    names = {"tir": T, "tirx": T, "ir": I, "graph": G, "relax": G, "ir_module": ir_module}
+    script = Namespace("script", names, "The script namespaces.")
     if name.endswith(".script"):
         return script
     return Namespace(name, {"script": script, **_DECORATOR_OBJECTS}, "The package.")
 
 
-_DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {"prim_func": prim_func, "ir_module": ir_module, "macro": macro}
+_DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {
+    "prim_func": prim_func,
+    "graph_func": graph_func,
+    "ir_module": ir_module,
+    "macro": macro,
+}
 T = Namespace(
     "T",
     tir_names({"prim_func": prim_func, "macro": macro, "inline": macro}),
@@ -590,6 +532,17 @@ I = Namespace(
     {
         "ir_module": ir_module,
         "module_attrs": ModuleForm("module_attrs", "attributes of the module: `I.module_attrs({...})`"),
+        "module_global_infos": ModuleForm("module_global_infos", "devices: `I.module_global_infos({...})`"),
+        "vdevice": ModuleForm("vdevice", 'a device of the module: `I.vdevice("llvm", 0, "global")`'),
+        "dummy_global_info": ModuleForm("dummy_global_info", "an empty entry of `I.module_global_infos`"),
+        "StringType": TypeForm("Object", "the type of a string"),
     },
     "Modules.",
 )
+G = GraphNamespace(
+    "G",
+    "",
+    graph_names(dict.fromkeys(("graph_func", "function", "func"), graph_func)),
+    "The graph language: types, constructs and operators.",
+)
+_NAMESPACES = {"T": T, "I": I, "G": G}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from types import FunctionType
 from typing import Any, NoReturn
 
 from tirscript.ir.buffer import Buffer
@@ -27,6 +28,7 @@ from tirscript.ir.words import call_it
 
 from .advice import ADVICE, LIBRARIES, advise
 from .context import _MISSING, Abort, ModuleRef
+from .graph_names import GraphNamespace, TypeForm
 from .meet import fit, meet, truth
 from .namespace import BufferForm, Form, Namespace, PointerType, TypeName, Unsupported, their_names
 from .plain import PlainLowering
@@ -285,6 +287,8 @@ class ExprLowering(PlainLowering):
             if type(found) is Unsupported:
                 raise self.fail("T021", f"`{found.letter}.{name}`, {found.what}, is not supported", node)
             return found
+        if cls is GraphNamespace:
+            return self.graph_attribute(owner, name, node)
         if cls is Buffer:
             return self._buffer_attribute(owner, name, node)
         if isinstance(owner, Expr):
@@ -315,6 +319,18 @@ class ExprLowering(PlainLowering):
             )
         return self.plain(lambda: getattr(owner, name), node, ())
 
+    def graph_attribute(self, owner: GraphNamespace, name: str, node: ast.Attribute) -> Any:
+        """`G.name` outside of graph functions, where only decorators and types stand."""
+        found = owner.find(name)
+        if found is None:
+            near = suggest(name, owner.names())
+            hint = f"did you mean `{owner._letter}.{near}`?" if near else None
+            raise self.fail("T031", f"`{owner._letter}.{name}` is not a function of {owner._letter}", node, hint=hint)
+        if not isinstance(found, (FunctionType, TypeForm)):
+            hint = f"did you mean `T.{name}`?" if name in vars(self.namespace) else None
+            raise self.fail("T022", f"`{owner._letter}.{name}` stands in graph functions only", node, hint=hint)
+        return found
+
     def their_names(self, owner: Namespace) -> dict[str, Any]:
         """The names that only TVM's dialect finds in a namespace."""
         if not _THEIRS:
@@ -343,7 +359,10 @@ class ExprLowering(PlainLowering):
             scalar = self.scalar_source(node)
             if scalar is not None:
                 return scalar
-        owner = self.value(node.value)
+        return self.item_of(self.value(node.value), node)
+
+    def item_of(self, owner: Any, node: ast.Subscript) -> Any:
+        """What the subscript of a value means."""
         if type(owner) is BufferLoad and owner.buffer.scope == "scalar":
             owner = owner.buffer
         if type(owner) is Buffer:

@@ -11,6 +11,7 @@ from tirscript.ir.diagnostic import Diagnostic, suggest
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphFunc
 from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.span import Source
 from tirscript.ir.verify import verify
@@ -216,7 +217,7 @@ class FunctionLowering(MacroLowering):
             return None
         return None if kind.dtype.kind == "void" else kind.dtype
 
-    def lower(self, first_line: int, last_line: int) -> PrimFunc | None:
+    def lower(self, first_line: int, last_line: int) -> PrimFunc | GraphFunc | None:
         """The function, or None where mistakes were reported; its comments stand between these lines of the text."""
         node = self.node
         body = node.body

@@ -126,7 +126,7 @@ def truth(value: Any) -> Any:
     return value
 
 
-_HINT = re.compile(r"tvm|s_tir|sblock")
+_HINT = re.compile(r"tvm|s_tir|sblock|\bR\.function")
 _COMMENT = re.compile(r"^\s*# (from tvm\.|import tvm\b|from typing import TypeVar)", re.MULTILINE)
 _WORDS = frozenset(("sblock", "sblock_attr", "sblock_alloc_buffer"))
 
@@ -143,10 +143,15 @@ def is_tvm(text: str, tree: ast.AST) -> bool:
         elif (
             (isinstance(node, ast.Import) and any(item.name.split(".")[0] == "tvm" for item in node.names))
             or (isinstance(node, ast.keyword) and node.arg == "s_tir")
-            or (isinstance(node, ast.Attribute) and node.attr in _WORDS)
+            or (isinstance(node, ast.Attribute) and (node.attr in _WORDS or _is_relax(node)))
         ):
             return True
     return _COMMENT.search(text) is not None
+
+
+def _is_relax(node: ast.Attribute) -> bool:
+    """`R.function`, which ours calls `G.graph_func`."""
+    return node.attr == "function" and isinstance(node.value, ast.Name) and node.value.id == "R"
 
 
 _TILES = re.compile(r"^\s*(# *)?(from tvm\.script import .*\btirx\b|from tvm\.script\.tirx import )", re.MULTILINE)

@@ -356,8 +356,5 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "tvm_call_packed": OPS["call_packed"],
         },
         "T.axis": {"S": axes["spatial"], "R": axes["reduce"]},
-        "I": {
-            name: Unsupported(name, "which graph functions use", "I")
-            for name in ("module_global_infos", "vdevice", "dummy_global_info", "pyfunc")
-        },
+        "I": {name: Unsupported(name, "which graph functions use", "I") for name in ("pyfunc",)},
     }

@@ -111,7 +111,7 @@ def printed_text(program: PrimFunc | Module, filename: str) -> Text:
 def _unchecked(program: PrimFunc | Module) -> PrimFunc | Module:
     if isinstance(program, PrimFunc):
         return program.replace(check_well_formed=False)
-    return program.replace(functions=tuple(_unchecked(function) for function in program.functions))
+    return program.replace(functions=tuple(one.replace(check_well_formed=False) for one in program.functions))
 
 
 # --- along a path -----------------------------------------------------------------------------------------------------

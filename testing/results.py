@@ -90,6 +90,7 @@ def _draw(program: PrimFunc | Module, entry: str | None, rng: Any, small: bool, 
     from .draw import Arguments
 
     func = program[entry_of(program, entry)] if isinstance(program, Module) else program
+    assert isinstance(func, PrimFunc)
     try:
         return Arguments(func, rng, small=small, edges=edges).draw()
     except ValueError as problem:

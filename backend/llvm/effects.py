@@ -41,8 +41,9 @@ def needs_gil(func: PrimFunc | Stmt, module: Module | None = None) -> bool:
                 return True
             if type(node) is CallFunction and node.function not in seen:
                 seen.add(node.function)
-                if module is not None and node.function in module:
-                    todo.append(module[node.function])
+                callee = None if module is None else module.prim_func(node.function)
+                if callee is not None:
+                    todo.append(callee)
     return False
 
 

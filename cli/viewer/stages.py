@@ -48,7 +48,7 @@ def run_stages(program: Program, pipeline: Sequential) -> list[Stage]:
 
 def functions(program: Program) -> dict[str, PrimFunc]:
     """The functions of a program by their names."""
-    return {func.name: func for func in (program.functions if isinstance(program, Module) else (program,))}
+    return {func.name: func for func in (program.prim_funcs if isinstance(program, Module) else (program,))}
 
 
 def _named_alike(before: Program, after: Program) -> Program:
@@ -64,4 +64,5 @@ def _named_alike(before: Program, after: Program) -> Program:
 
     if isinstance(after, PrimFunc):
         return renamed(after)
-    return after.replace(functions=tuple(map(renamed, after.functions)))
+    made = tuple(renamed(func) if isinstance(func, PrimFunc) else func for func in after.functions)
+    return after.replace(functions=made)

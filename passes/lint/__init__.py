@@ -5,7 +5,7 @@ The verifier's own warnings (`ir.verify.warnings`) are told with them.
 
 from __future__ import annotations
 
-from tirscript.ir import Diagnostic, Module, PrimFunc, recursion_room
+from tirscript.ir import Diagnostic, GraphFunc, Module, PrimFunc, recursion_room
 from tirscript.ir.check import public
 from tirscript.ir.verify import warnings
 from tirscript.ir.wellformed.places import in_order
@@ -16,7 +16,7 @@ from .table import LINTS, Lint, lint_check
 
 
 @public
-def lint(program: PrimFunc | Module) -> list[Diagnostic]:
+def lint(program: PrimFunc | GraphFunc | Module) -> list[Diagnostic]:
     """Everything to be told of a function or module that is well formed, in source order.
 
     Those are the verifier's warnings, those of the table, and as errors the constraints that are not proved.

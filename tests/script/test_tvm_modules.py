@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tirscript.ir import Assert, DiagnosticError, Module, PrimFunc
+from tirscript.ir import Assert, DiagnosticError, Module, PrimFunc, structural_equal
 from tirscript.script import parse
 
 TEXT = "x\ny\"z'"
@@ -84,7 +84,7 @@ def test_metadata_of_other_classes_is_named_where_it_is_used() -> None:
         parse(text)
 
 
-TENSORS = '    @T.prim_func(private=True, s_tir=True)\n    def add(x: T.Buffer((4,), "float32")):\n        x[0] = T.float32(1)\n'
+TENSORS = '    @T.prim_func(private=True, s_tir=True)\n    def add(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):\n        y[0] = x[0]\n'
 GRAPH = (
     '    @R.function\n    def {}(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):\n'
     "        cls = Module\n        with R.dataflow():\n"
@@ -100,24 +100,23 @@ GRAPH = (
         "from tvm.script import ir as I, relax as R, tirx as T\n\n",
     ],
 )
-def test_graph_functions_are_refused_once(header: str) -> None:
+def test_graph_functions_stand_beside_tensor_functions(header: str) -> None:
     text = f"{header}@I.ir_module\nclass Module:\n{TENSORS}\n{GRAPH.format('main')}\n{GRAPH.format('other')}"
-    with pytest.raises(DiagnosticError) as caught:
-        parse(text)
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.message.partition(";")[0]) == ("T021", "`main` is a graph function")
-    assert found.span is not None and found.span.text == "R.function"
-    made = parse(f"{header}@I.ir_module\nclass Module:\n{TENSORS}")
+    made = parse(text, filename="<graph>")
     assert isinstance(made, Module)
+    assert [func.name for func in made.prim_funcs] == ["add"]
+    assert [func.name for func in made.graph_funcs] == ["main", "other"]
 
 
-def test_devices_of_graph_functions_are_refused() -> None:
+def test_devices_of_a_module_are_kept() -> None:
     text = (
         "from tvm.script import ir as I, tirx as T\n\n@I.ir_module\nclass Module:\n"
         f'    I.module_global_infos({{"vdevice": [I.vdevice("llvm")]}})\n{TENSORS}'
     )
-    with pytest.raises(DiagnosticError, match=r"`I\.module_global_infos`, which graph functions use, is not supported"):
-        parse(text)
+    made = parse(text)
+    assert isinstance(made, Module)
+    assert 'I.module_global_infos({"vdevice": [I.vdevice("llvm", 0, "global")]})' in made.script()
+    assert structural_equal(parse(made.script()), made)
 
 
 @pytest.mark.parametrize("name", ["ptx", "cta", "thread_id", "TileLayout", "smem", "call_ffi_kernel", "cuda"])

@@ -1,0 +1,89 @@
+"""Types of the graph compared: what two of them have in common, and whether one is a case of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .equal import structural_equal
+from .graph import CallableType, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
+from .graph_ops import dims
+from .graph_ops.rules import describe
+
+
+def join(a: GraphType, b: GraphType) -> GraphType:
+    """The narrowest type of which both are cases."""
+    if a is b or structural_equal(a, b):
+        return a
+    if type(a) is TensorType and type(b) is TensorType:
+        kind = a.dtype if a.dtype is b.dtype else None
+        device = a.vdevice if a.vdevice == b.vdevice else None
+        if a.shape is not None and b.shape is not None and dims.same_shapes(a.shape, b.shape):
+            return TensorType(a.shape, kind, None, device)
+        return TensorType(None, kind, a.rank if a.rank == b.rank else None, device)
+    if type(a) is ShapeType and type(b) is ShapeType:
+        if a.values is not None and b.values is not None and dims.same_shapes(a.values, b.values):
+            return a
+        return ShapeType(None, a.rank if a.rank == b.rank else None)
+    if type(a) is PrimType and type(b) is PrimType and a.dtype is b.dtype:
+        return PrimType(a.dtype)
+    if type(a) is TupleType and type(b) is TupleType and len(a.fields) == len(b.fields):
+        return TupleType(tuple(join(x, y) for x, y in zip(a.fields, b.fields, strict=True)))
+    if type(a) is CallableType and type(b) is CallableType:
+        return CallableType(None, join(a.result, b.result), a.pure and b.pure)
+    return ObjectType()
+
+
+def conflict(have: GraphType, want: GraphType) -> tuple[str, str] | None:
+    """A code and words for why no value of type `have` is one of type `want`; None where it may be one."""
+    if type(have) is ObjectType or type(want) is ObjectType:
+        return None
+    if type(have) is not type(want):
+        return "T104", f"is {describe(have)}, not {describe(want)}"
+    return _CONFLICTS[type(have)](have, want)
+
+
+def _tensors(have: TensorType, want: TensorType) -> tuple[str, str] | None:
+    if have.dtype is not None and want.dtype is not None and have.dtype is not want.dtype:
+        return "T204", f"is of {have.dtype}, not of {want.dtype}"
+    return _shapes(have.shape, want.shape, have.rank, want.rank)
+
+
+def _shapes(
+    have: dims.Shape | None, want: dims.Shape | None, rank: int | None, wanted: int | None
+) -> tuple[str, str] | None:
+    if rank is not None and wanted is not None and rank != wanted:
+        shown = f": {dims.text(have)}" if have is not None else ""
+        return "T207", f"has {rank} dimension{'s' if rank != 1 else ''}, not {wanted}{shown}"
+    if have is not None and want is not None and any(map(dims.differ, have, want)):
+        return "T207", f"has the shape {dims.text(have)}, not {dims.text(want)}"
+    return None
+
+
+def _tuples(have: TupleType, want: TupleType) -> tuple[str, str] | None:
+    if len(have.fields) != len(want.fields):
+        return "T104", f"has {len(have.fields)} field{'s' if len(have.fields) != 1 else ''}, not {len(want.fields)}"
+    for at, (x, y) in enumerate(zip(have.fields, want.fields, strict=True)):
+        found = conflict(x, y)
+        if found is not None:
+            return found[0], f"differs in field {at}, which {found[1]}"
+    return None
+
+
+def _prims(have: PrimType, want: PrimType) -> tuple[str, str] | None:
+    return None if have.dtype is want.dtype else ("T204", f"is {have.dtype}, not {want.dtype}")
+
+
+def _callables(have: CallableType, want: CallableType) -> tuple[str, str] | None:
+    if have.params is not None and want.params is not None and len(have.params) != len(want.params):
+        return "T101", f"takes {len(have.params)} arguments, not {len(want.params)}"
+    return None
+
+
+_CONFLICTS: dict[type, Callable[[Any, Any], tuple[str, str] | None]] = {
+    TensorType: _tensors,
+    ShapeType: lambda have, want: _shapes(have.values, want.values, have.rank, want.rank),
+    TupleType: _tuples,
+    PrimType: _prims,
+    CallableType: _callables,
+}

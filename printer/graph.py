@@ -1,0 +1,333 @@
+"""Graph functions as text: statements, branches, local functions, signatures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import Var
+from tirscript.ir.graph import (
+    Dataflow,
+    FunctionCall,
+    GraphBind,
+    GraphExpr,
+    GraphFunc,
+    GraphIf,
+    GraphType,
+    GraphVar,
+    MatchCast,
+    OpCall,
+    PrimType,
+    TupleType,
+    scalar_symbols,
+)
+from tirscript.ir.graph_ops.calls import DESTINATION_PASSING
+from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.graph_types import join
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Stmt
+
+from .core import Printer, refuse
+from .expr import top
+from .func import docstring, signature, trivia_after, trivia_before
+from .graph_values import type_text
+from .layout import text_width
+from .literals import dtype_annotation
+from .names import Names
+from .stmt import TAB, beside, comment_line, comments, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# values that are calls: what a branch may end with in one line
+_CALLS = (OpCall, FunctionCall)
+
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+
+def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False) -> None:
+    """The statements of a body, with a blank line on both sides of local functions, as ruff wants them."""
+    out = p.out
+    if not stmts:
+        out.append(f"{indent}pass")
+    first, behind = not headed, False
+    for stmt in stmts:
+        trivia = stmt.trivia
+        local = is_local_function(stmt)
+        if (local or behind) and not first and not (trivia is not None and trivia.before[:1] == ("",)):
+            out.append("")
+        if trivia is not None:
+            comments(out, trivia.before, indent, blank=not first, keep_last=True)
+        start = len(out)
+        GRAPH_STMT_RULES[type(stmt)](p, stmt, indent)
+        if trivia is not None and trivia.beside:
+            # what is named before a statement stands above it, and so do its comments
+            line = len(out) - 1 if type(stmt) in (GraphBind, MatchCast) and not local else start
+            beside(p, line, trivia.beside, indent, start)
+        if trivia is not None and trivia.after:
+            if local and trivia.after[0]:
+                out.append("")
+            comments(out, trivia.after, indent, blank=True, keep_last=False)
+        first, behind = False, local
+
+
+def is_local_function(stmt: Stmt) -> bool:
+    """Whether a statement defines a function."""
+    return type(stmt) is GraphBind and type(stmt.value) is GraphFunc
+
+
+def define(p: Printer, var: GraphVar) -> str:
+    """Name a variable, and the expression by which dimensions know a scalar."""
+    known = p.names.known.get(id(var))
+    name = p.names.define(var, var.name) if known is None else known
+    for symbol in scalar_symbols((var,)):
+        p.names.known.setdefault(id(symbol), name)
+    return name
+
+
+def annotated(p: Printer, var: GraphVar, new: bool) -> str:
+    """`name: type` of a binding; a scalar's own symbol is no value that it is known to have."""
+    kind: GraphType = var.type
+    if new and type(kind) is PrimType and type(kind.value) is Var:
+        kind = PrimType(kind.dtype)
+    name = define(p, var)
+    return f"{name}: {type_text(p, kind)}"
+
+
+def bind(p: Printer, node: GraphBind, indent: str) -> None:
+    """`y: G.Tensor((4,), "float32") = G.add(x, x)`"""
+    if type(node.value) is GraphFunc:
+        local_function(p, node, node.value, indent)
+        return
+    var = node.var
+    text = top(p, node.value)
+    if var.name == "_" and p.graph_uses[id(var)] < 2 and id(var) not in p.names.known:
+        if type(var.type) is TupleType and not var.type.fields and type(node.value) in _CALLS:
+            p.out.append(f"{indent}{text}")
+        else:
+            p.out.append(f"{indent}_: {type_text(p, var.type)} = {text}")
+        return
+    # the symbol of a scalar that is bound here is new, unless something before has it
+    new = not any(id(symbol) in p.names.known for symbol in scalar_symbols((var,)))
+    if _tells_its_type(node):
+        p.out.append(f"{indent}{define(p, var)} = {text}")
+    else:
+        p.out.append(f"{indent}{annotated(p, var, new)} = {text}")
+
+
+def _tells_its_type(node: GraphBind) -> bool:
+    """Whether the value spells the type out, as the result types of a call do."""
+    made = node.value
+    if type(made) is not OpCall or made.op not in DESTINATION_PASSING or not made.types:
+        return False
+    return structural_equal(made.op.infer(made, ()), node.var.type)
+
+
+def match_cast(p: Printer, node: MatchCast, indent: str) -> None:
+    """`y = G.match_cast(x, G.Tensor((m, 4)))`"""
+    cast = f"{p.words['graph']}.match_cast({top(p, node.value)}, {type_text(p, node.type)})"
+    if structural_equal(node.type, node.var.type):
+        p.out.append(f"{indent}{define(p, node.var)} = {cast}")
+    else:
+        new = not any(id(symbol) in p.names.known for symbol in scalar_symbols((node.var,)))
+        p.out.append(f"{indent}{annotated(p, node.var, new)} = {cast}")
+
+
+def dataflow(p: Printer, node: Dataflow, indent: str) -> None:
+    """`with G.dataflow():`, whose outputs alone keep their names behind it."""
+    names, letter = p.names, p.words["graph"]
+    mark = len(names.stack)
+    p.out.append(f"{indent}with {letter}.dataflow():")
+    if node.body or not node.outputs:
+        body(p, node.body, indent + TAB)
+    outputs = [top(p, var) for var in node.outputs]
+    if outputs:
+        p.out.append(f"{indent}{TAB}{letter}.output({', '.join(outputs)})")
+    names.release(mark)
+    for name in outputs:
+        if name not in names.taken:
+            names.taken.add(name)
+            names.stack.append(name)
+
+
+def branch(p: Printer, node: GraphIf, indent: str) -> None:
+    """`if`, `elif`, `else`, each branch of which ends with a value for one name."""
+    word = "if"
+    name = define(p, node.var)
+    while True:
+        start = len(p.out)
+        p.out.append(f"{indent}{word} {top(p, node.condition)}:")
+        if word == "elif" and node.trivia is not None:
+            if node.trivia.beside:
+                beside(p, start, node.trivia.beside, indent)
+            p.out[start:start] = [indent + comment_line(line) for line in node.trivia.before if line]
+        told = _needs_type(node)
+        _branch_body(p, node.then_body, node.then_value, name, node.var if told else None, indent + TAB)
+        orelse, last = node.else_body, node.else_body[-1] if node.else_body else None
+        if len(orelse) == 1 and type(last) is GraphIf and last.var is node.else_value:
+            if not (last.trivia and last.trivia.after) and p.graph_uses[id(last.var)] == 2:
+                p.names.known[id(last.var)] = name
+                node, word = last, "elif"
+                continue
+        p.out.append(f"{indent}else:")
+        _branch_body(p, orelse, node.else_value, name, None, indent + TAB)
+        return
+
+
+def _needs_type(node: GraphIf) -> bool:
+    """Whether the type of the variable says something else than the values of the branches."""
+    try:
+        found = join(type_of(node.then_value), type_of(node.else_value))
+    except DiagnosticError:
+        return True
+    kind = node.var.type
+    if type(kind) is PrimType and type(found) is PrimType:
+        return kind.dtype is not found.dtype
+    return not structural_equal(found, kind)
+
+
+def _branch_body(
+    p: Printer, stmts: tuple[Stmt, ...], result: GraphExpr, name: str, typed: GraphVar | None, indent: str
+) -> None:
+    """One branch: its last statement gives the name its value."""
+    mark = len(p.names.stack)
+    last: Any = stmts[-1] if stmts else None
+    ends = typed is None and getattr(last, "var", None) is result and p.graph_uses[id(result)] == 2
+    if ends and (type(last) in (GraphIf, MatchCast) or (type(last) is GraphBind and type(last.value) in _CALLS)):
+        p.names.known[id(result)] = name
+        body(p, stmts, indent)
+    else:
+        if stmts:
+            body(p, stmts, indent)
+        kind = "" if typed is None else f": {_own_type(p, typed)}"
+        p.out.append(f"{indent}{name}{kind} = {top(p, result)}")
+    p.names.release(mark)
+
+
+def _own_type(p: Printer, var: GraphVar) -> str:
+    kind = var.type
+    return type_text(p, PrimType(kind.dtype) if type(kind) is PrimType else kind)
+
+
+# --- functions --------------------------------------------------------------------------------------------------------
+
+
+def graph_function(p: Printer, func: GraphFunc, indent: str, outer: Names) -> None:
+    """One function definition, of a module or alone."""
+    if not func.name.isidentifier() or iskeyword(func.name):
+        what = "a word of Python's own" if func.name.isidentifier() else "no identifier"
+        raise refuse(f"the function name {func.name!r} is {what}", func.span, "rename the function")
+    begun = len(p.out)
+    p.start(func, outer.taken, outer.known)
+    _whole(p, func, indent)
+    if p.called and not (p.called - outer.taken).isdisjoint(p.names.known.values()):
+        reserved = outer.taken | p.called
+        del p.out[begun:]
+        p.start(func, reserved, outer.known)
+        _whole(p, func, indent)
+
+
+def _whole(p: Printer, func: GraphFunc, indent: str) -> None:
+    p.graph_uses = Counter(id(node) for node in walk(func) if type(node) is GraphVar)
+    trivia_before(p.out, func.trivia, indent)
+    options: dict[str, Any] = {}
+    if func.private:
+        options["private"] = True
+    if not func.pure:
+        options["pure"] = False
+    if not func.check_well_formed:
+        options["check_well_formed"] = False
+    definition(p, func, func.name, options, indent)
+    trivia_after(p.out, func.trivia, indent)
+
+
+def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], indent: str) -> None:
+    """Decorator, signature and body."""
+    out, letter = p.out, p.words["graph"]
+    start = len(out)
+    given = ", ".join(f"{key}={item}" for key, item in options.items())
+    word = "graph_func" if p.dialect.strings else "function"
+    out.append(f"{indent}@{letter}.{word}({given})" if given else f"{indent}@{letter}.{word}")
+    declared, p.declared = p.declared, dict(p.names.known)
+    own = set(map(id, scalar_symbols(func.params)))
+    for param in func.params:
+        define(p, param)
+    params = [f"{p.names.known[id(param)]}: {_parameter(p, param, own)}" for param in func.params]
+    result = f" -> {type_text(p, func.result, quoted=True)}"
+    p.declared = declared
+    lines = signature(f"{indent}def {name}(", params, f"){result}:", indent, p.width)
+    out += lines
+    if func.trivia is not None and func.trivia.beside:
+        comment = comment_line(func.trivia.beside)
+        if len(lines) > 1 or "\n" in lines[0] or text_width(lines[0]) + 2 + text_width(comment) > p.width:
+            out.insert(start, indent + comment)
+        else:
+            out[-1] += f"  {comment}"
+    inner = indent + TAB
+    headed = docstring(out, func.docstring, inner)
+    if func.attrs:
+        out.append(f"{inner}{letter}.func_attr({value(p, func.attrs)})")
+        headed = True
+    for var in _matched_symbols(func, p.names.known):
+        out.append(f"{inner}{p.names.define(var, var.name)} = {dtype_annotation(var.dtype)}()")
+        headed = True
+    if func.body:
+        body(p, func.body, inner, headed)
+    text = top(p, func.value)
+    if func.body and is_local_function(func.body[-1]):
+        out.append("")
+    out.append(f"{inner}return {text}")
+
+
+def _parameter(p: Printer, param: GraphVar, own: set[int]) -> str:
+    kind = param.type
+    if type(kind) is PrimType and id(kind.value) in own:
+        kind = PrimType(kind.dtype)
+    return type_text(p, kind, quoted=True)
+
+
+def _matched_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
+    """The symbols that a function's match_casts define, its local functions aside."""
+    found: set[int] = set()
+    for stmt in _statements(func.body):
+        if type(stmt) is MatchCast:
+            for var in stmt.defined_symbols():
+                if id(var) not in known and id(var) not in found:
+                    found.add(id(var))
+                    yield var
+        elif type(stmt) in (GraphBind, GraphIf):
+            found.update(map(id, scalar_symbols((stmt.var,))))  # type: ignore[attr-defined]
+
+
+def _statements(stmts: Iterable[Stmt]) -> Iterator[Stmt]:
+    for stmt in stmts:
+        if type(stmt) is Dataflow:
+            yield from _statements(stmt.body)
+        elif type(stmt) is GraphIf:
+            yield from _statements(stmt.then_body)
+            yield from _statements(stmt.else_body)
+        yield stmt
+
+
+def local_function(p: Printer, node: GraphBind, func: GraphFunc, indent: str) -> None:
+    """A function in a function."""
+    name = define(p, node.var)
+    mark = len(p.names.stack)
+    options = {} if func.pure else {"pure": False}
+    if not func.check_well_formed:
+        options["check_well_formed"] = False
+    definition(p, func, name, options, indent)
+    p.names.release(mark)
+
+
+GRAPH_STMT_RULES: dict[type, Any] = {
+    GraphBind: bind,
+    MatchCast: match_cast,
+    Dataflow: dataflow,
+    GraphIf: branch,
+}

@@ -1,0 +1,339 @@
+"""Types and values of the graph language as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.dtype import FLOAT64, INT64, DType
+from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.graph import (
+    CallableType,
+    DTypeValue,
+    ExternFunction,
+    FunctionCall,
+    FunctionRef,
+    GraphConst,
+    GraphExpr,
+    GraphType,
+    GraphVar,
+    MetadataConst,
+    ObjectType,
+    OpCall,
+    PrimType,
+    PrimValue,
+    ShapeExpr,
+    ShapeType,
+    StringValue,
+    TensorType,
+    TupleExpr,
+    TupleItem,
+    TupleType,
+)
+from tirscript.ir.graph_ops import GraphOp, Parameter
+from tirscript.ir.graph_ops.foreign import is_foreign
+from tirscript.ir.node import Node
+from tirscript.ir.rewrite import walk
+
+from .constants import LISTED, constant_text, number_list
+from .expr import binder, top
+from .literals import bare, dtype_name, explicit, plain, quote
+from .stmt import value as attr_value
+
+if TYPE_CHECKING:
+    from .core import Printer
+
+# --- dimensions and types ---------------------------------------------------------------------------------------------
+
+
+def dimension(p: Printer, dim: Expr, quoted: bool = False) -> str:
+    """A dimension; `quoted` in a signature, where symbols that nothing outside of it declares stand in strings."""
+    if type(dim) is Const:
+        return str(dim.value) if dim.dtype is INT64 else explicit(dim)
+    mark = False
+    if quoted:
+        known = p.names.known
+        for node in walk(dim):
+            if type(node) is Var and id(node) not in p.declared:
+                mark = True
+                if id(node) not in known:
+                    p.names.fix(node, node.name)
+    text = top(p, dim)
+    return quote(text) if mark else text
+
+
+def dimensions(p: Printer, dims: tuple[Expr, ...], quoted: bool = False) -> str:
+    """A shape as a tuple."""
+    parts = [dimension(p, dim, quoted) for dim in dims]
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def listed(p: Printer, dims: tuple[Expr, ...], quoted: bool = False) -> str:
+    """A shape as a list."""
+    return f"[{', '.join([dimension(p, dim, quoted) for dim in dims])}]"
+
+
+def type_text(p: Printer, kind: GraphType, quoted: bool = False) -> str:
+    """A type: `G.Tensor((n, 4), "float32")`."""
+    return _TYPES[type(kind)](p, kind, quoted)  # type: ignore[no-any-return]
+
+
+def _call(name: str, parts: list[str]) -> str:
+    return f"{name}({', '.join(parts)})" if parts else name
+
+
+def _tensor(p: Printer, kind: TensorType, quoted: bool) -> str:
+    parts = []
+    if kind.shape is not None:
+        parts.append(dimensions(p, kind.shape, quoted))
+    if kind.dtype is not None:
+        parts.append(dtype_name(kind.dtype) if parts else f"dtype={dtype_name(kind.dtype)}")
+    if kind.shape is None and kind.ndim is not None:
+        parts.append(f"ndim={kind.ndim}")
+    if kind.vdevice is not None:
+        parts.append(f"vdevice={quote(kind.vdevice)}")
+    return _call(f"{p.words['graph']}.Tensor", parts)
+
+
+def _shape(p: Printer, kind: ShapeType, quoted: bool) -> str:
+    name = f"{p.words['graph']}.Shape"
+    if kind.values is not None:
+        if not kind.values and not p.dialect.strings:
+            return f"{name}(ndim=0)"  # TVM takes an empty list for none
+        return f"{name}({listed(p, kind.values, quoted)})"
+    return _call(name, [] if kind.ndim is None else [f"ndim={kind.ndim}"])
+
+
+def _prim(p: Printer, kind: PrimType, quoted: bool) -> str:
+    if not p.dialect.strings:
+        return f"T.{kind.dtype.name}"
+    worth = "" if kind.value is None else f", value={dimension(p, kind.value, quoted)}"
+    return f"G.Prim({dtype_name(kind.dtype)}{worth})"
+
+
+def _tuple_type(p: Printer, kind: TupleType, quoted: bool) -> str:
+    return f"{p.words['graph']}.Tuple({', '.join([type_text(p, field, quoted) for field in kind.fields])})"
+
+
+def _object(p: Printer, kind: ObjectType, quoted: bool) -> str:
+    return "G.Object" if p.dialect.strings else "R.Any"
+
+
+def _callable(p: Printer, kind: CallableType, quoted: bool) -> str:
+    result = type_text(p, kind.result, quoted)
+    name = f"{p.words['graph']}.Callable"
+    if kind.params is None:
+        if type(kind.result) is ObjectType and not kind.pure:
+            return name
+        return f"{name}(ret={result}, purity={kind.pure})"
+    params = [type_text(p, param, quoted) for param in kind.params]
+    return f"{name}({_tuple(params)}, {result}, {kind.pure})"
+
+
+_TYPES: dict[type, Callable[[Printer, Any, bool], str]] = {
+    TensorType: _tensor,
+    ShapeType: _shape,
+    PrimType: _prim,
+    TupleType: _tuple_type,
+    ObjectType: _object,
+    CallableType: _callable,
+}
+
+
+def type_rule(p: Printer, node: Any, prec: int) -> str:
+    """A type by itself."""
+    return type_text(p, node)
+
+
+def _tuple(parts: list[str]) -> str:
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def _const(p: Printer, node: GraphConst, prec: int) -> str:
+    """`G.const([1, 2], "int32")`, or a constant by its digest."""
+    data, letter = node.data, p.words["graph"]
+    text = number_list(data, None if letter == "R" else LISTED)
+    if text is not None:
+        return f"{letter}.const({text}, {dtype_name(data.dtype)})"
+    if letter == "R":
+        from .core import refuse
+
+        hint = "load its data first" if not data.resolved else None
+        raise refuse("TVM has no text for this constant", node.span, hint)
+    return constant_text(p, data)
+
+
+def _metadata(p: Printer, node: MetadataConst, prec: int) -> str:
+    return f"metadata[{quote(node.kind)}][{node.index}]"
+
+
+def _tuple_value(p: Printer, node: TupleExpr, prec: int) -> str:
+    if not node.fields:
+        return f"{p.words['graph']}.tuple()"
+    return _tuple([top(p, field) for field in node.fields])
+
+
+def _item(p: Printer, node: TupleItem, prec: int) -> str:
+    owner = top(p, node.value)
+    if type(node.value) is TupleExpr and not p.dialect.strings:
+        return f"{p.words['graph']}.TupleGetItem({owner}, {node.index})"
+    return f"{owner}[{node.index}]"
+
+
+def _shape_value(p: Printer, node: ShapeExpr, prec: int) -> str:
+    return f"{p.words['graph']}.shape({listed(p, node.values)})"
+
+
+def _prim_value(p: Printer, node: PrimValue, prec: int) -> str:
+    """A scalar where any value may stand: a bare number is one of int64, float64 or bool."""
+    found = node.value
+    if type(found) is Const:
+        text = bare(found) if found.dtype in (INT64, FLOAT64) or found.dtype.is_bool else None
+        return explicit(found) if text is None else text
+    if type(found) is Var and p.dialect.strings:
+        return f"G.prim_value({top(p, found)})"
+    return top(p, found)
+
+
+def _explicit_prim(p: Printer, node: PrimValue) -> str:
+    """A scalar where a bare number would be a constant tensor."""
+    found = node.value
+    if type(found) is Const:
+        return explicit(found) if p.dialect.strings else f"R.prim_value({explicit(found)})"
+    return _prim_value(p, node, 0)
+
+
+def _string(p: Printer, node: StringValue, prec: int) -> str:
+    return f"{p.words['graph']}.str({quote(node.value)})"
+
+
+def _dtype(p: Printer, node: DTypeValue, prec: int) -> str:
+    return f"{p.words['graph']}.dtype({dtype_name(node.value)})"
+
+
+def _reference(p: Printer, node: FunctionRef, prec: int) -> str:
+    if p.module is not None:
+        return f"{p.module}.{node.function}"
+    p.called.add(node.function)
+    return node.function
+
+
+def _extern(p: Printer, node: ExternFunction, prec: int) -> str:
+    kind = "" if node.type is None else f", {type_text(p, node.type)}"
+    return f"{p.words['graph']}.ExternFunc({quote(node.symbol)}{kind})"
+
+
+def _function_call(p: Printer, node: FunctionCall, prec: int) -> str:
+    function = node.function
+    parts = [top(p, arg) for arg in node.args]
+    if node.types:
+        kinds = [type_text(p, kind) for kind in node.types]
+        parts.append(f"ty_args={kinds[0] if len(kinds) == 1 and p.dialect.strings else _tuple(kinds)}")
+    parts += [f"{name}={_attr(p, item)}" for name, item in node.attrs.items()]
+    if type(function) is ExternFunction and function.type is None:
+        return f"{p.words['graph']}.call_packed({', '.join([quote(function.symbol), *parts])})"
+    return f"{top(p, function)}({', '.join(parts)})"
+
+
+def _op_call(p: Printer, node: OpCall, prec: int) -> str:
+    op, letter = node.op, p.words["graph"]
+    name = f"{letter}.{op.tvm if op.tvm is not None and letter == 'R' else op.name}"
+    if is_foreign(op):
+        parts = [top(p, arg) for arg in node.args]
+        parts += [f"{key}={_attr(p, item)}" for key, item in node.attrs.items()]
+        return f"{name}({', '.join(parts)})"
+    parts = []
+    args = iter(node.args)
+    named = False
+    for parameter in op.parameters:
+        if parameter.is_attr:
+            worth = node.attrs.get(parameter.name)
+            if not p.dialect.strings or not _is_default(parameter, worth):
+                parts.append(f"{parameter.name}={_attr(p, worth)}")
+                named = True
+            continue
+        if parameter.kind == "type":
+            if node.types:
+                parts.append(f"{_result_name(p, op, parameter)}={_result(p, parameter, node.types)}")
+                named = True
+            continue
+        arg = next(args, None)
+        if arg is None:
+            continue
+        if parameter.kind == "spread" and type(arg) is TupleExpr:
+            parts += [top(p, field) for field in arg.fields]
+            continue
+        text = argument(p, arg, parameter.kind)
+        parts.append(f"{parameter.name}={text}" if named else text)
+    return f"{name}({', '.join(parts)})"
+
+
+def argument(p: Printer, arg: GraphExpr, kind: str) -> str:
+    """A value as an argument of an operator, by the kind of the parameter."""
+    if kind == "function" and type(arg) is ExternFunction and arg.type is None:
+        return quote(arg.symbol)
+    if kind == "shape" and type(arg) is ShapeExpr and p.dialect.strings:
+        return dimensions(p, arg.values)
+    if kind == "tensor" and type(arg) is PrimValue:
+        return _explicit_prim(p, arg)
+    if kind == "tensors" and type(arg) is TupleExpr and arg.fields:
+        return _tuple([argument(p, field, "tensor") for field in arg.fields])
+    if kind == "value" and type(arg) is TupleExpr and not arg.fields:
+        return "()"
+    return top(p, arg)
+
+
+def _is_default(parameter: Parameter, worth: Any) -> bool:
+    default = parameter.default
+    if parameter.normal is not None and default is not None:
+        try:
+            default = parameter.normal(default)
+        except Exception:
+            return False
+    return type(worth) is type(default) and bool(worth == default)
+
+
+def _result_name(p: Printer, op: GraphOp, parameter: Parameter) -> str:
+    return "out_ty" if parameter.name == "out" and not p.dialect.strings else parameter.name
+
+
+def _result(p: Printer, parameter: Parameter, types: tuple[GraphType, ...]) -> str:
+    kinds = [type_text(p, kind) for kind in types]
+    if parameter.name == "ty_args" and not p.dialect.strings:
+        return _tuple(kinds)
+    return kinds[0] if len(kinds) == 1 and type(types[0]) is not TupleType else f"[{', '.join(kinds)}]"
+
+
+def _attr(p: Printer, item: Any) -> str:
+    """An attribute of a call."""
+    if isinstance(item, (tuple, list)):
+        return f"[{', '.join([_attr(p, one) for one in item])}]"
+    if isinstance(item, DType):
+        return dtype_name(item)
+    if isinstance(item, GraphType):
+        return type_text(p, item)
+    if isinstance(item, dict):
+        return f"{{{', '.join([f'{_attr(p, key)}: {_attr(p, one)}' for key, one in item.items()])}}}"
+    text = None if isinstance(item, Node) else plain(item)
+    return attr_value(p, item) if text is None else text
+
+
+GRAPH_VALUE_RULES: dict[type, Callable[[Printer, Any, int], str]] = {
+    GraphVar: binder,
+    GraphConst: _const,
+    MetadataConst: _metadata,
+    TupleExpr: _tuple_value,
+    TupleItem: _item,
+    ShapeExpr: _shape_value,
+    PrimValue: _prim_value,
+    StringValue: _string,
+    DTypeValue: _dtype,
+    FunctionRef: _reference,
+    ExternFunction: _extern,
+    FunctionCall: _function_call,
+    OpCall: _op_call,
+    **dict.fromkeys(_TYPES, type_rule),
+}

@@ -1,0 +1,579 @@
+"""Values of the graph language: a syntax node becomes a value of the graph, an expression of the tensor language, or a
+Python value where all of it is known while parsing.
+
+Programs are brought to normal form while they are read: what is no variable, constant or tuple of such gets a name
+where it stands as an argument.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+from msgspec.structs import force_setattr
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.constant import ConstantTensor, constant
+from tirscript.ir.diagnostic import DiagnosticError, suggest
+from tirscript.ir.dtype import FLOAT64, INT64, DType
+from tirscript.ir.expr import Const, Expr, StringImm, Var, const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import (
+    CallableType,
+    DTypeValue,
+    ExternFunction,
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphConst,
+    GraphExpr,
+    GraphFunc,
+    GraphType,
+    GraphVar,
+    MetadataConst,
+    ObjectType,
+    OpCall,
+    PrimType,
+    PrimValue,
+    ShapeExpr,
+    StringValue,
+    TensorType,
+    TupleExpr,
+    TupleItem,
+    TupleType,
+)
+from tirscript.ir.graph_ops import GraphOp, graph_op
+from tirscript.ir.graph_ops.foreign import is_foreign
+from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.node import NO_ATTRS, Attrs
+from tirscript.ir.op import OPS
+from tirscript.ir.words import words
+
+from . import context
+from .context import _MISSING
+from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
+from .graph_names import GraphForm, GraphNamespace, TypeForm, TypeSpec, UnsupportedForm
+from .graph_types import GraphTypeLowering
+from .known import Known
+from .namespace import TypeName
+from .python import BINARY, COMPARE, UNARY
+
+# Python's operators on tensors
+_BINARY: dict[type, str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "floor_mod",
+    ast.Pow: "power",
+    ast.MatMult: "matmul",
+    ast.LShift: "left_shift",
+    ast.RShift: "right_shift",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+}
+_UNARY: dict[type, str] = {ast.USub: "negative", ast.Invert: "bitwise_not", ast.Not: "logical_not"}
+_COMPARE: dict[type, str] = {
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+_AND, _OR, _IF = OPS["logical_and"], OPS["logical_or"], OPS["if_then_else"]
+# how the argument that tells the result types is named
+_RESULT_NAMES = ("out", "out_ty", "out_sinfo", "ty_args", "sinfo_args")
+_LEAVES = (
+    GraphVar,
+    GraphConst,
+    MetadataConst,
+    ShapeExpr,
+    PrimValue,
+    StringValue,
+    DTypeValue,
+    FunctionRef,
+    ExternFunction,
+)
+
+
+class Metadata:
+    """`metadata`, which TVM prints apart from the text, and `metadata["ir.GenericConst"]`."""
+
+    def __init__(self, kind: str | None = None) -> None:
+        self.kind = kind
+
+
+class Method:
+    """A method of a value of the graph, waiting for its call."""
+
+    def __init__(self, owner: GraphExpr, name: str) -> None:
+        self.owner, self.name = owner, name
+
+
+class Matched:
+    """`G.match_cast(value, type)`, which is a statement of its own."""
+
+    def __init__(self, value: GraphExpr, type: GraphType) -> None:
+        self.value, self.type = value, type
+
+
+def is_leaf(value: GraphExpr) -> bool:
+    """Whether a value may stand as an argument in normal form."""
+    if type(value) is TupleExpr:
+        return all(map(is_leaf, value.fields))
+    return isinstance(value, _LEAVES)
+
+
+class GraphExprLowering(GraphTypeLowering):
+    """Lowers values."""
+
+    known: Known  # the functions of the module
+    flow: dict[str, GraphVar] | None = None  # the outputs of the dataflow that is being read
+    # the constructs that are values, and what completes the arguments of an operator
+    form_values: ClassVar[dict[str, Callable[[Any, ast.Call], Any]]] = {}
+    prepared: ClassVar[dict[str, Callable[..., None]]] = {}
+
+    # -- values of the graph
+
+    def as_graph(self, value: Any, node: ast.expr) -> GraphExpr:
+        """A value of the graph from what a syntax node means."""
+        if isinstance(value, GraphExpr) and type(value) is not GraphFunc:
+            return value
+        rule = next((_GRAPH_VALUES[cls] for cls in type(value).__mro__ if cls in _GRAPH_VALUES), None)
+        if rule is None:
+            if hasattr(value, "__array_interface__"):
+                return self.constant(value, None, node)
+            hint = value.__doc__ if isinstance(value, GraphForm) else None
+            raise self.fail("T104", f"{words(value)} is not a value of the graph", node, hint=hint)
+        return self.at(rule(self, value, node), node)
+
+    def at(self, value: GraphExpr, node: ast.AST) -> GraphExpr:
+        """Give a new value the span of its syntax node."""
+        if value.span is None and type(value) is not GraphVar:
+            force_setattr(value, "span", self.span(node))
+        return value
+
+    def leaf(self, value: Any, node: ast.expr) -> GraphExpr:
+        """A value as an argument: what is no leaf gets a name before the statement."""
+        made = self.as_graph(value, node)
+        if type(made) is TupleExpr:
+            fields = tuple(self.leaf(field, node) for field in made.fields)
+            same = all(a is b for a, b in zip(fields, made.fields, strict=True))
+            return made if same else made.replace(fields=fields)
+        return made if is_leaf(made) else self.named_value(made, "gv" if self.flow is None else "lv", node)
+
+    def named_value(self, value: GraphExpr, name: str, node: ast.AST, kind: GraphType | None = None) -> GraphVar:
+        """Emit `name = value`; `kind` is the annotation."""
+        var = self.variable(name, self.type_at_place(value, node) if kind is None else kind, node)
+        self.emit(GraphBind(var, value, span=self.span(node)))
+        return var
+
+    def variable(self, name: str, kind: GraphType, node: ast.AST) -> GraphVar:
+        """A new variable; a scalar is known to dimensions by a variable of its name."""
+        if type(kind) is PrimType:
+            kind = PrimType(kind.dtype, Var(name, kind.dtype))
+        return GraphVar(name, kind, span=self.span(node))
+
+    def type_at_place(self, value: GraphExpr, node: ast.AST) -> GraphType:
+        """The type of a value."""
+        try:
+            return type_of(value, self.known.module)
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
+
+    def constant(self, value: Any, kind: Any, node: ast.expr) -> GraphConst:
+        """A constant of an array, a number or lists."""
+        if isinstance(value, Const):
+            value, kind = value.value, kind or value.dtype
+        try:
+            return GraphConst(constant(value, kind), span=self.span(node))
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
+
+    def condition(self, node: ast.expr) -> Any:
+        value = self.value(node)
+        return value if isinstance(value, GraphExpr) else super().condition(node)
+
+    # -- names and operators
+
+    def _name(self, node: ast.Name) -> Any:
+        if node.id == "metadata" and self.lookup("metadata") is _MISSING:
+            return Metadata()
+        value = self.name_value(node)
+        if isinstance(value, (GraphExpr, Var)):
+            return value
+        return self.used(value, node)
+
+    def expr(self, node: ast.expr, to: DType | None = None) -> Expr:
+        value = self.scalar(self.value(node))
+        if isinstance(value, Expr):
+            return value
+        if isinstance(value, GraphExpr):
+            raise self.fail("T104", f"{words(value)} is no scalar", node, hint='a scalar is `n: G.Prim("int64")`')
+        if isinstance(value, (int, float)):
+            return const(value, to) if to is not None else const(value)
+        raise self.fail("T104", f"{words(value)} is no scalar", node)
+
+    def tensors(self, *values: Any) -> bool:
+        """Whether one of the operands is a value of the graph that is no scalar."""
+        return any(isinstance(self.scalar(value), GraphExpr) for value in values)
+
+    def graph_operator(self, name: str, args: tuple[Any, ...], node: ast.expr, nodes: tuple[ast.expr, ...]) -> OpCall:
+        """A Python operator on tensors."""
+        entry = graph_op(name)
+        given = [self.leaf(arg, at) if isinstance(arg, GraphExpr) else arg for arg, at in zip(args, nodes, strict=True)]
+        return self.checked(entry, given, {}, node)
+
+    def _binary(self, node: ast.BinOp) -> Any:
+        left, right, kind = self.value(node.left), self.value(node.right), type(node.op)
+        if self.tensors(left, right):
+            return self.graph_operator(_BINARY[kind], (left, right), node, (node.left, node.right))
+        left, right = self.scalar(left), self.scalar(right)
+        if isinstance(left, Expr) or isinstance(right, Expr):
+            if kind not in _BINARY_OPS:
+                raise self.fail("T021", "`@` is an operator of tensors", node)
+            return self.operator(_BINARY_OPS[kind], [left, right], node, (node.left, node.right))
+        return self.plain(lambda: BINARY[kind](left, right), node, (left, right), (node.left, node.right))
+
+    def _unary(self, node: ast.UnaryOp) -> Any:
+        operand = self.value(node.operand)
+        if self.tensors(operand):
+            if isinstance(node.op, ast.UAdd):
+                return operand
+            return self.graph_operator(_UNARY[type(node.op)], (operand,), node, (node.operand,))
+        operand = self.scalar(operand)
+        if isinstance(operand, Expr):
+            if isinstance(node.op, ast.UAdd):
+                return operand
+            return self.operator(_UNARY_OPS[type(node.op)], [operand], node)
+        return self.plain(lambda: UNARY[type(node.op)](operand), node, (operand,))
+
+    def _compare(self, node: ast.Compare) -> Any:
+        places = [node.left, *node.comparators]
+        values = [self.value(place) for place in places]
+        if self.tensors(*values):
+            kind = type(node.ops[0])
+            if len(values) != 2 or kind not in _COMPARE:
+                hint = "join comparisons of tensors with `G.logical_and`"
+                raise self.fail("T021", "a chain of comparisons is none of tensors", node, hint=hint)
+            return self.graph_operator(_COMPARE[kind], tuple(values), node, (places[0], places[1]))
+        values = [self.scalar(value) for value in values]
+        if not any(isinstance(value, Expr) for value in values):
+            result = True
+            for at, operation in enumerate(node.ops):
+                left, right = values[at], values[at + 1]
+                work = partial(COMPARE[type(operation)], left, right)
+                result = result and self.plain(work, node, (left, right))
+            return result
+        made: Any = None
+        for at, operation in enumerate(node.ops):
+            entry = _COMPARE_OPS.get(type(operation))
+            if entry is None:
+                raise self.fail("T021", "`is` and `in` do not apply to values of the program", node)
+            part = self.operator(entry, [values[at], values[at + 1]], node, (places[at], places[at + 1]))
+            made = part if made is None else self.operator(_AND, [made, part], node)
+        return made
+
+    def _conditional(self, node: ast.IfExp) -> Any:
+        test = self.value(node.test)
+        if self.tensors(test):
+            hint = "write the statement `if`, or `G.where(condition, a, b)`"
+            raise self.fail("T021", "`a if c else b` chooses while parsing", node.test, hint=hint)
+        test = self.scalar(test)
+        if isinstance(test, Expr):
+            args = [test, self.scalar(self.value(node.body)), self.scalar(self.value(node.orelse))]
+            return self.operator(_IF, args, node, (node.test, node.body, node.orelse))
+        return self.value(node.body if test else node.orelse)
+
+    def _boolean(self, node: ast.BoolOp) -> Any:
+        values = [self.value(item) for item in node.values]
+        if self.tensors(*values):
+            name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+            made = values[0]
+            for at, value in enumerate(values[1:], 1):
+                made = self.graph_operator(name, (made, value), node, (node.values[at - 1], node.values[at]))
+            return made
+        values = [self.scalar(value) for value in values]
+        decides = isinstance(node.op, ast.Or)
+        result = values[0]
+        for value in values[1:]:
+            if not isinstance(result, Expr):
+                if bool(result) == decides:
+                    return result
+                result = value
+            else:
+                result = self.operator(_OR if decides else _AND, [result, value], node)
+        return result
+
+    # -- members and items
+
+    def attribute(self, owner: Any, name: str, node: ast.Attribute) -> Any:
+        if isinstance(owner, GraphExpr):
+            return self.member(owner, name, node)
+        return super().attribute(owner, name, node)
+
+    def graph_attribute(self, owner: GraphNamespace, name: str, node: ast.Attribute) -> Any:
+        found = owner.find(name)
+        if type(found) is UnsupportedForm:
+            raise self.fail("T021", f"`{owner._letter}.{name}`, {found.what}, is not supported", node)
+        return super().graph_attribute(owner, name, node) if found is None else found
+
+    def member(self, owner: GraphExpr, name: str, node: ast.Attribute) -> Any:
+        """`x.shape`, `x.dtype`, `x.ndim` as they are known, and `x.astype`."""
+        if name == "astype":
+            return Method(owner, name)
+        kind = self.type_at_place(owner, node)
+        if type(kind) is TensorType and name in ("shape", "dtype", "ndim"):
+            found: Any = kind.rank if name == "ndim" else getattr(kind, name)
+            if found is None:
+                raise self.fail(
+                    "T022", f"the {name} of this tensor is not known", node, hint="use `G.match_cast` first"
+                )
+            if name == "shape":
+                return tuple(int(dim.value) if type(dim) is Const else dim for dim in found)
+            return found
+        near = suggest(name, ("shape", "dtype", "ndim", "astype"))
+        hint = f"did you mean `{near}`?" if near else "it has `shape`, `dtype`, `ndim` and `astype`"
+        raise self.fail("T030", f"a value of the graph has no `{name}`", node, hint=hint)
+
+    def item_of(self, owner: Any, node: ast.Subscript) -> Any:
+        if isinstance(owner, Metadata):
+            return self.metadata_item(owner, node)
+        if not isinstance(owner, GraphExpr):
+            return super().item_of(owner, node)
+        item = self._item(node.slice)
+        index = item.value if type(item) is Const else item
+        kind = self.type_at_place(owner, node)
+        if type(kind) is TensorType:
+            hint = "take a slice with `G.strided_slice`, or elements with `G.take`"
+            raise self.fail("T022", "a tensor is not indexed in a graph function", node, hint=hint)
+        if type(index) is not int:
+            raise self.fail("T112", "the index of a tuple is an int known while parsing", node.slice)
+        return self.field_of(owner, kind, index, node)
+
+    def field_of(self, owner: GraphExpr, kind: GraphType, index: int, node: ast.expr) -> GraphExpr:
+        """One field of a tuple; `index` may count from the end."""
+        if type(kind) is TupleType:
+            count = len(kind.fields)
+            if not -count <= index < count:
+                has = f"{count} field{'s' if count != 1 else ''}"
+                raise self.fail("T113", f"there is no field {index}: the tuple has {has}", node)
+            index %= count
+        if index < 0:
+            raise self.fail("T113", "how many fields this tuple has is not known", node)
+        return TupleItem(self.leaf(owner, node), index, span=self.span(node))
+
+    def metadata_item(self, owner: Metadata, node: ast.Subscript) -> Any:
+        """`metadata["ir.GenericConst"][0]` of a text that came without its metadata."""
+        if owner.kind is None:
+            return Metadata(self.python(node.slice, "the class", (str,)))
+        index = self.python(node.slice, "the number", (int,))
+        if index < 0:
+            raise self.fail("T113", "metadata is counted from 0", node.slice)
+        return MetadataConst(owner.kind, index, span=self.span(node))
+
+    # -- calls
+
+    def called(self, function: Any, node: ast.Call) -> Any:
+        if type(function) is GraphOp:
+            return self.operator_call(function, node)
+        if isinstance(function, GraphForm):
+            rule = self.form_values.get(function.name)
+            if rule is None:
+                raise self.fail("T022", f"`G.{function.name}` does not stand here", node, hint=function.__doc__)
+            return rule(self, node)
+        if isinstance(function, TypeForm):
+            args, kwargs = self.arguments(node)
+            return TypeSpec(function.name, tuple(args), kwargs)
+        if isinstance(function, Method):
+            args, kwargs = self.arguments(node)
+            return self.checked(graph_op("astype"), [self.leaf(function.owner, node), *args], kwargs, node)
+        if type(function) is context.FunctionRef:
+            return self.function_call(function, node)
+        if isinstance(function, GraphExpr) and type(function) is not GraphFunc:
+            return self.value_call(function, node)
+        if type(function) is GraphFunc:
+            self.as_graph(function, node.func)
+        return super().called(function, node)
+
+    def operator_call(self, entry: GraphOp, node: ast.Call) -> GraphExpr:
+        """A call of an operator: values become leaves, attributes plain values, types types."""
+        args, kwargs = self.arguments(node)
+        nodes: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
+        if is_foreign(entry):
+            values = tuple(self.leaf(arg, at) for arg, at in zip(args, nodes, strict=True))
+            attrs = {name: self.foreign_attr(value, node) for name, value in kwargs.items()}
+            return OpCall(entry, values, Attrs(attrs) if attrs else NO_ATTRS, span=self.span(node))
+        parameters = entry.parameters
+        spread = next((at for at, one in enumerate(parameters) if one.kind == "spread"), None)
+        if spread is not None:
+            rest = zip(args[spread:], nodes[spread:], strict=True)
+            args[spread:] = [TupleExpr(tuple(self.leaf(arg, at) for arg, at in rest))]
+            nodes[spread:] = [node]
+        names = {one.name: one for one in parameters}
+        result = next((one.name for one in parameters if one.kind == "type"), None)
+        for name in _RESULT_NAMES:
+            if name in kwargs and result is not None and name not in names:
+                if result in kwargs:
+                    raise self.fail("T032", f"the result types are given twice, by `{name}` too", node)
+                kwargs[result] = kwargs.pop(name)
+        at_name = {keyword.arg: keyword.value for keyword in node.keywords}
+        given = [
+            self.argument(entry, parameters[at].kind if at < len(parameters) else "value", arg, place)
+            for at, (arg, place) in enumerate(zip(args, nodes, strict=True))
+        ]
+        named = {
+            name: self.argument(entry, names[name].kind, value, at_name.get(name, node)) if name in names else value
+            for name, value in kwargs.items()
+        }
+        prepare = self.prepared.get(entry.name)
+        if prepare is not None:
+            prepare(self, entry, given, named, node)
+        return self.checked(entry, given, named, node)
+
+    def argument(self, entry: GraphOp, kind: str, value: Any, node: ast.expr) -> Any:
+        """An argument of an operator by the kind of its parameter."""
+        if kind == "attr":
+            return plain_value(value)
+        if kind == "type":
+            return self.result_types(value, node)
+        if kind == "function" and isinstance(value, PrimFunc):
+            hint = "put both in one `@I.ir_module` and name it as `cls.name`"
+            raise self.fail("T022", f"`{value.name}` is a tensor function outside of this module", node, hint=hint)
+        if isinstance(value, (GraphExpr, Buffer, context.FunctionRef, TypeName)):
+            return self.leaf(value, node)
+        if isinstance(value, (tuple, list)):
+            if any(isinstance(item, (GraphExpr, context.FunctionRef)) for item in value) and kind != "shape":
+                return tuple(self.leaf(item, node) if isinstance(item, GraphExpr) else item for item in value)
+            return tuple(self.scalar(item) for item in value)
+        return value
+
+    def result_types(self, value: Any, node: ast.expr) -> Any:
+        """The result types that a call is told; shapes alone are left to who knows the dtype."""
+        if isinstance(value, (tuple, list)) and any(
+            isinstance(one, (TypeSpec, TypeForm, GraphType, TypeName)) for one in value
+        ):
+            return tuple(self.type_of_value(one, node) for one in value)
+        if value is None or isinstance(value, (tuple, list, ShapeExpr)):
+            return value
+        return self.type_of_value(value, node)
+
+    def foreign_attr(self, value: Any, node: ast.expr) -> Any:
+        """A named argument of an operator that is kept as it is."""
+        if isinstance(value, GraphExpr):
+            return self.leaf(value, node)
+        if isinstance(value, (TypeSpec, TypeForm)):
+            return self.type_of_value(value, node)
+        if isinstance(value, (tuple, list)):
+            return tuple(self.foreign_attr(item, node) for item in value)
+        return plain_value(value)
+
+    def checked(self, entry: GraphOp, args: list[Any], kwargs: dict[str, Any], node: ast.expr) -> OpCall:
+        """The call with its arguments bound; what does not fit is reported here."""
+        try:
+            made = entry(*args, **kwargs)
+            found = made.replace(span=self.span(node))
+            type_of(found, self.known.module)
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
+        return found
+
+    def function_call(self, function: context.FunctionRef, node: ast.Call) -> GraphExpr:
+        """A call of a function of the module."""
+        if function.graph is None:
+            hint = f'`G.call_tir(cls.{function.name}, (x,), out=G.Tensor((4,), "float32"))`'
+            raise self.fail("T022", f"`{function.name}` is a tensor function, called by `G.call_tir`", node, hint=hint)
+        self.known.find_result(function.name)
+        return self.value_call(FunctionRef(function.name, span=self.span(node.func)), node)
+
+    def value_call(self, function: GraphExpr, node: ast.Call) -> GraphExpr:
+        """A call of a value that is a function."""
+        args, kwargs = self.arguments(node)
+        types: tuple[GraphType, ...] = ()
+        for name in _RESULT_NAMES:
+            if name in kwargs:
+                found = self.result_types(kwargs.pop(name), node)
+                types = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        if kwargs:
+            raise self.fail("T032", "calls of graph functions take no keyword arguments", node)
+        kind = self.type_at_place(function, node)
+        if type(kind) not in (CallableType, ObjectType):
+            raise self.fail("T022", f"{words(function)} is no function", node.func)
+        places: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
+        values = tuple(self.leaf(arg, at) for arg, at in zip(args, places, strict=True))
+        made = FunctionCall(self.leaf(function, node), values, NO_ATTRS, types, span=self.span(node))
+        self.type_at_place(made, node)
+        return made
+
+
+def plain_value(value: Any) -> Any:
+    """An attribute as a Python value: `G.str("a")` is "a", a scalar constant its number."""
+    if isinstance(value, (StringValue, DTypeValue, StringImm)):
+        return value.value
+    if type(value) is PrimValue and type(value.value) is Const:
+        return value.value.value
+    if isinstance(value, TupleExpr):
+        return tuple(map(plain_value, value.fields))
+    if isinstance(value, ShapeExpr):
+        return tuple(int(dim.value) if type(dim) is Const else dim for dim in value.values)
+    if isinstance(value, (tuple, list)):
+        return tuple(map(plain_value, value))
+    return value.dtype if isinstance(value, TypeName) else value
+
+
+def _number(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
+    if isinstance(value, bool):
+        return PrimValue(const(value))
+    try:
+        return PrimValue(const(value, FLOAT64 if isinstance(value, float) else INT64))
+    except ValueError as problem:
+        raise self.fail("T103", str(problem), node) from None
+
+
+def _tuple_value(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
+    places: Any = getattr(node, "elts", None) or ()
+    nodes = places if len(places) == len(value) else [node] * len(value)
+    return TupleExpr(tuple(self.as_graph(item, at) for item, at in zip(value, nodes, strict=True)))
+
+
+def _reference(self: GraphExprLowering, value: context.FunctionRef, node: ast.expr) -> GraphExpr:
+    self.known.find_result(value.name)
+    return FunctionRef(value.name)
+
+
+def _foreign_function(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
+    what = "graph" if isinstance(value, GraphFunc) else "tensor"
+    hint = "put both in one `@I.ir_module` and name it as `cls.name`"
+    raise self.fail("T022", f"`{value.name}` is a {what} function outside of this module", node, hint=hint)
+
+
+_GRAPH_VALUES: dict[type, Callable[[GraphExprLowering, Any, ast.expr], GraphExpr]] = {
+    Expr: lambda self, value, node: PrimValue(value),
+    StringImm: lambda self, value, node: StringValue(value.value),
+    bool: _number,
+    int: _number,
+    float: _number,
+    str: lambda self, value, node: StringValue(value),
+    DType: lambda self, value, node: DTypeValue(value),
+    TypeName: lambda self, value, node: DTypeValue(value.dtype),
+    tuple: _tuple_value,
+    list: _tuple_value,
+    ConstantTensor: lambda self, value, node: GraphConst(value),
+    context.FunctionRef: _reference,
+    PrimFunc: _foreign_function,
+    GraphFunc: _foreign_function,
+}
+GraphExprLowering.rules = {
+    **GraphTypeLowering.rules,
+    ast.Name: GraphExprLowering._name,
+    ast.BinOp: GraphExprLowering._binary,
+    ast.UnaryOp: GraphExprLowering._unary,
+    ast.BoolOp: GraphExprLowering._boolean,
+    ast.Compare: GraphExprLowering._compare,
+    ast.IfExp: GraphExprLowering._conditional,
+}

@@ -1,0 +1,253 @@
+"""Constructs of the graph language that are values, and what calls of tensor functions leave to be found out."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.dtype import FLOAT32, VOID
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import (
+    CallableType,
+    DTypeValue,
+    ExternFunction,
+    FunctionRef,
+    GraphConst,
+    GraphExpr,
+    GraphType,
+    GraphVar,
+    ShapeExpr,
+    StringValue,
+    TensorType,
+    TupleExpr,
+)
+from tirscript.ir.graph_calls import Signature
+from tirscript.ir.graph_ops import GraphOp
+from tirscript.ir.graph_ops.infer import type_of
+
+from .graph_expr import GraphExprLowering, Matched, plain_value
+
+
+class GraphFormLowering(GraphExprLowering):
+    """Lowers constructs."""
+
+    def form(self, node: ast.Call, name: str, fields: tuple[str, ...], needed: int) -> dict[str, Any]:
+        """The arguments of a construct by name."""
+        args, kwargs = self.arguments(node)
+        if len(args) > len(fields):
+            raise self.fail("T101", f"`G.{name}` takes at most {len(fields)} arguments, not {len(args)}", node)
+        given = dict(zip(fields, args, strict=False))
+        for key, value in kwargs.items():
+            if key not in fields or key in given:
+                what = "is given twice" if key in given else "is no argument"
+                hint = f"they are {', '.join(fields)}"
+                raise self.fail("T032", f"`{key}` {what} of `G.{name}`", node, hint=hint)
+            given[key] = value
+        for field in fields[:needed]:
+            if field not in given:
+                raise self.fail("T101", f"`G.{name}` needs `{field}`", node, hint=self.doc(name))
+        return given
+
+    def doc(self, name: str) -> str | None:
+        """What a construct is for."""
+        from .graph_names import _CONSTRUCTS
+
+        return _CONSTRUCTS.get(name)
+
+    def _const(self, node: ast.Call) -> GraphExpr:
+        given = self.form(node, "const", ("value", "dtype"), 1)
+        value, kind = plain_value(self.scalar(given["value"])), given.get("dtype")
+        if isinstance(value, GraphConst):
+            value = value.data
+        if isinstance(value, (GraphExpr, str)) or (isinstance(value, Expr) and type(value) is not Const):
+            raise self.fail("T114", "a constant is a number, an array or lists of numbers", node)
+        elements = None if kind is None else self.dtype_of(kind, node)
+        if elements is not None and (elements.is_handle or elements is VOID or elements.is_vector):
+            raise self.fail("T109", f"a constant holds numbers, not {elements}", node)
+        if self.theirs and elements is not None and elements.is_float and type(value) is int:
+            value = float(value)
+        if isinstance(value, str):
+            raise self.fail("T114", "a constant is no string", node)
+        return self.constant(value, elements, node)
+
+    def _constant_form(self, node: ast.Call) -> GraphExpr:
+        value, _ = self.read_constant(node)
+        return GraphConst(value, span=self.span(node))
+
+    def _shape(self, node: ast.Call) -> GraphExpr:
+        given = self.form(node, "shape", ("values",), 1)["values"]
+        if type(given) is ShapeExpr:
+            return given
+        place = node.args[0] if node.args else node
+        return ShapeExpr(self.dimensions(given, place), span=self.span(node))
+
+    def _prim_value(self, node: ast.Call) -> GraphExpr:
+        value = self.scalar(self.form(node, "prim_value", ("value",), 1)["value"])
+        if isinstance(value, GraphVar):
+            return value  # TVM's text: a scalar of which only the dtype is known
+        if not isinstance(value, (Expr, bool, int, float)):
+            raise self.fail("T104", "a scalar is a number or an expression", node)
+        made = self.as_graph(value, node)
+        return self.at(made, node)
+
+    def _string(self, node: ast.Call) -> GraphExpr:
+        value = self.form(node, "str", ("value",), 1)["value"]
+        if not isinstance(value, str):
+            raise self.fail("T032", "`G.str` takes a string", node)
+        return StringValue(value, span=self.span(node))
+
+    def _dtype(self, node: ast.Call) -> GraphExpr:
+        given = self.form(node, "dtype", ("value",), 1)["value"]
+        return DTypeValue(self.dtype_of(plain_value(given), node), span=self.span(node))
+
+    def _tuple_form(self, node: ast.Call) -> GraphExpr:
+        args, kwargs = self.arguments(node)
+        if kwargs:
+            raise self.fail("T032", "`G.tuple` takes the fields", node)
+        return TupleExpr(tuple(self.leaf(arg, node) for arg in args), span=self.span(node))
+
+    def _item_form(self, node: ast.Call) -> GraphExpr:
+        given = self.form(node, "TupleGetItem", ("tuple_value", "index"), 2)
+        owner = self.as_graph(given["tuple_value"], node)
+        if type(given["index"]) is not int:
+            raise self.fail("T112", "the index of a tuple is an int known while parsing", node)
+        return self.field_of(owner, self.type_at_place(owner, node), given["index"], node)
+
+    def _extern(self, node: ast.Call) -> GraphExpr:
+        given = self.form(node, "ExternFunc", ("name", "type"), 1)
+        if not isinstance(given["name"], str):
+            raise self.fail("T032", "the name of a function is a string", node)
+        kind = None if given.get("type") is None else self.type_of_value(given["type"], node)
+        if kind is not None and not isinstance(kind, CallableType):
+            raise self.fail("T041", "the type of a function is `G.Callable(...)`", node)
+        return ExternFunction(given["name"], kind, span=self.span(node))
+
+    def _call_packed(self, node: ast.Call) -> GraphExpr:
+        if not node.args or not isinstance(name := self.value(node.args[0]), str):
+            what = "`G.call_packed` takes the name of a function first"
+            raise self.fail("T032", what, node, hint=self.doc("call_packed"))
+        function = ExternFunction(name, span=self.span(node.args[0]))
+        rest = ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
+        return self.value_call(function, rest)
+
+    def _match_cast(self, node: ast.Call) -> Matched:
+        if len(node.args) != 2 or node.keywords:
+            raise self.fail("T101", "`G.match_cast` takes a value and a type", node, hint=self.doc("match_cast"))
+        value = self.leaf(self.value(node.args[0]), node.args[0])
+        return Matched(value, self.type_at(node.args[1]))
+
+    # -- calls of tensor functions
+
+    def _prepare_call(self, entry: GraphOp, args: list[Any], named: dict[str, Any], node: ast.expr) -> None:
+        """Give `call_tir` and its kind a tuple of arguments, and result types where they are left to be found out."""
+        names = [one.name for one in entry.parameters]
+        for name, value in zip(names, args, strict=False):
+            if name in named:
+                raise self.fail("T032", f"`{entry.spelling}` is given `{name}` twice", node)
+            named[name] = value
+        del args[:]
+        if "args" in named:
+            given = named["args"]
+            if isinstance(given, (tuple, list)):
+                given = TupleExpr(tuple(self.leaf(one, node) for one in given))
+            elif isinstance(given, GraphExpr) and type(given) is not TupleExpr:
+                given = TupleExpr((given,))
+            named["args"] = given
+        kind = named.pop("dtype", None)
+        told = named.get("out")
+        if told is None:
+            named["out"] = self._results(entry, named, node)
+        elif not isinstance(told, GraphType) and not _types(told):
+            named["out"] = self._of_shapes(entry, named, told, kind, node)
+
+    def _callee(self, named: dict[str, Any]) -> PrimFunc | None:
+        callee = named.get("func")
+        found = self.known.body_of(callee.function) if type(callee) is FunctionRef else None
+        return found if isinstance(found, PrimFunc) else None
+
+    def _results(self, entry: GraphOp, named: dict[str, Any], node: ast.expr) -> tuple[GraphType, ...]:
+        """The results of a call by the buffers of the function."""
+        func = self._callee(named)
+        given = named.get("args")
+        if func is None or type(given) is not TupleExpr:
+            hint = 'out=G.Tensor((4, 4), "float32")'
+            raise self.fail("T101", f"`{entry.spelling}` needs `out`, the types of its results", node, hint=hint)
+        found: list[GraphType] = []
+        try:
+            kinds = tuple(type_of(one, self.known.module) for one in given.fields)
+            if entry.name == "call_tir_inplace":
+                places = named.get("inplace_indices", ())
+                places = places if isinstance(places, (tuple, list)) else (places,)
+                fresh = iter(Signature(func).results(kinds, self._tir_vars(named)))
+                for place in places:
+                    known = type(place) is int and 0 <= place < len(kinds)
+                    found += [kinds[place]] if known else [next(fresh)]
+            else:
+                found = list(Signature(func).results(kinds, self._tir_vars(named)))
+        except (DiagnosticError, StopIteration) as problem:
+            if isinstance(problem, DiagnosticError):
+                raise self.located(problem, node) from None
+            found = []
+        if not found or not all(type(one) is TensorType and one.shape is not None for one in found):
+            message = f"what `{func.name}` writes is not known from its arguments"
+            hint = 'say it: `out=G.Tensor((4, 4), "float32")`'
+            raise self.fail("T101", message, node, hint=hint)
+        return tuple(found)
+
+    def _tir_vars(self, named: dict[str, Any]) -> tuple[Expr, ...]:
+        given = named.get("tir_vars")
+        if isinstance(given, ShapeExpr):
+            return given.values
+        return self.dimensions(given, ast.Constant(0)) if isinstance(given, (tuple, list)) else ()
+
+    def _of_shapes(
+        self, entry: GraphOp, named: dict[str, Any], told: Any, kind: Any, node: ast.expr
+    ) -> tuple[GraphType, ...]:
+        """`(14,)`, or a list of shapes, as the types of results."""
+        several = isinstance(told, (tuple, list)) and bool(told) and isinstance(told[0], (tuple, list, ShapeExpr))
+        shapes = told if several else [told]
+        func = self._callee(named)
+        outputs = [] if func is None else [buffer.dtype for buffer in func.param_buffers][-len(shapes) :]
+        kinds = list(kind) if isinstance(kind, (tuple, list)) else [kind] * len(shapes)
+        made: list[GraphType] = []
+        for at, one in enumerate(shapes):
+            values = one.values if isinstance(one, ShapeExpr) else self.dimensions(one, node)
+            own = kinds[at] if at < len(kinds) else None
+            if own is not None:
+                elements = self.dtype_of(own, node)
+            else:
+                elements = outputs[at] if at < len(outputs) else self._first_dtype(named)
+            made.append(TensorType(values, elements))
+        return tuple(made)
+
+    def _first_dtype(self, named: dict[str, Any]) -> Any:
+        given = named.get("args")
+        for one in given.fields if type(given) is TupleExpr else ():
+            kind = type_of(one, self.known.module)
+            if type(kind) is TensorType and kind.dtype is not None:
+                return kind.dtype
+        return FLOAT32
+
+
+def _types(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and bool(value) and all(isinstance(one, GraphType) for one in value)
+
+
+GraphFormLowering.form_values = {
+    "const": GraphFormLowering._const,
+    "constant": GraphFormLowering._constant_form,
+    "shape": GraphFormLowering._shape,
+    "prim_value": GraphFormLowering._prim_value,
+    "str": GraphFormLowering._string,
+    "dtype": GraphFormLowering._dtype,
+    "tuple": GraphFormLowering._tuple_form,
+    "TupleGetItem": GraphFormLowering._item_form,
+    "ExternFunc": GraphFormLowering._extern,
+    "call_packed": GraphFormLowering._call_packed,
+    "match_cast": GraphFormLowering._match_cast,
+}
+GraphFormLowering.prepared = dict.fromkeys(
+    ("call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed"), GraphFormLowering._prepare_call
+)

@@ -1,0 +1,221 @@
+"""Graph functions: signatures, local functions and whole definitions."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.diagnostic import suggest
+from tirscript.ir.expr import Var
+from tirscript.ir.graph import (
+    CallableType,
+    GraphBind,
+    GraphFunc,
+    GraphType,
+    GraphVar,
+    ObjectType,
+    PrimType,
+)
+from tirscript.ir.graph_ops.infer import with_dimensions
+from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
+from tirscript.ir.rewrite import walk
+
+from .context import Abort, Poison
+from .function import _signature_end
+from .graph_stmt import GraphStmtLowering
+
+OPTIONS = ("private", "pure", "check_well_formed")
+
+
+class GraphLowering(GraphStmtLowering):
+    """Lowers one graph function. `local` ones stand in the body of another, whose names they see."""
+
+    def _local_function(self, node: ast.FunctionDef) -> None:
+        """A function in a function, bound to a variable of its name."""
+        if self.flow is not None:
+            raise self.fail("T022", "a function does not stand in a dataflow", node, hint="put it before the dataflow")
+        if len(node.decorator_list) != 1:
+            raise self.fail("T022", "a local function has the decorator `@G.graph_func`", node)
+        inner = GraphLowering(
+            node,
+            self.source,
+            self.outer,
+            trusted=self.trusted,
+            comments=self.comments,
+            namespace=self.namespace,
+            module=self.module,
+        )
+        inner.inherit(self)
+        read_graph_options(node.decorator_list[0], inner)
+        inner.signature()
+        var = None
+        if inner.result_type is not None:
+            # known before its body is read, so that it may call itself
+            kinds = tuple(param.type for param in inner.graph_params)
+            var = GraphVar(node.name, CallableType(kinds, inner.result_type, inner.pure()), span=self.span(node))
+            inner.scopes[0][node.name] = var
+        made = inner.lower(node.lineno, self.end)
+        self.taken = max(self.taken, inner.taken)
+        self.diagnostics += inner.diagnostics
+        if made is None:
+            raise Abort
+        made = made.replace(name="", private=False, trivia=None)
+        if var is None:
+            kinds = tuple(param.type for param in made.params)
+            var = GraphVar(node.name, CallableType(kinds, made.result, made.pure), span=self.span(node))
+        self.emit(GraphBind(var, made, span=self.span(node)))
+        self.define(node.name, var)
+
+    def inherit(self, outer: GraphLowering) -> None:
+        """Become local to another function."""
+        self.local = True
+        self.budget, self.theirs, self.sources, self.tiles = outer.budget, outer.theirs, outer.sources, outer.tiles
+        self.known = outer.known
+        self.copies, self.diagnostics = outer.copies, []
+        around: dict[str, Any] = dict(outer.symbols)
+        for scope in outer.scopes:
+            around.update(scope)
+        self.scopes = [around, {}]
+
+    # -- the definition
+
+    def pure(self) -> bool:
+        """What the decorator says."""
+        return bool(self.options.get("pure", True))
+
+    def signature(self) -> None:
+        """Read the parameters and the annotated result; mistakes are reported."""
+        node = self.node
+        self.graph_params: list[GraphVar] = []
+        self.hidden = {}
+        self.depth = len(self.scopes)
+        arguments = node.args
+        default = next((each for each in [*arguments.defaults, *arguments.kw_defaults] if each is not None), None)
+        refused = [
+            (arguments.vararg, "`*args`"),
+            (arguments.kwarg, "`**kwargs`"),
+            (arguments.kwonlyargs[0] if arguments.kwonlyargs else None, "a keyword-only parameter"),
+            (default, "a default value"),
+        ]
+        for found, what in refused:
+            if found is not None:
+                self.report("T040", f"{what} is not part of the language", found, hint="every argument is given")
+        given = [*arguments.posonlyargs, *arguments.args]
+        for item in getattr(node, "type_params", ()):
+            self.symbol(item.name, self._bound(item))
+        self._their_symbols(given)
+        scope = self.scopes[-1]
+        # scalars first: a dimension may be named after any of them
+        for param in given:
+            kind = self.scalar_annotation(param)
+            if kind is not None:
+                scope[param.arg] = self.variable(param.arg, kind, param)
+        for param in given:
+            if param.arg not in scope:
+                scope[param.arg] = self.parameter(param)
+            if isinstance(scope[param.arg], GraphVar):
+                self.graph_params.append(scope[param.arg])
+            if sum(other.arg == param.arg for other in given) > 1:
+                self.report("T202", f"two parameters are named `{param.arg}`", param)
+        if node.returns is not None:
+            try:
+                self.in_signature = True
+                self.result_type = self.type_at(node.returns)
+            except Abort:
+                self.result_type = ObjectType()
+            finally:
+                self.in_signature = False
+
+    def scalar_annotation(self, param: ast.arg) -> PrimType | None:
+        """The type of a parameter that is a plain scalar; None for any other, whose mistakes are told later."""
+        match param.annotation:
+            case ast.Attribute() | ast.Call(func=ast.Attribute(attr="Prim"), args=[_], keywords=[]):
+                mistakes = len(self.diagnostics)
+                try:
+                    kind = self.type_at(param.annotation)
+                except Abort:
+                    del self.diagnostics[mistakes:]
+                    return None
+                return kind if type(kind) is PrimType else None
+        return None
+
+    def parameter(self, param: ast.arg) -> Any:
+        """A parameter of any other type."""
+        if param.annotation is None:
+            hint = f'`{param.arg}: G.Tensor((4, 4), "float32")`'
+            self.report("T041", f"the parameter `{param.arg}` has no type", param, hint=hint)
+            return Poison()
+        try:
+            self.in_signature = True
+            return GraphVar(param.arg, self.type_at(param.annotation), span=self.span(param))
+        except Abort:
+            return Poison()
+        finally:
+            self.in_signature = False
+
+    def lower(self, first_line: int, last_line: int) -> GraphFunc | None:
+        """The function, or None where mistakes were reported; its comments stand between these lines of the text."""
+        node = self.node
+        body, docstring = node.body, None
+        opener = (node.returns.end_lineno if node.returns is not None else None) or _signature_end(node)
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            if isinstance(body[0].value.value, str):
+                docstring, opener, body = body[0].value.value, body[0].end_lineno or 0, body[1:]
+        with recursion_room():
+            if body:
+                self.statements(body, opener, max(last_line, node.end_lineno or 0))
+        if self.result is None and not self.diagnostics:
+            self.report("T311", f"`{node.name}` returns nothing", node, hint="end it with `return y`")
+        if self.diagnostics:
+            return None
+        assert self.result is not None
+        params = tuple(self.graph_params)
+        kind = self.result_type
+        if kind is None:
+            kind = self.seen_from_outside(self.type_at_place(self.result, self.ended or node), params)
+        options = {name: bool(self.options.get(name, name != "private")) for name in OPTIONS}
+        attrs = self.attrs_found
+        return GraphFunc(
+            node.name,
+            params,
+            tuple(self.out),
+            self.result,
+            kind,
+            Attrs(attrs) if attrs else NO_ATTRS,
+            options["pure"],
+            options["private"],
+            options["check_well_formed"],
+            docstring,
+            self._header_trivia(first_line),
+            span=self.span(node),
+        )
+
+    def seen_from_outside(self, kind: GraphType, params: tuple[GraphVar, ...]) -> GraphType:
+        """The type of a result: dimensions that only the body knows are unknown to callers."""
+        known = {id(var) for param in params for var in walk(param.type) if type(var) is Var}
+        known |= {
+            id(value) for scope in self.scopes[: self.depth - 1] for value in scope.values() if type(value) is Var
+        }
+        inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
+        return with_dimensions(kind, {}, inner) if inner else kind
+
+
+def read_graph_options(call: ast.expr, lowering: GraphLowering) -> None:
+    """The options of a decorator, `@G.graph_func(private=True)`."""
+    if not isinstance(call, ast.Call):
+        return
+    if call.args:
+        lowering.report("T032", "`G.graph_func` takes options by keyword only", call)
+    for keyword in call.keywords:
+        try:
+            if keyword.arg not in OPTIONS:
+                near = suggest(str(keyword.arg), OPTIONS)
+                hint = f"did you mean `{near}`?" if near else f"the options are {', '.join(OPTIONS)}"
+                what = f"`G.graph_func` has no option `{keyword.arg}`"
+                raise lowering.fail("T032", what, keyword.value, hint=hint)
+            lowering.options[keyword.arg] = lowering.python(keyword.value, f"`{keyword.arg}`", (bool,))
+        except Abort:
+            continue
+
+
+GraphLowering.stmt_rules = {**GraphStmtLowering.stmt_rules, ast.FunctionDef: GraphLowering._local_function}

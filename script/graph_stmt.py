@@ -1,0 +1,404 @@
+"""Statements of graph functions: assignments, dataflows, branches."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.constant import ConstantTensor
+from tirscript.ir.diagnostic import Label
+from tirscript.ir.expr import Expr, Var, const
+from tirscript.ir.graph import (
+    Dataflow,
+    GraphBind,
+    GraphExpr,
+    GraphIf,
+    GraphType,
+    GraphVar,
+    MatchCast,
+    ObjectType,
+    PrimType,
+    PrimValue,
+    TensorType,
+    TupleExpr,
+    TupleType,
+)
+from tirscript.ir.graph_types import join
+from tirscript.ir.stmt import Stmt
+
+from .context import Abort
+from .graph_expr import Matched, is_leaf
+from .graph_forms import GraphFormLowering
+from .graph_names import GraphForm
+from .loop import MAX_UNROLLED
+from .scope import targets_of
+from .trivia import header_end
+
+
+class Branch:
+    """The end of a branch: its last statement, and what that gives the `if`."""
+
+    def __init__(self, last: ast.stmt | None) -> None:
+        self.last = last
+        self.value: GraphExpr | None = None
+        self.type: GraphType | None = None
+
+
+class GraphStmtLowering(GraphFormLowering):
+    """Lowers one graph function. `local` ones stand in the body of another, whose names they see."""
+
+    result: GraphExpr | None = None
+    result_type: GraphType | None = None
+    branch: Branch | None = None
+    local = False
+    ended: ast.stmt | None = None  # the return
+
+    # -- assignments
+
+    def _assign(self, node: ast.Assign) -> None:
+        if len(node.targets) != 1:
+            raise self.fail("T012", "an assignment in a graph function has one target", node.targets[1])
+        self.graph_assign(node.targets[0], node.value, None, node)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is None:
+            raise self.fail("T020", "a variable is declared by its value", node, hint="`y: G.Tensor((4,)) = ...`")
+        kind = self.type_at(node.annotation)
+        self.graph_assign(node.target, node.value, kind, node)
+
+    def graph_assign(self, target: ast.expr, value: ast.expr, kind: GraphType | None, node: ast.stmt) -> None:
+        """`target = value`, with an annotation or without."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            self.several(target, value, node)
+            return
+        if not isinstance(target, ast.Name):
+            raise self.fail("T012", "only names are assigned in a graph function", target, hint="y = G.add(x, x)")
+        found = self.value(value)
+        if type(found) is Var and not found.name:
+            if isinstance(value, ast.Call):
+                self.declare(target.id, found)
+            return
+        self.bind(target, found, kind, value, node)
+
+    def declare(self, name: str, var: Var) -> None:
+        """`n = T.int64()`: the symbol of that name, or a new one."""
+        known = self.symbols.get(name)
+        if known is None or known.dtype is not var.dtype:
+            known = self.symbols[name] = Var(name, var.dtype, span=var.span)
+        self.define(name, known)
+
+    def bind(self, target: ast.Name, found: Any, kind: GraphType | None, value: ast.expr, node: ast.stmt) -> None:
+        """`name = value` for a value that has been read."""
+        name = target.id
+        if isinstance(found, Matched):
+            self.match(target, found, kind, node)
+            return
+        made = self.binding_value(found, kind, value)
+        if made is None:
+            self.define(name, found)
+            return
+        if type(made) is TupleExpr:
+            made = self.leaf(made, value)
+        branch = self.branch
+        if branch is not None and branch.last is node and is_leaf(made):
+            branch.value, branch.type = made, kind
+            return
+        annotated = kind is not None
+        if kind is None:
+            kind = self.type_at_place(made, value)
+        told = annotated and type(kind) is PrimType and kind.value is not None
+        var = GraphVar(name, kind, span=self.span(target)) if told else self.variable(name, kind, target)
+        self.emit(GraphBind(var, made, span=self.span(node)))
+        self.define(name, var)
+        if branch is not None and branch.last is node:
+            branch.value = var
+
+    def binding_value(self, found: Any, kind: GraphType | None, node: ast.expr) -> GraphExpr | None:
+        """What a name is bound to; None for a value of Python, which is used while parsing."""
+        if isinstance(found, (GraphExpr, Expr, ConstantTensor)):
+            return self.as_graph(found, node)
+        if isinstance(found, (bool, int, float)):
+            if type(kind) is PrimType:
+                return PrimValue(const(found, kind.dtype), span=self.span(node))
+            if kind is not None or self.theirs:
+                elements = kind.dtype if type(kind) is TensorType else None
+                return self.constant(found, elements, node)
+            return None
+        if isinstance(found, (tuple, list)) and (kind is not None or _holds_values(found)):
+            return self.as_graph(tuple(found), node)
+        return None if kind is None else self.as_graph(found, node)
+
+    def match(self, target: ast.Name, found: Matched, kind: GraphType | None, node: ast.stmt) -> None:
+        var = self.variable(target.id, found.type if kind is None else kind, target)
+        if type(found.type) is PrimType and found.type.value is not None:
+            var = GraphVar(target.id, found.type, span=self.span(target))
+        self.emit(MatchCast(var, found.value, found.type, span=self.span(node)))
+        self.define(target.id, var)
+        if self.branch is not None and self.branch.last is node:
+            self.branch.value = var
+
+    def several(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> None:
+        """`a, b = t`: fields by name."""
+        if any(isinstance(item, ast.Starred) for item in target.elts):
+            raise self.fail("T012", "`*` unpacks nothing here", target, hint="name every field")
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+            found = [self.value(item) for item in value.elts]  # all of them before any name changes
+            for name, item, place in zip(target.elts, found, value.elts, strict=True):
+                if type(item) is Var and not item.name and isinstance(name, ast.Name):
+                    self.declare(name.id, item)
+                elif isinstance(name, ast.Name):
+                    self.bind(name, item, None, place, node)
+                else:
+                    raise self.fail("T012", "only names are assigned in a graph function", name)
+            return
+        given = self.value(value)
+        if not isinstance(given, GraphExpr):
+            self.unpack(target, given)
+            return
+        owner = self.leaf(given, value)
+        kind = self.type_at_place(owner, value)
+        if type(kind) is TupleType and len(kind.fields) != len(target.elts):
+            count = f"{len(kind.fields)} field{'s' if len(kind.fields) != 1 else ''}"
+            raise self.fail("T033", f"the tuple has {count}, but {len(target.elts)} names stand here", target)
+        for at, name in enumerate(target.elts):
+            if not isinstance(name, ast.Name):
+                raise self.fail("T012", "only names are assigned in a graph function", name)
+            self.bind(name, self.field_of(owner, kind, at, value), None, value, node)
+
+    # -- other statements
+
+    def _expression(self, node: ast.Expr) -> None:
+        call = node.value
+        if isinstance(call, ast.Constant) and (isinstance(call.value, str) or call.value is Ellipsis):
+            return
+        if isinstance(call, ast.Call):
+            function = self.value(call.func)
+            rule = _STATEMENTS.get(function.name) if isinstance(function, GraphForm) else None
+            if rule is not None:
+                rule(self, call)
+                return
+            found = self.called(function, call)
+        else:
+            found = self.value(call)
+        if isinstance(found, Matched):
+            raise self.fail("T022", "`G.match_cast` gives a value a name", node, hint="y = G.match_cast(x, ...)")
+        if not isinstance(found, GraphExpr):
+            if found is None or isinstance(found, (str, int, tuple, list)):
+                return
+            raise self.fail("T020", "this value is not used", node, hint="give it a name")
+        kind = self.type_at_place(found, call)
+        if type(kind) is ObjectType:
+            kind = TupleType(())  # TVM prints a call as a statement where its result is nothing
+        self.emit(GraphBind(GraphVar("_", kind, span=self.span(node)), found, span=self.span(node)))
+        if self.branch is not None and self.branch.last is node:
+            self.branch.value = self.out[-1].var  # type: ignore[attr-defined]
+
+    def _graph_attr(self, call: ast.Call) -> None:
+        if len(call.args) != 1 or call.keywords:
+            raise self.fail("T032", "`G.func_attr` takes one dict", call, hint='G.func_attr({"key": 1})')
+        found = self.attrs(call.args[0])
+        self.attrs_found.update(found)
+
+    def _output(self, call: ast.Call) -> None:
+        if self.flow is None:
+            raise self.fail("T022", "`G.output` stands in a dataflow", call, hint="with G.dataflow():")
+        if call.keywords:
+            raise self.fail("T032", "`G.output` takes names", call)
+        for arg in call.args:
+            value = self.value(arg)
+            if not isinstance(arg, ast.Name) or type(value) is not GraphVar:
+                raise self.fail("T022", "an output of a dataflow is one of its variables", arg, hint="give it a name")
+            if not any(value is known for scope in self.scopes[self.flow_scope :] for known in scope.values()):
+                what = f"`{arg.id}` is no variable of this dataflow"
+                raise self.fail("T022", what, arg, hint="it is in scope anyway")
+            if arg.id in self.flow:
+                raise self.fail("T202", f"`{arg.id}` is an output twice", arg)
+            self.flow[arg.id] = value
+
+    flow_scope = 0
+
+    def _with(self, node: ast.With) -> None:
+        call = node.items[0].context_expr
+        function = self.value(call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(function, GraphForm) or function.name != "dataflow" or len(node.items) != 1:
+            raise self.fail("T022", "`with` opens a dataflow in a graph function", call, hint="with G.dataflow():")
+        assert isinstance(call, ast.Call)
+        if call.args or call.keywords or node.items[0].optional_vars is not None:
+            raise self.fail("T032", "`G.dataflow` takes nothing and has no name", call, hint="with G.dataflow():")
+        if self.flow is not None:
+            raise self.fail("T022", "a dataflow does not stand in another one", call)
+        outputs: dict[str, GraphVar] = {}
+        self.flow, self.flow_scope = outputs, len(self.scopes)
+        branch, self.branch = self.branch, None
+        end = self.end
+        try:
+            body = self.body(node.body, header_end(node), end)
+        finally:
+            self.flow, self.branch = None, branch
+        for name, var in outputs.items():
+            self.define(name, var)
+        self.hidden.update({name: node for name in _names_of(node.body) if name not in outputs})
+        if body or outputs:
+            self.emit(Dataflow(body, tuple(outputs.values()), span=self.span(node)))
+        if branch is not None and branch.last is node and outputs:
+            branch.value = list(outputs.values())[-1]
+
+    hidden: dict[str, ast.stmt]
+
+    def assigned_later(self, use: ast.Name) -> Any:
+        block = self.hidden.get(use.id)
+        return None if block is None else self.span(block.items[0].context_expr)  # type: ignore[attr-defined]
+
+    def undefined(self, node: ast.Name) -> Abort:
+        block = self.hidden.get(node.id)
+        if block is not None:
+            place = self.span(block.items[0].context_expr)  # type: ignore[attr-defined]
+            return self.fail(
+                "T011",
+                f"`{node.id}` is a variable of a dataflow and is not in scope behind it",
+                node,
+                hint=f"make it an output at the end of the dataflow: `G.output({node.id})`",
+                notes=(Label(place, "the dataflow is here"),),
+            )
+        return super().undefined(node)
+
+    def _if(self, node: ast.If) -> None:
+        test = self.value(node.test)
+        if not isinstance(test, (GraphExpr, Expr)):
+            branch = node.body if test else node.orelse
+            if branch:
+                self.statements(branch, header_end(node) if test else (node.body[-1].end_lineno or 0), 0)
+            return
+        if self.flow is not None:
+            raise self.fail("T022", "a branch does not stand in a dataflow", node, hint="put it behind the dataflow")
+        if not node.orelse:
+            hint = "both branches end in an assignment of the same name"
+            raise self.fail("T020", "an `if` on a value of the graph has an `else`", node.test, hint=hint)
+        condition = self.leaf(test, node.test)
+        kind = self.type_at_place(condition, node.test)
+        if not _is_condition(kind):
+            hint = 'a tensor `G.Tensor((), "bool")`'
+            raise self.fail("T102", "the condition is no bool scalar", node.test, hint=hint)
+        last = self.end
+        end = self._else_line(node) - 1
+        then, first = self.one_branch(node.body, header_end(node), end)
+        opener = max(node.body[-1].end_lineno or 0, self.taken)
+        other, second = self.one_branch(node.orelse, opener, last, node.orelse[0].col_offset == node.col_offset)
+        name = self.name_of_branches(node)
+        if first.value is None or second.value is None:
+            raise Abort
+        joined = join(self.type_at_place(first.value, node), self.type_at_place(second.value, node))
+        var = self.variable(name, first.type or second.type or joined, node)
+        self.emit(GraphIf(var, condition, then, first.value, other, second.value, span=self.span(node)))
+        self.define(name, var)
+        if self.branch is not None and self.branch.last is node:
+            self.branch.value = var
+
+    def one_branch(
+        self, stmts: list[ast.stmt], opener: int, end: int, elif_: bool = False
+    ) -> tuple[tuple[Stmt, ...], Branch]:
+        """The statements of a branch, and what it gives."""
+        outer, self.branch = self.branch, Branch(stmts[-1])
+        own = self.branch
+        mistakes = len(self.diagnostics)
+        try:
+            made = self.body(stmts, opener, end, elif_)
+        finally:
+            self.branch = outer
+        if own.value is None and len(self.diagnostics) == mistakes:
+            hint = "the last statement of each branch gives the name its value"
+            self.report("T020", "this branch does not end in an assignment", stmts[-1], hint=hint)
+        return made, own
+
+    def name_of_branches(self, node: ast.If) -> str:
+        """The name that both branches end with."""
+        first, second = _last_name(node.body[-1]), _last_name(node.orelse[-1])
+        if first is None or second is None:
+            return first or second or "_"
+        if first != second:
+            hint = f"call both `{first}`"
+            what = f"one branch ends with `{first}`, the other with `{second}`"
+            raise self.fail("T020", what, node.orelse[-1], hint=hint)
+        return first
+
+    def _for(self, node: ast.For) -> None:
+        values = self.iterate(self.value(node.iter), node.iter)
+        mistakes = len(self.diagnostics)
+        for value in values:
+            self.copies += 1
+            try:
+                self.unpack(node.target, value)
+                self.statements(node.body, header_end(node), node.end_lineno or 0)
+            finally:
+                self.copies -= 1
+            if len(self.diagnostics) > mistakes:
+                return  # the next round would make the same ones
+            if len(self.out) > MAX_UNROLLED:
+                raise self.fail("T004", f"this loop writes out over {MAX_UNROLLED:,} statements", node)
+
+    def _return(self, node: ast.Return) -> None:
+        if self.branch is not None or len(self.scopes) > self.depth:
+            hint = "assign the result in both branches and return it behind them"
+            raise self.fail("T020", "`return` stands at the end of a graph function", node, hint=hint)
+        self.ended = node
+        if node.value is None:
+            self.result = TupleExpr(())
+            return
+        self.result = self.leaf(self.value(node.value), node.value)
+
+    depth = 1
+
+    def statement(self, node: ast.stmt) -> None:
+        if self.ended is not None and not isinstance(node, ast.Pass):
+            self.report("T605", "this statement stands behind the `return`", node, hint="remove it")
+            return
+        super().statement(node)
+
+    def _pass(self, node: ast.Pass) -> None:
+        pass
+
+
+def _is_condition(kind: GraphType) -> bool:
+    """Whether a value of that type may decide."""
+    if type(kind) is TensorType:
+        return kind.rank in (0, None) and (kind.dtype is None or kind.dtype.is_bool)
+    return type(kind) is ObjectType or (type(kind) is PrimType and kind.dtype.is_bool)
+
+
+def _holds_values(values: Any) -> bool:
+    return any(
+        isinstance(one, (GraphExpr, Expr)) or (isinstance(one, (tuple, list)) and _holds_values(one)) for one in values
+    )
+
+
+def _names_of(body: list[ast.stmt]) -> list[str]:
+    return [name for stmt in body for name in targets_of(stmt)]
+
+
+def _last_name(node: ast.stmt) -> str | None:
+    """The name that the last statement of a branch assigns."""
+    if isinstance(node, ast.If):
+        return _last_name(node.body[-1])
+    if isinstance(node, ast.FunctionDef):
+        return node.name
+    if isinstance(node, ast.With):
+        last = node.body[-1]
+        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and last.value.args:
+            name = last.value.args[-1]
+            return name.id if isinstance(name, ast.Name) else None
+        return None
+    names = targets_of(node)
+    return names[-1] if names else None
+
+
+_STATEMENTS = {"output": GraphStmtLowering._output, "func_attr": GraphStmtLowering._graph_attr}
+GraphStmtLowering.stmt_rules = {
+    ast.Assign: GraphStmtLowering._assign,
+    ast.AnnAssign: GraphStmtLowering._annotated,
+    ast.Expr: GraphStmtLowering._expression,
+    ast.With: GraphStmtLowering._with,
+    ast.If: GraphStmtLowering._if,
+    ast.For: GraphStmtLowering._for,
+    ast.Return: GraphStmtLowering._return,
+    ast.Pass: GraphStmtLowering._pass,
+}

@@ -1,0 +1,201 @@
+"""Modules: a class with its functions, whose signatures are read before their bodies."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tirscript.ir.diagnostic import Diagnostic
+from tirscript.ir.dtype import VOID
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphFunc, ObjectType, TupleExpr
+from tirscript.ir.module import DummyInfo, Module, VDevice
+from tirscript.ir.node import NO_ATTRS, Attrs
+from tirscript.ir.span import Source, Span
+from tirscript.ir.target import Target
+from tirscript.ir.verify import verify
+
+from .context import Abort, FunctionRef, ModuleRef
+from .function import FunctionLowering, read_options
+from .graph_function import GraphLowering, read_graph_options
+from .known import Function, Known
+from .namespace import Form
+from .trivia import Comments, trivia
+
+FUNCTIONS = ("prim_func", "graph_func", "other")  # decorators of functions; "other" is one of the user's own
+
+
+class ModuleReader:
+    """Reads modules; `Reader` gives the rest."""
+
+    source: Source
+    diagnostics: list[Diagnostic]
+    comments: Comments | None
+    seen: int
+
+    def report(self, code: str, message: str, node: ast.AST, hint: str | None = None) -> None:
+        raise NotImplementedError
+
+    def decorator(self, node: Any) -> str | None:
+        raise NotImplementedError
+
+    def lowering(
+        self, node: ast.FunctionDef | None, module: ModuleRef | None = None, cls: Any = FunctionLowering
+    ) -> FunctionLowering:
+        raise NotImplementedError
+
+    def assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
+        raise NotImplementedError
+
+    def header(self, node: ast.Import | ast.ImportFrom) -> None:
+        raise NotImplementedError
+
+    def lower(self, lowering: FunctionLowering, last: int) -> Function | None:
+        raise NotImplementedError
+
+    def begin(
+        self, item: ast.FunctionDef, decorator: str, module: ModuleRef | None = None, known: Known | None = None
+    ) -> FunctionLowering:
+        """The lowering of a function, its options read."""
+        if decorator == "graph_func":
+            made = self.lowering(item, module, GraphLowering)
+            assert isinstance(made, GraphLowering)
+            made.known = known or Known()
+            read_graph_options(item.decorator_list[0], made)
+            return made
+        made = self.lowering(item, module)
+        if decorator == "prim_func":
+            read_options(item.decorator_list[0], made)
+        return made
+
+    def module(self, node: ast.ClassDef, last: int) -> Module | None:
+        """`class Name:` with its functions."""
+        refs: dict[str, FunctionRef] = {}
+        module = ModuleRef(node.name, refs)
+        attrs: dict[str, Any] = {}
+        infos: dict[str, Any] = {}
+        docstring: str | None = None
+        pending: list[tuple[ast.FunctionDef, str]] = []
+        if node.bases or node.keywords:
+            self.report("T022", "a module has no base classes", node)
+        before = len(self.diagnostics)
+        first, self.seen = self.seen + 1, node.lineno
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef):
+                decorator = self.decorator(item)
+                if decorator not in FUNCTIONS:
+                    continue
+                if item.name in refs:
+                    self.report("T202", f"`{item.name}` is defined twice", item)
+                refs[item.name] = FunctionRef(item.name)
+                pending.append((item, decorator))
+            elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):
+                if isinstance(item.value.value, str) and item is node.body[0]:
+                    docstring = item.value.value
+            elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+                self.module_construct(item.value, attrs, infos)
+            elif isinstance(item, (ast.Assign, ast.AnnAssign)):
+                self.assignment(item)
+            elif isinstance(item, (ast.Import, ast.ImportFrom)):
+                self.header(item)
+            elif not isinstance(item, ast.Pass):
+                self.report("T020", "a module holds functions and `I.module_attrs`", item)
+        functions = self.functions(pending, module, last)
+        if len(self.diagnostics) > before:
+            for function in functions:  # those of the module that were read, by themselves
+                if isinstance(function, PrimFunc) and function.check_well_formed:
+                    self.diagnostics += verify(function)
+            return None
+        header = None
+        if self.comments is not None:
+            header = trivia(self.comments.above(first, node.decorator_list[0].lineno - 1))
+        span = Span(self.source, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
+        found, held = (Attrs(each) if each else NO_ATTRS for each in (attrs, infos))
+        return Module(tuple(functions), node.name, found, held, docstring, header, span=span)
+
+    def functions(self, pending: list[tuple[ast.FunctionDef, str]], module: ModuleRef, last: int) -> list[Function]:
+        """The functions of a module, in the order of the text."""
+        refs = module.functions
+        nodes = {item.name: (item, decorator) for item, decorator in pending}
+
+        def read(name: str) -> Function | None:
+            if name not in nodes:
+                return None
+            lowering = self.begin(*nodes[name], module, known)
+            lowering.comments = None
+            lowering.signature()
+            return None if lowering.diagnostics else lowering.lower(0, 0)
+
+        known = Known(read)
+        lowerings = [self.begin(item, decorator, module, known) for item, decorator in pending]
+        # tensor functions first: graph functions ask for their parameters
+        for (item, _), lowering in sorted(
+            zip(pending, lowerings, strict=True), key=lambda pair: pair[0][1] == "graph_func"
+        ):
+            lowering.signature()
+            ref = refs[item.name]
+            if isinstance(lowering, GraphLowering):
+                result = lowering.result_type
+                ref.graph = GraphFunc(
+                    item.name,
+                    tuple(lowering.graph_params),
+                    (),
+                    TupleExpr(()),
+                    ObjectType() if result is None else result,
+                    pure=lowering.pure(),
+                )
+                known.add(ref.graph, result is not None)
+            else:
+                ref.signature = (lowering.params, lowering.returns or VOID)
+                known.add(PrimFunc(item.name, tuple(lowering.params), ()))
+        functions: list[Function] = []
+        for at, lowering in enumerate(lowerings):
+            stop = pending[at + 1][0].decorator_list[0].lineno - 1 if at + 1 < len(pending) else last
+            made = self.lower(lowering, stop)
+            if made is not None:
+                functions.append(made)
+        return functions
+
+    def module_construct(self, call: ast.Call, attrs: dict[str, Any], infos: dict[str, Any]) -> None:
+        """`I.module_attrs({...})`, `I.module_global_infos({...})`."""
+        evaluator = self.lowering(None)
+        try:
+            function = evaluator.value(call.func)
+            name = function.name if isinstance(function, Form) else ""
+            if name not in ("module_attrs", "module_global_infos") or len(call.args) != 1 or call.keywords:
+                self.report("T020", "a module holds functions and `I.module_attrs({...})`", call)
+            elif name == "module_attrs":
+                attrs.update(evaluator.attrs(call.args[0]))
+            else:
+                infos.update(global_infos(evaluator, call.args[0]))
+        except Abort:
+            pass
+        self.diagnostics += evaluator.diagnostics
+
+
+def global_infos(evaluator: FunctionLowering, node: ast.expr) -> dict[str, Any]:
+    """`{"vdevice": [I.vdevice("llvm", 0, "global")]}`"""
+    hint = 'I.module_global_infos({"vdevice": [I.vdevice("llvm", 0, "global")]})'
+    if not isinstance(node, ast.Dict):
+        raise evaluator.fail("T032", "`I.module_global_infos` takes a dict of lists", node, hint=hint)
+    found: dict[str, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None or not isinstance(value, (ast.List, ast.Tuple)):
+            raise evaluator.fail("T032", "`I.module_global_infos` takes a dict of lists", value, hint=hint)
+        found[evaluator.python(key, "the name", (str,))] = tuple(_info(evaluator, item) for item in value.elts)
+    return found
+
+
+def _info(evaluator: FunctionLowering, node: ast.expr) -> VDevice | DummyInfo:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="dummy_global_info"), args=[], keywords=[]):
+            return DummyInfo(span=evaluator.span(node))
+        case ast.Call(func=ast.Attribute(attr="vdevice")):
+            args, kwargs = evaluator.arguments(node)
+            given = {**dict(zip(("target", "vdevice_id", "memory_scope"), args, strict=False)), **kwargs}
+            target, index = given.get("target"), given.get("vdevice_id", 0)
+            scope = given.get("memory_scope", "global")
+            if isinstance(target, (str, dict, Target)) and type(index) is int and isinstance(scope, str):
+                held = Attrs(target) if isinstance(target, dict) else target
+                return VDevice(held, index, scope, span=evaluator.span(node))
+    raise evaluator.fail("T032", "this describes no device", node, hint='I.vdevice("llvm", 0, "global")')
