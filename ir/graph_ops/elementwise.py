@@ -15,8 +15,8 @@ from ..graph import GraphType, OpCall
 from ..op import OPS
 from ..op import cast as cast_to
 from . import reference as ref
-from .attrs import DTYPE, attr, integer, real
-from .kernel import elementwise
+from .attrs import DTYPE
+from .kernel import Legalized, T, element, elementwise, kernel
 from .reference import Reference, numpy, wide
 from .rules import (
     ANY,
@@ -25,14 +25,11 @@ from .rules import (
     INTS_OR_BOOLS,
     NUMBERS,
     Types,
-    axis_of,
     common_device,
     common_dtype,
     common_shape,
-    equal_dims,
     like,
     of_rank,
-    refuse,
     tensor,
 )
 from .table import BROADCAST, ELEMENTWISE, GraphOp, Parameter, register
@@ -161,6 +158,65 @@ binary("maximum", "max", _chosen(True), "`x1 if x1 > x2 else x2`.")
 binary("minimum", "min", _chosen(False), "`x1 if x1 < x2 else x2`.")
 binary("atan2", "atan2", wide(numpy("arctan2")), "The angle of the point (x2, x1).", kinds=FLOATS)
 binary("log_add_exp", _log_add_exp, wide(numpy("logaddexp")), "log(exp(x1) + exp(x2)).", kinds=FLOATS)
+
+
+def _infer_power(call: OpCall, types: Types) -> GraphType:
+    return _rule(NUMBERS, None)(call, types)
+
+
+def _integer_power(x1: Any, x2: Any, out: Any) -> None:
+    for (*i,) in T.grid(*out.shape):
+        with T.block("power"):
+            (*v,) = T.axis.remap("S" * len(i), i)
+            base = T.cast(element(x1, v, out.shape), out.dtype)
+            rest = T.cast(element(x2, v, out.shape), out.dtype)
+            result = T.cast(1, out.dtype)
+            if out.dtype.is_signed:
+                # 1 / x ** -y, rounded toward zero
+                if rest < 0:
+                    result = T.Select(base == 1, 1, T.Select(base == -1, 1 - (rest & 1) * 2, 0))
+            while rest > 0:
+                if (rest & 1) == 1:
+                    result = result * base
+                base = base * base
+                rest = rest >> 1
+            out[*v] = result
+
+
+def _np_power(a: Any, b: Any) -> Any:
+    import numpy as np
+
+    if a.dtype.kind not in "iu":
+        return wide(numpy("power"))(a, b)
+    a, b = np.broadcast_arrays(a, b)
+    found = np.power(a, np.maximum(b, 0))
+    if a.dtype.kind == "u":
+        return found
+    inverse = np.where(a == 1, 1, np.where(a == -1, 1 - (b & 1) * 2, 0))
+    return np.where(b < 0, inverse, found).astype(a.dtype)
+
+
+_of_floats, _of_integers = elementwise("pow"), kernel(_integer_power, inline=True)
+
+
+def _legalize_power(call: OpCall, types: Types, name: str) -> Legalized | None:
+    kind = tensor(call, types, 0).dtype
+    return None if kind is None else (_of_floats if kind.is_float else _of_integers)(call, types, name)
+
+
+register(
+    GraphOp(
+        "power",
+        (Parameter("x1"), Parameter("x2")),
+        _infer_power,
+        "x1 raised to x2; of integers rounded toward zero where x2 is negative.",
+        "G.power(x1: (2, 3), x2: (3,))",
+        reference=_np_power,
+        legalize=_legalize_power,
+        fusion=BROADCAST,
+        symbol="**",
+    )
+)
 
 # -- comparisons
 
@@ -307,113 +363,7 @@ unary("isinf", "isinf", numpy("isinf"), "Whether the element is an infinity.", r
 unary("isfinite", "isfinite", numpy("isfinite"), "Whether the element is neither infinite nor nan.", result=BOOL)
 
 
-# -- with attributes and further arguments
-
-
-def _softplus(x: Expr, *, beta: float, threshold: float) -> Expr:
-    scaled = x * const(beta, x.dtype)
-    soft = _op("log1p", _op("exp", scaled)) / const(beta, x.dtype)
-    return _choose(scaled > const(threshold, x.dtype), x, soft)
-
-
-def _np_softplus(x: Any, beta: float, threshold: float) -> Any:
-    import numpy as np
-
-    with np.errstate(over="ignore"):
-        return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta).astype(x.dtype)
-
-
-def _selu(x: Expr) -> Expr:
-    alpha, scale = const(_ALPHA, x.dtype), const(_SCALE, x.dtype)
-    return scale * _choose(x > const(0, x.dtype), x, alpha * (_op("exp", x) - const(1, x.dtype)))
-
-
-def _np_selu(x: Any) -> Any:
-    import numpy as np
-
-    with np.errstate(over="ignore"):
-        return (_SCALE * np.where(x > 0, x, _ALPHA * (np.exp(x) - 1))).astype(x.dtype)
-
-
-_ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805
-_HALF_ROOT, _ROOT = 0.7071067811865476, 0.7978845608028654  # 1 / sqrt(2) and sqrt(2 / pi)
-
-
-def _gelu(x: Expr) -> Expr:
-    kind = x.dtype
-    return x * (const(0.5, kind) * (const(1, kind) + _op("erf", x * const(_HALF_ROOT, kind))))
-
-
-def _np_gelu(x: Any) -> Any:
-    return (x * (0.5 * (1 + ref.erf(x * _HALF_ROOT)))).astype(x.dtype)
-
-
-def _gelu_tanh(x: Expr) -> Expr:
-    kind = x.dtype
-    inner = const(_ROOT, kind) * (x + const(0.044715, kind) * (x * x * x))
-    return const(0.5, kind) * x * (const(1, kind) + _op("tanh", inner))
-
-
-def _np_gelu_tanh(x: Any) -> Any:
-    import numpy as np
-
-    return (0.5 * x * (1 + np.tanh(_ROOT * (x + 0.044715 * x**3)))).astype(x.dtype)
-
-
-def _np_relu(x: Any) -> Any:
-    import numpy as np
-
-    return np.where(x > 0, x, np.zeros_like(x))
-
-
-def _np_relu6(x: Any) -> Any:
-    import numpy as np
-
-    return np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(6))
-
-
-def _leaky(x: Expr, *, alpha: float) -> Expr:
-    return _choose(x > const(0, x.dtype), x, x * const(alpha, x.dtype))
-
-
-def _np_leaky(x: Any, alpha: float) -> Any:
-    import numpy as np
-
-    return np.where(x > 0, x, x * x.dtype.type(alpha))
-
-
-def _relu(x: Expr) -> Expr:
-    return _op("max", x, const(0, x.dtype))
-
-
-def _relu6(x: Expr) -> Expr:
-    return _op("min", _relu(x), const(6, x.dtype))
-
-
-_SLOPE = attr("alpha", real, 0.01)
-
-unary("nn.relu", _relu, _np_relu, "x where it is positive, otherwise 0.", kinds=NUMBERS, operand="data")
-unary("nn.relu6", _relu6, _np_relu6, "x within 0 and 6.", kinds=NUMBERS, operand="data")
-unary("nn.leakyrelu", _leaky, wide(_np_leaky), "x where it is positive, otherwise alpha * x.", _SLOPE, operand="data")
-unary("nn.gelu", _gelu, wide(_np_gelu), "x times the normal distribution's function at x.", operand="data")
-unary("nn.gelu_tanh", _gelu_tanh, wide(_np_gelu_tanh), "gelu approximated by tanh.", operand="data")
-unary(
-    "nn.silu",
-    lambda x: x * _op("sigmoid", x),
-    wide(lambda x: x * _np_sigmoid(x)),
-    "x * sigmoid(x).",
-    operand="data",
-)
-unary("nn.selu", _selu, wide(_np_selu), "scale * (x where positive, otherwise alpha * (exp(x) - 1)).", operand="data")
-unary(
-    "nn.softplus",
-    _softplus,
-    wide(_np_softplus),
-    "log(1 + exp(beta * x)) / beta, and x where beta * x is above the threshold.",
-    attr("beta", real, 1.0),
-    attr("threshold", real, 20.0),
-    operand="data",
-)
+# -- conversions and choices
 
 
 def _np_cast(x: Any, dtype: DType) -> Any:
@@ -497,43 +447,5 @@ register(
         reference=_np_clip,
         legalize=elementwise(_clip),
         fusion=ELEMENTWISE,
-    )
-)
-
-
-def _infer_prelu(call: OpCall, types: Types) -> GraphType:
-    data, alpha = (tensor(call, types, at, FLOATS) for at in (0, 1))
-    if alpha.rank not in (None, 1):
-        refuse(call, f"`alpha` has 1 dimension, not {alpha.rank}")
-    common_dtype(call, (data, alpha), ("`data`", "`alpha`"))
-    if data.rank is not None:
-        axis = axis_of(call, call.attrs["axis"], data.rank)
-        if data.shape is not None and alpha.shape is not None:
-            what = f"dimension {axis} of `data` and the length of `alpha` differ"
-            equal_dims(call, data.shape[axis], alpha.shape[0], what)
-    return data
-
-
-def _np_prelu(x: Any, alpha: Any, axis: int) -> Any:
-    import numpy as np
-
-    slope = alpha.reshape([-1 if at == axis % x.ndim else 1 for at in range(x.ndim)])
-    return np.where(x > 0, x, x * slope)
-
-
-def _prelu(x: Expr, alpha: Expr) -> Expr:
-    return _choose(x > const(0, x.dtype), x, x * alpha)
-
-
-register(
-    GraphOp(
-        "nn.prelu",
-        (Parameter("data"), Parameter("alpha"), attr("axis", integer, 1)),
-        _infer_prelu,
-        "x where it is positive, otherwise x times the slope of its channel.",
-        "G.nn.prelu(data: (2, 3, 4), alpha: (3,), axis=1)",
-        reference=wide(_np_prelu),
-        legalize=elementwise(_prelu, along={1: "axis"}),
-        fusion=BROADCAST,
     )
 )

@@ -502,8 +502,8 @@ register(
             attr("training", boolean, True),
         ),
         _infer_batch_norm,
-        "Elements brought to mean 0 and variance 1 by channel, scaled and shifted, and the new moving mean and variance;"
-        " unless it is training by the moving ones, which stay.",
+        "Elements brought to mean 0 and variance 1 by channel, scaled and shifted, and the new moving mean and"
+        " variance; unless it is training by the moving ones, which stay.",
         "G.nn.batch_norm(data: (2, 3, 4, 4), gamma: (3,), beta: (3,), moving_mean: (3,), moving_var: (3,), axis=1,"
         " training=False)",
         reference=wide(_np_batch_norm),
