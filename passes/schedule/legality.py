@@ -17,6 +17,7 @@ from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import children, substitute, uses
 from tirscript.ir.stmt import Block, BufferStore, Evaluate
 
+from ..access import Accesses
 from ..statements import has_effect
 from .edit import Edit
 from .moving import axes_of_indices, only_store
@@ -139,11 +140,23 @@ def check_writes_all(edit: Edit, block: Place, buffer: Buffer) -> None:
             edit.refuse(f"the block `{stmt.name}` is not proved to write all of `{buffer.name}`", block)
 
 
+def check_stores_always(edit: Edit, block: Place, buffer: Buffer) -> None:
+    """Refuse where a block may leave its store to a buffer out: what it never wrote cannot be copied."""
+    found = [access for access in Accesses(block.stmt.body).found if access.write and access.buffer is buffer]
+    if not any(access.certain for access in found):
+        edit.refuse(
+            f"the block `{block.stmt.name}` may leave elements of `{buffer.name}` out, since its store is conditional",
+            (block, ""),
+            *[(access.node, "here") for access in found[:1] if access.node is not None],
+        )
+
+
 def written_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Expr]]:
     """The box of a buffer that a block writes, every element of it, as start and stop of each dimension."""
     stmt: Block = block.stmt
     check_covers(edit, block)
     store = only_store(edit, block, buffer)
+    check_stores_always(edit, block, buffer)
     axes = {axis.var: axis for axis in stmt.axes}
     found: list[tuple[Expr, Expr]] = []
     for index, var in zip(store.indices, axes_of_indices(edit, block, store.indices, "store"), strict=True):
@@ -154,4 +167,11 @@ def written_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Ex
     return found
 
 
-__all__ = ["check_covers", "check_parallel", "check_permutation", "check_writes_all", "written_box"]
+__all__ = [
+    "check_covers",
+    "check_parallel",
+    "check_permutation",
+    "check_stores_always",
+    "check_writes_all",
+    "written_box",
+]

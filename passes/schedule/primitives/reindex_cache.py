@@ -17,7 +17,7 @@ from ...statements import reads_memory
 from ..blocks import inferred, reads_of, writes_of
 from ..dataflow import allocation, check_not_viewed, loads_of, scope_of, stores_of, top
 from ..edit import Edit
-from ..legality import check_covers
+from ..legality import check_covers, check_stores_always
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
 from ..tree import Place
@@ -150,6 +150,7 @@ def _reindexed(
         if any(axis.kind != "spatial" for axis in used):
             edit.refuse(f"`{target.name}` is written along an axis that is not spatial", block)
         check_covers(edit, block)
+        check_stores_always(edit, block, target)
         check_copied_behind(edit, block, target)
 
     def load(node: BufferLoad) -> Expr:

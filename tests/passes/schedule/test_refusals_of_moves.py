@@ -235,6 +235,14 @@ for i in range(16):
         W[vi] = C[vi]
 """)
 
+SELDOM = program("""
+for i in range(16):
+    with T.block("W"):
+        vi = T.axis.spatial(16, i)
+        if vi < 4:
+            W[vi] = V[vi]
+""")
+
 READ_FIRST = program("""
 for i in range(16):
     with T.block("S"):
@@ -372,6 +380,7 @@ for i, j in T.grid(16, 16):
         "what is not all written": (PART, lambda s: s.cache_read("W", "C", "local"), "for every point of its axes"),
         "an update": (UPDATE, lambda s: s.cache_write("C", 0, "local"), "reads what the buffer `C` held before"),
         "a reader in the same loops": (LOOP, lambda s: s.cache_write("C", 0, "local"), "in the same loops"),
+        "a store under a condition": (SELDOM, lambda s: s.cache_write("W", 0, "local"), "its store is conditional"),
         "another writer of it": (TWICE, lambda s: s.cache_write("C", 0, "local"), "is written by another block too"),
         "a reader of something else": (PAIR, lambda s: s.cache_write("C", 0, "local", ["C"]), "does not read `C`"),
         "a reader before": (READ_FIRST, lambda s: s.cache_write("W", 0, "local"), "is read before it is written"),
@@ -429,6 +438,7 @@ for i in range(16):
             lambda s: s.reindex("W", "A"),
             "a vector or read from memory",
         ),
+        "a store under a condition": (SELDOM, lambda s: s.reindex("W", ("write", 0)), "its store is conditional"),
         "an axis that begins later": (
             program("""
 for i in range(12):
