@@ -5,14 +5,17 @@ from .annotate_pattern import annotate_pattern
 from .bind import bind_params, bind_symbolic_vars
 from .dead_code import dead_code_elimination
 from .fold_graph_constant import fold_graph_constant
+from .fuse_by_pattern import fuse_by_pattern
 from .fuse_ops import fuse_ops
 from .fuse_tir import fuse_tir
 from .graph_to_tensor import graph_to_tensor
+from .legalize_ops import legalize_ops
 from .static_memory_plan import static_memory_plan
 
 # from graph functions to tensor functions, which `build` does before DEFAULT_LOWERING
 GRAPH_LOWERING = Sequential(
     (
+        legalize_ops,
         dead_code_elimination,
         annotate_pattern,
         fuse_ops,
@@ -29,8 +32,10 @@ __all__ = [
     "bind_symbolic_vars",
     "dead_code_elimination",
     "fold_graph_constant",
+    "fuse_by_pattern",
     "fuse_ops",
     "fuse_tir",
     "graph_to_tensor",
+    "legalize_ops",
     "static_memory_plan",
 ]

@@ -1,0 +1,98 @@
+"""Operators become calls of tensor functions, made of the kernels in their entries of the table.
+
+before:                                            after:
+    @G.graph_func                                      @T.prim_func(private=True)
+    def main(x: G.Tensor((4,), "float32")):            def exp(x: T.Buffer((4,), "float32"), out: ...): ...
+        with G.dataflow():
+            a = G.exp(x)                               @G.graph_func
+            G.output(a)                                def main(x: G.Tensor((4,), "float32")):
+        return a                                           with G.dataflow():
+                                                               a = G.call_tir(cls.exp, (x,), out=G.Tensor(...))
+
+Equal kernels are one function. What has no kernel, or not enough of a shape to make one, stays. `only` and `skip` name
+operators, separated by spaces: `legalize_ops{skip="nn.conv2d matmul"}`.
+"""
+
+from __future__ import annotations
+
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
+from tirscript.ir.equal import structural_equal, structural_hash
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import FunctionRef, GraphExpr, GraphFunc, OpCall, ShapeExpr, TupleExpr, TupleType
+from tirscript.ir.graph_ops import GRAPH_OPS, dims
+from tirscript.ir.graph_ops.calls import CALL_TIR
+from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.module import Module
+from tirscript.ir.rewrite import rewrite
+
+from ..pipeline import module_pass
+
+
+@module_pass()
+def legalize_ops(module: Module, *, only: str = "", skip: str = "") -> Module:
+    """`a = G.exp(x)` becomes `a = G.call_tir(cls.exp, (x,), out=...)` beside a tensor function `exp`."""
+    maker = _Maker(module, _named(only) if only else None, _named(skip))
+    functions = tuple(
+        rewrite(one, {OpCall: maker.legalized}) if type(one) is GraphFunc else one for one in module.functions
+    )
+    if not maker.made and all(a is b for a, b in zip(functions, module.functions, strict=True)):
+        return module
+    return module.replace(functions=(*maker.made, *functions))
+
+
+def _named(names: str) -> frozenset[str]:
+    found = frozenset(names.split())
+    for name in found:
+        if name not in GRAPH_OPS:
+            near = suggest(name, GRAPH_OPS)
+            hint = f"did you mean `{near}`?" if near else "`tirscript ops --graph` lists them"
+            raise DiagnosticError([error("T404", f"there is no operator `{name}` of graphs", hint=hint)])
+    return found
+
+
+class _Maker:
+    """Makes the tensor functions of a module's operators, each kernel once."""
+
+    def __init__(self, module: Module, only: frozenset[str] | None, skip: frozenset[str]) -> None:
+        self.module = module
+        self.only, self.skip = only, skip
+        self.taken = {function.name for function in module.functions}
+        self.made: list[PrimFunc] = []
+        self.known: dict[int, list[PrimFunc]] = {}
+
+    def legalized(self, call: OpCall) -> GraphExpr:
+        """The call as a call of a tensor function, or as it is."""
+        op = call.op
+        if op.legalize is None or op.name in self.skip or (self.only is not None and op.name not in self.only):
+            return call
+        types = tuple(type_of(arg, self.module) for arg in call.args)
+        found = op.legalize(call, types, op.name.rpartition(".")[2])
+        if found is None:
+            return call
+        result = op.infer(call, types)
+        if type(result) is TupleType and len(result.fields) == 1:
+            return call  # the result of `call_tir` with one type is a tensor, not a tuple
+        function = self.shared(found.func)
+        args: list[GraphExpr] = [FunctionRef(function.name), TupleExpr(found.args)]
+        if found.symbols:
+            args.append(ShapeExpr(tuple(map(dims.dim, found.symbols))))
+        return OpCall(CALL_TIR, tuple(args), types=found.results, span=call.span)
+
+    def shared(self, func: PrimFunc) -> PrimFunc:
+        """The function of the module that is equal, or this one under a name of its own."""
+        same = self.known.setdefault(structural_hash(func), [])
+        for other in same:
+            if structural_equal(func.replace(name=other.name), other):
+                return other
+        name, number = func.name, 0
+        while name in self.taken:
+            number += 1
+            name = f"{func.name}_{number}"
+        self.taken.add(name)
+        named = func.replace(name=name)
+        same.append(named)
+        self.made.append(named)
+        return named
+
+
+__all__ = ["legalize_ops"]
