@@ -76,7 +76,8 @@ class FunctionText:
         self.lines: list[str] = []
         self.label = "entry"
         self.terminated = False
-        self.before_return: str | None = None  # an instruction that every way out ends with
+        self.prologue: list[str] = []  # lines before the first block, where the frame is made
+        self.before_return: list[str] = []  # instructions that every way out ends with
         self._count = 0
 
     def name(self, hint: str = "v") -> str:
@@ -182,10 +183,13 @@ class FunctionText:
     def text(self, head: str) -> str:
         """The function under the line `head`."""
         lines = self.lines
-        if self.before_return is not None:
-            last = f"  {self.before_return}\n"
+        if self.before_return:
+            last = "".join(f"  {text}\n" for text in self.before_return)
             lines = [last + line if line.startswith("  ret ") else line for line in lines]
-        return "\n".join([f"{head} {{", "entry:", *self.allocas, *lines, "}"])
+        start = ["entry:", *self.allocas]
+        if self.prologue:
+            start = ["frame:", *self.allocas, *self.prologue, "  br label %entry", "entry:"]
+        return "\n".join([f"{head} {{", *start, *lines, "}"])
 
 
 _MANGLED = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}

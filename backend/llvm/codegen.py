@@ -43,6 +43,7 @@ class Codegen:
         self.slots: dict[Buffer, str] = {}
         self.roots: dict[Var, Any] = {}  # what handles point into
         self.frame = 0
+        self.blocks: list[str] = []  # of the heap, in the order of their allocation
         self.scopes: list[list[str]] = []
         self.loops: list[Targets] = []
         self.loop_vars: list[Var] = []

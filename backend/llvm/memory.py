@@ -12,6 +12,7 @@ from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Ex
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, ScalarDecl
 
+from . import temporaries
 from .builder import mangle
 from .sites import Report
 from .state import FRAME_BUFFER, FRAME_TOTAL, Place, internal
@@ -353,9 +354,11 @@ def _past_caches(g: Codegen, at: _Access) -> str:
         return ""
     if g.state.target.triple.startswith(("x86_64", "i686")):
         g.b.module.declare("llvm.x86.sse.sfence", "void", [])
-        g.b.before_return = "call void @llvm.x86.sse.sfence()"
+        fence = "call void @llvm.x86.sse.sfence()"
     else:
-        g.b.before_return = "fence seq_cst"
+        fence = "fence seq_cst"
+    if fence not in g.b.before_return:
+        g.b.before_return.append(fence)
     return f", !nontemporal {g.b.module.once('!{i32 1}')}"
 
 
@@ -397,7 +400,8 @@ def scalar(g: Codegen, stmt: ScalarDecl) -> None:
 
 
 def allocate(g: Codegen, stmt: AllocBuffer) -> None:
-    """Memory to the end of the body: in the frame where it is small and of known size, else on the heap."""
+    """Memory to the end of the body: in the frame where it is small and of known size, else on the heap, where
+    buffers of known sizes share blocks."""
     buffer = stmt.buffer
     align = max(HEAP_ALIGN, buffer.align)
     slot = g.slots.get(buffer)
@@ -405,6 +409,9 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
     if slot is None and size is not None and size <= FRAME_BUFFER and g.frame + size <= FRAME_TOTAL:
         g.frame += size
         slot = g.slots[buffer] = g.b.alloca(f"[{max(1, size)} x i8]", align, "local")
+    planned = temporaries.slot_of(g, buffer, _needs_block) if slot is None else None
+    if planned is not None:
+        slot = temporaries.block(g, planned, buffer)
     if slot is None:
         if size is not None:
             # what 64 bits cannot count would wrap to a small size, and be written far beyond its end
@@ -419,20 +426,18 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
                 f"fcmp olt double {_elements_counted(g, buffer)}, {float((1 << 62) // buffer.dtype.itemsize)!r}"
             )
             size_text = g.b.op(f"select i1 {counted}, i64 {fitting}, i64 {(1 << 63) - align}")
-        g.b.module.declare(
-            "aligned_alloc",
-            "noalias ptr",
-            ["i64 allocalign", "i64"],
-            'nounwind allockind("alloc,uninitialized,aligned") allocsize(1) "alloc-family"="malloc"',
-        )
-        g.b.module.declare(
-            "free", "void", ["ptr allocptr captures(none)"], 'nounwind allockind("free") "alloc-family"="malloc"'
-        )
+        temporaries.declare_heap(g)
         slot = g.b.call("ptr", "@aligned_alloc", [("i64", str(align)), ("i64", size_text)])
         got = g.b.op(f"icmp ne ptr {slot}, null")
         g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [Report("bytes", size_text, INT64)])
         g.scopes[-1].append(slot)
     enter_buffer(g, buffer, slot, align, buffer)
+
+
+def _needs_block(buffer: Buffer) -> tuple[int, int] | None:
+    """The bytes and the alignment of the block of a buffer; None where it needs none."""
+    size, align = _constant_size(buffer), max(HEAP_ALIGN, buffer.align)
+    return None if size is None or size <= FRAME_BUFFER else (-(-size // align) * align, align)
 
 
 def _constant_size(buffer: Buffer) -> int | None:

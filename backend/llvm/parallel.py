@@ -186,7 +186,7 @@ class _Part:
         g, b, state = self.g, self.g.b, self.g.state
         start = g.wide(self.stmt.start)
         number = str(count) if count is not None else self.count(start)
-        fails = self.body(start)
+        fails = self.body(start) or bool(self.part.b.prologue)
         values = list(self.captured.values())
         names = [f'@"{state.symbols[g.func.name]}.{what}.{len(state.text.functions)}"' for what in ("part", "run")]
         head = ["i64 %begin", "i64 %end", "ptr noalias %error", "ptr %failed", "i32 %number"]

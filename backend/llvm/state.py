@@ -61,6 +61,7 @@ class ModuleState:
         self.symbols = symbols
         self.noalias = noalias
         self.target = target
+        self.temporaries: dict[PrimFunc, Any] = {}  # the blocks of the heap that buffers of a function share
 
 
 def internal(message: str, span: Span | None = None) -> DiagnosticError:
