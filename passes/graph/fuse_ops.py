@@ -28,12 +28,9 @@ from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
-    FunctionCall,
     FunctionRef,
     GraphBind,
     GraphConst,
-    GraphFunc,
-    GraphIf,
     GraphVar,
     OpCall,
     TensorType,
@@ -41,12 +38,11 @@ from tirscript.ir.graph import (
     plain_dimensions,
 )
 from tirscript.ir.module import Module
-from tirscript.ir.node import Attrs
-from tirscript.ir.rewrite import substitute, walk
-from tirscript.ir.stmt import Stmt
+from tirscript.ir.rewrite import walk
 
 from ..pipeline import module_pass
 from .annotate_pattern import BROADCAST, CONTRACTION, ELEMENTWISE, INJECTIVE, OPAQUE, PATTERN, REDUCTION, pattern_of
+from .outline import Outlining, inputs_of
 
 PRIMITIVE = "primitive"
 MOST = 32  # kernels in one function
@@ -64,15 +60,9 @@ class Group:
         """Its reduction or contraction, where it has one."""
         return next((kind for kind in self.kinds if kind in (REDUCTION, CONTRACTION)), None)
 
-    def inputs(self) -> list[GraphVar]:
-        """What its bindings use and do not make."""
-        own = {bind.var for bind in self.members}
-        used = [node for bind in self.members for node in walk(bind.value) if type(node) is GraphVar]
-        return [var for var in dict.fromkeys(used) if var not in own]
-
     def is_closed(self) -> bool:
         """Whether the symbolic dimensions of its tensors are all found in its inputs, the parameters of a function."""
-        known = plain_dimensions(tuple(var.type for var in self.inputs()))
+        known = plain_dimensions(tuple(var.type for var in inputs_of(self.members)))
         types = [bind.var.type for bind in self.members]
         parts = (
             node for bind, kind in zip(self.members, types, strict=True) for node in (*walk(bind.value), *walk(kind))
@@ -91,36 +81,14 @@ def fuse_ops(module: Module, *, most: int = MOST) -> Module:
 
     `most` is how many kernels one function may hold.
     """
-    fusion = _Fusion(module, most)
-    functions = tuple(fusion.function(one) if type(one) is GraphFunc else one for one in module.functions)
-    if not fusion.made:
-        return module
-    return module.replace(functions=(*fusion.made, *functions))
+    return _Fusion(module, most).outlining.run()
 
 
 class _Fusion:
     def __init__(self, module: Module, most: int) -> None:
         self.most = most
-        self.made: list[GraphFunc] = []
         self.functions = {function.name: function for function in module.functions}
-        self.names = set(self.functions)
-
-    def function(self, func: GraphFunc) -> GraphFunc:
-        if func.attrs.get(PRIMITIVE):
-            return func
-        body = self.body(func.body)
-        return func if body is func.body else func.replace(body=body)
-
-    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        changed = tuple(self.statement(stmt) for stmt in body)
-        return body if all(map(lambda a, b: a is b, changed, body)) else changed
-
-    def statement(self, stmt: Stmt) -> Stmt:
-        if type(stmt) is GraphIf:
-            then, orelse = self.body(stmt.then_body), self.body(stmt.else_body)
-            same = then is stmt.then_body and orelse is stmt.else_body
-            return stmt if same else stmt.replace(then_body=then, else_body=orelse)
-        return self.dataflow(stmt) if type(stmt) is Dataflow else stmt
+        self.outlining = Outlining(module, PRIMITIVE, self.dataflow)
 
     def dataflow(self, stmt: Dataflow) -> Dataflow:
         groups = self.groups(stmt)
@@ -195,27 +163,8 @@ class _Fusion:
 
     def call(self, group: Group) -> GraphBind:
         """The call of a new function that does what the group does."""
-        root = group.members[-1]
-        inputs = group.inputs()
         names = [bind.value.args[0].function for bind in group.members]  # type: ignore[attr-defined]
-        name = self.fresh("fused_" + "_".join(names))
-        inner = {var: var.replace() for var in (*inputs, *(bind.var for bind in group.members))}
-        body = substitute(tuple(bind.replace(trivia=None) for bind in group.members), inner)
-        result = inner[root.var]
-        params = tuple(inner[var] for var in inputs)
-        attrs = Attrs({PRIMITIVE: True})
-        block = Dataflow(body, (result,))
-        self.made.append(GraphFunc(name, params, (block,), result, result.type, attrs=attrs, private=True))
-        return root.replace(value=FunctionCall(FunctionRef(name), tuple(inputs), span=root.value.span))
-
-    def fresh(self, name: str) -> str:
-        name = name[:80]
-        found, number = name, 0
-        while found in self.names:
-            number += 1
-            found = f"{name}_{number}"
-        self.names.add(found)
-        return found
+        return self.outlining.call(group.members, "fused_" + "_".join(names), {PRIMITIVE: True})
 
 
 def _same_shape(a: GraphBind, b: GraphBind) -> bool:

@@ -1,0 +1,73 @@
+"""Bindings moved into a function of their own, and the walk over dataflow blocks that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tirscript.ir.graph import Dataflow, FunctionCall, FunctionRef, GraphBind, GraphFunc, GraphIf, GraphVar
+from tirscript.ir.module import Module
+from tirscript.ir.node import Attrs
+from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.stmt import Stmt
+
+LONGEST = 80  # characters of a name that is made of others
+
+
+class Outlining:
+    """Functions made of bindings of a module's dataflow blocks; `skip` tells which functions are left alone."""
+
+    def __init__(self, module: Module, skip: str, block: Callable[[Dataflow], Dataflow]) -> None:
+        self.module, self.skip, self.block = module, skip, block
+        self.made: list[GraphFunc] = []
+        self.names = {function.name for function in module.functions}
+
+    def run(self) -> Module:
+        """The module with the new functions before the others."""
+        functions = tuple(self.function(one) if type(one) is GraphFunc else one for one in self.module.functions)
+        return self.module.replace(functions=(*self.made, *functions)) if self.made else self.module
+
+    def function(self, func: GraphFunc) -> GraphFunc:
+        if self.skip in func.attrs:
+            return func
+        body = self.body(func.body)
+        return func if body is func.body else func.replace(body=body)
+
+    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        changed = tuple(map(self.statement, body))
+        return body if all(a is b for a, b in zip(changed, body, strict=True)) else changed
+
+    def statement(self, stmt: Stmt) -> Stmt:
+        if type(stmt) is GraphIf:
+            then, orelse = self.body(stmt.then_body), self.body(stmt.else_body)
+            same = then is stmt.then_body and orelse is stmt.else_body
+            return stmt if same else stmt.replace(then_body=then, else_body=orelse)
+        return self.block(stmt) if type(stmt) is Dataflow else stmt
+
+    def call(self, members: list[GraphBind], name: str, attrs: Mapping[str, Any]) -> GraphBind:
+        """The call of a new function that does what `members` do, in the place of the last of them."""
+        root = members[-1]
+        inputs = inputs_of(members)
+        inner = {var: var.replace() for var in (*inputs, *(bind.var for bind in members))}
+        body = substitute(tuple(bind.replace(trivia=None) for bind in members), inner)
+        result = inner[root.var]
+        params = tuple(inner[var] for var in inputs)
+        made, number = name[:LONGEST], 0
+        while made in self.names:
+            number += 1
+            made = f"{name[:LONGEST]}_{number}"
+        self.names.add(made)
+        block = Dataflow(body, (result,))
+        self.made.append(GraphFunc(made, params, (block,), result, result.type, attrs=Attrs(attrs), private=True))
+        return root.replace(value=FunctionCall(FunctionRef(made), tuple(inputs), span=root.value.span))
+
+
+def inputs_of(members: Iterable[GraphBind]) -> list[GraphVar]:
+    """What bindings use and do not make."""
+    members = list(members)
+    own = {bind.var for bind in members}
+    used = (node for bind in members for node in walk(bind.value) if type(node) is GraphVar)
+    return [var for var in dict.fromkeys(used) if var not in own]
+
+
+__all__ = ["Outlining", "inputs_of"]
