@@ -91,6 +91,14 @@ FITS = {
         mp.sqrt(2) - 1,
         {"float": 9, "double": 21},
     ),
+    "LOG10": Fit(
+        "log10(1 + f) = f (log10(e) + f P(f)) for sqrt(1/2) <= 1 + f < sqrt(2)",
+        lambda f: (mp.log1p(f) / f - 1) / f / mp.ln10,
+        lambda f: f**2 / mp.log1p(f) * mp.ln10,
+        mp.sqrt("0.5") - 1,
+        mp.sqrt(2) - 1,
+        {"float": 9, "double": 21},
+    ),
     "TANH": Fit(
         "tanh(x) = x + x z P(z) with z = x^2, for |x| <= 31/32",
         **_odd(mp.tanh),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from .coefficients import LN2, LOG, LOG2, LOG2_OF_E, LOG10_2, LOG10_OF_E
+from .coefficients import LN2, LOG, LOG2, LOG2_OF_E, LOG10, LOG10_2, LOG10_OF_E
 from .lanes import Lanes
 
 
@@ -30,13 +30,6 @@ def _mantissa_of_any(f: Lanes, x: str) -> tuple[str, str]:
     tiny = f.test("olt", x, 2.0 ** (1 - f.format.bias))
     part, e = _mantissa(f, f.select(tiny, f.mul(x, 2.0**lift), x))
     return part, f.from_small(f.iselect(tiny, f.isub(e, lift), e))
-
-
-def _rest(f: Lanes, part: str, coefficients: str | None = None) -> str:
-    """log(1 + part) - part."""
-    square = f.mul(part, part)
-    cubic = f.mul(part, f.polynomial(LOG[coefficients or f.scalar], part))
-    return f.mul(square, f.add(cubic, -0.5))
 
 
 def _edges(f: Lanes, x: str, found: str) -> str:
@@ -69,7 +62,7 @@ def log10(f: Lanes, x: str) -> str:
     part, e = _mantissa_of_any(f, x)
     high, low = LOG10_OF_E[f.scalar]
     first, second = LOG10_2[f.scalar]
-    small = f.fma(part, low, f.fma(_rest(f, part), high, f.mul(e, second)))
+    small = f.fma(part, f.fma(part, f.polynomial(LOG10[f.scalar], part), low), f.mul(e, second))
     return _edges(f, x, f.fma(e, first, f.fma(part, high, small)))
 
 
@@ -94,7 +87,8 @@ def short_log(d: Lanes, x: str) -> str:
     """The logarithm in float64 of positive normal numbers, to 36 bits."""
     part, e = _mantissa(d, x)
     high, low = LN2["double"]
-    found = d.add(part, _rest(d, part, "short"))
+    cubic = d.mul(part, d.polynomial(LOG["short"], part))
+    found = d.fma(d.mul(part, part), d.add(cubic, -0.5), part)
     return d.fma(d.from_small(e), high + low, found)
 
 

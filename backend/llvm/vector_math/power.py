@@ -22,18 +22,22 @@ LARGEST = 32  # the greatest whole exponent that is multiplied out
 
 
 def constant_power(f: Lanes, x: str, y: float) -> str | None:
-    """x raised to a constant that takes less than a general power: 1/2 or a small whole number. The products of those
-    beyond 2 are formed in float64. None for other constants, and for others than 2 in float64."""
-    if y == 2:
-        return f.mul(x, x)
-    if f.scalar != "float":
-        return None
+    """x raised to a constant that takes less than a general power: 1/2 or a small whole number. None for others.
+
+    Products of more than two factors are formed in float64; of float64 itself at most three.
+    """
     if y == 0.5:  # -0 gives 0, and -infinity infinity
         return f.select(f.test("oeq", x, -math.inf), math.inf, f.sqrt(f.add(x, 0.0)))
+    if y == 1:
+        return x
+    if y == -1:
+        return f.div(f.real(1.0), x)
+    if y == 2:
+        return f.mul(x, x)
+    if f.scalar == "double":
+        return f.mul(f.mul(x, x), x) if y == 3 else None
     if y != int(y) or not 0 < abs(y) <= LARGEST:
         return None
-    if abs(y) == 1:
-        return x if y > 0 else f.div(f.real(1.0), x)
     d = f.other("double")
     found, square, left = "", d.widened(x), abs(int(y))
     while left:

@@ -181,5 +181,4 @@ def atan2(f: Lanes, y: str, x: str) -> str:
     backward = f.b.op(f"xor {f.mask} {swapped}, {left}")
     angle = f.select(backward, f.negative(angle), angle)
     high, low = (f.select(swapped, half, f.select(left, 2 * half, 0.0)) for half in HALF_PI[f.scalar])
-    found = f.add(high, f.add(angle, low))
-    return f.select(f.test("uno", x, y), f.add(x, y), f.copysign(found, y))
+    return f.copysign(f.add(high, f.add(angle, low)), y)

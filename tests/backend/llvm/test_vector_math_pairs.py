@@ -165,6 +165,7 @@ def test_constant_exponents_are_multiplied_out(kind: str) -> None:
     rng = np.random.default_rng(8)
     with np.errstate(all="ignore"):
         x = np.concatenate([[*EDGES, NAN], rng.normal(0, 3, 2000), np.exp(rng.uniform(-80, 80, 2000))]).astype(kind)
+    few = (2.0, 0.5, 1.0, -1.0, 3.0)
     for exponent in (2.0, 0.5, 1.0, -1.0, 3.0, -2.0, 7.0, 32.0, -31.0, 0.0, 33.0, 2.5, INF):
         literal = f'T.infinity("{kind}")' if exponent == INF else f"T.{kind}({exponent})"
         params = f'A: T.Buffer(("n",), "{kind}"), R: T.Buffer(("n",), "{kind}")'
@@ -173,7 +174,7 @@ def test_constant_exponents_are_multiplied_out(kind: str) -> None:
         run(func, x, got)
         with np.errstate(all="ignore"):
             want = reference("pow", x, np.full_like(x, exponent))
-            assert errors(got, want).max() <= (0.51 if kind != "float64" else 1.01), (kind, exponent)
+            assert errors(got, want).max() <= (0.51 if kind != "float64" else 1.5), (kind, exponent)
         text = emit_ir(func, optimized=False)
         general = re.search(r'@"?pow|ashr', text) is not None
-        assert general == (exponent in (0.0, 33.0, 2.5, INF) or (kind == "float64" and exponent != 2)), (kind, exponent)
+        assert general == (exponent in (0.0, 33.0, 2.5, INF) or (kind == "float64" and exponent not in few))

@@ -11,7 +11,7 @@ import pytest
 from helpers.elementary import loop, samples
 from helpers.native import run
 
-from tirscript.backend.llvm import emit_assembly, emit_ir, host
+from tirscript.backend.llvm import Host, emit_assembly, emit_ir, host
 from tirscript.backend.llvm.vector_math import INLINE
 from tirscript.ir import OPS
 
@@ -95,4 +95,17 @@ def test_levels_of_optimization_agree(level: int) -> None:
         got, want = np.zeros_like(given[0]), np.zeros_like(given[0])
         run(loop(name, "float32", 1, len(given)), *given, got, opt_level=level)
         run(loop(name, "float32", 16, len(given)), *given, want, opt_level=2)
+        assert np.array_equal(got, want, equal_nan=True), name
+
+
+@pytest.mark.skipif(not host().triple.startswith("x86_64"), reason="names other processors of this kind")
+@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v2"])
+def test_older_processors_give_the_same_on_vectors_as_on_scalars(cpu: str) -> None:
+    """They have no gathers, no fused multiplication and short registers."""
+    older = Host(host().triple, cpu, "")
+    for name in ("exp", "sin", "tan", "pow", "erf", "log1p"):
+        given = inputs(name, np.float32, 640)
+        got, want = np.zeros_like(given[0]), np.zeros_like(given[0])
+        run(loop(name, "float32", 16, len(given)), *given, got, target=older)
+        run(loop(name, "float32", 1, len(given)), *given, want, target=older)
         assert np.array_equal(got, want, equal_nan=True), name
