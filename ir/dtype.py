@@ -26,7 +26,26 @@ for _bits in (8, 16, 32, 64):
     _SCALARS[f"int{_bits}"] = ("int", _bits)
     _SCALARS[f"uint{_bits}"] = ("uint", _bits)
 
+# element types of TVM and ml_dtypes that the language has not, with what they are
+MISSING: dict[str, str] = {
+    **{
+        f"{word}{bits}": "an integer narrower than a byte, which has no one layout in memory"
+        for word in ("int", "uint")
+        for bits in (2, 4)
+    },
+    **{f"{word}128": "an integer of more than 64 bits" for word in ("int", "uint")},
+    **dict.fromkeys(
+        ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"),
+        "a float narrower than a byte, which has no one layout in memory: TVM packs it, numpy does not",
+    ),
+    **{
+        f"float8_{name}": "a float of 8 bits other than float8_e4m3fn and float8_e5m2"
+        for name in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fnuz", "e5m2fnuz", "e8m0fnu")
+    },
+}
+
 _NAME = re.compile(r"^(?P<base>[a-z0-9_]*?)(?:x(?P<scale>vscalex)?(?P<lanes>[1-9][0-9]{0,5}))?$")
+_NAMES = ", ".join(sorted(_SCALARS))
 _FLOATING = frozenset(("float", "bfloat", "float8"))
 
 
@@ -135,8 +154,10 @@ def _make(value: object) -> DType:
         return _INTERNED[name]
     match = _NAME.match(name)
     scalar = _SCALARS.get(match["base"]) if match else None
+    if match is not None and match["base"] in MISSING:
+        raise ValueError(f"{name!r} is not supported: it is {MISSING[match['base']]}; the types are {_NAMES}")
     if match is None or scalar is None:
-        raise ValueError(f"{name!r} is not an element type; the types are {', '.join(sorted(_SCALARS))}")
+        raise ValueError(f"{name!r} is not an element type; the types are {_NAMES}")
     lanes = int(match["lanes"] or 1)
     scalable = match["scale"] is not None
     if lanes == 1 and not scalable and match["lanes"]:
@@ -194,7 +215,7 @@ def advice(value: object) -> str:
     if isinstance(value, str):
         from .diagnostic import suggest
 
-        near = _WORDS.get(value) or suggest(value, _SCALARS)
+        near = _WORDS.get(value) or (suggest(value, _SCALARS) if value not in MISSING else None)
         return f"did you mean `{near}`?" if near else f"the types are {', '.join(_SCALARS)}"
     if isinstance(value, (tuple, list)) and len(value) == 1 and isinstance(value[0], str):
         return f'write it without the brackets: `"{value[0]}"`'

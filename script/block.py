@@ -208,12 +208,10 @@ class BlockLowering(BufferLowering):
                 )
             loop = self.domains.get(value) if type(value) is Var else None
             if loop is None:
-                raise self.fail(
-                    "T022",
-                    "`T.axis.remap` takes the variables of loops around the block",
-                    call.args[1],
-                    hint=f"{name.id} = T.axis.spatial(domain, value)",
-                )
+                message = "`T.axis.remap` takes the variables of loops around the block"
+                if type(value) is Var and value in self.stepped:
+                    message = f"the loop over `{value.name}` counts by a step, so it is no domain for an axis"
+                raise self.fail("T022", message, call.args[1], hint=f"{name.id} = T.axis.spatial(domain, value)")
             self._add_axis(name, _LETTERS[letter], loop[0], loop[1], value, frame, node)
         if starred is not None:
             self.define(starred.id, [self.lookup(name.id) for name in many])
@@ -229,6 +227,8 @@ class BlockLowering(BufferLowering):
 
     # a loop's domain, for T.axis.remap
     domains: dict[Var, tuple[Expr, Expr]]
+    # the variables of loops that count by a step
+    stepped: set[Var]
 
     def _where(self, call: ast.Call, node: ast.stmt) -> None:
         frame = self.frame("`T.where`", node)

@@ -195,19 +195,23 @@ class BufferLowering(ValueLowering):
             name,
             tuple(self.dimension(dim, at, symbols) for dim, at in zip(shape, shape_nodes(node, len(shape)))),
             type_,
-            None if not strides else tuple(self.dimension(dim, node, symbols) for dim in strides),
-            None if elem_offset is None else self.dimension(elem_offset, node, symbols),
+            None
+            if not strides
+            else tuple(self.dimension(dim, _named(node, "strides"), symbols, "a stride") for dim in strides),
+            None
+            if elem_offset is None
+            else self.dimension(elem_offset, _named(node, "elem_offset"), symbols, "`elem_offset`"),
             scope or "global",
             align,
             offset_factor,
             separators,
-            tuple(self.dimension(place, node, symbols) for place in _listed(allocated_addr)),
+            tuple(self.dimension(place, node, symbols, "`allocated_addr`") for place in _listed(allocated_addr)),
             "default" if self.options.get("s_tir", not self.tiles) else layout,
             span=self.span(target),
         )
 
-    def dimension(self, dim: Any, node: ast.expr, symbols: bool) -> Expr:
-        """One dimension; a string is an expression over symbolic dimensions."""
+    def dimension(self, dim: Any, node: ast.expr, symbols: bool, what: str = "a dimension") -> Expr:
+        """One dimension; a string is an expression over symbolic dimensions. `what` it is called in messages."""
         if isinstance(dim, str):
             return self.symbolic(dim, node)
         if type(dim) is Var and not dim.name:
@@ -216,13 +220,13 @@ class BufferLowering(ValueLowering):
             return self.symbol(dim.__name__)
         if isinstance(dim, Expr):
             if not dim.dtype.is_int:
-                raise self.fail("T207", f"a dimension is {dim.dtype}, not an integer", node)
+                raise self.fail("T207", f"{what} is {dim.dtype}, not an integer", node)
             return dim
         if isinstance(dim, bool) or not hasattr(type(dim), "__index__"):
-            raise self.fail("T207", f"a dimension is {_kind(dim)}, not an integer", node)
+            raise self.fail("T207", f"{what} is {_kind(dim)}, not an integer", node)
         number = int(dim)
         if not -(1 << 63) <= number < 1 << 63:
-            raise self.fail("T103", "a dimension is too large for int64", node)
+            raise self.fail("T103", f"{what} is too large for int64", node)
         return const(number, "int32" if -(1 << 31) <= number < 1 << 31 else "int64")
 
     def symbolic(self, text: str, node: ast.expr) -> Expr:
@@ -259,6 +263,11 @@ class BufferLowering(ValueLowering):
         for scope in self.scopes:
             found.update({name: value for name, value in scope.items() if type(value) is Var and value.dtype.is_int})
         return found
+
+
+def _named(node: Any, name: str) -> Any:
+    """The argument of that name in a call; the call where it has none."""
+    return next((word.value for word in getattr(node, "keywords", ()) if word.arg == name), node)
 
 
 def _listed(value: Any) -> Any:

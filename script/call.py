@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -64,7 +64,12 @@ class CallLowering(ExprLowering):
             except DiagnosticError as problem:
                 raise self.located(problem, node) from None
             except TypeError as problem:
-                raise self.fail("T032", f"wrong arguments for `T.{function.name}`: {problem}", node) from None
+                raise self.fail(
+                    "T032",
+                    f"wrong arguments for `T.{function.name}`: {_argument_error(problem)}",
+                    node,
+                    hint=function.__doc__,
+                ) from None
         if cls is BufferForm:
             return self._buffer_type(node)
         if cls is PointerType:
@@ -181,7 +186,7 @@ class CallLowering(ExprLowering):
         try:
             return self.placed(entry(*args, **kwargs), node)
         except DiagnosticError as problem:
-            raise self.located(problem, node) from None
+            raise self.located(problem, _dtype_place(problem, node, args, kwargs)) from None
         except TypeError as problem:
             raise self.fail(
                 "T032", f"wrong arguments for `T.{entry.name}`: {_argument_error(problem)}", node, hint=entry.doc
@@ -195,6 +200,8 @@ class CallLowering(ExprLowering):
         if not args and not kwargs and not name.dtype.is_handle:
             return Var("", name.dtype)
         if name.dtype.is_handle:
+            if args:
+                args = [self.dtype_of(args[0], place), *args[1:]]
             return self.plain(lambda: name(*args, **kwargs), node, ())
         if len(args) != 1 or kwargs:
             raise self.fail("T032", f"`T.{name.name}` takes one value", node)
@@ -481,6 +488,18 @@ _LARGEST = {
     "float8_e4m3fn": 448.0,
     "float8_e5m2": 57344.0,
 }
+
+
+def _dtype_place(problem: DiagnosticError, node: ast.Call, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ast.expr:
+    """The argument that is blamed for being no dtype; the whole call where something else is blamed."""
+    found = problem.diagnostics[0]
+    places = [*node.args, *(word.value for word in node.keywords)]
+    values = [*args, *kwargs.values()]
+    if found.code == "T109" and len(places) == len(values):
+        for value, place in zip(values, places, strict=True):
+            if isinstance(value, (str, int, float, tuple, list)) and found.message.startswith(repr(value)):
+                return place
+    return node
 
 
 def _argument_error(problem: TypeError) -> str:

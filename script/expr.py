@@ -375,13 +375,19 @@ class ExprLowering(PlainLowering):
             item = item.value
         if type(owner) is tuple and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             self._dimension_number(owner, item, node)
-        if isinstance(item, Expr) and isinstance(owner, (list, tuple, str, dict)):
-            raise self.fail(
-                "T033",
-                f"a Python {type(owner).__name__} is indexed while parsing, when this index has no value yet",
-                node.slice,
-                hint="index a buffer, or loop over the sequence: `for x in values:`",
-            )
+        parts = item if type(item) is tuple else (item,)
+        if isinstance(owner, (list, tuple, str, dict)) or hasattr(type(owner), "__array__"):
+            late = next((part for part in parts if isinstance(part, Expr)), None)
+            if late is not None:
+                array = hasattr(type(owner), "__array__")
+                raise self.fail(
+                    "T033",
+                    f"a Python {type(owner).__name__} is indexed while parsing, when this index has no value yet",
+                    node.slice,
+                    hint="index a constant of the program instead: `K = T.allocate_const(table, dtype, shape)`"
+                    if array
+                    else "index a buffer, or loop over the sequence: `for x in values:`",
+                )
         found = self.plain(
             lambda: owner[item], node, () if isinstance(owner, (TypeName, Form, BufferForm, PointerType)) else (owner,)
         )

@@ -53,6 +53,7 @@ class FunctionLowering(MacroLowering):
         self.lead = []
         self.opened = []
         self.domains = {}
+        self.stepped = set()
         self.attrs_found = {}
         self.of_signature = set()
         self.definition = node.body if node is not None else []

@@ -102,6 +102,8 @@ class LoopLowering(BodyLowering):
         var = Var(name, stop.dtype, span=self.span(node.target))
         if step is None:
             self.domains[var] = (start, stop)
+        else:
+            self.stepped.add(var)
         body = self.loop_body(node, {name: var})
         made = For(var, start, stop, body, step=step, kind=kind, thread=thread, span=self.span(node))
         self.emit(made if annotations is None else made.replace(annotations=annotations))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tirscript.ir.dtype import DType, dtype, pointer, scalar_names
+from tirscript.ir.dtype import MISSING, DType, dtype, pointer, scalar_names
 from tirscript.ir.expr import Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import ALIASES, FOREIGN, OPS
@@ -294,8 +294,14 @@ TILE_NAMES = (
         "constexpr",
         "jit",
     ),
-    *("cooperative_tensor_multiply_accumulate", "call_kernel", "call_ffi_kernel"),
+    "cooperative_tensor_multiply_accumulate",
 )
+# what else only TVM has, with what it is
+THEIR_NAMES = {
+    "call_kernel": "the launch of a GPU kernel that is given as source",
+    "call_ffi_kernel": "the launch of a compiled GPU kernel",
+    "realize": "TVM's old allocation of a part of a buffer (`T.alloc_buffer` allocates one)",
+}
 call_it(Form, "construct", lambda form: f"T.{form.name}")
 call_it(LetForm, "annotation", lambda form: f"T.{form.name}")
 call_it(ModuleForm, "construct", lambda form: f"I.{form.name}")
@@ -318,6 +324,7 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
     names.update({name: entry for name, entry in FOREIGN.items() if "." not in name})
     names.update(_dotted("T"))
     names.update({name: Unsupported(name) for name in TILE_NAMESPACES})
+    names.update({name: Unsupported(name, what) for name, what in MISSING.items()})
     for alias, name in ALIASES.items():
         names[alias] = OPS[name]
     for name in scalar_names():
@@ -349,8 +356,10 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {
         "T": {
             **{name: Unsupported(name) for name in TILE_NAMES},
+            **{name: Unsupported(name, what) for name, what in THEIR_NAMES.items()},
             **{name: Form(name, doc) for name, doc in THEIRS.items()},
             **{theirs: names[ours] for theirs, ours in DTYPES.items()},
+            "buffer_var": names["handle"],
             "Ptr": PointerType(),
             "ptr": PointerType(),
             "tvm_call_packed": OPS["call_packed"],

@@ -15,7 +15,7 @@ from tirscript.ir.op import Op
 from tirscript.ir.words import without_classes, words
 
 from .context import Abort, Context
-from .namespace import Form, Namespace, TypeName
+from .namespace import BufferType, Form, Namespace, TypeName
 from .python import MAX_ITEMS, TooLarge
 
 _PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
@@ -50,6 +50,14 @@ class PlainLowering(Context):
                     f"{kind} is not a value here",
                     nodes[at] if nodes else node,
                     hint=f"take an element: `{name}[...]`" if isinstance(operand, Buffer) else None,
+                )
+            if isinstance(operand, BufferType):
+                raise self.fail(
+                    "T104",
+                    "`T.Buffer(...)` is the type of a parameter: it has no memory that could be used",
+                    nodes[at] if nodes else node,
+                    hint="`A = T.alloc_buffer(shape, dtype)` allocates memory, `T.decl_buffer(shape, dtype, data=p)` "
+                    "names some that is there",
                 )
             if not self.trusted and not isinstance(operand, _PLAIN):
                 raise self.fail("T003", f"{words(operand)} takes no part in parse-time Python", node)

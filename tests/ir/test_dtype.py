@@ -91,7 +91,7 @@ def test_lanes() -> None:
     ],
 )
 def test_no_such_type(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not an element type|has no lanes"):
+    with pytest.raises(ValueError, match=r"is not an element type|has no lanes|is not supported"):
         dtype(text)
 
 

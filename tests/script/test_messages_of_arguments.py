@@ -1,0 +1,131 @@
+"""What is said of arguments: at the argument that is wrong, by the name that it has, with the way out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError
+from tirscript.script import parse
+from tirscript.script import tir as T
+
+THEIRS = "from tvm.script import tirx as T\n"
+
+
+def mistake(text: str) -> Diagnostic:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    return caught.value.diagnostics[0]
+
+
+def of_body(body: str, head: str = "") -> Diagnostic:
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
+    return mistake(f'{head}@T.prim_func\ndef f(a: T.handle, A: T.Buffer((4,), "int32")):\n{lines}')
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "underlined", "words"),
+    [
+        ('A[0] = T.cast(A[1], "flaot32")', "T109", '"flaot32"', "'flaot32' is not an element type"),
+        ("A[0] = T.cast(A[1], 3)", "T109", "3", "3 is not an element type"),
+        ('A[0] = T.cast(A[1], dtype="flaot32")', "T109", '"flaot32"', "'flaot32' is not an element type"),
+        ('A[0] = T.reinterpret("flaot32", A[1])', "T109", '"flaot32"', "'flaot32' is not an element type"),
+        ("T.evaluate(T.handle(A[0]))", "T109", "A[0]", "a value of the program is not an element type"),
+        ("A[0] = T.Cast(A[1])", "T032", "T.Cast(A[1])", "wrong arguments for `T.Cast`: `value` is missing"),
+        (
+            'B = T.match_buffer(a, (4,), "int32", elem_offset=99999999999999999999)\nB[0] = 1',
+            "T103",
+            "99999999999999999999",
+            "`elem_offset` is too large for int64",
+        ),
+        (
+            'B = T.match_buffer(a, (4,), "int32", strides=(1.5,))\nB[0] = 1',
+            "T207",
+            "(1.5,)",
+            "a stride is a float, not an integer",
+        ),
+        (
+            'B = T.match_buffer(a, (99999999999999999999,), "int32")\nB[0] = 1',
+            "T103",
+            "99999999999999999999",
+            "a dimension is too large for int64",
+        ),
+        (
+            'B = T.Buffer((4,), "int32")\nT.evaluate(B[1])',
+            "T104",
+            "B[1]",
+            "`T.Buffer(...)` is the type of a parameter: it has no memory",
+        ),
+        (
+            'for i in range(0, 4, 2):\n    with T.block("x"):\n        vi = T.axis.remap("S", [i])\n        A[vi] = 1',
+            "T022",
+            "[i]",
+            "the loop over `i` counts by a step",
+        ),
+    ],
+)
+def test_the_argument_is_underlined(body: str, code: str, underlined: str, words: str) -> None:
+    found = of_body(body)
+    assert (found.code, found.labels[0].span.text) == (code, underlined)
+    assert words in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("float4_e2m1fn", "a float narrower than a byte"),
+        ("float6_e2m3fn", "a float narrower than a byte"),
+        ("float8_e8m0fnu", "a float of 8 bits other than"),
+        ("int4", "an integer narrower than a byte"),
+        ("uint128", "an integer of more than 64 bits"),
+    ],
+)
+def test_element_types_that_only_others_have(name: str, what: str) -> None:
+    found = mistake(f'@T.prim_func\ndef f(A: T.Buffer((4,), "{name}")):\n    A[0] = A[1]\n')
+    assert found.code == "T109" and found.labels[0].span.text == f'"{name}"'
+    assert f"{name!r} is not supported: it is {what}" in found.message
+    assert "float8_e4m3fn" in str(found.hint) and "did you mean" not in str(found.hint)
+    found = mistake(f"@T.prim_func\ndef f(A: T.Buffer((4,), T.{name})):\n    A[0] = A[1]\n")
+    assert found.code == "T021" and f"`T.{name}`, {what}" in found.message
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        ('T.realize(A[0:4], "")', "TVM's old allocation of a part of a buffer"),
+        ('T.call_ffi_kernel("f", A.data)', "the launch of a compiled GPU kernel"),
+        ('T.call_kernel("f", [1])', "the launch of a GPU kernel that is given as source"),
+    ],
+)
+def test_what_of_tvm_is_not_read(call: str, what: str) -> None:
+    found = of_body(call, THEIRS)
+    assert found.code == "T021" and what in found.message and "tile" not in found.message
+
+
+def test_a_pointer_by_its_old_name() -> None:
+    ours = parse(f"{THEIRS}@T.prim_func\ndef f(p: T.handle):\n    q: T.handle = p\n    T.evaluate(q)\n")
+    theirs = f"{THEIRS}@T.prim_func\ndef f(p: T.buffer_var('int32', 'global')):\n    p_1 = T.Buffer((4,), data=p)\n    p_1[0] = 1\n"
+    assert (
+        parse(theirs).params[0].dtype.pointee is parse(theirs.replace("buffer_var", "handle")).params[0].dtype.pointee
+    )
+    assert ours.params[0].dtype.is_handle
+
+
+def test_a_table_of_numpy_has_no_element_at_a_loop_variable() -> None:
+    table = np.arange(16).reshape(4, 4)
+    with pytest.raises(DiagnosticError) as caught:
+
+        @T.prim_func
+        def kernel(A: T.Buffer((4,), "int32")):
+            for i in range(4):
+                A[i] = table[i, 0]
+
+    (found,) = caught.value.diagnostics
+    assert found.code == "T033" and "a Python ndarray is indexed while parsing" in found.message
+    assert "T.allocate_const(table, dtype, shape)" in str(found.hint)
+
+    @T.prim_func
+    def constant(A: T.Buffer((4,), "int32")):
+        A[0] = table[1, 2]
+
+    assert "A[0] = 6" in constant.script()
