@@ -304,7 +304,7 @@ def _compiled(recipe: _Recipe, store: Cache | None, key: str | None) -> dict[str
         if image is not None:
             store.write(key, image.encoded())
     if extension.native:
-        layout.fill_table(compiled.address(TABLE), extension.table.slots)
+        compiled.held = layout.fill_table(compiled.address(TABLE), extension.table.slots, _names(extension.plans))
     return _objects(recipe, compiled, extension.plans, extension.symbols, extension.native)
 
 
@@ -330,8 +330,6 @@ def _from_image(recipe: _Recipe, data: bytes) -> dict[str, Any] | None:
     if loaded is None:
         return None
     native = layout.direct_calls()
-    if native:
-        layout.fill_table(loaded.address(TABLE), image.slots)
     plans, entries = {}, {}
     for func in recipe.public:
         entry, symbols = image.entries[func.name], func.symbols
@@ -339,7 +337,20 @@ def _from_image(recipe: _Recipe, data: bytes) -> dict[str, Any] | None:
         order = tuple(symbols[at] for at in entry.symbols)
         plans[func.name] = EntryPlan(func, entry.kernel, order, written, entry.noalias, entry.release)
         entries[func.name] = entry.symbol
+    if native:
+        loaded.held = layout.fill_table(loaded.address(TABLE), image.slots, _names(plans))
     return _objects(recipe, loaded, plans, entries, native)
+
+
+def _names(plans: dict[str, EntryPlan]) -> dict[str, list[str | None]]:
+    """By the symbol of a kernel, how its parameters are called; None where two have the same name."""
+    from .runtime.arguments import buffer_of
+
+    found = {}
+    for plan in plans.values():
+        words = [(buffer_of(plan.func, param) or param).name for param in plan.func.params]
+        found[plan.kernel] = [word if words.count(word) == 1 else None for word in words]
+    return found
 
 
 def _objects(

@@ -3,15 +3,19 @@
     PyObject *entry(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 
 It checks the arguments by reading Python's and numpy's structs (`runtime/layout.py`), binds the symbolic dimensions,
-calls the kernel and makes the result. Whatever it does not know at once (keywords, numpy scalars, DLPack objects, every
-mistake) goes to the slow path that the function object carries, which converts the arguments or tells what is wrong.
+calls the kernel and makes the result. Keywords and tensors of other libraries take a detour that is native, too
+(`runtime/exchange.py`). Whatever it does not know at once (numpy scalars, other DLPack objects, every mistake) goes to
+the slow path that the function object carries, which converts the arguments or tells what is wrong.
 """
 
 from __future__ import annotations
 
+import ctypes
+
 from msgspec import Struct
 
 from tirscript.backend.runtime import layout
+from tirscript.backend.runtime.exchange import type_code
 from tirscript.backend.runtime.layout import ArrayFields, offset
 from tirscript.ir import Buffer, Const, MatchBuffer, Var
 
@@ -89,16 +93,15 @@ class _Writer(ValueWriter):
     def write(self) -> None:
         """The whole entry: types first, then the arrays' heads, then scalars, shapes and overlap, then the call."""
         text, params = self.text, self.plan.func.params
-        count = text.op("and i64 %nargs, 9223372036854775807")  # without PY_VECTORCALL_ARGUMENTS_OFFSET
-        self.check(f"icmp eq i64 {count}, {len(params)}")
-        self.check("icmp eq ptr %kwnames, null")
-        self.require()
+        args = self.in_order(len(params))
         objects = {}
         for at, param in enumerate(params):
-            where = text.op(f"getelementptr inbounds ptr, ptr %args, i64 {at}")
+            where = text.op(f"getelementptr inbounds ptr, ptr {args}, i64 {at}")
             objects[param] = text.op(f"load ptr, ptr {where}, align 8", "object")
-            self.check_type(param, objects[param])
+            if not self.is_viewable(param):
+                self.check_type(param, objects[param])
         self.require()
+        objects |= self.as_arrays({param: objects[param] for param in params if self.is_viewable(param)})
         for param, array in self.arrays.items():
             self.read_array(array, objects[param])
         self.require()
@@ -122,7 +125,80 @@ class _Writer(ValueWriter):
         call = [("ptr", slow), ("ptr", "%args"), ("i64", "%nargs"), ("ptr", "%kwnames")]
         text.end(f"ret ptr {self.api('ptr', 'PyObject_Vectorcall', *call)}")
 
+    def in_order(self, params: int) -> str:
+        """Where the arguments are in the order of the parameters: keywords are rare, and put in order elsewhere
+        (`runtime/exchange.py`)."""
+        text = self.text
+        count = text.op("and i64 %nargs, 9223372036854775807")  # without PY_VECTORCALL_ARGUMENTS_OFFSET
+        keywords, plain, ready = text.block("keywords"), text.block("plain"), text.block("ready")
+        text.branch(text.op("icmp ne ptr %kwnames, null"), keywords, plain, unlikely=True)
+        text.start(keywords)
+        order = self.helper("order")
+        out = text.alloca(f"[{max(1, params)} x ptr]", 8, "ordered")
+        names = self.table.names(self.plan.kernel, params)
+        given = [
+            ("ptr", "%args"),
+            ("i64", count),
+            ("ptr", "%kwnames"),
+            ("ptr", names),
+            ("i64", str(params)),
+            ("ptr", out),
+        ]
+        self.leave_unless(text.call("i1", order, given))
+        by_keyword = text.label
+        text.jump(ready)
+        text.start(plain)
+        self.check(f"icmp eq i64 {count}, {params}")
+        self.require()
+        by_position = text.label
+        text.jump(ready)
+        text.start(ready)
+        return text.phi("ptr", (out, by_keyword), ("%args", by_position))
+
+    def helper(self, name: str) -> str:
+        """A function of `runtime/exchange.py`; the slow path where it is not there yet."""
+        cell = self.table.load(self.text, f"cell:{name}")
+        function = self.text.op(f"load ptr, ptr {cell}, align 8")
+        self.leave_unless(self.text.op(f"icmp ne ptr {function}, null"))
+        return function
+
     # types
+
+    def is_viewable(self, param: Var | Buffer) -> bool:
+        """Whether a tensor of another library may stand for the parameter without the slow path."""
+        array = self.arrays.get(param)
+        return array is not None and array.buffer.strides is None and type_code(array.buffer.dtype) is not None
+
+    def as_arrays(self, given: dict[Var | Buffer, str]) -> dict[Var | Buffer, str]:
+        """Arrays of numpy for all of these parameters: as they are, or what heads of tensors look like as such."""
+        text = self.text
+        if not given:
+            return given
+        read, foreign = text.block("arrays"), text.block("foreign")
+        numpy = [self.is_type(value, "ndarray") for value in given.values()]
+        every = numpy[0]
+        for one in numpy[1:]:
+            every = text.op(f"and i1 {every}, {one}")
+        from_numpy = text.label
+        text.branch(text.op(f"xor i1 {every}, true"), foreign, read, unlikely=True)
+        text.start(foreign)
+        view = self.helper("view")
+        found = {}
+        for param, value in given.items():
+            kind = self.arrays[param].buffer.dtype.element
+            out = text.alloca(f"[{ctypes.sizeof(ArrayFields)} x i8]", 8, "head")
+            flags = layout.WRITEABLE if param in self.plan.written else 0
+            descr = self.table.load(text, f"dtype:{kind.name}")
+            size = str(kind.itemsize)
+            args = [("ptr", value), ("ptr", out), ("i32", str(type_code(kind))), ("i64", size), ("i32", str(flags))]
+            found[param] = text.call("ptr", view, [*args, ("ptr", descr)])
+            self.leave_unless(text.op(f"icmp ne ptr {found[param]}, null"))
+        from_foreign = text.label
+        text.jump(read)
+        text.start(read)
+        return {
+            param: text.phi("ptr", (value, from_numpy), (found[param], from_foreign)) for param, value in given.items()
+        }
 
     def check_type(self, param: Var | Buffer, value: str) -> None:
         """The argument must be of the type that the entry reads without asking."""

@@ -28,8 +28,18 @@ class Table:
         """The address in `slot` (see `layout.address`)."""
         if slot not in self.slots:
             self.slots.append(slot)
-        at = self.slots.index(slot)
-        return text.op(f"load ptr, ptr getelementptr inbounds (ptr, ptr @{TABLE}, i64 {at}), align 8", "at")
+        return text.op(f"load ptr, ptr {self.place(self.slots.index(slot))}, align 8", "at")
+
+    @staticmethod
+    def place(at: int) -> str:
+        """The address of a slot by its number."""
+        return f"getelementptr inbounds (ptr, ptr @{TABLE}, i64 {at})"
+
+    def names(self, kernel: str, count: int) -> str:
+        """The place of `count` slots, one after the other, for the names of a function's parameters."""
+        first = len(self.slots)
+        self.slots += [f"param:{kernel}:{at}" for at in range(count)]
+        return self.place(first)
 
     def finish(self, module: ModuleText) -> None:
         """Define the table, after the last entry."""

@@ -157,6 +157,7 @@ class LoadedModule:
         self.again = _Generator(generate, checks)
         self.opt_level = opt_level
         self.target = host()
+        self.held: list[str] = []  # what the table of addresses names
 
     def address(self, symbol: str) -> int:
         """The address of a function or global of the module."""

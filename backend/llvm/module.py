@@ -102,6 +102,7 @@ class CompiledModule:
         self.constants = constants  # the arrays that the code reads, by symbol
         self.code = b""  # the object file, where it was to be kept
         self.written: Generated | None = None
+        self.held: list[str] = []  # what the table of addresses names
 
     def address(self, symbol: str) -> int:
         """The address of a function or global of the module."""

@@ -76,7 +76,7 @@ def _dtype_hint(have: np.dtype[Any], want: np.dtype[Any]) -> str:
 def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, Any]:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        return _from_torch(value, torch, want)
+        return _from_torch(value, torch)
     if hasattr(value, "__dlpack__"):
         return _from_dlpack(value)
     if hasattr(value, "__array_interface__"):
@@ -95,10 +95,17 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
     return _from_memory(memory, buffer, want)
 
 
-def _from_torch(value: Any, torch: Any, want: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _from_torch(value: Any, torch: Any) -> np.ndarray[Any, Any]:
     if value.device.type != "cpu":
         raise ArrayProblem("a tensor on the CPU", f"one on {value.device}", "copy it: `tensor.cpu()`")
-    tensor = value.detach()
+    try:
+        return _numpy_of(value.detach(), torch)
+    except (RuntimeError, TypeError) as problem:  # sparse, quantized, conjugated or negated when it is read
+        got = f"one that it cannot: {str(problem).splitlines()[0]}"
+        raise ArrayProblem("a tensor that numpy can view", got) from None
+
+
+def _numpy_of(tensor: Any, torch: Any) -> np.ndarray[Any, Any]:
     name = str(tensor.dtype).rpartition(".")[2]
     same_size = {1: torch.uint8, 2: torch.int16}
     if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):  # numpy has no such dtype: the bits are shared

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -106,12 +106,14 @@ def check_layout() -> bool:
         tuple(pair.from_address(fields.dimensions)) == array.shape
         and tuple(pair.from_address(fields.strides)) == array.strides
     )
+    pair_of = (array,)  # a tuple: its size, then its items
     for kind in (numpy.dtype(">i4"), numpy.dtype("f2"), numpy.dtype("bool")):
         descr = DescrFields.from_address(id(kind))
         good = good and descr.type_num == kind.num and descr.byteorder == kind.byteorder.encode()
     return bool(
         good
         and type_of(1) == id(int)
+        and tuple((ctypes.c_ssize_t * 2).from_address(id(pair_of) + HEAD)) == (1, id(pair_of[0]))
         and type_of(1.5) == id(float)
         and ctypes.c_double.from_address(id(1.5) + FLOAT_VALUE).value == 1.5
         and numpy.dtype("float32") is _numpy_dtype(FLOAT32)
@@ -120,8 +122,12 @@ def check_layout() -> bool:
 
 def address(slot: str) -> int:
     """The address that a slot of an entry's table holds, by its name: `api:NAME`, `type:NAME`, `object:NAME`,
-    `dtype:NAME`."""
+    `dtype:NAME`, `cell:NAME`."""
     kind, _, name = slot.partition(":")
+    if kind == "cell":
+        from .exchange import cell
+
+        return cell(name)
     if kind == "api":
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     if kind == "dtype":
@@ -145,7 +151,23 @@ _OBJECTS = {"None": lambda: None, "True": lambda: True, "False": lambda: False, 
 _TYPES = {"int": lambda: int, "float": lambda: float, "ndarray": _ndarray}
 
 
-def fill_table(where: int, slots: Iterable[str]) -> None:
-    """Write the addresses of `slots` into the table of a compiled module, before anything of it is called."""
-    addresses = [address(slot) for slot in slots]
+def fill_table(where: int, slots: Iterable[str], names: Mapping[str, Sequence[str | None]] | None = None) -> list[str]:
+    """Write the addresses of `slots` into the table of a compiled module, before anything of it is called.
+
+    names: of a kernel's symbol the names of its parameters, None for one that cannot be given by name; these are the
+           slots `param:SYMBOL:NUMBER`. What is returned must live as long as the table.
+    """
+    addresses, held = [], []
+    for slot in slots:
+        if not slot.startswith("param:"):
+            addresses.append(address(slot))
+            continue
+        _, kernel, number = slot.split(":")
+        name = (names or {}).get(kernel, {int(number): None})[int(number)]
+        if name is None:
+            addresses.append(0)
+        else:
+            held.append(sys.intern(name))  # as the words of a call are
+            addresses.append(id(held[-1]))
     (ctypes.c_uint64 * len(addresses)).from_address(where)[:] = addresses  # type: ignore[assignment]
+    return held

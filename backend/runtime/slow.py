@@ -11,6 +11,7 @@ import numpy as np
 
 from tirscript.ir import Buffer, DiagnosticError, DType, PrimFunc, Var, error
 
+from . import exchange
 from .arguments import BoundArguments, bind_arguments, buffer_of, scalar_argument
 from .arrays import ArrayProblem, address_of, as_array, extent_of, numpy_dtype
 from .failure import Failure, FailureRecord
@@ -66,6 +67,10 @@ class SlowPath:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         ordered = self.order(args, kwargs)
         if ordered is not None:
+            if kwargs:
+                exchange.enable()
+            for value in ordered:
+                exchange.learn(type(value))
             try:
                 return self.direct(*[convert(value) for convert, value in zip(self.converters, ordered, strict=True)])
             except (ArrayProblem, _EntryRefused):
