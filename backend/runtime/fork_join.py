@@ -187,16 +187,27 @@ _POOL = """
 %box = type {{ i32, i32, ptr, ptr, i64, i64, [88 x i8], i32, i32, [{error} x i8], [{rest} x i8] }}
 @boxes = internal global [{most} x %box] zeroinitializer, align 128
 @busy = internal global [32 x i32] zeroinitializer, align 128
+@patience = internal global [32 x i32] zeroinitializer, align 128
 @failed = internal global [32 x i32] zeroinitializer, align 128
 @workers = internal global i32 0, align 4
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i32 @llvm.umin.i32(i32, i32)
 
-; look at a word until it is no longer `seen`, a bounded number of times
-define internal i32 @watch(ptr %word, i32 %seen) alwaysinline nounwind {{
+; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
+; was not in vain, half as often where it was, and as often as may be at every 256th time
+define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
-  %most = load atomic i32, ptr @tirscript_spins monotonic, align 4
+  %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
+  %wished = load i32, ptr %patience, align 4
+  %turn.field = getelementptr inbounds i32, ptr %patience, i64 1
+  %turn = load i32, ptr %turn.field, align 4
+  %turn.next = add i32 %turn, 1
+  store i32 %turn.next, ptr %turn.field, align 4
+  %rest = and i32 %turn, 255
+  %trial = icmp eq i32 %rest, 0
+  %usual = call i32 @llvm.umin.i32(i32 %wished, i32 %allowed)
+  %most = select i1 %trial, i32 %allowed, i32 %usual
   br label %look
 look:
   %round = phi i32 [0, %entry], [%next, %pause]
@@ -210,12 +221,19 @@ pause:
   {pause}
   br label %look
 done:
+  %half = lshr i32 %usual, 1
+  %double.most = shl i32 %most, 1
+  %double = or i32 %double.most, 64
+  %patience.next = select i1 %same, i32 %half, i32 %double
+  store i32 %patience.next, ptr %patience, align 4
   ret i32 %now
 }}
 
 ; a worker's life: it has done the job `last` and waits for another
 define internal ptr @work(ptr %box) nounwind {{
 entry:
+  %patience = alloca [2 x i32], align 4
+  store i64 0, ptr %patience, align 4
   %part.field = getelementptr inbounds %box, ptr %box, i64 0, i32 1
   %body.field = getelementptr inbounds %box, ptr %box, i64 0, i32 2
   %closure.field = getelementptr inbounds %box, ptr %box, i64 0, i32 3
@@ -228,7 +246,7 @@ entry:
   br label %idle
 idle:
   %last = phi i32 [0, %entry], [%word, %next]
-  %watched = call i32 @watch(ptr %box, i32 %last)
+  %watched = call i32 @watch(ptr %box, i32 %last, ptr %patience)
   %came = icmp ne i32 %watched, %last
   br i1 %came, label %run, label %tired
 tired:
@@ -372,7 +390,7 @@ ask:
   %over = icmp eq i32 %done, %wanted.done
   br i1 %over, label %finished, label %spin
 spin:
-  %watched = call i32 @watch(ptr %done.field, i32 %done)
+  %watched = call i32 @watch(ptr %done.field, i32 %done, ptr @patience)
   %moved = icmp ne i32 %watched, %done
   br i1 %moved, label %ask, label %tired
 tired:

@@ -25,7 +25,7 @@ from . import packed
 from .fork_join import MOST_THREADS, pool_text
 
 PARALLEL = "tirscript_parallel"  # the native function that kernels call
-SPIN_SECONDS = 50e-6  # how long a thread that has nothing to do looks for news before it sleeps, see docs/threads.md
+SPIN_SECONDS = 200e-6  # how long at most a thread that waits looks for news before it sleeps, see docs/threads.md
 
 _lock = threading.RLock()
 _chosen: int | None = None  # by set_num_threads
