@@ -125,17 +125,18 @@ def _text() -> str:
     view:  an array of numpy as it is; a tensor as the head of such an array, in %out; null for the slow path
     order: the arguments by position and keyword in the order of the parameters, in %out; whether they fit
     """
-    fields = {name: offset(ArrayFields, name) for name in ("data", "nd", "dimensions", "strides", "descr", "flags")}
+    values = (
+        ("data", "i64", "%data"),
+        ("nd", "i32", "%nd"),
+        ("dimensions", "ptr", "%dims"),
+        ("strides", "ptr", "null"),
+        ("descr", "ptr", "%descr"),
+        ("flags", "i32", "%have"),
+    )
     stores = "\n".join(
-        f"  %at.{name} = getelementptr i8, ptr %out, i64 {fields[name]}\n  store {kind} {value}, ptr %at.{name}, align 4"
-        for name, kind, value in (
-            ("data", "i64", "%data"),
-            ("nd", "i32", "%nd"),
-            ("dimensions", "ptr", "%dims"),
-            ("strides", "ptr", "null"),
-            ("descr", "ptr", "%descr"),
-            ("flags", "i32", "%have"),
-        )
+        f"  %at.{name} = getelementptr i8, ptr %out, i64 {offset(ArrayFields, name)}\n"
+        f"  store {kind} {value}, ptr %at.{name}, align 4"
+        for name, kind, value in values
     )
     types = ctypes.addressof(_types)
     clear, ndarray = layout.address("api:PyErr_Clear"), layout.address("type:ndarray")
