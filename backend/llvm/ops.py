@@ -111,10 +111,11 @@ def _library(g: Codegen, call: Call) -> str:
 
 @_rule("pow")
 def _pow(g: Codegen, call: Call) -> str:
-    exponent = call.args[1].value if type(call.args[1]) is Broadcast else call.args[1]
-    if type(exponent) is Const and g.math == "fast":
+    base, exponent = (arg.value if type(arg) is Broadcast else arg for arg in call.args)
+    if g.math == "fast" and (type(base) is Const or type(exponent) is Const):
         f = _Floats(g, call)
-        found = vector_math.inline_power(g.b, f.scalar, f.args[0], float(exponent.value), f.n)
+        constants = [float(arg.value) if type(arg) is Const else None for arg in (base, exponent)]
+        found = vector_math.inline_power(g.b, f.scalar, f.args, constants, f.n)
         if found is not None:
             return f.narrow(found)
     return _library(g, call)

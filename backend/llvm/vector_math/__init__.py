@@ -58,11 +58,18 @@ def inline(b: FunctionText, name: str, scalar: str, args: Sequence[str], n: int)
     return None if function is None else function(Lanes(b, scalar, n), *args)
 
 
-def inline_power(b: FunctionText, scalar: str, x: str, exponent: float, n: int) -> str | None:
-    """x raised to a constant as instructions; None where it is a power like any other."""
-    if not math.isfinite(exponent):
-        return None
-    return power.constant_power(Lanes(b, scalar, n), x, exponent)
+def inline_power(
+    b: FunctionText, scalar: str, args: Sequence[str], constants: Sequence[float | None], n: int
+) -> str | None:
+    """A power whose base or exponent is among the `constants` as instructions; None where it is a power like any
+    other."""
+    base, exponent = constants
+    f = Lanes(b, scalar, n)
+    if exponent is not None and math.isfinite(exponent):
+        return power.constant_power(f, args[0], exponent)
+    if base == 2:
+        return exponential.exp2(f, args[1])
+    return exponential.exp10(f, args[1]) if base == 10 else None
 
 
 MODES = ("fast", "accurate")

@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from helpers.elementary import errors, loop, true_values
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from tirscript.backend.interpreter.ops import scalar_rule
 from tirscript.backend.llvm import emit_ir
+from tirscript.backend.runtime.arrays import numpy_dtype
 from tirscript.ir import OPS, dtype
 
 INF, NAN = math.inf, math.nan
@@ -178,3 +180,23 @@ def test_constant_exponents_are_multiplied_out(kind: str) -> None:
         text = emit_ir(func, optimized=False)
         general = re.search(r'@"?pow|ashr', text) is not None
         assert general == (exponent in (0.0, 33.0, 2.5, INF) or (kind == "float64" and exponent not in few))
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("base", [2.0, 10.0, 3.0, 0.5, -2.0])
+def test_constant_bases(kind: str, base: float) -> None:
+    """Those of exp2 and exp10 are these functions; all give what a general power gives."""
+    to = numpy_dtype(dtype(kind))
+    y = np.array([0.0, -0.0, 1.0, -1.0, 5.0, 0.5, 2.25, -30.0, 30.0, INF, -INF, NAN, 1e4, -1e4]).astype(to)
+    params = f'A: T.Buffer(("n",), "{kind}"), R: T.Buffer(("n",), "{kind}")'
+    func = function(f"for i in range(n):\n    R[i] = T.pow(T.{kind}({base}), A[i])", params)
+    got = np.zeros_like(y)
+    run(func, y, got)
+    with np.errstate(all="ignore"):
+        want = reference("pow", np.full_like(y, base).astype(np.float64), y.astype(np.float64)).astype(to)
+        mine, other = got.astype(float), want.astype(float)
+        near = np.abs(mine - other) <= np.abs(other) * float(ml_dtypes.finfo(to).eps)
+    same = (mine == other) | (np.isnan(mine) & np.isnan(other))
+    assert (same | near).all(), list(zip(y, got, want, strict=True))
+    text = emit_ir(func, optimized=False)
+    assert (re.search(r'@"?pow|ashr', text) is None) == (base in (2, 10))
