@@ -75,11 +75,21 @@ class ObjectType(GraphType, frozen=True, eq=False):
 
 
 class CallableType(GraphType, frozen=True, eq=False):
-    """`G.Callable((G.Tensor(...),), G.Tensor(...))`: `params` are None where unknown."""
+    """`G.Callable((G.Tensor(...),), G.Tensor(...))`: `params` are None where unknown.
+
+    Symbolic dimensions of the parameters are its own, unless something around defines them.
+    """
+
+    defines: ClassVar[tuple[str, ...]] = ("symbols",)
 
     params: tuple[GraphType, ...] | None = None
     result: GraphType = ObjectType()
     pure: bool = True
+
+    @property
+    def symbols(self) -> tuple[Var, ...]:
+        """The symbolic dimensions that the parameters bind."""
+        return () if self.params is None else plain_dimensions(self.params)
 
 
 # -- values

@@ -257,7 +257,8 @@ def module(p: Printer, node: Module) -> None:
         if isinstance(func, PrimFunc):
             function(p, func, TAB, names)
         else:
-            p.dialect.graph(p, func, TAB, names)
+            # its symbols are its own, and functions are called through the class: their names are free
+            p.dialect.graph(p, func, TAB, p.new_names(func, (name,)))
         if func.name == "T" and at + 1 < len(node.functions):
             # when Python runs the file, the name is now the function's: give it back to what decorates the next one
             out += [

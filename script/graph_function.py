@@ -32,8 +32,6 @@ class GraphLowering(GraphStmtLowering):
 
     def _local_function(self, node: ast.FunctionDef) -> None:
         """A function in a function, bound to a variable of its name."""
-        if self.flow is not None:
-            raise self.fail("T022", "a function does not stand in a dataflow", node, hint="put it before the dataflow")
         if len(node.decorator_list) != 1:
             raise self.fail("T022", "a local function has the decorator `@G.graph_func`", node)
         inner = GraphLowering(

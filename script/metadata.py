@@ -1,16 +1,22 @@
 """What TVM prints beside a text: `metadata = tvm.ir.load_json("...")`, used as `metadata["ffi.String"][0]`.
 
 The JSON is a list of nodes; arrays, maps and objects name others by their places. Strings, numbers, arrays and maps of
-these are read, and a literal of a string, as which parts of messages with several lines are kept, as that string.
+these are read, a literal of a string, as which parts of messages with several lines are kept, as that string, and the
+tensors of graph functions as constants.
 Anything else is kept by the name of its class, which a use of it is told by.
 """
 
 from __future__ import annotations
 
 import ast
+import base64
+import binascii
 import json
+import struct
 from typing import Any
 
+from tirscript.ir.constant import ConstantTensor, constant, view_of
+from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.words import call_it
 
 MAX_DEPTH = 64
@@ -61,6 +67,11 @@ def _value(nodes: list[Any], at: int, known: dict[int, tuple[Any, int]], depth: 
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
     if kind in _LITERALS:
         made = _value(nodes, data["value"], known, depth + 1)
+    elif kind == "ffi.Tensor":
+        made = (tensor(data), 1)
+    elif kind in _CONSTANTS:
+        held = _value(nodes, data["value"], known, depth + 1)
+        made = held if isinstance(held[0], ConstantTensor) else (Unread(str(kind)), 1)
     elif kind not in ("ffi.Array", "ffi.Map"):
         made = (data if kind in _PLAIN else Unread(str(kind)), 1)
     else:
@@ -74,5 +85,35 @@ def _value(nodes: list[Any], at: int, known: dict[int, tuple[Any, int]], depth: 
     return made
 
 
+def tensor(text: str) -> ConstantTensor:
+    """A tensor as TVM writes one: a head with the shape and dtype, then the elements; ValueError for anything else."""
+    try:
+        raw = base64.b64decode(text, validate=True)
+        magic, _, _, _, ndim, code, bits, lanes = struct.unpack_from("<QQiiiBBH", raw)
+        if magic != _MAGIC or not 0 <= ndim <= 32 or lanes != 1:
+            raise ValueError("it holds no plain tensor")
+        start = struct.calcsize("<QQiiiBBH")
+        shape = struct.unpack_from(f"<{ndim}q", raw, start)
+        (size,) = struct.unpack_from("<q", raw, start + 8 * ndim)
+        kind = _element(code, bits)
+        array = view_of(raw[start + 8 * ndim + 8 :], shape, kind)
+    except (struct.error, binascii.Error, TypeError) as problem:
+        raise ValueError(f"a tensor is damaged: {problem}") from None
+    if size != array.nbytes:
+        raise ValueError(f"a tensor says that it has {size} bytes, and has {array.nbytes}")
+    return constant(array.copy(), kind)
+
+
+def _element(code: int, bits: int) -> DType:
+    """A dtype by the numbers of DLPack."""
+    name = _CODES.get(code)
+    if name is None:
+        raise ValueError(f"a tensor has elements of an unknown kind, {code}")
+    return dtype(f"{name}{bits}" if name != "bool" else name)
+
+
+_MAGIC = 0xDD5E40F096B4A13F
+_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+_CONSTANTS = ("ir.GenericConst", "relax.expr.Constant")
 _LITERALS = ("ir.StringImm", "tirx.StringImm", "tir.StringImm")
 _PLAIN = ("ffi.String", "str", "int", "float", "bool", "None")

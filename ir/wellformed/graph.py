@@ -37,7 +37,7 @@ from ..graph_ops.foreign import is_foreign
 from ..graph_ops.infer import type_of
 from ..graph_types import conflict
 from ..module import Module
-from ..rewrite import children, walk
+from ..rewrite import children, definitions, walk
 from ..span import Span
 from ..stmt import Stmt
 from ..written import written_params
@@ -114,12 +114,10 @@ class GraphVerifier:
     def bind(self, node: GraphBind) -> None:
         value = node.value
         if type(value) is GraphFunc:
-            if self.flow is not None:
-                self.report("T210", "a function is defined in a dataflow", node)
             self.scope.add(id(node.var))  # it may call itself
-            pure, self.pure = self.pure, value.pure and self.pure
+            pure, self.pure, flow, self.flow = self.pure, value.pure and self.pure, self.flow, None
             self.function(value)
-            self.pure = pure
+            self.pure, self.flow = pure, flow
         else:
             self.value(value, node)
             for part in self.arguments(value):
@@ -187,7 +185,10 @@ class GraphVerifier:
 
     def names(self, value: Any, at: Any) -> None:
         """Everything that a value names is in scope."""
+        own = {id(var) for var in definitions(value)}  # of index maps
         for node in walk(value):
+            if id(node) in own:
+                continue
             if type(node) is GraphVar and id(node) not in self.scope:
                 self.unknown(node, at)
             elif type(node) is Var and id(node) not in self.symbols:
@@ -273,7 +274,8 @@ class GraphVerifier:
             return None if function.type is not None and function.type.pure else f"`{function.symbol}`"
         if type(function) is FunctionRef:
             found = self.module[function.function] if self.module and function.function in self.module else None
-            return f"`{function.function}`" if isinstance(found, GraphFunc) and not found.pure else None
+            pure = found is None or (isinstance(found, GraphFunc) and found.pure)
+            return None if pure else f"`{function.function}`"
         kind = getattr(function, "type", None)
         return f"`{function.name}`" if type(kind) is CallableType and not kind.pure else None
 
