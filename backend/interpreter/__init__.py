@@ -11,6 +11,7 @@ from typing import Any
 
 from tirscript.ir import DiagnosticError, Module, PrimFunc
 from tirscript.ir.check import public
+from tirscript.ir.graph import GraphFunc
 
 __all__ = ["interpret"]
 
@@ -19,11 +20,11 @@ __all__ = ["interpret"]
 def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | None = None, **kwargs: Any) -> Any:
     """Execute a prim_func, or a function of a module, on the caller's arrays, which are written in place.
 
-    `x` is a PrimFunc, a Module (its `main`, its only public function, or `entry`), or what was built from one.
-    Arguments are
-    given in order or by name: numpy arrays or anything that shares its memory (DLPack, the buffer protocol) for
-    buffers and handles,
-    Python or numpy scalars for scalars. Returns the value of `return` as a Python scalar, or None.
+    A graph function is executed by the numpy references of its operators and returns new arrays, or a tuple of them.
+    `x` is a PrimFunc, a GraphFunc, a Module (its `main`, its only public function, or `entry`), or what was built from
+    one. Arguments are given in order or by name: numpy arrays or anything that shares its memory (DLPack, the buffer
+    protocol) for buffers and handles, Python or numpy scalars for scalars. Returns the value of `return` as a Python
+    scalar, or None.
 
     A mistake of the program or of the call raises DiagnosticError with the source line; a failed `assert` raises
     AssertionError.
@@ -31,9 +32,9 @@ def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | 
     """
     from .program import entry_of, program_of, run_program
 
-    program = x if isinstance(x, (PrimFunc, Module)) else getattr(x, "func", None)
-    if not isinstance(program, (PrimFunc, Module)):
-        raise TypeError(f"interpret takes a prim_func or a module, not a {type(x).__name__}")
+    program = x if isinstance(x, (PrimFunc, GraphFunc, Module)) else getattr(x, "func", None)
+    if not isinstance(program, (PrimFunc, GraphFunc, Module)):
+        raise TypeError(f"interpret takes a function or a module, not a {type(x).__name__}")
     if max_steps is not None and (isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 0):
         raise TypeError(f"max_steps is a number of statements, not {max_steps!r}")
     if isinstance(program, Module):
@@ -43,6 +44,11 @@ def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | 
         if entry not in (None, name):
             raise TypeError(f"`{name}` is a function; `entry` names a function of a module")
     try:
+        if isinstance(program, GraphFunc) or (isinstance(program, Module) and isinstance(program[name], GraphFunc)):
+            from .graph import run_graph
+
+            module = Module((program,)) if isinstance(program, GraphFunc) else program
+            return run_graph(module, name, args, kwargs, max_steps)
         return run_program(program_of(program, max_steps is not None), name, args, kwargs, max_steps)
     except DiagnosticError as error:  # the user's mistake, shown without the frames of our closures
         raise error.with_traceback(None) from None

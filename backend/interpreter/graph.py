@@ -1,0 +1,561 @@
+"""Graph functions executed value by value: operators by their numpy references, kernels by the tensor interpreter.
+
+Tensors are numpy arrays, tuples Python tuples, shapes tuples of ints, scalars Python numbers. Symbolic dimensions are
+bound where the function is called and by `G.match_cast`, and every value is checked against the type of its variable.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tirscript.ir import (
+    Buffer,
+    Const,
+    DiagnosticError,
+    Expr,
+    Label,
+    Module,
+    PrimFunc,
+    Stmt,
+    Var,
+    error,
+    recursion_room,
+    suggest,
+)
+from tirscript.ir.constant import missing, numpy_dtype
+from tirscript.ir.graph import (
+    Dataflow,
+    DTypeValue,
+    ExternFunction,
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphConst,
+    GraphExpr,
+    GraphFunc,
+    GraphIf,
+    GraphType,
+    GraphVar,
+    MatchCast,
+    MetadataConst,
+    OpCall,
+    PrimType,
+    PrimValue,
+    ShapeExpr,
+    ShapeType,
+    StringValue,
+    TensorType,
+    TupleExpr,
+    TupleItem,
+    TupleType,
+)
+from tirscript.ir.graph_ops.foreign import is_foreign
+from tirscript.ir.span import Span
+
+from ..runtime.arrays import ArrayProblem, as_array
+from ..runtime.library import get_library, library_names
+from .ops import evaluate
+from .program import DEEPEST_CALL, Program, run_program
+
+Frame = dict[GraphVar, Any]
+
+
+class GraphRun:
+    """One execution of a graph function of a module."""
+
+    def __init__(self, module: Module, max_steps: int | None) -> None:
+        self.functions = {one.name: one for one in module.functions}
+        self.tensor = Program(module.prim_funcs, module, max_steps is not None)
+        self.limit, self.left = max_steps, max_steps
+        self.depth = 0
+
+    def call(self, func: GraphFunc, args: Sequence[Any], outer: _Scope | None = None, at: Span | None = None) -> Any:
+        """The value that a function gives for arguments."""
+        scope = _Scope(self, func, outer)
+        if len(args) != len(func.params):
+            takes = f"{len(func.params)} argument{'s' if len(func.params) != 1 else ''}"
+            raise _wrong("T301", f"`{func.name}` takes {takes}, not {len(args)}", at or func.span)
+        self.depth += 1
+        if self.depth > DEEPEST_CALL:
+            raise _wrong("T309", f"calls are nested more than {DEEPEST_CALL} deep", func.span)
+        try:
+            for param, value in zip(func.params, args, strict=True):
+                made = scope.taken(value, param.type, f"argument `{param.name}` of `{func.name}`", at or param.span)
+                scope.bind(param, made)
+            scope.bind_dimensions(func.params, args)
+            scope.body(func.body)
+            return scope.value(func.value)
+        finally:
+            self.depth -= 1
+
+    def step(self, stmt: Stmt) -> None:
+        """Count one statement."""
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                message = f"the program was stopped after {self.limit} steps, at this statement"
+                raise _wrong(
+                    "T309", message, stmt.span, "raise `max_steps=`, or look for a recursion that does not end"
+                )
+
+
+class _Scope:
+    """The values of the variables of one call."""
+
+    def __init__(self, run: GraphRun, func: GraphFunc, outer: _Scope | None) -> None:
+        self.run, self.func = run, func
+        self.values: Frame = dict(outer.values) if outer else {}
+        self.symbols: dict[Var, Any] = dict(outer.symbols) if outer else {}
+
+    # -- statements
+
+    def body(self, body: tuple[Stmt, ...]) -> None:
+        """Execute statements."""
+        for stmt in body:
+            self.run.step(stmt)
+            _STATEMENTS[type(stmt)](self, stmt)
+
+    def assign(self, stmt: GraphBind) -> None:
+        """`var = value`"""
+        value = stmt.value
+        made = _Closure(value, self) if type(value) is GraphFunc else self.value(value)
+        self.check(made, stmt.var.type, f"`{stmt.var.name}`", stmt.span)
+        self.bind(stmt.var, made)
+
+    def match(self, stmt: MatchCast) -> None:
+        """`var = G.match_cast(value, type)`"""
+        value = self.value(stmt.value)
+        self.learn(value, stmt.type)
+        self.check(value, stmt.type, "the value of `G.match_cast`", stmt.span)
+        self.bind(stmt.var, value)
+
+    def branch(self, stmt: GraphIf) -> None:
+        """`if condition: ... else: ...`"""
+        condition = self.value(stmt.condition)
+        if np.ndim(condition):
+            shape = np.shape(condition)
+            raise _wrong("T102", f"the condition of an `if` is a scalar, not a tensor {shape}", stmt.condition.span)
+        taken = bool(condition)
+        self.body(stmt.then_body if taken else stmt.else_body)
+        self.bind(stmt.var, self.value(stmt.then_value if taken else stmt.else_value))
+
+    def bind(self, var: GraphVar, value: Any) -> None:
+        """Give a variable its value, and the scalar it is known by in dimensions."""
+        self.values[var] = value
+        kind = var.type
+        if type(kind) is PrimType and type(kind.value) is Var:
+            self.symbols.setdefault(kind.value, value)
+
+    # -- values
+
+    def value(self, expr: GraphExpr) -> Any:
+        """What an expression stands for."""
+        return _VALUES[type(expr)](self, expr)
+
+    def variable(self, expr: GraphVar) -> Any:
+        try:
+            return self.values[expr]
+        except KeyError:
+            raise _wrong("T201", f"`{expr.name}` has no value here", expr.span) from None
+
+    def const(self, expr: GraphConst) -> Any:
+        if not expr.data.resolved:
+            raise DiagnosticError([missing(expr.data, expr.span)])
+        return expr.data.array
+
+    def item(self, expr: TupleItem) -> Any:
+        return self.value(expr.value)[expr.index]
+
+    def number(self, expr: Expr) -> Any:
+        """The value of a scalar expression of dimensions."""
+        found = evaluate(expr, self.symbols)
+        return found.item() if isinstance(found, np.generic) else found
+
+    def op_call(self, expr: OpCall) -> Any:
+        op = expr.op
+        special = _SPECIAL.get(op.name)
+        if special is not None:
+            return special(self, expr)
+        if op.reference is None:
+            why = "an operator of TVM's that has no meaning here" if is_foreign(op) else "not executed"
+            raise _wrong("T308", f"`{op.spelling}` is {why}", expr.span)
+        args = [self.value(arg) for arg in expr.args]
+        try:
+            found = op.reference(*args, **expr.attrs)
+        except DiagnosticError:
+            raise
+        except IndexError as problem:
+            raise _wrong("T302", f"`{op.spelling}`: {problem}", expr.span) from None
+        except (ValueError, TypeError, ZeroDivisionError, OverflowError) as problem:
+            raise _wrong("T301", f"`{op.spelling}`: {problem}", expr.span) from problem
+        return _arrays(found)
+
+    def function_call(self, expr: FunctionCall) -> Any:
+        args = [self.value(arg) for arg in expr.args]
+        callee = expr.function
+        if type(callee) is ExternFunction:
+            return self.library(callee.symbol, args, expr)
+        if type(callee) is FunctionRef:
+            func = self.function(callee)
+            if isinstance(func, PrimFunc):
+                hint = f"`G.call_tir({callee.function}, ...)` calls it"
+                raise _wrong("T022", f"`{callee.function}` is a tensor function", expr.span, hint)
+            return self.run.call(func, args, at=expr.span)
+        found = self.value(callee)
+        if not isinstance(found, _Closure):
+            raise _wrong("T022", f"a value of {type(found).__name__} cannot be called", expr.span)
+        return self.run.call(found.func, [*found.given, *args], found.scope, expr.span)
+
+    def reference(self, expr: FunctionRef) -> Any:
+        """A graph function of the module as a value."""
+        func = self.function(expr)
+        if isinstance(func, PrimFunc):
+            raise _wrong("T022", f"the tensor function `{expr.function}` is no value", expr.span)
+        return _Closure(func, None)
+
+    def function(self, expr: FunctionRef) -> PrimFunc | GraphFunc:
+        """A function of the module."""
+        found = self.run.functions.get(expr.function)
+        if found is None:
+            near = suggest(expr.function, self.run.functions)
+            hint = f"did you mean `{near}`?" if near else None
+            raise _wrong("T307", f"the module has no function `{expr.function}`", expr.span, hint)
+        return found
+
+    def library(self, name: str, args: Sequence[Any], expr: GraphExpr) -> Any:
+        """What a registered library function returns."""
+        function = get_library(name)
+        if function is None:
+            near = suggest(name, library_names())
+            hint = f"did you mean `{near}`?" if near else "name it with `tirscript.register_library(name, function)`"
+            raise _wrong("T307", f"no library function is registered as `{name}`", expr.span, hint)
+        return function(*args)
+
+    # -- kernels and libraries
+
+    def call_tir(self, expr: OpCall) -> Any:
+        """`G.call_tir(cls.f, (x,), out=...)`: the arguments, new tensors, then `tir_vars`."""
+        args = [*self.value(expr.args[1])]
+        outs = [self.new(kind, expr) for kind in expr.types]
+        extra = self.value(expr.args[2]) if len(expr.args) > 2 else ()
+        self.kernel(expr, [*args, *outs, *extra])
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+    def call_tir_inplace(self, expr: OpCall) -> Any:
+        """Result i is argument `inplace_indices[i]`, or a new tensor where that is -1."""
+        args = [*self.value(expr.args[1])]
+        places = expr.attrs["inplace_indices"]
+        outs = [
+            self.new(kind, expr) if place < 0 else args[place] for kind, place in zip(expr.types, places, strict=True)
+        ]
+        fresh = [out for out, place in zip(outs, places, strict=True) if place < 0]
+        extra = self.value(expr.args[2]) if len(expr.args) > 2 else ()
+        self.kernel(expr, [*args, *fresh, *extra])
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+    def kernel(self, expr: OpCall, args: list[Any]) -> None:
+        """Execute a tensor function, or a library function of that name."""
+        callee = expr.args[0]
+        if type(callee) is ExternFunction:
+            self.library(callee.symbol, args, expr)
+            return
+        if type(callee) is not FunctionRef:
+            raise _wrong("T308", "the function of `G.call_tir` is one of the module", expr.span)
+        func = self.function(callee)
+        if not isinstance(func, PrimFunc):
+            raise _wrong("T022", f"`{callee.function}` is no tensor function", expr.span)
+        try:
+            run_program(self.run.tensor, func.name, tuple(map(_plain, args)), {}, self.run.left)
+        except DiagnosticError as problem:
+            raise _called(problem, expr.span, func.name) from None
+
+    def call_dps(self, expr: OpCall) -> Any:
+        """`G.call_dps_packed("name", (x,), out=...)`"""
+        args = self.value(expr.args[1])
+        outs = [self.new(kind, expr) for kind in expr.types]
+        given = args if isinstance(args, tuple) else (args,)
+        if type(expr.args[0]) is FunctionRef:
+            self.kernel(expr, [*given, *outs])
+        else:
+            self.library(_symbol(expr), [*given, *outs], expr)
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+    def call_packed(self, expr: OpCall) -> Any:
+        """`G.call_pure_packed("name", x, ...)`"""
+        rest = [self.value(arg) for arg in expr.args[1:]]
+        args = rest[0] if len(rest) == 1 and type(expr.args[1]) is TupleExpr else rest
+        return _arrays(self.library(_symbol(expr), args, expr))
+
+    def make_closure(self, expr: OpCall) -> Any:
+        func = self.function(expr.args[0]) if type(expr.args[0]) is FunctionRef else None
+        if not isinstance(func, GraphFunc):
+            raise _wrong("T308", "`G.make_closure` takes a graph function of the module", expr.span)
+        return _Closure(func, None, tuple(self.value(expr.args[1])))
+
+    def invoke_closure(self, expr: OpCall) -> Any:
+        closure = self.value(expr.args[0])
+        return self.run.call(closure.func, [*closure.given, *self.value(expr.args[1])], closure.scope, expr.span)
+
+    def show(self, expr: OpCall) -> Any:
+        """`G.print(x, format="{}")`"""
+        values = [value for arg in expr.args for value in _spread(self.value(arg), arg)]
+        text = expr.attrs["format"]
+        sys.stdout.write((text.format(*values) if text else " ".join(map(str, values))) + "\n")
+        return ()
+
+    def require(self, expr: OpCall) -> Any:
+        """`G.assert_op(condition, x, format="...")`"""
+        if not bool(self.value(expr.args[0])):
+            values = [value for arg in expr.args[1:] for value in _spread(self.value(arg), arg)]
+            text = expr.attrs["format"]
+            raise AssertionError(text.format(*values) if text else "the condition of `G.assert_op` is false")
+        return ()
+
+    def new(self, kind: GraphType, expr: GraphExpr) -> Any:
+        """Memory for a result."""
+        if type(kind) is not TensorType or kind.shape is None or kind.dtype is None:
+            raise _wrong("T308", "the result of a call has no known shape and dtype", expr.span)
+        sizes = [int(self.number(dim)) for dim in kind.shape]
+        if min(sizes, default=0) < 0:
+            raise _wrong("T207", f"a result would have the shape {tuple(sizes)}", expr.span)
+        return np.zeros(sizes, numpy_dtype(kind.dtype))
+
+    # -- types
+
+    def taken(self, value: Any, kind: GraphType, what: str, span: Span | None) -> Any:
+        """An argument of the caller's as a value; its dimensions are learnt."""
+        if type(kind) is TensorType and not isinstance(value, np.ndarray):
+            try:
+                value = (
+                    as_array(value, Buffer(what.split("`")[1], (), kind.dtype))
+                    if kind.dtype is not None
+                    else np.asarray(value)
+                )
+            except ArrayProblem as problem:
+                message = f"{what}: expected {problem.expected}, got {problem.got}"
+                raise _wrong("T301", message, span, problem.hint) from None
+        elif type(kind) is TupleType and isinstance(value, list):
+            value = tuple(value)
+        elif type(kind) is ShapeType and isinstance(value, (list, tuple)):
+            value = tuple(map(int, value))
+        if type(kind) is TupleType and isinstance(value, tuple) and len(value) == len(kind.fields):
+            return tuple(
+                self.taken(one, field, f"field {at} of {what}", span)
+                for at, (one, field) in enumerate(zip(value, kind.fields, strict=True))
+            )
+        return value
+
+    def bind_dimensions(self, params: Sequence[GraphVar], args: Sequence[Any]) -> None:
+        """The symbolic dimensions of the parameters, and a check of all."""
+        for param in params:
+            self.learn(self.values[param], param.type)
+        for param in params:
+            what = f"argument `{param.name}` of `{self.func.name}`"
+            self.check(self.values[param], param.type, what, param.span, "T301")
+
+    def learn(self, value: Any, kind: GraphType) -> None:
+        """Bind the plain variables of a type that are not known yet."""
+        if type(kind) is TupleType and isinstance(value, tuple):
+            for one, field in zip(value, kind.fields, strict=False):
+                self.learn(one, field)
+            return
+        for dim, size in _sizes(value, kind):
+            if type(dim) is Var:
+                self.symbols.setdefault(dim, size)
+
+    def check(self, value: Any, kind: GraphType, what: str, span: Span | None, code: str = "T207") -> None:
+        """Raise where a value is not of a type."""
+        rule = _CHECKS.get(type(kind))
+        if rule is None:
+            return
+        problem = rule(value, kind)
+        if problem is not None:
+            raise _wrong("T105" if "dtype" in problem[0] and code != "T301" else code, f"{what}: {problem[1]}", span)
+        if type(kind) is TupleType:
+            for at, (one, field) in enumerate(zip(value, kind.fields, strict=True)):
+                self.check(one, field, f"field {at} of {what}", span, code)
+            return
+        for at, (dim, size) in enumerate(_sizes(value, kind)):
+            try:
+                want = self.number(dim)
+            except KeyError:
+                continue
+            if want != size:
+                where = f"dimension {at} of {what}" if type(kind) is not PrimType else what
+                known = want if type(dim) is Const else f"`{dim.script()}`, which is {want}"
+                raise _wrong(code, f"{where}: expected {known}, got {size}", span)
+
+
+class _Closure:
+    """A local graph function with what is around it, or a function with its first arguments."""
+
+    def __init__(self, func: GraphFunc, scope: _Scope | None, given: tuple[Any, ...] = ()) -> None:
+        self.func, self.scope, self.given = func, scope, given
+
+
+def _sizes(value: Any, kind: GraphType) -> list[tuple[Expr, Any]]:
+    """The dimensions that a type names, each with what the value has there."""
+    if type(kind) is TensorType and kind.shape is not None:
+        return list(zip(kind.shape, np.shape(value), strict=False))
+    if type(kind) is ShapeType and kind.values is not None:
+        return list(zip(kind.values, value, strict=False))
+    if type(kind) is PrimType and kind.value is not None:
+        return [(kind.value, value)]
+    return []
+
+
+Problem = tuple[str, str] | None
+
+
+def _check_tensor(value: Any, kind: TensorType) -> Problem:
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return "kind", f"expected a tensor, got {_noun(value)}"
+    if kind.dtype is not None and value.dtype != numpy_dtype(kind.dtype):
+        return "dtype", f"expected a tensor of {kind.dtype}, got one of {value.dtype.name}"
+    if kind.rank is not None and value.ndim != kind.rank:
+        return "rank", f"expected {kind.rank} dimensions, got the shape {value.shape}"
+    return None
+
+
+def _check_tuple(value: Any, kind: TupleType) -> Problem:
+    if not isinstance(value, tuple):
+        return "kind", f"expected a tuple, got {_noun(value)}"
+    if len(value) != len(kind.fields):
+        return "kind", f"expected a tuple of {len(kind.fields)}, got one of {len(value)}"
+    return None
+
+
+def _check_shape(value: Any, kind: ShapeType) -> Problem:
+    if not isinstance(value, tuple) or not all(isinstance(one, (int, np.integer)) for one in value):
+        return "kind", f"expected a shape, which is a tuple of ints, got {_noun(value)}"
+    if kind.rank is not None and len(value) != kind.rank:
+        return "rank", f"expected a shape of {kind.rank} dimensions, got {value}"
+    return None
+
+
+def _check_prim(value: Any, kind: PrimType) -> Problem:
+    if np.ndim(value) or isinstance(value, (tuple, str)) or value is None:
+        return "kind", f"expected a scalar, got {_noun(value)}"
+    return None
+
+
+_CHECKS: dict[type, Callable[[Any, Any], Problem]] = {
+    TensorType: _check_tensor,
+    TupleType: _check_tuple,
+    ShapeType: _check_shape,
+    PrimType: _check_prim,
+}
+
+
+def _noun(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"a tensor {value.shape}"
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _arrays(value: Any) -> Any:
+    """numpy's scalars as arrays without dimensions."""
+    if isinstance(value, tuple):
+        return tuple(map(_arrays, value))
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def _plain(value: Any) -> Any:
+    """An argument of a kernel: an array without gaps that it may not write to by mistake, or a number."""
+    return np.ascontiguousarray(value).reshape(value.shape) if isinstance(value, np.ndarray) else value
+
+
+def _spread(value: Any, arg: GraphExpr) -> Sequence[Any]:
+    return value if type(arg) is TupleExpr else [value]
+
+
+def _symbol(expr: OpCall) -> str:
+    callee = expr.args[0]
+    if type(callee) is ExternFunction:
+        return callee.symbol
+    raise _wrong("T308", f"the function of `{expr.op.spelling}` is named by a string", expr.span)
+
+
+def _wrong(code: str, message: str, span: Span | None, hint: str | None = None) -> DiagnosticError:
+    return DiagnosticError([error(code, message, span, hint=hint)])
+
+
+def _called(problem: DiagnosticError, span: Span | None, name: str) -> DiagnosticError:
+    from msgspec import structs
+
+    if span is None:
+        return problem
+    label = Label(span, f"`{name}` is called here")
+    return DiagnosticError(structs.replace(one, labels=(*one.labels, label)) for one in problem.diagnostics)
+
+
+def _not_here(scope: _Scope, expr: GraphExpr) -> NoReturn:
+    raise _wrong("T308", "a constant whose data is not in the text has no value", expr.span)
+
+
+_STATEMENTS: dict[type, Callable[[_Scope, Any], None]] = {
+    GraphBind: _Scope.assign,
+    MatchCast: _Scope.match,
+    Dataflow: lambda scope, stmt: scope.body(stmt.body),
+    GraphIf: _Scope.branch,
+}
+_VALUES: dict[type, Callable[[_Scope, Any], Any]] = {
+    GraphVar: _Scope.variable,
+    GraphConst: _Scope.const,
+    MetadataConst: _not_here,
+    TupleExpr: lambda scope, expr: tuple([scope.value(one) for one in expr.fields]),
+    TupleItem: _Scope.item,
+    ShapeExpr: lambda scope, expr: tuple([int(scope.number(one)) for one in expr.values]),
+    PrimValue: lambda scope, expr: scope.number(expr.value),
+    StringValue: lambda scope, expr: expr.value,
+    DTypeValue: lambda scope, expr: expr.value,
+    FunctionRef: _Scope.reference,
+    ExternFunction: lambda scope, expr: expr,
+    GraphFunc: lambda scope, expr: _Closure(expr, scope),
+    OpCall: _Scope.op_call,
+    FunctionCall: _Scope.function_call,
+}
+_SPECIAL: dict[str, Callable[[_Scope, OpCall], Any]] = {
+    "call_tir": _Scope.call_tir,
+    "call_tir_with_grad": _Scope.call_tir,
+    "call_tir_inplace": _Scope.call_tir_inplace,
+    "call_dps_packed": _Scope.call_dps,
+    "call_pure_packed": _Scope.call_packed,
+    "call_inplace_packed": _Scope.call_packed,
+    "make_closure": _Scope.make_closure,
+    "invoke_closure": _Scope.invoke_closure,
+    "invoke_pure_closure": _Scope.invoke_closure,
+    "print": _Scope.show,
+    "assert_op": _Scope.require,
+    "null_value": lambda scope, expr: None,
+}
+
+
+def run_graph(module: Module, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], max_steps: int | None) -> Any:
+    """Execute a graph function of a module on the caller's arguments; see `interpret`."""
+    func = module[name]
+    assert isinstance(func, GraphFunc)
+    names = [param.name for param in func.params]
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names):
+        takes = f"{len(names)} argument{'s' if len(names) != 1 else ''}"
+        raise _wrong("T301", f"`{name}` takes {takes}, but {len(args)} are given", func.span)
+    for key, value in kwargs.items():
+        if key not in names or key in given:
+            near = suggest(key, names)
+            message = f"`{name}` is given `{key}` twice" if key in given else f"`{name}` has no parameter `{key}`"
+            raise _wrong("T301", message, func.span, f"did you mean `{near}`?" if near and key not in names else None)
+        given[key] = value
+    absent = [one for one in names if one not in given]
+    if absent:
+        raise _wrong("T301", f"`{name}` is not given `{absent[0]}`", func.span)
+    with recursion_room(), np.errstate(all="ignore"):
+        return GraphRun(module, max_steps).call(func, [given[one] for one in names])
+
+
+__all__ = ["run_graph"]
