@@ -24,7 +24,7 @@ from kernels_cases import CASES, SMALL, Case
 from kernels_peers import PEERS, Peer, for_tuning, pythons
 
 SLOW = 1.0  # seconds of a run after which a variant is not measured again in every round
-ROUNDS_OF_SLOW = 2
+ROUNDS_OF_SLOW = 1
 
 
 def arguments(given: Sequence[str]) -> argparse.Namespace:

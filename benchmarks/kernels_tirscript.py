@@ -10,6 +10,7 @@ from kernels_cases import Case
 from kernels_ours import by_hand, naive
 
 import tirscript
+from tirscript.backend.default_pipeline import default_pipeline
 from tirscript.passes import DEFAULT_LOWERING
 
 VERSION = tirscript.__version__
@@ -31,7 +32,7 @@ def prepare(case: Case, arguments: list[Any], options: dict[str, Any]) -> dict[s
 
     variants: dict[str, Callable[[], Callable[[], Any]]] = {
         "plain loops": lambda: runner(tirscript.build(plain, pipeline=DEFAULT_LOWERING)),
-        "tirscript": lambda: runner(tirscript.build(plain)),
+        "tirscript": lambda: runner(tirscript.build(plain, pipeline=default_pipeline())),
     }
     if scheduled is not None:
         variants["by hand"] = lambda: runner(tirscript.build(scheduled))

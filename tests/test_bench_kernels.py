@@ -222,9 +222,9 @@ def test_variants_take_turns_and_their_median_counts() -> None:
         "c": FakePeer("c", {}, {}),
     }
     found = kernels_main.measure(find("gemv 64"), peers, {"threads": 1}, 5)
-    assert FakePeer.asked == [("a", "x"), ("b", "z")] * 2 + [("b", "z")] * 3, "slow ones are not run in every round"
+    assert FakePeer.asked == [("a", "x"), ("b", "z")] + [("b", "z")] * 4, "slow ones are not run in every round"
     assert found["y"] == {"wrong": "no"}
-    assert found["x"]["median"] == pytest.approx(1.55) and found["x"]["seconds"] == [3, 0.1]
+    assert found["x"]["median"] == 3 and found["x"]["seconds"] == [3]
     assert found["z"]["median"] == 0.6 and found["z"]["first"] == 2.0
 
 
