@@ -284,12 +284,8 @@ def _copysign(g: Codegen, call: Call) -> str:
 def _ldexp(g: Codegen, call: Call) -> str:
     value, power = call.args
     n = value.dtype.lanes
-    # narrow floats are scaled in double, so that the result is rounded once
-    narrow_float = value.dtype.bits < 32
-    computed = FLOAT64.with_lanes(n) if narrow_float else value.dtype
-    wide = float_to_float(g.b, g.value(value), value.dtype, computed)
-    # beyond these powers every float has left its range, so that the count can be cut to an int32
-    kind = value_type(power.dtype)
+    # beyond these powers every float has left its range
+    kind, wide = value_type(power.dtype), vector("i64", n)
     count = g.value(power)
     scalar, signed = scalar_type(power.dtype), power.dtype.element.kind == "int"
     if power.dtype.bits > 16:
@@ -300,17 +296,12 @@ def _ldexp(g: Codegen, call: Call) -> str:
             least = splat(scalar, "-5000", n)
             below = g.b.op(f"icmp slt {kind} {count}, {least}")
             count = g.b.select(below, kind, least, count, vector_condition=n)
-    i32 = vector("i32", n)
-    if power.dtype.bits != 32:
-        count = g.b.op(f"{'trunc' if power.dtype.bits > 32 else 'sext' if signed else 'zext'} {kind} {count} to {i32}")
-    scalar = scalar_type(computed)
-    name = "ldexpf" if scalar == "float" else "ldexp"
-    symbol = g.b.module.declare(name, scalar, [scalar, "i32"], "nounwind willreturn memory(none)")
-    lanes = [
-        g.b.call(scalar, symbol, [(scalar, g.b.lane(scalar, wide, n, k)), ("i32", g.b.lane("i32", count, n, k))])
-        for k in range(n)
-    ]
-    return float_to_float(g.b, g.b.gather_lanes(scalar, lanes), computed, call.dtype)
+    if power.dtype.bits != 64:
+        count = g.b.op(f"{'sext' if signed else 'zext'} {kind} {count} to {wide}")
+    # all floats are scaled in double, so that the result is rounded once
+    double = float_to_float(g.b, g.value(value), value.dtype, FLOAT64.with_lanes(n))
+    found = vector_math.scaled_by_power(g.b, double, count, n, once=value.dtype.bits <= 32)
+    return float_to_float(g.b, found, FLOAT64.with_lanes(n), call.dtype)
 
 
 @_rule("nextafter")

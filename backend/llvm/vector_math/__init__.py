@@ -16,6 +16,7 @@ from tirscript.ir.func import PrimFunc
 from ..builder import FunctionText
 from . import error_function, exponential, logarithm, power, trigonometric
 from .lanes import Lanes
+from .power import scaled
 
 BOTH: dict[str, Callable[..., str]] = {
     "exp": exponential.exp,
@@ -70,6 +71,11 @@ def inline_power(
     if base == 2:
         return exponential.exp2(f, args[1])
     return exponential.exp10(f, args[1]) if base == 10 else None
+
+
+def scaled_by_power(b: FunctionText, x: str, power: str, n: int, *, once: bool) -> str:
+    """The double x times 2 to the power, an i64, rounded once; `once`: x is a float32."""
+    return scaled(Lanes(b, "double", n), x, power, once)
 
 
 MODES = ("fast", "accurate")

@@ -77,3 +77,18 @@ def pow_(f: Lanes, x: str, y: str) -> str:
     one = f.either(f.test("oeq", x, 1.0), f.test("oeq", y, 0.0))
     one = f.either(one, f.both(f.test("oeq", x, -1.0), f.test("oeq", exponent_size, math.inf)))
     return f.select(one, 1.0, result)
+
+
+def scaled(d: Lanes, x: str, power: str, once: bool) -> str:
+    """x times 2 to the power, an i64 from -40000 to 70000, rounded once; `once`: x is a float32, which one product does
+    for.
+
+    Otherwise there are up to three: those toward denormals leave 53 bits to the last one, which alone rounds.
+    """
+    for _ in range(0 if once else 2):
+        up, down = d.itest("sgt", power, 1023), d.itest("slt", power, -1022)
+        x = d.mul(x, d.select(up, 2.0**1023, d.select(down, 2.0**-969, 1.0)))
+        power = d.isub(power, d.iselect(up, 1023, d.iselect(down, -969, 0)))
+    power = d.iselect(d.itest("sgt", power, 1023), 1023, power)
+    power = d.iselect(d.itest("slt", power, -1022), -1022, power)
+    return d.mul(x, d.power_of_two(d.iadd(power, d.format.bias)))
