@@ -23,7 +23,6 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     CallableType,
     DTypeValue,
-    ExternFunction,
     FunctionCall,
     FunctionRef,
     GraphBind,
@@ -32,6 +31,7 @@ from tirscript.ir.graph import (
     GraphFunc,
     GraphType,
     GraphVar,
+    MatchCast,
     MetadataConst,
     ObjectType,
     OpCall,
@@ -45,15 +45,17 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import GraphOp, graph_op
-from tirscript.ir.graph_ops.foreign import is_foreign
+from tirscript.ir.graph_ops.foreign import find_op, is_foreign
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.node import NO_ATTRS, Attrs
-from tirscript.ir.op import OPS
+from tirscript.ir.op import OPS, Op
 from tirscript.ir.words import words
 
 from . import context
+from .advice import LIBRARIES
 from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
+from .graph_marks import Matched, Metadata, Method, is_leaf, plain_value
 from .graph_names import GraphForm, GraphNamespace, TypeForm, TypeSpec, UnsupportedForm
 from .graph_types import GraphTypeLowering
 from .known import Known
@@ -88,45 +90,6 @@ _COMPARE: dict[type, str] = {
 _AND, _OR, _IF = OPS["logical_and"], OPS["logical_or"], OPS["if_then_else"]
 # how the argument that tells the result types is named
 _RESULT_NAMES = ("out", "out_ty", "out_sinfo", "ty_args", "sinfo_args")
-_LEAVES = (
-    GraphVar,
-    GraphConst,
-    MetadataConst,
-    ShapeExpr,
-    PrimValue,
-    StringValue,
-    DTypeValue,
-    FunctionRef,
-    ExternFunction,
-)
-
-
-class Metadata:
-    """`metadata`, which TVM prints apart from the text, and `metadata["ir.GenericConst"]`."""
-
-    def __init__(self, kind: str | None = None) -> None:
-        self.kind = kind
-
-
-class Method:
-    """A method of a value of the graph, waiting for its call."""
-
-    def __init__(self, owner: GraphExpr, name: str) -> None:
-        self.owner, self.name = owner, name
-
-
-class Matched:
-    """`G.match_cast(value, type)`, which is a statement of its own."""
-
-    def __init__(self, value: GraphExpr, type: GraphType) -> None:
-        self.value, self.type = value, type
-
-
-def is_leaf(value: GraphExpr) -> bool:
-    """Whether a value may stand as an argument in normal form."""
-    if type(value) is TupleExpr:
-        return all(map(is_leaf, value.fields))
-    return isinstance(value, _LEAVES)
 
 
 class GraphExprLowering(GraphTypeLowering):
@@ -185,6 +148,12 @@ class GraphExprLowering(GraphTypeLowering):
             return type_of(value, self.known.module)
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
+
+    def cast_value(self, found: Matched, node: ast.AST) -> GraphVar:
+        """A `G.match_cast` that stands in a value: a step of its own."""
+        var = self.variable("gv" if self.flow is None else "lv", found.type, node)
+        self.emit(MatchCast(var, found.value, found.type, span=self.span(node)))
+        return var
 
     def constant(self, value: Any, kind: Any, node: ast.expr) -> GraphConst:
         """A constant of an array, a number or lists."""
@@ -380,6 +349,8 @@ class GraphExprLowering(GraphTypeLowering):
     # -- calls
 
     def called(self, function: Any, node: ast.Call) -> Any:
+        if type(function) is Op:
+            return self.scalar_operator(function, node)
         if type(function) is GraphOp:
             return self.operator_call(function, node)
         if isinstance(function, GraphForm):
@@ -400,6 +371,22 @@ class GraphExprLowering(GraphTypeLowering):
         if type(function) is GraphFunc:
             self.as_graph(function, node.func)
         return super().called(function, node)
+
+    def scalar_operator(self, entry: Op, node: ast.Call) -> Expr:
+        """An operator of the tensor language, which takes scalars."""
+        args, kwargs = self.arguments(node)
+        args = [self.scalar(arg) for arg in args]
+        if any(isinstance(arg, GraphExpr) for arg in args):
+            hint = f"did you mean `G.{entry.name}`?" if find_op(entry.name) is not None else None
+            raise self.fail(
+                "T104", f"`{entry.spelling}` takes scalars, and this is a value of the graph", node, hint=hint
+            )
+        return self.call_entry(entry, args, kwargs, node)
+
+    def _library(self, node: ast.Attribute, owner: ast.Name) -> None:
+        if owner.id in LIBRARIES and self.lookup(owner.id) is _MISSING:
+            hint = f"did you mean `G.{node.attr}`?" if find_op(node.attr) is not None else None
+            raise self.fail("T010", f"`{owner.id}` is not defined: a graph calls the functions of G", owner, hint=hint)
 
     def operator_call(self, entry: GraphOp, node: ast.Call) -> GraphExpr:
         """A call of an operator: values become leaves, attributes plain values, types types."""
@@ -508,21 +495,6 @@ class GraphExprLowering(GraphTypeLowering):
         return made
 
 
-def plain_value(value: Any) -> Any:
-    """An attribute as a Python value: `G.str("a")` is "a", a scalar constant its number."""
-    if isinstance(value, (StringValue, DTypeValue, StringImm)):
-        return value.value
-    if type(value) is PrimValue and type(value.value) is Const:
-        return value.value.value
-    if isinstance(value, TupleExpr):
-        return tuple(map(plain_value, value.fields))
-    if isinstance(value, ShapeExpr):
-        return tuple(int(dim.value) if type(dim) is Const else dim for dim in value.values)
-    if isinstance(value, (tuple, list)):
-        return tuple(map(plain_value, value))
-    return value.dtype if isinstance(value, TypeName) else value
-
-
 def _number(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
     if isinstance(value, bool):
         return PrimValue(const(value))
@@ -558,6 +530,7 @@ _GRAPH_VALUES: dict[type, Callable[[GraphExprLowering, Any, ast.expr], GraphExpr
     str: lambda self, value, node: StringValue(value),
     DType: lambda self, value, node: DTypeValue(value),
     TypeName: lambda self, value, node: DTypeValue(value.dtype),
+    Matched: lambda self, value, node: self.cast_value(value, node),
     tuple: _tuple_value,
     list: _tuple_value,
     ConstantTensor: lambda self, value, node: GraphConst(value),

@@ -27,7 +27,8 @@ from tirscript.ir.graph_calls import Signature
 from tirscript.ir.graph_ops import GraphOp
 from tirscript.ir.graph_ops.infer import type_of
 
-from .graph_expr import GraphExprLowering, Matched, plain_value
+from .graph_expr import GraphExprLowering
+from .graph_marks import Matched, plain_value
 
 
 class GraphFormLowering(GraphExprLowering):

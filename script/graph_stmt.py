@@ -26,9 +26,9 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_types import join
 from tirscript.ir.stmt import Stmt
 
-from .context import Abort
-from .graph_expr import Matched, is_leaf
+from .context import Abort, Poison
 from .graph_forms import GraphFormLowering
+from .graph_marks import Matched, is_leaf
 from .graph_names import GraphForm
 from .loop import MAX_UNROLLED
 from .scope import targets_of
@@ -263,6 +263,15 @@ class GraphStmtLowering(GraphFormLowering):
         return super().undefined(node)
 
     def _if(self, node: ast.If) -> None:
+        try:
+            self.branches(node)
+        except Abort:
+            for name in filter(None, (_last_name(node.body[-1]), _last_name((node.orelse or node.body)[-1]))):
+                self.define(name, Poison())
+            raise
+
+    def branches(self, node: ast.If) -> None:
+        """`if` on a value, or on what is known while parsing."""
         test = self.value(node.test)
         if not isinstance(test, (GraphExpr, Expr)):
             branch = node.body if test else node.orelse
@@ -320,6 +329,17 @@ class GraphStmtLowering(GraphFormLowering):
             what = f"one branch ends with `{first}`, the other with `{second}`"
             raise self.fail("T020", what, node.orelse[-1], hint=hint)
         return first
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            raise self.fail("T012", "only names are assigned in a graph function", node.target)
+        read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+        self.graph_assign(node.target, value, None, node)
+
+    def _refused(self, node: ast.stmt) -> None:
+        what, hint = _REFUSED[type(node)]
+        raise self.fail("T020", f"{what} is not part of a graph function", node, hint=hint)
 
     def _for(self, node: ast.For) -> None:
         values = self.iterate(self.value(node.iter), node.iter)
@@ -391,6 +411,12 @@ def _last_name(node: ast.stmt) -> str | None:
     return names[-1] if names else None
 
 
+_REFUSED: dict[type, tuple[str, str]] = {
+    ast.While: ("`while`", "a loop that the values decide stands in a tensor function, called by `G.call_tir`"),
+    ast.Assert: ("`assert`", "`G.assert_op(condition)` checks when the program runs"),
+    ast.Break: ("`break`", "loops are written out while the program is read"),
+    ast.Continue: ("`continue`", "loops are written out while the program is read"),
+}
 _STATEMENTS = {"output": GraphStmtLowering._output, "func_attr": GraphStmtLowering._graph_attr}
 GraphStmtLowering.stmt_rules = {
     ast.Assign: GraphStmtLowering._assign,
@@ -399,6 +425,8 @@ GraphStmtLowering.stmt_rules = {
     ast.With: GraphStmtLowering._with,
     ast.If: GraphStmtLowering._if,
     ast.For: GraphStmtLowering._for,
+    ast.AugAssign: GraphStmtLowering._augmented,
+    **dict.fromkeys(_REFUSED, GraphStmtLowering._refused),
     ast.Return: GraphStmtLowering._return,
     ast.Pass: GraphStmtLowering._pass,
 }

@@ -229,7 +229,8 @@ class GraphVerifier:
             for dim in getattr(node, "shape", None) or getattr(node, "values", None) or ():
                 if isinstance(dim, Expr) and not dim.dtype.is_int:
                     self.report("T207", f"a dimension is {dim.dtype}, not an integer", at)
-                elif type(dim) is Const and dim.value < 0:
+                elif type(dim) is Const and dim.value < 0 and id(dim) not in self.defined:
+                    self.defined[id(dim)] = self.func  # told once
                     self.report("T207", f"a dimension is {dim.value}", at)
 
     def type_of(self, value: GraphExpr, at: Any) -> GraphType | None:
@@ -294,7 +295,13 @@ class GraphVerifier:
             results = list(Signature(callee).results(tuple(kinds), scalars))  # type: ignore[arg-type]
         except DiagnosticError as problem:
             for found in problem.diagnostics:
-                self.report(found.code, found.message, call, notes=pointing(callee.span, "it is here"), hint=found.hint)
+                self.report(
+                    found.code,
+                    found.message,
+                    call,
+                    notes=pointing(callee.span, f"`{callee.name}` is here"),
+                    hint=found.hint,
+                )
             return
         fresh = iter(results)
         expected = [kinds[at] if 0 <= at < len(kinds) else next(fresh, None) for at in places]

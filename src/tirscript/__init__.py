@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from .backend.typing_extensions import jit
     from .ir.constant import ConstantStore, constant
     from .ir.diagnostic import Diagnostic, DiagnosticError
+    from .ir.graph_builder import BlockBuilder
     from .passes.schedule import Schedule, ScheduleError
-    from .script import ir_module, parse, parse_file, prim_func
+    from .script import graph_func, ir_module, parse, parse_file, prim_func
 
 __version__ = "0.1.0"
 
 # public names and where they are; loaded when asked for, so that importing this is quick
 _NAMES = {
+    "BlockBuilder": "ir.graph_builder",
     "ConstantStore": "ir.constant",
     "Diagnostic": "ir.diagnostic",
     "DiagnosticError": "ir.diagnostic",
@@ -26,6 +28,7 @@ _NAMES = {
     "ScheduleError": "passes.schedule",
     "build": "backend.build",
     "constant": "ir.constant",
+    "graph_func": "script",
     "get_num_threads": "backend.runtime.threads",
     "interpret": "backend.interpreter",
     "ir_module": "script",
@@ -38,6 +41,7 @@ _NAMES = {
 }
 
 __all__ = [
+    "BlockBuilder",
     "ConstantStore",
     "Diagnostic",
     "DiagnosticError",
