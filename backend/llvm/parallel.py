@@ -272,17 +272,14 @@ class _Part:
 
     def runner(self, part: str, run: str, values: list[_Value], slots: list[int]) -> str:
         """The function that the pool calls."""
-        lines = [
-            f"define internal i32 {run}"
-            "(ptr noalias %closure, i64 %begin, i64 %end, ptr %error, ptr %failed, i32 %number) #0 {"
-        ]
-        for at, (value, slot) in enumerate(zip(values, slots, strict=True)):
-            lines.append(f"  %where.{at} = getelementptr inbounds i64, ptr %closure, i64 {slot}")
-            lines.append(f"  {value.inner} = load {value.kind}, ptr %where.{at}, align 8")
-        given = ["i64 %begin", "i64 %end", "ptr %error", "ptr %failed", "i32 %number"]
-        given += [f"{value.kind} {value.inner}" for value in values]
-        lines.append(f"  %status = call i32 {part}({', '.join(given)})")
-        return "\n".join([*lines, "  ret i32 %status", "}"])
+        b = self.g.another().b
+        given = [("i64", "%begin"), ("i64", "%end"), ("ptr", "%error"), ("ptr", "%failed"), ("i32", "%number")]
+        head = ", ".join(["ptr noalias %closure", *(f"{kind} {name}" for kind, name in given)])
+        for value, slot in zip(values, slots, strict=True):
+            where = b.op(f"getelementptr inbounds i64, ptr %closure, i64 {slot}")
+            given.append((value.kind, b.op(f"load {value.kind}, ptr {where}, align 8")))
+        b.end(f"ret i32 {b.call('i32', part, given)}")
+        return b.text(f"define internal i32 {run}({head}) #0")
 
 
 _SIZE = re.compile(r"(?:<(\d+) x )?(?:i(\d+)|(half|bfloat|float|double|ptr))>?")

@@ -7,6 +7,7 @@ that is worth it. Nothing here imports LLVM or threadpoolctl before that.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import importlib.util
 import math
 import os
@@ -149,24 +150,11 @@ def compile_pool(*, threads: bool | None = None, futex: bool = True) -> Pool:
     threads: whether it has any; None where the system does
     futex:   sleep by the system call futex, where there is one
     """
-    import llvmlite.binding as llvm
+    from tirscript.backend.llvm.host import host, symbol_exists
 
-    from tirscript.backend.llvm.host import host, symbol_exists, target_machine
-
-    target = host()
     if threads is None:
         threads = symbol_exists("pthread_create")
-    module = llvm.parse_assembly(pool_text(target.triple, threads=threads, futex=futex and symbol_exists("syscall")))
-    module.verify()
-    machine = target_machine(target, 2)
-    module.triple = target.triple
-    module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(2)
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    engine.run_static_constructors()
+    engine = _compiled(pool_text(host().triple, threads=threads, futex=futex and symbol_exists("syscall")))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # never freed, not even when Python ends
     functions = {name: engine.get_function_address(f"tirscript_{name}") for name in ("prepare", "forked", "look")}
     words = [
@@ -178,6 +166,32 @@ def compile_pool(*, threads: bool | None = None, futex: bool = True) -> Pool:
     _at_fork(functions["forked"])
     looks = _speed(ctypes.CFUNCTYPE(None, ctypes.c_int32)(functions["look"]))
     return Pool(engine, engine.get_function_address(PARALLEL), *words, looks, processors())
+
+
+def _compiled(text: str) -> Any:
+    """An engine with the code of the pool, from the cache where it holds that."""
+    import llvmlite.binding as llvm
+
+    from tirscript.backend.cache import cache
+    from tirscript.backend.cache_key import surroundings
+    from tirscript.backend.llvm.host import host, target_machine
+
+    target, store = host(), cache()
+    key = hashlib.sha256("\n".join((text, *surroundings())).encode()).hexdigest() if store is not None else ""
+    code = store.read(key) if store is not None else None
+    machine = target_machine(target, 1)
+    module = llvm.parse_assembly(text if code is None else "")
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    engine = llvm.create_mcjit_compiler(module, machine)
+    if code is not None:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    elif store is not None:
+        engine.set_object_cache(lambda _, made: store.write(key, bytes(made)))
+    engine.finalize_object()
+    engine.run_static_constructors()
+    return engine
 
 
 def _speed(look: Any) -> float:

@@ -36,6 +36,15 @@ def add(A: T.Buffer(("n",), "int32"), B: T.Buffer(("n",), "uint64")):
 """
 
 
+PROGRAM = f"""
+import os, sys, threading, numpy as np, tirscript
+tirscript.set_num_threads(4)
+add = tirscript.build(tirscript.parse('''{ADD}'''))
+a, b = np.zeros(50, "int32"), np.zeros(50, "uint64")
+add(a, b)
+"""
+
+
 @pytest.fixture(autouse=True)
 def limit() -> Any:
     before = tirscript.get_num_threads()
@@ -199,6 +208,27 @@ def test_nothing_is_loaded_before_it_is_needed() -> None:
     assert python(code).stdout.strip() == "[]"
 
 
+CACHED = """
+import llvmlite.binding as llvm
+texts, parse = [], llvm.parse_assembly
+llvm.parse_assembly = lambda text: (texts.append(text), parse(text))[1]
+{}
+print(type(add._core.compiled).__name__, len(np.unique(b)), sum("define i32 @tirscript_parallel" in text for text in texts))
+"""
+
+
+def test_the_pool_and_its_callers_come_from_the_cache(tmp_path: Path) -> None:
+    code, where = CACHED.format(PROGRAM), {"TIRSCRIPT_CACHE": "1", "TIRSCRIPT_CACHE_DIR": str(tmp_path)}
+    first, second = python(code, **where), python(code, **where)
+    assert first.stdout.strip() == "CompiledModule 4 1", first.stderr
+    assert second.stdout.strip() == "LoadedModule 4 0", second.stderr
+    stored = [path for path in tmp_path.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    assert len(stored) == 2
+    for path in stored:
+        path.write_bytes(path.read_bytes()[:-9])
+    assert python(code, **where).stdout == first.stdout
+
+
 # many callers
 
 
@@ -337,15 +367,6 @@ def test_multiprocessing_by_fork(add: Any) -> None:
     assert used(add) == 4
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(_in_child, [1, 3, 20, 30]) == [1, 3, 4, 4]
-
-
-PROGRAM = f"""
-import os, sys, threading, numpy as np, tirscript
-tirscript.set_num_threads(4)
-add = tirscript.build(tirscript.parse('''{ADD}'''))
-a, b = np.zeros(50, "int32"), np.zeros(50, "uint64")
-add(a, b)
-"""
 
 
 @pytest.mark.parametrize(
