@@ -26,6 +26,11 @@ class Host(Struct, frozen=True):
         """The width of the widest vectors that loops should use."""
         return 512 if "+avx512f" in self.features.split(",") else 0
 
+    @property
+    def register_bits(self) -> int:
+        """The width of a vector register."""
+        return self.vector_bits or (256 if "+avx" in self.features.split(",") else 128)
+
 
 @cache
 def initialize() -> None:

@@ -12,7 +12,7 @@ from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Ex
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, ScalarDecl
 
-from . import temporaries
+from . import strided, temporaries
 from .builder import mangle
 from .sites import Report
 from .state import FRAME_BUFFER, FRAME_TOTAL, Place, internal
@@ -87,7 +87,7 @@ def pointer_to(g: Codegen, dtype: DType, base: str, index: str) -> str:
     return base if index == "0" else g.b.op(f"getelementptr inbounds {memory_scalar(dtype)}, ptr {base}, i64 {index}")
 
 
-class _Access:
+class Access:
     """One access of a buffer: where it is and how many lanes, in elements of the buffer."""
 
     def __init__(
@@ -256,7 +256,7 @@ def load(g: Codegen, expr: BufferLoad) -> str:
         return g.choose(
             g.value(expr.predicate), value_type(expr.dtype), lambda: load(g, plain), lambda: "zeroinitializer"
         )
-    at = _Access(g, expr.buffer, expr.indices, expr.predicate, "read")
+    at = Access(g, expr.buffer, expr.indices, expr.predicate, "read")
     kind = memory_type(at.dtype)
     if at.contiguous:
         if at.predicate is None:
@@ -273,6 +273,8 @@ def load(g: Codegen, expr: BufferLoad) -> str:
     elif at.stride == "0" and at.predicate is None and expr.buffer.dtype.lanes == 1:
         scalar = memory_scalar(at.dtype)
         value = g.b.broadcast(scalar, g.b.op(f"load {scalar}, ptr {at.pointer}, align {at.align}"), at.lanes)
+    elif (near := strided.load(g, at)) is not None:
+        value = near
     else:
         total = at.dtype.lanes
         pointers = vector("ptr", total)
@@ -320,7 +322,7 @@ def store(g: Codegen, stmt: BufferStore) -> None:
         g.choose(g.value(stmt.predicate), "void", then, lambda: "")
         return
     operand = in_memory(g, g.value(value), value.dtype)
-    at = _Access(g, stmt.buffer, stmt.indices, stmt.predicate, "write")
+    at = Access(g, stmt.buffer, stmt.indices, stmt.predicate, "write")
     kind = memory_type(at.dtype)
     if at.dtype is not value.dtype and not (at.dtype.is_handle and value.dtype.is_handle):
         raise internal(
@@ -334,6 +336,8 @@ def store(g: Codegen, stmt: BufferStore) -> None:
         args = [(kind, operand), ("ptr", at.pointer), ("i32", str(at.align)), (vector("i1", total), at.mask())]
         g.b.intrinsic("llvm.masked.store", [kind, "ptr"], "void", args)
         return
+    if strided.store(g, at, operand):
+        return
     pointers = vector("ptr", total)
     name = g.b.module.declare(
         f"llvm.masked.scatter.{mangle(kind)}.v{total}p0", "void", [kind, pointers, "i32 immarg", vector("i1", total)]
@@ -345,7 +349,7 @@ def store(g: Codegen, stmt: BufferStore) -> None:
     )
 
 
-def _past_caches(g: Codegen, at: _Access) -> str:
+def _past_caches(g: Codegen, at: Access) -> str:
     """What makes a store go past the caches, where that is asked for and it is a vector that leaves the function.
 
     Such stores are seen by other threads in no order, so the function ends with a fence.
@@ -365,7 +369,7 @@ def _past_caches(g: Codegen, at: _Access) -> str:
 def address_of(g: Codegen, expr: Expr) -> str:
     """`T.address_of(buffer[indices])`."""
     assert isinstance(expr, BufferLoad)
-    return _Access(g, expr.buffer, expr.indices, None, "address").pointer
+    return Access(g, expr.buffer, expr.indices, None, "address").pointer
 
 
 def elements_after(g: Codegen, buffer: Buffer, pointer: str) -> str:

@@ -1,0 +1,137 @@
+"""Vectors whose lanes lie at a small constant distance in memory, and reversed ones: whole registers and shuffles.
+
+A gather takes time for each lane. Lanes two to four elements apart are picked from as many registers
+as their stretch of memory fills. Only memory between the first lane and the last is read; a store writes through masks,
+and so touches none but its own elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from .builder import mangle
+from .types import memory_scalar, vector
+
+if TYPE_CHECKING:
+    from .codegen import Codegen
+    from .memory import Access
+
+FARTHEST_LOAD, FARTHEST_STORE = 4, 3  # beyond, a gather or scatter of AVX-512 takes as long
+
+
+class _Group(Struct, frozen=True):
+    """Lanes `first` to `first + width` of an access, which lie in `chunks` registers from the element `low` on."""
+
+    first: int
+    width: int
+    stride: int
+
+    @property
+    def low(self) -> int:
+        return min(self.first * self.stride, (self.first + self.width - 1) * self.stride)
+
+    @property
+    def span(self) -> int:
+        return (self.width - 1) * abs(self.stride) + 1
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.span // self.width)
+
+    def place(self, lane: int) -> int:
+        """How far from `low` a lane of the group lies."""
+        return (self.first + lane) * self.stride - self.low
+
+
+def _groups(g: Codegen, at: Access, farthest: int) -> list[_Group]:
+    """The access cut into registers; none where it is of another kind."""
+    if at.stride is None or at.stride.startswith("%") or at.predicate is not None or at.buffer.dtype.lanes > 1:
+        return []
+    stride, lanes = int(at.stride), at.lanes
+    width = min(lanes, max(1, g.state.target.register_bits // max(8, at.dtype.bits)))
+    if stride in (0, 1) or abs(stride) > farthest or width < 4 or lanes % width:
+        return []
+    return [_Group(first, width, stride) for first in range(0, lanes, width)]
+
+
+def load(g: Codegen, at: Access) -> str | None:
+    """The value of a load; None where a gather has to do it."""
+    groups = _groups(g, at, FARTHEST_LOAD)
+    parts = [_picked(g, at, group) for group in groups]
+    scalar = memory_scalar(at.dtype)
+    while len(parts) > 1 and len(parts) % 2 == 0:
+        width = at.lanes // len(parts)
+        both = list(range(2 * width))
+        parts = [_shuffle(g, scalar, width, one, two, both) for one, two in zip(parts[::2], parts[1::2], strict=True)]
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    width = at.lanes // len(parts)
+    lanes = [g.b.lane(scalar, part, width, lane) for part in parts for lane in range(width)]
+    return g.b.gather_lanes(scalar, lanes)
+
+
+def _picked(g: Codegen, at: Access, group: _Group) -> str:
+    width, scalar = group.width, memory_scalar(at.dtype)
+    # the last register ends where the last lane does
+    starts = [chunk * width for chunk in range(group.chunks - 1)] + [group.span - width]
+    loaded = [
+        g.b.op(f"load {vector(scalar, width)}, ptr {_address(g, at, group.low + start)}, align {at.align}")
+        for start in starts
+    ]
+    homes = [min(group.place(lane) // width, len(starts) - 1) for lane in range(width)]
+    inside = [group.place(lane) - starts[home] for lane, home in enumerate(homes)]
+    found = loaded[0]
+    if len(loaded) == 1:
+        return _shuffle(g, scalar, width, found, "poison", inside)
+    for chunk in range(1, len(loaded)):
+        chosen = [
+            width + inside[lane] if homes[lane] == chunk else inside[lane] if chunk == 1 else lane
+            for lane in range(width)
+        ]
+        chosen = [
+            -1 if homes[lane] > chunk else index for lane, index in enumerate(chosen)
+        ]  # which a later register gives
+        found = _shuffle(g, scalar, width, found, loaded[chunk], chosen)
+    return found
+
+
+def store(g: Codegen, at: Access, value: str) -> bool:
+    """Store a vector; False where a scatter has to do it."""
+    groups = _groups(g, at, FARTHEST_STORE)
+    scalar = memory_scalar(at.dtype)
+    for group in groups:
+        width = group.width
+        for chunk in range(group.chunks):
+            chosen = [-1] * width
+            for lane in range(width):
+                if group.place(lane) // width == chunk:
+                    chosen[group.place(lane) % width] = group.first + lane
+            part = _shuffle(g, scalar, at.lanes, value, "poison", chosen)
+            address, kind = _address(g, at, group.low + chunk * width), vector(scalar, width)
+            if -1 not in chosen:
+                g.b.do(f"store {kind} {part}, ptr {address}, align {at.align}")
+                continue
+            mask = f"<{', '.join(f'i1 {str(index >= 0).lower()}' for index in chosen)}>"
+            symbol = g.b.module.declare(
+                f"llvm.masked.store.{mangle(kind)}.p0", "void", [kind, "ptr", "i32", vector("i1", width)]
+            )
+            args = [(kind, part), ("ptr", address), ("i32", str(at.align)), (vector("i1", width), mask)]
+            g.b.call("void", symbol, args)
+    return bool(groups)
+
+
+def _address(g: Codegen, at: Access, distance: int) -> str:
+    if distance == 0:
+        return at.pointer
+    return g.b.op(f"getelementptr inbounds {memory_scalar(at.dtype)}, ptr {at.pointer}, i64 {distance}")
+
+
+def _shuffle(g: Codegen, scalar: str, width: int, first: str, second: str, chosen: Sequence[int]) -> str:
+    kind = vector(scalar, width)
+    mask = ", ".join("i32 poison" if index < 0 else f"i32 {index}" for index in chosen)
+    return g.b.op(f"shufflevector {kind} {first}, {kind} {second}, <{len(chosen)} x i32> <{mask}>")

@@ -1,0 +1,76 @@
+"""Vectors of lanes that are apart: what is read and written, and by which instructions."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers.script import function
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tirscript
+from tirscript.backend.llvm import Host, emit_ir, host
+from tirscript.ir import PrimFunc
+from tirscript.passes import DEFAULT_LOWERING
+
+CHUNKS = 2
+
+
+def copying(dtype: str, lanes: int, load: int, store: int) -> PrimFunc:
+    """A copy with a distance between the elements on either side; a negative one goes backward."""
+    count = CHUNKS * lanes
+
+    def index(distance: int) -> str:
+        at = f"(i * {lanes} + j)"
+        return f"{at} * {distance}" if distance > 0 else f"({count - 1} - {at}) * {-distance}"
+
+    sizes = [(count - 1) * abs(distance) + 1 for distance in (load, store)]
+    return function(
+        f"for i in range({CHUNKS}):\n    for j in T.vectorized({lanes}):\n        B[{index(store)}] = A[{index(load)}]",
+        f'A: T.Buffer(({sizes[0]},), "{dtype}"), B: T.Buffer(({sizes[1]},), "{dtype}")',
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    dtype=st.sampled_from(["float32", "int8", "float64", "bool", "float16", "bfloat16"]),
+    lanes=st.sampled_from([3, 4, 7, 8, 16, 24, 48, 64]),
+    load=st.sampled_from([1, 2, 3, 4, 5, -1, -2, -3, -4]),
+    store=st.sampled_from([1, 2, 3, 4, -1, -2, -3]),
+)
+def test_the_elements_that_are_meant_and_no_others(dtype: str, lanes: int, load: int, store: int) -> None:
+    func = copying(dtype, lanes, load, store)
+    source, target = (param.constant_shape()[0] for param in func.params)  # type: ignore[union-attr,index]
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    a = np.random.default_rng(0).integers(0, 2 if dtype == "bool" else 100, source).astype(kind)
+    want, room = np.ones(target, kind), np.ones(target + 64, kind)
+    tirscript.interpret(func, a, want)
+    tirscript.build(func, pipeline=DEFAULT_LOWERING, opt_level=1)(a, room[:target])
+    assert (room[:target] == want).all() and (room[target:] == np.ones(1, kind)).all()
+
+
+WIDE = Host(host().triple, "x86-64-v4", "+avx,+avx2,+avx512f,+avx512vl,+avx512bw,+avx512dq")
+
+
+def text(load: int, store: int, lanes: int = 16) -> str:
+    return emit_ir(DEFAULT_LOWERING(copying("float32", lanes, load, store)), target=WIDE, optimized=False)
+
+
+@pytest.mark.parametrize("load, registers", [(-1, 1), (2, 2), (-2, 2), (3, 3), (4, 4)])
+def test_near_lanes_are_whole_registers(load: int, registers: int) -> None:
+    found = text(load, 1)
+    assert "gather" not in found and found.count("= load <16 x float>") == registers
+    assert text(load, 1, 64).count("= load <16 x float>") == 4 * registers
+
+
+def test_far_lanes_are_gathered_and_scattered() -> None:
+    assert "masked.gather" in text(5, 1) and "masked.scatter" in text(1, 4)
+    assert "masked.gather" in text(2, 1, 3)
+
+
+def test_stores_write_through_masks() -> None:
+    found = text(1, 2)
+    assert "scatter" not in found and found.count('call void @"llvm.masked.store') == 2
+    reversed_ = text(1, -1)
+    assert "masked" not in reversed_ and reversed_.count("store <16 x float>") == 1
