@@ -144,7 +144,7 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
             ):
                 break
             crossed = crossed or owner.kind != "thread_binding"
-        if not crossed or _fills_first(step.body, buffer):
+        if not crossed or fills_first(step.body, buffer):
             best = step
             crossed = False
     return best
@@ -154,7 +154,7 @@ def _in(body: tuple[Stmt, ...], buffer: Buffer) -> bool:
     return any(node is buffer for node in walk(body))
 
 
-def _fills_first(body: tuple[Stmt, ...], buffer: Buffer) -> bool:
+def fills_first(body: tuple[Stmt, ...], buffer: Buffer) -> bool:
     """Whether `body` reads of `buffer` only what it wrote before in the same run."""
     inner = frozenset(node for node in definitions(body) if type(node) is Var)
     written: list[tuple[Extent, ...]] = []

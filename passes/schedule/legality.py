@@ -2,7 +2,8 @@
 
 Dependences are asked of Presburger arithmetic. Where it cannot tell, as with indices read from memory, what a block
 says of its axes is taken for true: instances that differ in a spatial axis do not depend on each other, instances that
-differ in a reduction axis may come in any order, one after the other. Statements outside of blocks promise nothing.
+differ in a reduction axis may come in any order, one after the other. Statements outside of blocks promise nothing, and
+a block nothing of others.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tirscript.ir.arith.presburger import Dependences, MappedDomain, Verdict, may_parallel, may_permute
+from tirscript.ir.arith.presburger.steps import Step
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
@@ -76,6 +78,21 @@ def _check_bare(edit: Edit, loop: Place, what: str, verdict: Verdict) -> None:
                 (place, "this statement stands outside of blocks, which would say so"),
                 notes=_notes(verdict),
             )
+    # a block promises of its own instances that they do not depend on each other, and of no others
+    for violation in verdict.violations:
+        first, second = (_block_of(step) for step in (violation.source, violation.sink))
+        if first is not second:
+            edit.refuse(
+                f"the iterations of `{loop.stmt.var.name}` are not proved to be independent, so it cannot be {what}",
+                (loop, ""),
+                *[(block, "") for block in (first, second) if block is not None],
+                notes=_notes(verdict),
+            )
+
+
+def _block_of(step: Step) -> Block | None:
+    """The outermost block of a loop's body that a step stands in."""
+    return next((stmt for stmt in step.path if type(stmt) is Block), None)
 
 
 def check_permutation(edit: Edit, old: Sequence[Place], new: Sequence[Place]) -> None:

@@ -356,7 +356,8 @@ class Schedule:
     def parallel(self, loop: LoopHandle | str) -> None:
         """Run the iterations of a loop at once: `for i in T.parallel(n)`.
 
-        Refused where one iteration depends on another, a reduction over the loop among them.
+        Where iterations only share a buffer that each of them fills anew, each gets one of its own: its allocation moves
+        into the loop. Refused where one iteration depends on another, a reduction over the loop among them.
         """
 
     def read_at(

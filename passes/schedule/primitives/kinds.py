@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from tirscript.ir.arith.presburger import may_parallel
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const
-from tirscript.ir.stmt import For
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import AllocBuffer, For
 
+from ...lower.plan_buffer_allocation import fills_first
+from ..dataflow import is_viewed
 from ..edit import Edit
-from ..legality import check_parallel
+from ..legality import check_parallel, dependences
 from ..primitive import LoopAt, primitive
 from ..threads import THREAD_TAGS
 from ..tree import Place
@@ -18,7 +23,8 @@ from ..tree import Place
 def parallel(edit: Edit, loop: LoopAt) -> None:
     """Run the iterations of a loop at once: `for i in T.parallel(n)`.
 
-    Refused where one iteration depends on another, a reduction over the loop among them.
+    Where iterations only share a buffer that each of them fills anew, each gets one of its own: its allocation moves
+    into the loop. Refused where one iteration depends on another, a reduction over the loop among them.
     """
     _convert(edit, loop, "parallel")
 
@@ -58,5 +64,40 @@ def _convert(edit: Edit, loop: Place, kind: str, **fields: Any) -> None:
     stmt: For = loop.stmt
     if stmt.step is not None:
         edit.refuse(f"the loop `{stmt.var.name}` counts by a step", loop)
+    if kind == "parallel":
+        loop = _with_own_buffers(edit, loop)
     check_parallel(edit, loop, kind)
-    edit.tree.update(loop, stmt.replace(kind=kind, thread=fields.get("thread")))
+    edit.tree.update(loop, loop.stmt.replace(kind=kind, thread=fields.get("thread")))
+
+
+def _with_own_buffers(edit: Edit, loop: Place) -> Place:
+    """The loop with buffers of its own for each iteration, where that is what lets its iterations run at once."""
+    var = loop.stmt.var
+    if may_parallel(dependences(edit, loop), loop.stmt).legal:
+        return loop
+    before = edit.func
+    for place in list(edit.tree.root.below(AllocBuffer)):
+        home = _home(edit, edit.loop(var), place)
+        if home is not None:
+            edit.replace(place)
+            edit.tree.splice(home, "body", 0, 0, (place.stmt,))
+    if edit.func is not before and not may_parallel(dependences(edit, edit.loop(var)), edit.loop(var).stmt).legal:
+        edit.tree.reset(before)
+    return edit.loop(var)
+
+
+def _home(edit: Edit, loop: Place, alloc: Place) -> Place | None:
+    """The loop, or one that it is nested in alone, whose iterations fill what they read of a buffer that nothing else
+    uses; None where there is none."""
+    buffer: Buffer = alloc.stmt.buffer
+    if loop.contains(alloc) or is_viewed(edit.func, buffer):
+        return None
+    uses = sum(node is buffer for node in walk(edit.func.body))
+    if sum(node is buffer for node in walk(loop.stmt.body)) + 1 != uses or uses == 1:
+        return None
+    while not fills_first(loop.stmt.body, buffer):
+        (inner, *others) = loop.children["body"]
+        if others or type(inner.stmt) is not For:
+            return None
+        loop = inner
+    return loop

@@ -148,6 +148,12 @@ def rfactor(s: Schedule) -> None:
     s.rfactor(k0)
 
 
+def parallel_tiles(s: Schedule) -> None:
+    outer, _ = s.split(s.get_loops("C")[0], [None, 8])
+    s.compute_at("B", outer)
+    s.parallel(outer)
+
+
 CASES: dict[str, tuple[Any, Any]] = {
     "split": (relu_matmul, lambda s: s.split(s.get_loops("C")[0], factors=[None, 7])),
     "split_bare": (chain, lambda s: s.split(s.get_loops("B")[0], factors=[2, None, 2])),
@@ -155,6 +161,14 @@ CASES: dict[str, tuple[Any, Any]] = {
     "reorder": (relu_matmul, lambda s: s.reorder(*s.get_loops("C")[::-1])),
     "fuse": (relu_matmul, lambda s: s.fuse(*s.get_loops("C"))),
     "parallel": (relu_matmul, lambda s: s.parallel(s.get_loops("C")[0])),
+    "parallel_tiles": (blur, parallel_tiles),
+    "parallel_nested_tiles": (
+        relu_matmul,
+        lambda s: (
+            s.compute_at(s.cache_read("C", "A", "local"), s.get_loops("C")[1]),
+            s.parallel(s.get_loops("C")[0]),
+        ),
+    ),
     "vectorize": (relu_matmul, lambda s: s.vectorize(s.get_loops("D")[1])),
     "unroll": (relu_matmul, lambda s: s.unroll(s.get_loops("C")[2])),
     "bind": (chain, lambda s: s.bind(s.get_loops("C")[0], "threadIdx.x")),

@@ -111,6 +111,18 @@ for i in range(16):
     W[V[i]] = i
 """)
 
+SHARED = program("""
+C = T.alloc_buffer((2,), "int32")
+for i in range(16):
+    with T.block("C"):
+        vi = T.axis.spatial(16, i)
+        if V[vi] > 0:
+            C[1] = V[vi]
+    with T.block("W"):
+        vi = T.axis.spatial(16, i)
+        W[vi] = C[1]
+""")
+
 DIAGONAL = program("""
 for i, j in T.grid(15, 15):
     with T.block("A"):
@@ -302,6 +314,7 @@ LOOPS: dict[str, Refusals] = {
     "kinds": {
         "a recurrence": (RECURRENCE, lambda s: s.parallel("i"), "the opaque axis `vi`"),
         "a scan": (SCAN, lambda s: s.parallel("i"), "the scan axis `vi`"),
+        "a buffer that iterations share": (SHARED, lambda s: s.parallel("i"), "not proved to be independent"),
         "stores outside of blocks": (BARE, lambda s: s.parallel("i"), "are not proved to be independent"),
         "lanes that cannot be counted": (SYMBOLIC, lambda s: s.vectorize("i"), "is not a number"),
         "a step": (STEPPED, lambda s: s.parallel("i"), "counts by a step"),
