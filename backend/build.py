@@ -36,9 +36,10 @@ def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: i
 
     A tensor function writes into the arrays it is called with; a graph function returns new ones.
 
-    pipeline:  "default", passes (a Sequential, a list of them or their text), or None for a lowered program
+    pipeline:  "default" (the default schedule and the lowering), passes (a Sequential, a list of them or their text),
+               or None for a lowered program
     opt_level: how hard LLVM tries, 0 to 3
-    debug:     add checks of indices and divisors to the code
+    debug:     add checks of indices and divisors to the code, and run each statement where it was written
     target:    None or "llvm", this machine
 
     Raises DiagnosticError with what is wrong with the program or cannot be compiled.
@@ -48,7 +49,7 @@ def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: i
     if not isinstance(x, (PrimFunc, GraphFunc, Module)):
         raise TypeError(f"build takes a PrimFunc, a GraphFunc or a Module, not {_kind(x)}{_hint(x)}")
     _check_options(target, opt_level)
-    passes = _pipeline(pipeline)
+    passes = _pipeline(pipeline, bool(debug))
     module = Module((x,), name=x.name) if isinstance(x, GraphFunc) else x
     if isinstance(module, Module) and any(isinstance(one, GraphFunc) for one in module.functions):
         from .graph_build import graph_functions, lower_graphs, wrapped
@@ -108,14 +109,16 @@ def _check_options(target: Any, opt_level: Any) -> None:
         raise DiagnosticError([error("T404", f"opt_level is an int from 0 to 3, not {opt_level!r}")])
 
 
-def _pipeline(pipeline: Any) -> Sequential | None:
+def _pipeline(pipeline: Any, debug: bool = False) -> Sequential | None:
     """The passes that the argument asks for; None for none."""
     if pipeline is None:
         return None
-    from tirscript.passes import DEFAULT_LOWERING, Pass, Sequential
+    from tirscript.passes import Pass, Sequential
+
+    from .default_pipeline import default_pipeline
 
     if isinstance(pipeline, str):
-        return DEFAULT_LOWERING if pipeline == "default" else Sequential.parse(pipeline)
+        return default_pipeline(schedule=not debug) if pipeline == "default" else Sequential.parse(pipeline)
     if isinstance(pipeline, (Pass, Sequential)):
         return Sequential((pipeline,))
     if not isinstance(pipeline, Iterable):

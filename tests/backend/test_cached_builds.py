@@ -16,6 +16,7 @@ import tirscript
 from tirscript.backend import build as build_module
 from tirscript.backend import cache as store
 from tirscript.backend import cache_key
+from tirscript.backend.default_pipeline import default_pipeline
 from tirscript.backend.llvm import image, module
 from tirscript.backend.runtime import layout
 from tirscript.ir import DiagnosticError
@@ -147,7 +148,12 @@ def test_options_count(monkeypatch: pytest.MonkeyPatch) -> None:
         "option": key(SCALE, pipeline=lowered.replace("unroll_loop", "unroll_loop{limit=3}")),
     }
     assert None not in keys.values() and len(set(keys.values())) == len(keys)
-    assert key(SCALE, pipeline=lowered) == key(SCALE, pipeline=list(DEFAULT_LOWERING)) == keys["default"]
+    assert (
+        key(SCALE, pipeline=lowered)
+        == key(SCALE, pipeline=list(DEFAULT_LOWERING))
+        == key(SCALE, debug=False, pipeline=DEFAULT_LOWERING)
+    )
+    assert key(SCALE, pipeline=str(default_pipeline())) == keys["default"]
 
 
 def test_sources_and_surroundings_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +273,7 @@ def test_instruments_see_the_passes_of_a_cached_kernel() -> None:
     for _ in range(2):
         with PassContext([timing := Timing()]):
             tirscript.build(program)
-        assert [str(entry) for entry in DEFAULT_LOWERING] == [name for name, _ in timing.seconds]
+        assert [str(entry) for entry in default_pipeline()] == [name for name, _ in timing.seconds]
 
 
 def test_disabled_passes_and_configuration_count() -> None:

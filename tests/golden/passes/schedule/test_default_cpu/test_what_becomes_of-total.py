@@ -1,0 +1,21 @@
+from tirscript.script import tir as T
+
+
+@T.prim_func
+def total(A: T.Buffer((300,), "float32"), S: T.Buffer((1,), "float32")):
+    S_rf = T.alloc_buffer((12, 1), "float32")
+    for i_1 in T.vectorized(12):
+        with T.block("S_rf_init"):
+            vi_1 = T.axis.spatial(12, i_1)
+            S_rf[vi_1, 0] = 0.0
+    for i_0 in range(25):
+        for i_1 in T.vectorized(12):
+            with T.block("S_rf_update"):
+                vi_1, vi_0 = T.axis.remap("SR", [i_1, i_0])
+                S_rf[vi_1, 0] = S_rf[vi_1, 0] + A[vi_0 * 12 + vi_1]
+    for i_1 in range(12):
+        with T.block("S"):
+            vi_1 = T.axis.reduce(12, i_1)
+            with T.init():
+                S[0] = 0.0
+            S[0] = S[0] + S_rf[vi_1, 0]

@@ -1,0 +1,242 @@
+"""The default schedule: what it makes of each kind of kernel, what it leaves alone, and what it promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.backend.default_pipeline import default_pipeline
+from tirscript.backend.interpreter import interpret
+from tirscript.ir import Attrs, DiagnosticError, For, PrimFunc, structural_equal, walk
+from tirscript.passes import DEFAULT_LOWERING, get_pass
+from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.schedule import Schedule, Trace
+from tirscript.passes.schedule.default_cpu import CpuFacts, contraction, convolution, default_schedule, rules
+from tirscript.passes.schedule.default_cpu.work import Work
+from tirscript.script import tir as T
+from tirscript.testing import assert_same_result, copies
+
+SMALL = CpuFacts(vector_bits=128, threads=1)
+WIDE = CpuFacts(vector_bits=512, threads=2)
+
+
+@T.prim_func
+def matmul(A: T.Buffer((10, 9), "float32"), B: T.Buffer((9, 8), "float32"), D: T.Buffer((10, 8), "float32")):
+    C = T.alloc_buffer((10, 8), "float32")
+    for i, j, k in T.grid(10, 8, 9):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(10, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
+
+
+@T.prim_func
+def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
+    for i in range(6):
+        most: T.float32 = T.min_value("float32")
+        for j in range(40):
+            most = T.max(most, A[i, j])
+        total: T.float32 = 0.0
+        for j in range(40):
+            B[i, j] = T.exp(A[i, j] - most)
+            total += B[i, j]
+        for j in range(40):
+            B[i, j] = B[i, j] / total
+
+
+@T.prim_func
+def conv2d(X: T.Buffer((3, 9, 9), "float32"), W: T.Buffer((8, 3, 2, 2), "float32"), Y: T.Buffer((8, 8, 8), "float32")):
+    for f, y, x in T.grid(8, 8, 8):
+        Y[f, y, x] = T.float32(0)
+        for c, u, v in T.grid(3, 2, 2):
+            Y[f, y, x] += X[c, y + u, x + v] * W[f, c, u, v]
+
+
+@T.prim_func
+def transpose(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        B[i, j] = A[j, i]
+
+
+@T.prim_func
+def elementwise(A: T.Buffer((512, 256), "float32"), b: T.Buffer((256,), "float32"), D: T.Buffer((512, 256), "float32")):
+    C = T.alloc_buffer((512, 256), "float32")
+    for i, j in T.grid(512, 256):
+        C[i, j] = A[i, j] * b[j]
+    for i, j in T.grid(512, 256):
+        D[i, j] = C[i, j] + A[i, j]
+
+
+@T.prim_func
+def total(A: T.Buffer((300,), "float32"), S: T.Buffer((1,), "float32")):
+    S[0] = T.float32(0)
+    for i in range(300):
+        S[0] += A[i]
+
+
+@T.prim_func
+def columns(A: T.Buffer((40, 32), "float32"), S: T.Buffer((32,), "float32")):
+    for j in range(32):
+        S[j] = T.float32(0)
+        for i in range(40):
+            S[j] += A[i, j]
+
+
+@T.prim_func
+def running(A: T.Buffer((50,), "int32"), B: T.Buffer((50,), "int32")):
+    B[0] = A[0]
+    for i in range(1, 50):
+        B[i] = B[i - 1] + A[i]
+
+
+KERNELS: dict[str, Any] = {
+    "matmul": matmul,
+    "softmax": softmax,
+    "conv2d": conv2d,
+    "transpose": transpose,
+    "total": total,
+    "columns": columns,
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_becomes_of(name: str, golden: Any) -> None:
+    schedule = default_schedule(KERNELS[name], SMALL)
+    assert_same_result(KERNELS[name], schedule.func)
+    golden.check(schedule.func)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_blocks_of(name: str, golden: Any) -> None:
+    made = with_blocks(KERNELS[name])
+    assert_same_result(KERNELS[name], made, tolerance=0.0, native=False)
+    golden.check(made)
+
+
+def kinds(func: PrimFunc) -> set[str]:
+    return {node.kind for node in walk(func.body) if type(node) is For}
+
+
+def test_outer_loops_of_enough_work_run_in_parallel_and_chains_are_one_nest() -> None:
+    made = default_schedule(elementwise, WIDE).func
+    assert kinds(made) == {"parallel", "serial"} and len(made.body) == 1
+    assert kinds(default_schedule(elementwise, SMALL).func) == {"serial"}
+    assert "parallel" not in kinds(default_schedule(total, WIDE).func)  # less than it takes to begin
+
+
+def test_a_function_that_says_how_it_runs_is_left_alone() -> None:
+    @T.prim_func
+    def mine(A: T.Buffer((512, 256), "float32"), B: T.Buffer((512, 256), "float32")):
+        for i in T.unroll(512):
+            for j in range(256):
+                B[i, j] = A[i, j] + T.float32(1)
+
+    assert get_pass("default_cpu", vector_bits=512, threads=2)(mine) is mine
+    assert get_pass("default_cpu")(running) is running
+    assert len(default_schedule(mine, WIDE).trace) == 0
+
+
+def test_the_trace_is_a_program_that_can_be_edited() -> None:
+    schedule = default_schedule(matmul, WIDE)
+    again = Trace.parse(str(schedule.trace)).replay(Schedule(with_blocks(matmul)))
+    assert again.script() == schedule.script()
+    fewer = "\n".join(line for line in str(schedule.trace).split("\n") if ".contract(" not in line)
+    assert fewer != str(schedule.trace)
+    other = Trace.parse(fewer).replay(Schedule(with_blocks(matmul))).func
+    assert not structural_equal(other, schedule.func)
+    assert_same_result(matmul, other)
+
+
+def bits(function: Any, arguments: list[Any]) -> list[Any]:
+    given = copies(arguments)
+    function(*given)
+    return given
+
+
+@pytest.mark.parametrize("name", ["matmul", "softmax", "conv2d", "total", "columns"])
+def test_sums_keep_their_order_where_the_function_wants_it(name: str) -> None:
+    kernel = KERNELS[name]
+    exact = kernel.replace(attrs=Attrs({**kernel.attrs, "fastmath": False}))
+    rng = np.random.default_rng(3)
+    arguments = [rng.standard_normal(b.constant_shape()).astype("float32") for b in kernel.param_buffers]
+    wanted = bits(lambda *given: interpret(kernel, *given), arguments)
+    found = bits(tirscript.build(exact), arguments)
+    close = 1e-6 if name == "softmax" else 0.0  # its exponentials are not the interpreter's
+    assert all(np.allclose(a, b, rtol=close, atol=0) for a, b in zip(wanted, found, strict=True))
+    option = get_pass("default_cpu", vector_bits=512, reassociate=False)(kernel)
+    assert "T.fma" not in option.script()
+    assert all(
+        np.allclose(a, b, rtol=close, atol=0)
+        for a, b in zip(wanted, bits(tirscript.build(option, pipeline=DEFAULT_LOWERING), arguments), strict=True)
+    )
+
+
+def test_nan_and_infinity_come_through() -> None:
+    arguments = [np.ones(b.constant_shape(), "float32") for b in matmul.param_buffers]
+    arguments[0][3, 2], arguments[1][4, 5] = np.nan, np.inf
+    wanted = bits(lambda *given: interpret(matmul, *given), arguments)
+    found = bits(tirscript.build(default_schedule(matmul, WIDE).func), arguments)
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(wanted, found, strict=True))
+
+
+def test_build_schedules_unless_it_is_told_how() -> None:
+    assert kinds(tirscript.build(elementwise, pipeline=DEFAULT_LOWERING).lowered) == {"serial"}
+    assert str(default_pipeline()).startswith("default_cpu{") and str(default_pipeline()).endswith(
+        str(DEFAULT_LOWERING)
+    )
+    assert default_pipeline(schedule=False) is DEFAULT_LOWERING
+    assert "T.fma" in tirscript.build(matmul).lowered.script()
+    assert "T.fma" not in tirscript.build(matmul, debug=True).lowered.script()
+    assert (
+        "T.fma" not in tirscript.build(matmul, pipeline="lower_reduce,lower_init_block,lower_blocks").lowered.script()
+    )
+
+
+def test_a_refusal_takes_back_what_was_done() -> None:
+    work = Work(Schedule(with_blocks(matmul)), SMALL)
+    before = work.sch.script()
+
+    def rule(work: Work) -> None:
+        work.done.add("C")
+        work.sch.split(work.sch.get_loops("C")[0], [None, 2])
+        work.sch.parallel(work.sch.get_loops("C")[-1])
+
+    assert not work.attempt(rule)
+    assert work.sch.script() == before and not work.done and len(work.sch.trace) == 0
+
+
+def test_faults_of_rules_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(work: Work, nest: Any) -> bool:
+        work.sch.split("no such loop", [None, 2])
+        return True
+
+    monkeypatch.setattr(rules, "RULES", (broken,))
+    with pytest.raises(DiagnosticError) as info:
+        get_pass("default_cpu")(matmul)
+    assert info.value.diagnostics[0].code == "T502"
+
+
+@pytest.mark.parametrize("registers", [16, 32])
+@pytest.mark.parametrize("extents", [(512, 512), (1000, 1000), (100, 100), (64, 64), (17, 33), (4096, 32)])
+def test_register_tiles_fit_and_waste_little(extents: tuple[int, int], registers: int) -> None:
+    lanes = registers // 2
+    height, vectors = contraction.tile_of(*extents, lanes, registers)
+    assert height * vectors + vectors + 1 <= registers and height * vectors >= 8
+    padded = [-(-extent // size) * size for extent, size in zip(extents, (height, vectors * lanes), strict=True)]
+    # the last vector may hold one column alone
+    whole = -(-extents[1] // lanes) * lanes * extents[0]
+    assert padded[0] * padded[1] <= 1.3 * whole
+
+
+def test_tiles_of_convolutions_divide_what_they_tile() -> None:
+    for vectors, pixels in ((4, 56), (4, 14), (2, 7), (3, 5), (1, 1)):
+        size, height = convolution.tile_of(vectors, pixels, 32)
+        assert vectors % size == 0 and pixels % height == 0 and size * height + size + 1 <= 32
