@@ -22,9 +22,9 @@ import kernels_picture
 import kernels_report
 from kernels_cases import CASES, SMALL, Case
 from kernels_peers import PEERS, Peer, for_tuning, pythons
+from kernels_report import CASES_BY_NAME
 
-SLOW = 1.0  # seconds of a run after which a variant is not measured again in every round
-ROUNDS_OF_SLOW = 1
+SLOW = 1.0  # seconds of the first run after which a variant is not measured again: that run counts
 
 
 def arguments(given: Sequence[str]) -> argparse.Namespace:
@@ -34,6 +34,9 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--peers", metavar="NAME,...", help=f"only these of {', '.join(PEERS)}")
     parser.add_argument("--rounds", type=int, default=7, help="how often each variant is measured (7)")
     parser.add_argument("--threads", metavar="N,...", help="numbers of threads (1 and all)")
+    parser.add_argument(
+        "--patience", type=float, metavar="SECONDS", default=20, help="leave out what takes longer for a run (20)"
+    )
     parser.add_argument("--quick", action="store_true", help="small kernels and two rounds: to see that it works")
     parser.add_argument("--tune", type=float, metavar="SECONDS", default=0, help="let apache-tvm tune each kernel")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")
@@ -59,17 +62,27 @@ def measure(case: Case, peers: dict[str, Peer], options: dict[str, Any], rounds:
     for peer in peers.values():
         for variant, answer in peer.ask("prepare", case=case.name, options=options).items():
             found[variant] = answer
-            if "wrong" not in answer:
+            if "wrong" not in answer and answer["seconds"][0] < SLOW:
                 owners[variant] = peer
                 answer["seconds"] = []
-    for at in range(rounds):
+    for _ in range(rounds):
         for variant, peer in owners.items():
-            times = found[variant]["seconds"]
-            if at < ROUNDS_OF_SLOW or times[0] < SLOW:
-                times.append(peer.ask("run", variant=variant)["seconds"])
-    for variant in owners:
-        found[variant]["median"] = median(found[variant]["seconds"])
+            found[variant]["seconds"].append(peer.ask("run", variant=variant)["seconds"])
+    for answer in found.values():
+        if "wrong" not in answer:
+            answer["median"] = median(answer["seconds"])
     return found
+
+
+def too_slow(case: Case, done: dict[str, Any], patience: float) -> list[str]:
+    """The variants that would take longer than `patience` seconds a run, by what they took for kernels of the kind."""
+    found = []
+    for name, variants in done.items():
+        other = CASES_BY_NAME[name]
+        if other.kind == case.kind and other.flops:
+            scale = case.flops / other.flops
+            found += [variant for variant, times in variants.items() if times.get("median", 0.0) * scale > patience]
+    return sorted(set(found))
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -93,7 +106,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             result["threads"][str(threads)] = part
             for case in chosen:
                 print(f"{case.name}, {threads} thread{'s' * (threads > 1)} ...", file=sys.stderr, flush=True)
-                given = {"threads": threads, "tune": tune, **target(case)}
+                skip = too_slow(case, part["kernels"], options.patience)
+                given = {"threads": threads, "tune": tune, "skip": skip, **target(case)}
                 part["kernels"][case.name] = measure(case, peers, given, rounds)
                 if options.json:
                     options.json.write_text(json.dumps(result, indent=1) + "\n")

@@ -36,7 +36,8 @@ class Side:
         arguments = chosen.arguments()
         answer: dict[str, Any] = {}
         for name, make in self.peer.prepare(chosen, arguments, options).items():
-            answer[name] = self.first(name, make, chosen, arguments)
+            if name not in options.get("skip", ()):
+                answer[name] = self.first(name, make, chosen, arguments)
         return answer
 
     def first(self, name: str, make: Any, case: kernels_cases.Case, arguments: list[Any]) -> dict[str, Any]:
@@ -44,6 +45,7 @@ class Side:
         start = time.perf_counter()
         try:
             run = make()
+            made = time.perf_counter()
             results = run()
         except Exception as problem:  # of a peer: it has no number then, and the reason is told
             lines = [line for line in str(problem).splitlines() if line.strip()] or [""]
@@ -53,7 +55,7 @@ class Side:
         if wrong is not None:
             return {"wrong": wrong}
         self.runs[name] = run
-        return {"first": taken}
+        return {"first": taken, "seconds": [start + taken - made]}
 
     def run(self, variant: str) -> dict[str, Any]:
         """The seconds of one call, over as many as take LEAST."""

@@ -164,10 +164,12 @@ def test_a_side_measures_only_what_computes_the_right_thing() -> None:
     )
     answer = one.prepare(case.name, {})
     assert list(answer) == ["right", "wrong", "fails", "unmade"] and set(one.runs) == {"right"}
-    assert answer["right"].keys() == {"first"}
+    assert answer["right"].keys() == {"first", "seconds"} and len(answer["right"]["seconds"]) == 1
+    assert 0 < answer["right"]["seconds"][0] <= answer["right"]["first"]
     assert answer["wrong"]["wrong"].startswith("360 of 360 elements are off by up to 1")
     assert answer["fails"] == answer["unmade"] == {"wrong": "ValueError: no such operator"}
     assert one.run("right").keys() == {"seconds"}
+    assert list(one.prepare(case.name, {"skip": ["wrong", "fails"]})) == ["right", "unmade"]
 
 
 @pytest.mark.parametrize("arguments", [(), (1,), (1, 2), (1, 2, 3, 4)])
@@ -216,16 +218,34 @@ def test_variants_take_turns_and_their_median_counts() -> None:
     from kernels_cases import find
 
     FakePeer.asked = []
-    peers = {
-        "a": FakePeer("a", {"x": {"first": 1.0}, "y": {"wrong": "no"}}, {"x": [3, 0.1, 0.2, 0.4, 0.3]}),
-        "b": FakePeer("b", {"z": {"first": 2.0}}, {"z": [0.5, 0.7, 0.6, 0.9, 0.1]}),
+    given = {"first": 2.0, "seconds": [0.9]}
+    peers: dict[str, Any] = {
+        "a": FakePeer("a", {"x": dict(given), "y": {"wrong": "no"}}, {"x": [3, 0.1, 0.2, 0.4, 0.3]}),
+        "b": FakePeer(
+            "b", {"z": dict(given), "slow": {"first": 5.0, "seconds": [1.5]}}, {"z": [0.5, 0.7, 0.6, 0.9, 0.1]}
+        ),
         "c": FakePeer("c", {}, {}),
     }
     found = kernels_main.measure(find("gemv 64"), peers, {"threads": 1}, 5)
-    assert FakePeer.asked == [("a", "x"), ("b", "z")] + [("b", "z")] * 4, "slow ones are not run in every round"
+    assert FakePeer.asked == [("a", "x"), ("b", "z")] * 5, "what is slow is not run again"
     assert found["y"] == {"wrong": "no"}
-    assert found["x"]["median"] == 3 and found["x"]["seconds"] == [3]
+    assert found["x"]["median"] == 0.3 and found["x"]["seconds"] == [3, 0.1, 0.2, 0.4, 0.3]
     assert found["z"]["median"] == 0.6 and found["z"]["first"] == 2.0
+    assert found["slow"]["median"] == 1.5
+
+
+def test_what_would_take_too_long_is_left_out() -> None:
+    import kernels_main
+    from kernels_cases import find
+
+    done = {
+        "matmul 512": {"plain": {"median": 0.5}, "fast": {"median": 0.001}, "bad": {"wrong": "no"}},
+        "gemv 4096": {"other": {"median": 1e6}},
+    }
+    assert kernels_main.too_slow(find("matmul 1024"), done, 4.1) == []
+    assert kernels_main.too_slow(find("matmul 1024"), done, 3.9) == ["plain"]
+    assert kernels_main.too_slow(find("matmul 2048"), done, 20) == ["plain"]
+    assert kernels_main.too_slow(find("softmax 1024x1024"), done, 0) == []
 
 
 def test_kernels_are_chosen_by_pattern() -> None:
