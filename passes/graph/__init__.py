@@ -4,6 +4,7 @@ from ..pipeline import Sequential
 from .annotate_pattern import annotate_pattern
 from .bind import bind_params, bind_symbolic_vars
 from .dead_code import dead_code_elimination
+from .decompose_for_inference import decompose_for_inference
 from .fold_graph_constant import fold_graph_constant
 from .fuse_by_pattern import fuse_by_pattern
 from .fuse_ops import fuse_ops
@@ -15,6 +16,8 @@ from .static_memory_plan import static_memory_plan
 # from graph functions to tensor functions, which `build` does before DEFAULT_LOWERING
 GRAPH_LOWERING = Sequential(
     (
+        decompose_for_inference,
+        fold_graph_constant,
         legalize_ops,
         dead_code_elimination,
         annotate_pattern,
@@ -31,6 +34,7 @@ __all__ = [
     "bind_params",
     "bind_symbolic_vars",
     "dead_code_elimination",
+    "decompose_for_inference",
     "fold_graph_constant",
     "fuse_by_pattern",
     "fuse_ops",

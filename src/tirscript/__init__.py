@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .ir.graph_builder import BlockBuilder
     from .passes.schedule import Schedule, ScheduleError
     from .script import graph_func, ir_module, parse, parse_file, prim_func
+    from .script.onnx import from_onnx
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ _NAMES = {
     "ScheduleError": "passes.schedule",
     "build": "backend.build",
     "constant": "ir.constant",
+    "from_onnx": "script.onnx",
     "graph_func": "script",
     "get_num_threads": "backend.runtime.threads",
     "interpret": "backend.interpreter",
@@ -49,7 +51,9 @@ __all__ = [
     "ScheduleError",
     "build",
     "constant",
+    "from_onnx",
     "get_num_threads",
+    "graph_func",
     "interpret",
     "ir_module",
     "jit",

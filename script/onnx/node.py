@@ -1,0 +1,148 @@
+"""A node of a model, as the rules of operators see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.constant import ConstantTensor, constant
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.dtype import DType
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.graph import GraphConst, GraphExpr, TensorType
+from tirscript.ir.graph_ops.infer import type_of
+
+if TYPE_CHECKING:
+    from .importer import Importer, Ints
+
+
+class Node:
+    """Inputs by number, attributes by name; `op` binds a call and gives its variable."""
+
+    def __init__(self, importer: Importer, proto: Any, what: str) -> None:
+        self.importer, self.proto, self.what = importer, proto, what
+        self.opset = importer.opset
+        self.attrs = {one.name: one for one in proto.attribute}
+        self.output = proto.output[0] if proto.output else proto.op_type
+
+    # attributes
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute as a Python value: numbers, text, lists of them, or an array."""
+        from onnx import helper, numpy_helper
+
+        found = self.attrs.get(name)
+        if found is None:
+            return default
+        value = helper.get_attribute_value(found)
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if hasattr(value, "raw_data"):
+            return self.importer.array(value, numpy_helper)
+        return list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
+
+    # inputs
+
+    def has(self, at: int) -> bool:
+        """Whether an input is given."""
+        return at < len(self.proto.input) and bool(self.proto.input[at])
+
+    def count(self) -> int:
+        return len(self.proto.input)
+
+    def tensor(self, at: int) -> GraphExpr:
+        """An input as a tensor."""
+        if not self.has(at):
+            raise self.wrong(f"its input {at} is missing")
+        return self.importer.tensor(self.proto.input[at])
+
+    def tensors(self) -> list[GraphExpr]:
+        return [self.tensor(at) for at in range(len(self.proto.input))]
+
+    def ints(self, at: int) -> Ints | None:
+        """An input as integers that are known; None where it is a tensor."""
+        return self.importer.ints.get(self.proto.input[at]) if self.has(at) else None
+
+    def sizes(self, at: int, what: str) -> tuple[Expr, ...]:
+        """An input as integers that are known; refused where it is a tensor."""
+        found = self.ints(at)
+        if found is None:
+            raise self.wrong(f"{what} are not known before the model runs")
+        return found.values
+
+    def numbers(self, at: int, name: str, default: list[int] | None = None) -> list[int] | None:
+        """Integers that older versions have as an attribute and newer ones as an input."""
+        if name in self.attrs:
+            return [int(one) for one in self.attr(name)]
+        if not self.has(at):
+            return default
+        values = self.sizes(at, f"`{name}`")
+        if not all(type(one) is Const for one in values):
+            raise self.wrong(f"`{name}` are not numbers")
+        return [int(one.value) for one in values if type(one) is Const]
+
+    def data(self, at: int) -> ConstantTensor | None:
+        """The data of an input that is constant."""
+        return self.importer.weights.get(self.proto.input[at]) if self.has(at) else None
+
+    def scalar(self, at: int) -> float | int | None:
+        """The number that an input always is; None where it is not known."""
+        data = self.data(at)
+        if data is not None and data.size == 1:
+            value: float | int = data.array.reshape(-1)[0].item()
+            return value
+        return None
+
+    def type(self, value: GraphExpr) -> TensorType:
+        kind = type_of(value)
+        assert isinstance(kind, TensorType)
+        return kind
+
+    def shape(self, value: GraphExpr) -> tuple[Expr, ...]:
+        """The shape of a tensor; refused where it is not known."""
+        found = self.type(value).shape
+        if found is None:
+            raise self.wrong("the shape of its input is not known")
+        return found
+
+    def dtype(self, value: GraphExpr) -> DType:
+        found = self.type(value).dtype
+        if found is None:
+            raise self.wrong("the type of its input is not known")
+        return found
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis counted from the front."""
+        if not -rank <= axis < rank:
+            raise self.wrong(f"axis {axis} is none of the {rank} of its input")
+        return axis % rank
+
+    # results
+
+    def op(self, op: str, *args: Any, **attrs: Any) -> GraphExpr:
+        """A binding of an operator's call; its variable."""
+        return self.importer.op(op, *args, name=f"{self.output}_{op.rpartition('.')[2]}", **attrs)
+
+    def last(self, op: str, *args: Any, **attrs: Any) -> GraphExpr:
+        """A binding of the call that gives the node's output, by whose name it is known."""
+        return self.importer.op(op, *args, name=self.output, **attrs)
+
+    def constant(self, value: Any, kind: DType) -> GraphExpr:
+        """A number as a tensor without dimensions."""
+        import numpy as np
+
+        from tirscript.ir.constant import numpy_dtype
+
+        return GraphConst(constant(np.array(value).astype(numpy_dtype(kind))))
+
+    def item(self, value: GraphExpr, index: int) -> GraphExpr:
+        """A field of a tuple, bound to the name of the output of that number."""
+        from tirscript.ir.graph import TupleItem
+
+        names = self.proto.output
+        return self.importer.emit(TupleItem(value, index), names[index] if index < len(names) else self.output)
+
+    def wrong(self, message: str, hint: str | None = None) -> DiagnosticError:
+        return DiagnosticError([error("T402", f"{self.what}: {message}", hint=hint)])
+
+
+__all__ = ["Node"]

@@ -1,0 +1,213 @@
+"""Element by element: arithmetic, comparisons, elementary functions, activations, casts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce as fold
+
+from tirscript.ir.graph import GraphExpr
+
+from ..node import Node
+from .table import OPERATORS, onnx_op
+
+# one graph operator for one ONNX operator, on the same arguments
+_SAME = {
+    "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",
+    "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor", "IsNaN": "isnan",
+    "Log": "log", "Neg": "negative", "Not": "logical_not", "Relu": "nn.relu", "Round": "round", "Sigmoid": "sigmoid",
+    "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh",
+    "Add": "add", "Sub": "subtract", "Mul": "multiply", "Equal": "equal", "Less": "less", "LessOrEqual": "less_equal",
+    "Greater": "greater", "GreaterOrEqual": "greater_equal", "And": "logical_and", "Or": "logical_or",
+    "Xor": "logical_xor", "Where": "where", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor", "BitwiseNot": "bitwise_not",
+}  # fmt: skip
+
+
+def _same(op: str) -> Callable[[Node], GraphExpr]:
+    return lambda node: node.last(op, *node.tensors())
+
+
+for _name, _op in _SAME.items():
+    onnx_op(_name)(_same(_op))
+
+
+@onnx_op("Identity", "Dropout")
+def identity(node: Node) -> GraphExpr:
+    if len([name for name in node.proto.output if name]) > 1:
+        raise node.wrong("its mask is not supported")
+    return node.tensor(0)
+
+
+@onnx_op("Div")
+def divide(node: Node) -> GraphExpr:
+    a, b = node.tensors()
+    if not node.dtype(a).is_int:
+        return node.last("divide", a, b)
+    # towards zero
+    if str(node.dtype(a)).startswith("uint"):
+        return node.last("floor_divide", a, b)
+    size = node.op("floor_divide", node.op("abs", a), node.op("abs", b))
+    return node.last("multiply", size, node.op("multiply", node.op("sign", a), node.op("sign", b)))
+
+
+@onnx_op("Mod")
+def modulo(node: Node) -> GraphExpr:
+    a, b = node.tensors()
+    if not node.attr("fmod", 0):
+        return node.last("floor_mod", a, b)
+    # of the sign of the dividend
+    rest = node.op("floor_mod", node.op("abs", a), node.op("abs", b))
+    return node.last("multiply", rest, node.op("sign", a))
+
+
+@onnx_op("Pow")
+def power(node: Node) -> GraphExpr:
+    a, b = node.tensors()
+    kind = node.dtype(a)
+    exponent = node.scalar(1)
+    if exponent == 2:
+        return node.last("multiply", a, a)
+    if exponent == 0.5 and kind.is_float:
+        return node.last("sqrt", a)
+    return node.last("power", a, b if node.dtype(b) is kind else node.op("astype", b, str(kind)))
+
+
+@onnx_op("Max", "Min", "Sum", "Mean")
+def variadic(node: Node) -> GraphExpr:
+    op = {"Max": "maximum", "Min": "minimum"}.get(node.proto.op_type, "add")
+    given = node.tensors()
+    if len(given) == 1:
+        return given[0]
+    total = fold(lambda a, b: node.op(op, a, b), given)
+    if node.proto.op_type != "Mean":
+        return total
+    return node.last("divide", total, node.constant(len(given), node.dtype(total)))
+
+
+@onnx_op("Cast")
+def cast(node: Node) -> GraphExpr:
+    kind = node.importer.dtype(int(node.attr("to")), "what it casts to")
+    value = node.tensor(0)
+    if kind.is_bool and not node.dtype(value).is_bool:
+        return node.last("not_equal", value, node.constant(0, node.dtype(value)))
+    return node.last("astype", value, str(kind))
+
+
+@onnx_op("CastLike")
+def cast_like(node: Node) -> GraphExpr:
+    return node.last("astype", node.tensor(0), str(node.dtype(node.tensor(1))))
+
+
+@onnx_op("Clip")
+def clip(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    limits: list[GraphExpr | None] = []
+    for at, name in ((1, "min"), (2, "max")):
+        if name in node.attrs:
+            limits.append(node.constant(node.attr(name), node.dtype(x)))
+        else:
+            limits.append(node.tensor(at) if node.has(at) else None)
+    for limit, op in zip(limits, ("maximum", "minimum"), strict=True):
+        if limit is not None:
+            x = node.op(op, x, limit)
+    return x
+
+
+@onnx_op("Reciprocal")
+def reciprocal(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    return node.last("divide", node.constant(1, node.dtype(x)), x)
+
+
+@onnx_op("Softplus")
+def softplus(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    return node.last("log_add_exp", x, node.constant(0, node.dtype(x)))
+
+
+@onnx_op("Softsign")
+def softsign(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    return node.last("divide", x, node.op("add", node.op("abs", x), node.constant(1, node.dtype(x))))
+
+
+@onnx_op("LeakyRelu")
+def leaky_relu(node: Node) -> GraphExpr:
+    return node.last("nn.leakyrelu", node.tensor(0), alpha=float(node.attr("alpha", 0.01)))
+
+
+@onnx_op("PRelu")
+def prelu(node: Node) -> GraphExpr:
+    x, slope = node.tensors()
+    zero = node.constant(0, node.dtype(x))
+    return node.last("where", node.op("less", x, zero), node.op("multiply", x, slope), x)
+
+
+@onnx_op("Elu", "Selu", "Celu")
+def elu(node: Node) -> GraphExpr:
+    name, x = node.proto.op_type, node.tensor(0)
+    kind = node.dtype(x)
+    alpha = float(node.attr("alpha", 1.67326319217681884765625 if name == "Selu" else 1.0))
+    inner = node.op("divide", x, node.constant(alpha, kind)) if name == "Celu" else x
+    grown = node.op(
+        "subtract", node.op("exp", node.op("minimum", inner, node.constant(0, kind))), node.constant(1, kind)
+    )
+    low = node.op("multiply", grown, node.constant(alpha, kind))
+    found = node.op("where", node.op("greater", x, node.constant(0, kind)), x, low)
+    if name != "Selu":
+        return found
+    return node.last("multiply", found, node.constant(float(node.attr("gamma", 1.05070102214813232421875)), kind))
+
+
+@onnx_op("HardSigmoid")
+def hard_sigmoid(node: Node) -> GraphExpr:
+    return _hard_sigmoid(node, float(node.attr("alpha", 0.2)), float(node.attr("beta", 0.5)))
+
+
+def _hard_sigmoid(node: Node, alpha: float, beta: float) -> GraphExpr:
+    x = node.tensor(0)
+    kind = node.dtype(x)
+    line = node.op("add", node.op("multiply", x, node.constant(alpha, kind)), node.constant(beta, kind))
+    return node.op("minimum", node.op("maximum", line, node.constant(0, kind)), node.constant(1, kind))
+
+
+@onnx_op("HardSwish")
+def hard_swish(node: Node) -> GraphExpr:
+    return node.last("multiply", node.tensor(0), _hard_sigmoid(node, 1 / 6, 0.5))
+
+
+@onnx_op("Mish")
+def mish(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    grown = node.op("log_add_exp", x, node.constant(0, node.dtype(x)))
+    return node.last("multiply", x, node.op("tanh", grown))
+
+
+@onnx_op("ThresholdedRelu")
+def thresholded_relu(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    limit = node.constant(float(node.attr("alpha", 1.0)), node.dtype(x))
+    return node.last("where", node.op("greater", x, limit), x, node.constant(0, node.dtype(x)))
+
+
+@onnx_op("Gelu")
+def gelu(node: Node) -> GraphExpr:
+    return node.last("nn.gelu_tanh" if node.attr("approximate", "none") == "tanh" else "nn.gelu", node.tensor(0))
+
+
+@onnx_op("IsInf")
+def is_inf(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    found = node.op("isinf", x)
+    if node.attr("detect_negative", 1) and node.attr("detect_positive", 1):
+        return found
+    side = "greater" if node.attr("detect_positive", 1) else "less"
+    return node.last("logical_and", found, node.op(side, x, node.constant(0, node.dtype(x))))
+
+
+@onnx_op("BitShift")
+def bit_shift(node: Node) -> GraphExpr:
+    return node.last("left_shift" if node.attr("direction") == "LEFT" else "right_shift", *node.tensors())
+
+
+__all__ = ["OPERATORS"]

@@ -1,0 +1,115 @@
+"""Elements by their indices: gather, scatter, one-hot, the largest."""
+
+from __future__ import annotations
+
+from tirscript.ir.graph import GraphExpr
+from tirscript.ir.graph_ops import dims
+
+from ..node import Node
+from .table import OPERATORS, onnx_op
+
+_REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
+
+
+@onnx_op("Gather")
+def gather(node: Node) -> GraphExpr:
+    x, at = node.tensors()
+    axis = node.axis(int(node.attr("axis", 0)), len(node.shape(x)))
+    return node.last("take", x, at, axis=axis, mode=_mode(node))
+
+
+def _mode(node: Node) -> str:
+    """How indices are read: those below 0 count from the end, which "wrap" does; known ones are looked at here."""
+    data = node.data(1)
+    return "fast" if data is not None and data.size and int(data.array.min()) >= 0 else "wrap"
+
+
+def _from_front(node: Node, at: GraphExpr, size: object) -> GraphExpr:
+    """Indices, of which those below 0 count from the end, counted from the front."""
+    data = node.data(1)
+    if data is not None and (not data.size or int(data.array.min()) >= 0):
+        return at
+    kind = node.dtype(at)
+    number = dims.number(size)  # type: ignore[arg-type]
+    if number is None:
+        raise node.wrong("indices into a symbolic dimension are to be known, or not below 0")
+    moved = node.op("add", at, node.constant(number, kind))
+    return node.op("where", node.op("less", at, node.constant(0, kind)), moved, at)
+
+
+@onnx_op("GatherElements")
+def gather_elements(node: Node) -> GraphExpr:
+    x, at = node.tensors()
+    axis = node.axis(int(node.attr("axis", 0)), len(node.shape(x)))
+    return node.last("gather_elements", x, _from_front(node, at, node.shape(x)[axis]), axis=axis)
+
+
+@onnx_op("GatherND")
+def gather_nd(node: Node) -> GraphExpr:
+    x, at = node.tensors()
+    data = node.data(1)
+    if data is not None and data.size and int(data.array.min()) < 0:
+        raise node.wrong("indices below 0 are not supported")
+    return node.last("gather_nd", x, at, batch_dims=int(node.attr("batch_dims", 0)))
+
+
+def _reduction(node: Node) -> str:
+    word = str(node.attr("reduction", "none"))
+    if word not in _REDUCTIONS:
+        raise node.wrong(f"the reduction `{word}` is not supported")
+    return _REDUCTIONS[word]
+
+
+@onnx_op("ScatterElements", "Scatter")
+def scatter_elements(node: Node) -> GraphExpr:
+    x, at, updates = node.tensors()
+    axis = node.axis(int(node.attr("axis", 0)), len(node.shape(x)))
+    at = _from_front(node, at, node.shape(x)[axis])
+    return node.last("scatter_elements", x, at, updates, axis=axis, reduction=_reduction(node))
+
+
+@onnx_op("ScatterND")
+def scatter_nd(node: Node) -> GraphExpr:
+    x, at, updates = node.tensors()
+    data = node.data(1)
+    if data is not None and data.size and int(data.array.min()) < 0:
+        raise node.wrong("indices below 0 are not supported")
+    return node.last("scatter_nd", x, at, updates, reduction=_reduction(node))
+
+
+@onnx_op("OneHot")
+def one_hot(node: Node) -> GraphExpr:
+    at, depth, values = node.tensor(0), node.scalar(1), node.data(2)
+    if depth is None or values is None:
+        raise node.wrong("its depth or its values are not known before the model runs")
+    off, on = values.array.tolist()
+    kind = values.dtype
+    kept = node.op(
+        "where",
+        node.op("less", at, node.constant(0, node.dtype(at))),
+        node.op("add", at, node.constant(int(depth), node.dtype(at))),
+        at,
+    )
+    axis = int(node.attr("axis", -1))
+    return node.last("one_hot", kept, node.constant(on, kind), node.constant(off, kind), depth=int(depth), axis=axis)
+
+
+@onnx_op("TopK")
+def top_k(node: Node) -> tuple[GraphExpr, ...]:
+    k = node.attr("k") if "k" in node.attrs else node.scalar(1)
+    if k is None:
+        raise node.wrong("how many are wanted is not known before the model runs")
+    largest = bool(node.attr("largest", 1))
+    found = node.op(
+        "topk",
+        node.tensor(0),
+        k=int(k),
+        axis=int(node.attr("axis", -1)),
+        ret_type="both",
+        largest=largest,
+        dtype="int64",
+    )
+    return node.item(found, 0), node.item(found, 1)
+
+
+__all__ = ["OPERATORS"]

@@ -1,0 +1,262 @@
+"""Tensors in other shapes: reshape, transpose, concat, split, slice, pad; and new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.constant import constant
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
+from tirscript.ir.graph_ops import dims
+
+from ..node import Node
+from .table import OPERATORS, onnx_op
+
+_LARGEST = (1 << 63) - 1
+
+
+@onnx_op("Constant")
+def constant_of(node: Node) -> GraphExpr:
+    import numpy as np
+
+    for name, kind in (
+        ("value_int", "int64"),
+        ("value_float", "float32"),
+        ("value_ints", "int64"),
+        ("value_floats", "float32"),
+    ):
+        if name in node.attrs:
+            return _kept(node, np.array(node.attr(name), kind))
+    if "value" not in node.attrs:
+        raise node.wrong("a constant of text or sparse data is not supported")
+    return _kept(node, node.attr("value"))
+
+
+def _kept(node: Node, array: Any) -> GraphExpr:
+    node.importer.keep(node.output, array)
+    return node.importer.tensor(node.output)
+
+
+@onnx_op("ConstantOfShape")
+def constant_of_shape(node: Node) -> GraphExpr:
+    import numpy as np
+
+    shape = node.sizes(0, "the sizes of its result")
+    value = node.attr("value", np.zeros(1, np.float32))
+    return node.last("full", ShapeExpr(shape), GraphConst(constant(value.reshape(()))), str(value.dtype))
+
+
+@onnx_op("Range")
+def range_of(node: Node) -> GraphExpr:
+    parts = []
+    for at, what in enumerate(("its start", "its limit", "its step")):
+        known = node.ints(at)
+        number = node.scalar(at)
+        if known is None and number is None:
+            raise node.wrong(f"{what} is not known before the model runs")
+        parts.append(PrimValue(known.values[0]) if known is not None else number)
+    kind = node.ints(1)
+    dtype = str(kind.dtype) if kind is not None else str(node.dtype(node.tensor(1)))
+    return node.last("arange", *parts, dtype)
+
+
+@onnx_op("Reshape")
+def reshape(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    wanted = node.attr("shape") if "shape" in node.attrs else list(node.sizes(1, "the sizes it reshapes to"))
+    own = node.shape(x)
+    sizes: list[Expr | None] = []
+    for at, size in enumerate(map(dims.dim, wanted)):
+        if type(size) is Const and size.value == 0 and not node.attr("allowzero", 0):
+            if at >= len(own):
+                raise node.wrong(f"dimension {at} is to be copied, and its input has {len(own)}")
+            size = own[at]
+        sizes.append(None if type(size) is Const and size.value == -1 else size)
+    if sizes.count(None) > 1:
+        raise node.wrong("more than one size is -1")
+    if None in sizes:
+        rest = _quotient(list(own), [one for one in sizes if one is not None])
+        sizes[sizes.index(None)] = rest
+    return node.last("reshape", x, ShapeExpr(tuple(one for one in sizes if one is not None)))
+
+
+def _quotient(whole: list[Expr], parts: list[Expr]) -> Expr:
+    """The product of dimensions divided by that of others, of which those that both have go."""
+    left = list(parts)
+    for one in list(left):
+        for other in whole:
+            if dims.same(one, other):
+                whole.remove(other)
+                left.remove(one)
+                break
+    total = dims.product(whole)
+    return dims.floordiv(total, dims.product(left)) if left else total
+
+
+@onnx_op("Flatten")
+def flatten(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    shape = node.shape(x)
+    axis = int(node.attr("axis", 1))
+    at = axis + len(shape) if axis < 0 else axis
+    return node.last("reshape", x, ShapeExpr((dims.product(shape[:at]), dims.product(shape[at:]))))
+
+
+@onnx_op("Transpose")
+def transpose(node: Node) -> GraphExpr:
+    perm = node.attr("perm")
+    return node.last("permute_dims", node.tensor(0), None if perm is None else [int(one) for one in perm])
+
+
+@onnx_op("Concat")
+def concat(node: Node) -> GraphExpr:
+    given = node.tensors()
+    if len(given) == 1:
+        return given[0]
+    return node.last("concat", TupleExpr(tuple(given)), int(node.attr("axis")))
+
+
+@onnx_op("Split")
+def split(node: Node) -> tuple[GraphExpr, ...] | GraphExpr:
+    x = node.tensor(0)
+    count = len(node.proto.output)
+    axis = node.axis(int(node.attr("axis", 0)), len(node.shape(x)))
+    sizes = node.numbers(1, "split")
+    size = dims.number(node.shape(x)[axis])
+    if sizes is None:
+        if size is None:
+            raise node.wrong("the dimension it splits is symbolic, and the sizes are not given")
+        each = -(-size // count)
+        sizes = [min(each, size - at * each) for at in range(count)]
+    if len(sizes) != count or (size is not None and sum(sizes) != size):
+        raise node.wrong(f"it splits {size} into {sizes} for {count} outputs")
+    if count == 1:
+        return x
+    places = [sum(sizes[: at + 1]) for at in range(count - 1)]
+    whole = node.op("split", x, places, axis)
+    return tuple(node.item(whole, at) for at in range(count))
+
+
+@onnx_op("Slice")
+def slice_of(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    shape = node.shape(x)
+    starts, ends = (_parts(node, at, name) for at, name in ((1, "starts"), (2, "ends")))
+    axes = node.numbers(3, "axes") or list(range(len(starts)))
+    steps = node.numbers(4, "steps", [1] * len(starts)) or []
+    axes = [node.axis(axis, len(shape)) for axis in axes]
+    begin, end = [], []
+    for axis, first, last, step in zip(axes, starts, ends, steps, strict=True):
+        if step == 0:
+            raise node.wrong("its step is 0")
+        size = shape[axis]
+        begin.append(_place(first, size, step, 0 if step > 0 else -1))
+        end.append(_place(last, size, step, 0 if step > 0 else -1))
+    values = [TupleExpr(tuple(PrimValue(one) for one in part)) for part in (begin, end)]
+    return node.last("strided_slice", x, axes, *values, steps)
+
+
+def _parts(node: Node, at: int, name: str) -> list[Expr]:
+    if name in node.attrs:
+        return [dims.dim(int(one)) for one in node.attr(name)]
+    return list(node.sizes(at, f"its `{name}`"))
+
+
+def _place(value: Expr, size: Expr, step: int, low: int) -> Expr:
+    """A bound of a slice, counted from the front and within the dimension, where that is known."""
+    if type(value) is not Const:
+        return value
+    number = int(value.value)
+    if number >= _LARGEST or number > 1 << 40:
+        return size
+    if number < -(1 << 40):
+        return dims.dim(low)
+    return dims.dim(number) if number >= 0 else (dims.add(size, number))
+
+
+@onnx_op("Squeeze")
+def squeeze(node: Node) -> GraphExpr:
+    return node.last("squeeze", node.tensor(0), node.numbers(1, "axes"))
+
+
+@onnx_op("Unsqueeze")
+def unsqueeze(node: Node) -> GraphExpr:
+    return node.last("expand_dims", node.tensor(0), node.numbers(1, "axes"))
+
+
+@onnx_op("Expand")
+def expand(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    wanted = tuple(map(dims.dim, node.sizes(1, "the sizes it expands to")))
+    shape = dims.broadcast(node.shape(x), wanted)
+    if shape is None:
+        raise node.wrong(f"{dims.text(node.shape(x))} cannot be expanded to {dims.text(wanted)}")
+    return node.last("broadcast_to", x, ShapeExpr(shape))
+
+
+@onnx_op("Tile")
+def tile(node: Node) -> GraphExpr:
+    return node.last("tile", node.tensor(0), node.numbers(1, "repeats"))
+
+
+@onnx_op("Pad")
+def pad(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    rank = len(node.shape(x))
+    amounts = node.numbers(1, "pads") or []
+    axes = [node.axis(axis, rank) for axis in (node.numbers(3, "axes") or range(rank))]
+    if len(amounts) != 2 * len(axes):
+        raise node.wrong(f"{len(amounts)} pads for {len(axes)} axes")
+    width = [0] * (2 * rank)
+    for at, axis in enumerate(axes):
+        width[2 * axis], width[2 * axis + 1] = amounts[at], amounts[at + len(axes)]
+    if min(width) < 0:
+        raise node.wrong("negative pads are not supported", "slice the tensor")
+    mode = str(node.attr("mode", "constant"))
+    if mode not in ("constant", "reflect", "edge"):
+        raise node.wrong(f"padding by `{mode}` is not supported")
+    value = node.attr("value", 0.0) if "value" in node.attrs else node.scalar(2) if node.has(2) else 0
+    if value is None:
+        raise node.wrong("the value it pads with is not known before the model runs")
+    return node.last("nn.pad", x, width, {"edge": "replicate"}.get(mode, mode), float(value))
+
+
+@onnx_op("Trilu")
+def trilu(node: Node) -> GraphExpr:
+    k = node.scalar(1) if node.has(1) else 0
+    if k is None:
+        raise node.wrong("the diagonal is not known before the model runs")
+    return node.last("triu" if node.attr("upper", 1) else "tril", node.tensor(0), int(k))
+
+
+@onnx_op("DepthToSpace")
+def depth_to_space(node: Node) -> GraphExpr:
+    x, size = node.tensor(0), int(node.attr("blocksize"))
+    n, c, h, w = node.shape(x)
+    deep = dims.floordiv(c, size * size)
+    first = str(node.attr("mode", "DCR")) == "DCR"
+    inner = (n, size, size, deep, h, w) if first else (n, deep, size, size, h, w)
+    apart = node.op("reshape", x, ShapeExpr(dims.shape(inner)))
+    turned = node.op("permute_dims", apart, [0, 3, 4, 1, 5, 2] if first else [0, 1, 4, 2, 5, 3])
+    return node.last("reshape", turned, ShapeExpr((n, deep, dims.mul(h, size), dims.mul(w, size))))
+
+
+@onnx_op("SpaceToDepth")
+def space_to_depth(node: Node) -> GraphExpr:
+    x, size = node.tensor(0), int(node.attr("blocksize"))
+    n, c, h, w = node.shape(x)
+    high, wide = dims.floordiv(h, size), dims.floordiv(w, size)
+    apart = node.op("reshape", x, ShapeExpr(dims.shape((n, c, high, size, wide, size))))
+    turned = node.op("permute_dims", apart, [0, 3, 5, 1, 2, 4])
+    return node.last("reshape", turned, ShapeExpr((n, dims.mul(c, size * size), high, wide)))
+
+
+@onnx_op("EyeLike")
+def eye_like(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    code = node.attr("dtype")
+    kind = node.dtype(x) if code is None else node.importer.dtype(int(code), "its result")
+    return node.last("eye_like", x, int(node.attr("k", 0)), str(kind))
+
+
+__all__ = ["OPERATORS"]

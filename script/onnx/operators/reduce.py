@@ -1,0 +1,84 @@
+"""Reductions: sums, means, extremes and where they are, running sums."""
+
+from __future__ import annotations
+
+from tirscript.ir.graph import GraphExpr
+
+from ..node import Node
+from .table import OPERATORS, onnx_op
+
+_PLAIN = {"ReduceSum": "sum", "ReduceMean": "mean", "ReduceMax": "max", "ReduceMin": "min", "ReduceProd": "prod"}
+
+
+@onnx_op(*_PLAIN)
+def plain(node: Node) -> GraphExpr:
+    return _reduced(node, _PLAIN[node.proto.op_type], node.tensor(0))
+
+
+@onnx_op("ReduceSumSquare")
+def sum_square(node: Node) -> GraphExpr:
+    return _reduced(node, "sum", _square(node))
+
+
+@onnx_op("ReduceL1")
+def l1(node: Node) -> GraphExpr:
+    return _reduced(node, "sum", node.op("abs", node.tensor(0)))
+
+
+@onnx_op("ReduceL2")
+def l2(node: Node) -> GraphExpr:
+    return node.last("sqrt", _reduced(node, "sum", _square(node)))
+
+
+@onnx_op("ReduceLogSum")
+def log_sum(node: Node) -> GraphExpr:
+    return node.last("log", _reduced(node, "sum", node.tensor(0)))
+
+
+@onnx_op("ReduceLogSumExp")
+def log_sum_exp(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    axes = _axes(node)
+    top = node.op("max", x, axis=axes, keepdims=True)
+    total = node.op("sum", node.op("exp", node.op("subtract", x, top)), axis=axes, keepdims=True)
+    found = node.op("add", node.op("log", total), top)
+    return found if node.attr("keepdims", 1) else node.last("squeeze", found, axes)
+
+
+def _square(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    return node.op("multiply", x, x)
+
+
+def _axes(node: Node) -> list[int] | None:
+    return node.numbers(1, "axes") or None
+
+
+def _reduced(node: Node, op: str, x: GraphExpr) -> GraphExpr:
+    axes = _axes(node)
+    if axes is None and node.attr("noop_with_empty_axes", 0):
+        return x
+    return node.last(op, x, axis=axes, keepdims=bool(node.attr("keepdims", 1)))
+
+
+@onnx_op("ArgMax", "ArgMin")
+def arg(node: Node) -> GraphExpr:
+    if node.attr("select_last_index", 0):
+        raise node.wrong("`select_last_index` is not supported")
+    axis, keep = int(node.attr("axis", 0)), bool(node.attr("keepdims", 1))
+    found = node.op(node.proto.op_type.lower(), node.tensor(0), axis=axis, keepdims=keep)
+    return found if str(node.dtype(found)) == "int64" else node.last("astype", found, "int64")
+
+
+@onnx_op("CumSum")
+def running_sum(node: Node) -> GraphExpr:
+    axis = node.scalar(1)
+    if axis is None:
+        raise node.wrong("its axis is not known before the model runs")
+    x = node.tensor(0)
+    given = node.op("flip", x, int(axis)) if node.attr("reverse", 0) else x
+    found = node.op("cumsum", given, int(axis), exclusive=bool(node.attr("exclusive", 0)))
+    return node.last("flip", found, int(axis)) if node.attr("reverse", 0) else found
+
+
+__all__ = ["OPERATORS"]

@@ -1,0 +1,175 @@
+"""Operators on integers that are known: what models compute of shapes stays expressions of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tirscript.ir.dtype import dtype
+from tirscript.ir.expr import Const, Expr
+from tirscript.ir.graph_ops import dims
+
+from .importer import Ints
+
+if TYPE_CHECKING:
+    from .node import Node
+
+_INT64 = dtype("int64")
+
+
+def _shape(node: Node) -> Ints | None:
+    if node.proto.input[0] in node.importer.ints:
+        known = node.importer.ints[node.proto.input[0]]
+        shape: tuple[Expr, ...] = () if known.scalar else (dims.dim(len(known.values)),)
+    else:
+        shape = node.shape(node.tensor(0))
+    rank = len(shape)
+    start, end = int(node.attr("start", 0)), int(node.attr("end", rank))
+    return Ints(shape[_clamped(start, rank) : _clamped(end, rank)], _INT64)
+
+
+def _clamped(at: int, rank: int) -> int:
+    return max(0, min(rank, at + rank if at < 0 else at))
+
+
+def _size(node: Node) -> Ints | None:
+    if node.proto.input[0] in node.importer.ints:
+        return Ints((dims.dim(len(node.importer.ints[node.proto.input[0]].values)),), _INT64, scalar=True)
+    return Ints((dims.product(node.shape(node.tensor(0))),), _INT64, scalar=True)
+
+
+def _gather(node: Node) -> Ints | None:
+    known, at = node.ints(0), node.ints(1)
+    if known is None or known.scalar or at is None or not all(type(one) is Const for one in at.values):
+        return None
+    numbers = [int(one.value) for one in at.values if type(one) is Const]
+    if not all(-len(known.values) <= one < len(known.values) for one in numbers):
+        raise node.wrong(f"index {numbers} of {len(known.values)} values")
+    return Ints(tuple(known.values[one] for one in numbers), known.dtype, at.scalar)
+
+
+def _concat(node: Node) -> Ints | None:
+    parts = [node.ints(at) for at in range(node.count())]
+    found = [one for one in parts if one is not None and not one.scalar]
+    if len(found) != len(parts) or not found:
+        return None
+    return Ints(tuple(value for one in found for value in one.values), found[0].dtype)
+
+
+def _same(node: Node) -> Ints | None:
+    return node.ints(0)
+
+
+def _unsqueeze(node: Node) -> Ints | None:
+    known = node.ints(0)
+    return Ints(known.values, known.dtype) if known is not None and known.scalar else None
+
+
+def _squeeze(node: Node) -> Ints | None:
+    known = node.ints(0)
+    if known is None or known.scalar or len(known.values) != 1:
+        return None
+    return Ints(known.values, known.dtype, scalar=True)
+
+
+def _cast(node: Node) -> Ints | None:
+    known = node.ints(0)
+    kind = node.importer.dtype(int(node.attr("to")), "what it casts to")
+    return Ints(known.values, kind, known.scalar) if known is not None and kind.is_int and kind.bits >= 32 else None
+
+
+def _slice(node: Node) -> Ints | None:
+    known = node.ints(0)
+    if known is None or known.scalar:
+        return None
+    starts, ends = node.numbers(1, "starts"), node.numbers(2, "ends")
+    steps = node.numbers(4, "steps", [1])
+    if starts is None or ends is None or not steps or steps[0] == 0:
+        return None
+    return Ints(known.values[starts[0] : ends[0] : steps[0]], known.dtype)
+
+
+def _range(node: Node) -> Ints | None:
+    parts = [node.ints(at) for at in range(3)]
+    if any(one is None or type(one.values[0]) is not Const for one in parts):
+        return None
+    first, stop, step = (int(one.values[0].value) for one in parts if one is not None)  # type: ignore[attr-defined]
+    numbers = range(first, stop, step) if step else range(0)
+    return Ints(tuple(map(dims.dim, numbers)), parts[0].dtype) if 0 < len(numbers) <= 64 else None  # type: ignore[union-attr]
+
+
+def _product(node: Node) -> Ints | None:
+    known = node.ints(0)
+    if known is None or known.scalar:
+        return None
+    keep = bool(node.attr("keepdims", 1))
+    return Ints((dims.product(known.values),), known.dtype, scalar=not keep)
+
+
+def _each(compute: Callable[[Expr, Expr], Expr]) -> Callable[[Node], Ints | None]:
+    """Element by element; one value goes with all."""
+
+    def rule(node: Node) -> Ints | None:
+        a, b = node.ints(0), node.ints(1)
+        if a is None or b is None:
+            return None
+        size = max(len(a.values), len(b.values))
+        if not {len(a.values), len(b.values)} <= {1, size}:
+            return None
+        pairs = zip(a.values * (size // len(a.values)), b.values * (size // len(b.values)), strict=True)
+        return Ints(tuple(compute(x, y) for x, y in pairs), a.dtype, a.scalar and b.scalar)
+
+    return rule
+
+
+def _divide(node: Node) -> Ints | None:
+    """Integers are divided towards zero, which is the floor where neither is negative."""
+    found = [node.ints(0), node.ints(1)]
+    if any(one is None or not all(map(_is_dimension, one.values)) for one in found):
+        return None
+    if any(type(one) is Const and one.value == 0 for one in found[1].values):  # type: ignore[union-attr]
+        raise node.wrong("it divides by 0")
+    return _each(dims.floordiv)(node)
+
+
+def _is_dimension(value: Expr) -> bool:
+    return dims.not_negative(value)
+
+
+def _filled(node: Node) -> Ints | None:
+    shape = node.ints(0)
+    value = node.attr("value")
+    if shape is None or value is None or value.dtype.name != "int64" or len(shape.values) > 1:
+        return None
+    count = 1 if not shape.values else shape.values[0]
+    number = dims.dim(int(value.reshape(-1)[0]))
+    if type(count) is Const:
+        count = int(count.value)
+    if not isinstance(count, int) or count > 64:
+        return None
+    return Ints((number,) * count, _INT64, scalar=not shape.values)
+
+
+# what gives integers that are known, or None where the operator's own rule is asked
+INTEGERS: dict[str, Callable[[Node], Ints | None]] = {
+    "Add": _each(dims.add),
+    "Cast": _cast,
+    "Concat": _concat,
+    "ConstantOfShape": _filled,
+    "Div": _divide,
+    "Gather": _gather,
+    "Identity": _same,
+    "Max": _each(dims.maximum),
+    "Min": _each(dims.minimum),
+    "Mul": _each(dims.mul),
+    "Range": _range,
+    "ReduceProd": _product,
+    "Shape": _shape,
+    "Size": _size,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Sub": _each(dims.sub),
+    "Unsqueeze": _unsqueeze,
+}
+
+__all__ = ["INTEGERS"]
