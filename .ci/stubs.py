@@ -1,4 +1,4 @@
-"""Write script/tir.pyi and script/ir.pyi: what type checkers know of `T` and `I`, from the tables of the parser.
+"""Write script/tir.pyi, ir.pyi and graph.pyi: what type checkers know of `T`, `I` and `G`, from the parser's tables.
 
 And passes/schedule/schedule.pyi: what they know of `Schedule`, from the table of its primitives.
 
@@ -17,9 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp
+from tirscript.ir.graph_ops.table import REQUIRED
 from tirscript.ir.op import Op
 from tirscript.passes.schedule import PRIMITIVES, Schedule, schedule
-from tirscript.script import ir, tir
+from tirscript.script import graph, ir, tir
+from tirscript.script.graph_names import GraphForm, TypeForm
 from tirscript.script.namespace import BufferForm, Form, Namespace, TypeName, Unsupported
 from tirscript.script.tvm import DialectFunction
 
@@ -102,6 +105,9 @@ SIGNATURES = {
     "axis.opaque": "(dom: Any, value: Any) -> Var",
     "axis.remap": "(kinds: str, bindings: Any) -> Any",
     "module_attrs": "(attributes: dict[str, Any], /) -> None",
+    "module_global_infos": "(infos: dict[str, Any], /) -> None",
+    "vdevice": "(target: Any = None, vdevice_id: int = 0, memory_scope: str = 'global') -> Any",
+    "dummy_global_info": "() -> Any",
 }
 # the names that are values rather than functions: they may be indexed too
 VALUES = {"Buffer": "BufferForm", "let": "LetForm", "LetStmt": "LetForm"}
@@ -136,6 +142,8 @@ Written by `.ci/stubs.py` from the tables that the parser reads; `make stubs` wr
 from typing import Any
 
 from tirscript.ir.module import Module
+
+from .graph_names import TypeForm
 
 def ir_module(cls: type) -> Module:
     {module}
@@ -222,7 +230,66 @@ def tir_stub() -> str:
 def ir_stub() -> str:
     """The text of ir.pyi."""
     head = IR_HEAD.format(doc=ir.__doc__, module=quoted(ir.ir_module.__doc__))
-    return head + "\n" + member("module_attrs", ir.module_attrs)
+    names = [name for name, _ in public(ir) if name not in ("ir_module", "StringType")]
+    text = "\n".join(member(name, getattr(ir, name)) for name in names)
+    return f'{head}\n{text}\nStringType: TypeForm\n"""the type of a string"""\n'
+
+
+GRAPH_HEAD = '''\
+"""{doc}
+
+Written by `.ci/stubs.py` from the tables that the parser reads; `make stubs` writes it again.
+"""
+
+from typing import Any as _Any
+from typing import no_type_check as graph_func  # for mypy, which finds the first definition of a name
+
+from tirscript.ir.graph import OpCall
+
+from .graph_names import GraphForm, TypeForm
+from .typing_extensions import no_type_check as graph_func  # type: ignore[assignment]
+
+function = graph_func
+func = graph_func
+'''
+
+
+def graph_stub() -> str:
+    """The text of graph.pyi."""
+    parts = [GRAPH_HEAD.format(doc=graph.__doc__)]
+    for name, value in sorted(vars(graph).items()):
+        if isinstance(value, (GraphForm, TypeForm)):
+            parts.append(f"{name}: {type(value).__name__}\n{quoted(value.__doc__ or '')}\n")
+    groups: dict[str, list[str]] = {}
+    for name, entry in sorted(GRAPH_OPS.items()):
+        group, _, own = name.rpartition(".")
+        if group:
+            groups.setdefault(group, []).append(graph_operator(own, entry, "    "))
+        else:
+            parts.append(graph_operator(own, entry))
+    for group, members in groups.items():
+        title = f"_{group.title().replace('.', '')}"
+        parts.append(f'class {title}:\n    """Graph operators."""\n\n{"".join(members)}\n{group}: {title}\n')
+    return "\n".join(parts)
+
+
+def graph_operator(name: str, entry: GraphOp, indent: str = "") -> str:
+    """The lines that declare one graph operator."""
+    given = ["self"] if indent else []
+    left = False  # whether one before may be left away
+    for one in entry.parameters:
+        if one.kind == "spread":
+            given.append(f"*{one.name}: _Any")
+            left = False
+            continue
+        left = left or not _is_needed(one)
+        given.append(f"{one.name}: _Any{' = ...' if left else ''}")
+    body = quoted(entry.doc).replace("\n", f"\n{indent}")
+    return f"{indent}def {name}({', '.join(given)}) -> OpCall:\n{indent}    {body}\n"
+
+
+def _is_needed(one: Any) -> bool:
+    return one.default is REQUIRED and one.name != "out"  # results are found out where they are left away
 
 
 SCHEDULE_HEAD = '''\
@@ -330,6 +397,7 @@ def main() -> int:
     for name, made in (
         ("script/tir.pyi", tir_stub),
         ("script/ir.pyi", ir_stub),
+        ("script/graph.pyi", graph_stub),
         ("passes/schedule/schedule.pyi", schedule_stub),
     ):
         path, text = FOLDER / name, formatted(made())

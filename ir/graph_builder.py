@@ -133,7 +133,8 @@ class BlockBuilder:
         body = self._open()
         if self._outputs is not None:
             raise ValueError("a dataflow does not stand in another one")
-        self._outputs = outputs = []
+        outputs: list[GraphVar] = []
+        self._outputs = outputs
         self._bodies.append([])
         try:
             yield

@@ -7,7 +7,8 @@ from .extract import extract, parse_python
 
 if TYPE_CHECKING:
     # the stubs know every name, and that type checkers do not look into kernels
-    from . import ir, tir
+    from . import graph, ir, tir
+    from .entry import graph_func
     from .ir import ir_module
     from .tir import prim_func
 else:
