@@ -140,6 +140,9 @@ def _mistake(call: Call, name: str, verdict: dict[str, Any], target: Host, span:
     if verdict["verdict"] == "unselectable":
         message = f"the processor ({target.cpu}) has no instruction for `{name}` of these types"
         return DiagnosticError([error("T402", message, span, notes=verdict["notes"])])
+    if verdict["verdict"] == "unasked":
+        message = f"`{name}` cannot be checked, since no other process of Python can be started"
+        return DiagnosticError([error("T402", message, span, notes=[verdict["message"]])])
     expected = verdict.get("expected")
     note = "" if expected else verdict.get("message", "")
     return wrong_types(call, expected and _words(expected), note)
@@ -177,9 +180,12 @@ def _ask(name: str, result: str, params: tuple[tuple[str, str | None], ...], tar
         "params": params,
         "target": [target.triple, target.cpu, target.features],
     }
-    child = subprocess.run(
-        [sys.executable, "-c", _CHILD], input=json.dumps(request), capture_output=True, text=True, check=False
-    )
+    try:
+        child = subprocess.run(
+            [sys.executable, "-c", _CHILD], input=json.dumps(request), capture_output=True, text=True, check=False
+        )
+    except OSError as problem:  # an interpreter inside of another program has no executable
+        return {"verdict": "unasked", "message": str(problem)}
     lines = [json.loads(line) for line in child.stdout.splitlines() if line.startswith("{")]
     last: dict[str, Any] = lines[-1] if lines else {"verdict": "types", "message": "LLVM cannot read these types"}
     if last["verdict"] == "reading":

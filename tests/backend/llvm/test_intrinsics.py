@@ -159,6 +159,12 @@ def test_a_processor_without_the_instruction_is_told() -> None:
         emit_ir(known_call("llvm.x86.avx512.vpdpbusd.256"), target=plain)
 
 
+def test_where_no_process_can_be_started_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    with pytest.raises(DiagnosticError, match=r"T402.*cannot be checked"):
+        tirscript.build(one('T.call_llvm_pure_intrin("float32", "llvm.minimumnum", x, x)'))
+
+
 def test_the_interpreter_checks_what_it_runs() -> None:
     func = function(
         'A[0:4] = T.call_llvm_pure_intrin("int32x4", "llvm.x86.sse2.pmadd.wd", A[0:4], A[0:2])',
