@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Draw = Callable[[st.SearchStrategy[Any]], Any]
 
-KINDS = ("elementwise", "transpose", "shift", "sum", "contraction")
+KINDS = ("elementwise", "transpose", "shift", "sum", "contraction", "choice")
 
 
 @st.composite
@@ -57,6 +57,16 @@ def _stage(
         other = draw(st.sampled_from(same))
         value = f"{source}[vi, vj] * {factor} + {other}[vi, vj] - vi"
         return (m, n), _nest(name, [m, n], "SS", ["vi", "vj"], value)
+    if kind == "choice":
+        cut, element = draw(st.integers(0, n)), f"{name}[vi, vj]"
+        lines = _nest(name, [m, n], "SS", ["vi", "vj"], f"{source}[vi, vj] * {factor}")
+        return (m, n), [
+            *lines[:-1],
+            f"        if vj < {cut}:",
+            f"            {lines[-1].strip()}",
+            "        else:",
+            f"            {element} = {source}[vi, vj] - vj",
+        ]
     if kind == "transpose":
         return (n, m), _nest(name, [m, n], "SS", ["vj", "vi"], f"{source}[vi, vj] + {factor}")
     if kind == "shift":
