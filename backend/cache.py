@@ -17,7 +17,6 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +96,8 @@ class Cache:
         whole = HEAD + _sum(key, data) + data
         if len(whole) > self.limit:
             return False
+        import tempfile  # which takes longer to load than a cached kernel
+
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
@@ -178,6 +179,8 @@ class Cache:
 
     def trouble(self) -> str | None:
         """Why nothing can be stored here, found by trying; None where it can."""
+        import tempfile
+
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder) as file:

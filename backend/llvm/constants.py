@@ -6,25 +6,19 @@ loops whatever is stored there.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tirscript.backend.runtime.arrays import address_of
-from tirscript.ir.constant import PREFIX, constants_of
-from tirscript.ir.node import Node
 from tirscript.ir.stmt import AllocateConst
 
 from . import memory
+from .linking import NAME
 from .types import lane_bytes
 
 if TYPE_CHECKING:
     from .codegen import Codegen
 
 ALIGN = 64
-NAME = "tirscript_constant_"  # a symbol is this, 64 hexadecimal digits of the digest, a dot, and the alignment
 SPELLED = 4096  # bytes that are spelled in the module's text
-_lock = threading.Lock()
 _HEX = [f"\\{byte:02X}" for byte in range(256)]
 
 
@@ -50,27 +44,3 @@ def define(g: Codegen, stmt: AllocateConst) -> None:
             g.state.constants[name] = data.aligned(align)
             text.globals.append(f"{symbol} = external constant [{array.nbytes} x i8], align {align}")
     memory.enter_buffer(g, buffer, symbol, align, buffer)
-
-
-def link(constants: dict[str, Any]) -> None:
-    """Tell LLVM where the arrays of a module's constants are; who calls this keeps them alive."""
-    if not constants:
-        return
-    import llvmlite.binding as llvm
-
-    with _lock:
-        for name, array in constants.items():
-            llvm.add_symbol(name, address_of(array))
-
-
-def find(symbols: Iterable[str], program: Node) -> dict[str, Any] | None:
-    """The arrays that symbols name, from the constants of a program; None where it has not all of them."""
-    known = {stmt.data.digest: stmt.data for stmt in constants_of(program)}
-    found = {}
-    for symbol in symbols:
-        digest, _, align = symbol.removeprefix(NAME).partition(".")
-        data = known.get(PREFIX + digest)
-        if data is None:
-            return None
-        found[symbol] = data.aligned(int(align))
-    return found

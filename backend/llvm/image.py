@@ -10,18 +10,20 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from tirscript.backend.runtime.packed import Numbered
 from tirscript.ir.node import Node
 
-from .constants import find, link
 from .host import host, initialize, symbol_exists, target_machine
-from .module import CompiledModule, Generated, answer_calls, assembly_of, failure, optimized_ir
+from .linking import answer_calls, find, link
 from .sites import Site
 from .state import ModuleState, internal
+
+if TYPE_CHECKING:
+    from .module import CompiledModule, Generated
 
 
 class ImageEntry(Struct, frozen=True, array_like=True):
@@ -175,14 +177,20 @@ class LoadedModule:
 
     def llvm_ir(self) -> str:
         """The IR after optimization."""
+        from .module import optimized_ir
+
         return optimized_ir(self.text, self.target, self.opt_level)
 
     def assembly(self) -> str:
         """The machine code as assembly text."""
+        from .module import assembly_of
+
         return assembly_of(self.text, self.target, self.opt_level)
 
     def failure(self, record: int) -> Exception:
         """What to raise after a kernel returned 1: `record` is the address of its error record."""
+        from .module import failure
+
         return failure(self.sites, record)
 
 

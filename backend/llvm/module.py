@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +23,8 @@ from . import memory
 from .aliasing import noalias_functions
 from .builder import ModuleText
 from .codegen import Codegen
-from .constants import link
 from .host import Host, host, initialize, symbol_exists, target_machine
+from .linking import answer_calls, link
 from .sites import Report, Site
 from .state import ModuleState, internal
 from .types import call_type, lane_bytes, value_type
@@ -179,14 +178,6 @@ def compile_functions(
     for function in functions.values():
         function.address = compiled.address(function.symbol)
     return compiled
-
-
-def answer_calls(owner: Any, engine: Any, calls: packed.Numbered[packed.PythonCall]) -> None:
-    """Let the code of an engine call back into Python, as long as its owner lives."""
-    if calls:
-        token = packed.register_calls(calls)
-        ctypes.c_int64.from_address(engine.get_global_value_address(packed.MODULE_TOKEN)).value = token
-        weakref.finalize(owner, packed.unregister_calls, token)
 
 
 class Generated(Struct, frozen=True, eq=False):

@@ -1,0 +1,52 @@
+"""What is added when machine code is linked into this process: arrays of constants, and calls back into Python.
+
+It does not load the code generator, which code from the cache does without.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from tirscript.backend.runtime import packed
+from tirscript.backend.runtime.arrays import address_of
+from tirscript.ir.constant import PREFIX, constants_of
+from tirscript.ir.node import Node
+
+NAME = "tirscript_constant_"  # a symbol is this, 64 hexadecimal digits of the digest, a dot, and the alignment
+_lock = threading.Lock()
+
+
+def link(constants: dict[str, Any]) -> None:
+    """Tell LLVM where the arrays of a module's constants are; who calls this keeps them alive."""
+    if not constants:
+        return
+    import llvmlite.binding as llvm
+
+    with _lock:
+        for name, array in constants.items():
+            llvm.add_symbol(name, address_of(array))
+
+
+def find(symbols: Iterable[str], program: Node) -> dict[str, Any] | None:
+    """The arrays that symbols name, from the constants of a program; None where it has not all of them."""
+    known = {stmt.data.digest: stmt.data for stmt in constants_of(program)}
+    found = {}
+    for symbol in symbols:
+        digest, _, align = symbol.removeprefix(NAME).partition(".")
+        data = known.get(PREFIX + digest)
+        if data is None:
+            return None
+        found[symbol] = data.aligned(int(align))
+    return found
+
+
+def answer_calls(owner: Any, engine: Any, calls: packed.Numbered[packed.PythonCall]) -> None:
+    """Let the code of an engine call back into Python, as long as its owner lives."""
+    if calls:
+        token = packed.register_calls(calls)
+        ctypes.c_int64.from_address(engine.get_global_value_address(packed.MODULE_TOKEN)).value = token
+        weakref.finalize(owner, packed.unregister_calls, token)
