@@ -426,7 +426,7 @@ register(
 )
 
 
-def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
+def _clip(x: Expr, low: Any, high: Any) -> Expr:
     return _op("min", _op("max", x, _op("cast", low, x.dtype)), _op("cast", high, x.dtype))
 
 

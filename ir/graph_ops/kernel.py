@@ -240,7 +240,7 @@ def _elementwise(*args: Any, value: Any, along: Any, attrs: Any) -> None:
             out[*v] = value([element(x, v, out.shape, along.get(at)) for at, x in enumerate(args[:-1])], attrs)
 
 
-def element(x: Any, v: Sequence[Expr], shape: Sequence[Expr], axis: int | None = None) -> Any:
+def element(x: Any, v: Sequence[Expr], shape: Sequence[Any], axis: int | None = None) -> Any:
     """The element of an argument that belongs to the element `v` of a result of that shape, as they broadcast.
 
     A vector may lie along one `axis` of the result instead.
@@ -256,8 +256,8 @@ def element(x: Any, v: Sequence[Expr], shape: Sequence[Expr], axis: int | None =
     return BufferLoad(x, tuple(_along(size, total, at) for size, total, at in zip(x.shape, there, own, strict=True)))
 
 
-def _along(size: Expr, total: Expr, at: Expr) -> Expr:
-    return const(0, at.dtype) if dims.number(size) == 1 and dims.number(total) != 1 else at
+def _along(size: Expr, total: Any, at: Expr) -> Expr:
+    return const(0, at.dtype) if dims.number(size) == 1 and dims.number(dims.dim(total)) != 1 else at
 
 
 def elementwise(value: Any, along: Mapping[int, str] | None = None) -> Legalize:

@@ -100,9 +100,8 @@ def _is_whole(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     kind, to = tensor(call, types, 0), call.op.infer(call, types)
     if kind.shape is None or type(to) is not TensorType or to.shape is None:
         return None
-    # the places are filled where there are as many as elements, none of which meets another
-    mapping: IndexMap = call.attrs["index_map"]
-    return {"whole": dims.same(dims.product(kind.shape), dims.product(to.shape)) or mapping.is_bijective(kind.shape)}
+    # elements do not meet, so that as many places as elements are filled
+    return {"whole": dims.same(dims.product(kind.shape), dims.product(to.shape))}
 
 
 def _np_layout(x: Any, index_map: IndexMap, pad_value: Any) -> Any:

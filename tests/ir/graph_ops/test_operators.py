@@ -1,0 +1,181 @@
+"""Every operator: its kernel, interpreted and native, gives what its numpy reference does, of the type that is inferred."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.graph_samples import SAMPLES, Draw
+
+from tirscript import build, interpret
+from tirscript.ir import Module, dtype
+from tirscript.ir.constant import numpy_dtype
+from tirscript.ir.graph import (
+    GraphConst,
+    GraphExpr,
+    GraphType,
+    GraphVar,
+    OpCall,
+    PrimValue,
+    ShapeExpr,
+    ShapeType,
+    TensorType,
+    TupleExpr,
+    TupleType,
+)
+from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp, dims
+from tirscript.ir.graph_ops.calls import CALL_TIR
+from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.graph_ops.kernel import Legalized
+from tirscript.ir.verify import check_well_formed
+
+ROUNDS = 3  # random calls of each operator
+TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 2e-4, "float64": 1e-6}
+CALLS = frozenset(name for name, op in GRAPH_OPS.items() if op.infer.__module__ == CALL_TIR.infer.__module__)
+REFERENCED = [name for name, op in GRAPH_OPS.items() if op.reference is not None]
+
+
+def drawn(name: str, seed: int) -> tuple[OpCall, dict[int, Any]]:
+    """A random call of an operator, and the arrays that its variables stand for."""
+    args, attrs = SAMPLES[name](Draw(zlib.crc32(name.encode()) + seed))
+    values: dict[int, Any] = {}
+
+    def graph(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            var = GraphVar("x", TensorType(dims.shape(value.shape), dtype(value.dtype.name)))
+            values[id(var)] = value
+            return var
+        if isinstance(value, tuple) and value and isinstance(value[0], np.ndarray):
+            return TupleExpr(tuple(map(graph, value)))
+        return value
+
+    call = GRAPH_OPS[name](*map(graph, args), **attrs)
+    return call, values
+
+
+def value_of(expr: GraphExpr, values: dict[int, Any]) -> Any:
+    if isinstance(expr, TupleExpr):
+        return tuple(value_of(one, values) for one in expr.fields)
+    if isinstance(expr, ShapeExpr):
+        return dims.numbers(expr.values)
+    if isinstance(expr, PrimValue):
+        return expr.value.value  # type: ignore[attr-defined]
+    return expr.data.array if isinstance(expr, GraphConst) else values[id(expr)]
+
+
+def expected(call: OpCall, values: dict[int, Any]) -> tuple[Any, ...]:
+    """What the reference gives."""
+    assert call.op.reference is not None
+    with np.errstate(all="ignore"):
+        found = call.op.reference(*[value_of(arg, values) for arg in call.args], **call.attrs)
+    return found if isinstance(found, tuple) and not isinstance(type_of(call), ShapeType) else (found,)
+
+
+def results(kind: GraphType) -> tuple[GraphType, ...]:
+    return kind.fields if isinstance(kind, TupleType) else (kind,)
+
+
+def legalized(call: OpCall) -> Legalized | None:
+    assert call.op.legalize is not None
+    return call.op.legalize(call, tuple(map(type_of, call.args)), "kernel")
+
+
+def assert_close(found: Any, wanted: Any, name: str) -> None:
+    if wanted.dtype.kind in "iub":
+        np.testing.assert_array_equal(found, wanted, err_msg=name)
+        return
+    tolerance = TOLERANCE[wanted.dtype.name]
+    a, b = (one.astype(np.float64) for one in (found, wanted))
+    room = tolerance * max(1.0, float(np.abs(b[np.isfinite(b)]).max(initial=0.0)))
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=room, err_msg=name)
+
+
+@pytest.mark.parametrize("name", REFERENCED)
+def test_the_inferred_type_is_that_of_the_reference(name: str) -> None:
+    for seed in range(ROUNDS):
+        call, values = drawn(name, seed)
+        kinds = results(type_of(call))
+        wanted = expected(call, values)
+        assert len(kinds) == len(wanted)
+        for kind, one in zip(kinds, wanted, strict=True):
+            if isinstance(kind, ShapeType):
+                assert kind.rank == len(one)
+                continue
+            assert isinstance(kind, TensorType)
+            assert kind.dtype is dtype(one.dtype.name), call.attrs
+            assert kind.rank == one.ndim
+            if kind.shape is not None:
+                assert dims.numbers(kind.shape) == one.shape, call.attrs
+
+
+@pytest.mark.parametrize("name", [name for name in REFERENCED if GRAPH_OPS[name].legalize is not None])
+def test_the_interpreted_kernel_gives_what_the_reference_does(name: str) -> None:
+    made = 0
+    for seed in range(ROUNDS):
+        call, values = drawn(name, seed)
+        found = legalized(call)
+        if found is None:
+            continue
+        made += 1
+        check_well_formed(found.func)
+        outs = run(found, values, lambda func: lambda *args: interpret(func, *args))
+        for out, one in zip(outs, expected(call, values), strict=True):
+            assert_close(out, one, f"{name} {dict(call.attrs)} {found.func}")
+    assert made
+
+
+def run(found: Legalized, values: dict[int, Any], how: Any) -> list[Any]:
+    outs = [
+        np.zeros(dims.numbers(kind.shape or ()) or (), numpy_dtype(kind.dtype)) for kind in found.results if kind.dtype
+    ]
+    assert not found.symbols
+    how(found.func)(*[value_of(arg, values).copy() for arg in found.args], *outs)
+    return outs
+
+
+@pytest.mark.parametrize("name", [name for name in REFERENCED if GRAPH_OPS[name].legalize is not None])
+def test_the_native_kernel_gives_what_the_reference_does(name: str) -> None:
+    for seed in range(ROUNDS, ROUNDS + 6):
+        call, values = drawn(name, seed)
+        found = legalized(call)
+        # numpy's narrow floats are compared above; here they would only take time to compile
+        if found is None or any(kind.dtype is not None and "16" in kind.dtype.name for kind in found.results):
+            continue
+        outs = run(found, values, build)
+        for out, one in zip(outs, expected(call, values), strict=True):
+            assert_close(out, one, f"{name} {dict(call.attrs)} {found.func}")
+        return
+
+
+def test_every_entry_is_documented_and_has_a_meaning() -> None:
+    without = [op.name for op in GRAPH_OPS.values() if not entry_is_whole(op)]
+    assert without == []
+
+
+def entry_is_whole(op: GraphOp) -> bool:
+    """Whether an entry tells what it is; calls of functions have no meaning of their own."""
+    if not op.doc.endswith("."):
+        return False
+    return op.name in CALLS or (op.reference is not None and op.example.startswith(f"G.{op.name}("))
+
+
+def test_every_reference_has_samples() -> None:
+    assert [name for name in REFERENCED if name not in SAMPLES] == []
+    assert [name for name in SAMPLES if name not in GRAPH_OPS] == []
+
+
+def test_kernels_print_and_parse_again() -> None:
+    from tirscript import parse
+    from tirscript.ir import structural_equal
+
+    functions = []
+    for name in REFERENCED:
+        call, _ = drawn(name, 0)
+        found = legalized(call) if call.op.legalize is not None else None
+        if found is not None:
+            functions.append(found.func.replace(name=name.replace(".", "_")))
+    module = Module(tuple(functions))
+    assert len(functions) > 100
+    assert structural_equal(parse(module.script()), module)
