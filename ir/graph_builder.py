@@ -27,6 +27,7 @@ from .graph import (
 )
 from .graph_ops import dims
 from .graph_ops.infer import type_of, with_dimensions
+from .graph_types import as_annotated
 from .module import Function, Module
 from .node import NO_ATTRS, Attrs
 from .rewrite import walk
@@ -158,7 +159,7 @@ class BlockBuilder:
         """
         body = self._open()
         made = self.normalize(value)
-        found = type_of(made, self._module) if kind is None else kind
+        found = as_annotated(type_of(made, self._module)) if kind is None else kind
         hint = name or ("lv" if self._outputs is not None else "gv")
         if type(found) is PrimType:
             found = PrimType(found.dtype, Var(hint, found.dtype))
@@ -191,7 +192,7 @@ class BlockBuilder:
             raise ValueError("a function ends behind its dataflows")
         given = value if isinstance(value, GraphExpr) else TupleExpr(tuple(value))
         result = self._leaf(given)
-        kind = type_of(result, self._module)
+        kind = as_annotated(type_of(result, self._module))
         known = {id(var) for param in self._params for var in walk(param.type) if type(var) is Var}
         inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
         kind = with_dimensions(kind, {}, inner) if inner else kind

@@ -34,6 +34,16 @@ def join(a: GraphType, b: GraphType) -> GraphType:
     return ObjectType()
 
 
+def as_annotated(kind: GraphType) -> GraphType:
+    """An inferred type as an annotation has it: of scalars, only integers have a value that types know."""
+    if type(kind) is PrimType and kind.value is not None and not kind.dtype.is_int:
+        return PrimType(kind.dtype)
+    if type(kind) is TupleType:
+        fields = tuple(map(as_annotated, kind.fields))
+        return kind if all(a is b for a, b in zip(fields, kind.fields, strict=True)) else TupleType(fields)
+    return kind
+
+
 def conflict(have: GraphType, want: GraphType) -> tuple[str, str] | None:
     """A code and words for why no value of type `have` is one of type `want`; None where it may be one."""
     if type(have) is ObjectType or type(want) is ObjectType:

@@ -47,6 +47,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import GraphOp, graph_op
 from tirscript.ir.graph_ops.foreign import find_op, is_foreign
 from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.graph_types import as_annotated
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, Op
 from tirscript.ir.words import words
@@ -145,7 +146,7 @@ class GraphExprLowering(GraphTypeLowering):
     def type_at_place(self, value: GraphExpr, node: ast.AST) -> GraphType:
         """The type of a value."""
         try:
-            return type_of(value, self.known.module)
+            return as_annotated(type_of(value, self.known.module))
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
 
