@@ -23,8 +23,7 @@ import kernels_report
 from kernels_cases import CASES, SMALL, Case
 from kernels_peers import PEERS, Peer, for_tuning, pythons
 from kernels_report import CASES_BY_NAME
-
-SLOW = 1.0  # seconds of the first run after which a variant is not measured again: that run counts
+from kernels_side import SLOW
 
 
 def arguments(given: Sequence[str]) -> argparse.Namespace:

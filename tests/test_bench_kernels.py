@@ -172,6 +172,27 @@ def test_a_side_measures_only_what_computes_the_right_thing() -> None:
     assert list(one.prepare(case.name, {"skip": ["wrong", "fails"]})) == ["right", "unmade"]
 
 
+def test_what_compiles_at_its_first_call_is_not_taken_for_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    import kernels_side
+
+    case = next(case for case in small() if case.kind == "gather")
+    arguments = case.arguments()
+    clock, costs = [0.0], iter([7.0, 0.25, 100.0])
+
+    def compiled() -> Any:
+        clock[0] += next(costs)
+        return arguments[0][arguments[1]]
+
+    def make() -> Any:
+        clock[0] += 0.5
+        return compiled
+
+    monkeypatch.setattr(kernels_side.time, "perf_counter", lambda: clock[0])
+    assert side(numba=make).prepare(case.name, {}) == {"numba": {"first": 7.5, "seconds": [0.25]}}
+    costs = iter([0.75, 100.0])
+    assert side(quick=make).prepare(case.name, {}) == {"quick": {"first": 1.25, "seconds": [0.75]}}
+
+
 @pytest.mark.parametrize("arguments", [(), (1,), (1, 2), (1, 2, 3, 4)])
 @pytest.mark.parametrize("cost", [3e-7, 1e-3, 0.5])
 def test_the_time_of_a_call_is_that_of_one_call(
