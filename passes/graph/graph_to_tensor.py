@@ -51,6 +51,7 @@ from tirscript.ir.graph import (
     TupleItem,
     TupleType,
 )
+from tirscript.ir.graph_ops import dims
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.op import OPS, get_op
@@ -153,14 +154,14 @@ class _Lowering:
             self.known.add(scalar)
             return scalar
         if type(kind) is ShapeType and kind.rank is not None:
-            dims = kind.values or tuple(Var(f"{name}_{axis}", INT64) for axis in range(kind.rank))
+            sizes = kind.values or tuple(Var(f"{name}_{axis}", INT64) for axis in range(kind.rank))
             taken = tuple(
                 dim if type(dim) is Var and dim not in self.params else Var(f"{name}_{axis}", INT64)
-                for axis, dim in enumerate(dims)
+                for axis, dim in enumerate(sizes)
             )
             self.params.extend(taken)
             self.known.update(taken)
-            for axis, (dim, given) in enumerate(zip(dims, taken, strict=True)):
+            for axis, (dim, given) in enumerate(zip(sizes, taken, strict=True)):
                 if dim is not given:
                     self.same(dim, given, f"dimension {axis} of `{name}`", node)
             return Shape(taken)
@@ -254,8 +255,8 @@ class _Lowering:
         if type(want) is Var and want not in self.known and want not in self.symbols:
             self.symbols[want] = given
             return
-        want = self.dim(want)
-        if structural_equal(want, given):
+        want, given = dims.dim(self.dim(want)), dims.dim(given)
+        if dims.same(want, given):
             return
         if type(want) is Const and type(given) is Const:
             raise self.refused(f"{what} is {given.value}, not {want.value}", node)

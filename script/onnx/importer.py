@@ -26,6 +26,7 @@ from tirscript.ir.graph import (
     GraphFunc,
     GraphType,
     GraphVar,
+    MatchCast,
     ShapeExpr,
     TensorType,
     TupleExpr,
@@ -237,6 +238,12 @@ class Importer:
         """A binding of a value; its variable."""
         var = GraphVar(self.name(name), type_of(value))
         self.body.append(GraphBind(var, value))
+        return var
+
+    def match_cast(self, value: GraphExpr, kind: GraphType, name: str) -> GraphExpr:
+        """A binding of a value whose type is checked when the model runs."""
+        var = GraphVar(self.name(name), kind)
+        self.body.append(MatchCast(var, value, kind))
         return var
 
     # nodes

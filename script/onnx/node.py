@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from tirscript.ir.constant import ConstantTensor, constant
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.graph import GraphConst, GraphExpr, TensorType
+from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.infer import type_of
 
 if TYPE_CHECKING:
@@ -116,6 +117,33 @@ class Node:
             raise self.wrong(f"axis {axis} is none of the {rank} of its input")
         return axis % rank
 
+    def agreeing(self, *given: GraphExpr) -> list[GraphExpr]:
+        """Tensors that go together element by element: dimensions not known to be one are checked when the model runs.
+
+        A dimension of 1 that goes with all of another is known as such only where it is a number.
+        """
+        shapes = [self.shape(one) for one in given]
+        rank = max(map(len, shapes))
+        wanted: list[Expr] = []
+        for axis in range(-rank, 0):
+            own = [shape[axis] for shape in shapes if len(shape) >= -axis and not _is_one(shape[axis])]
+            # a number or a name rather than what is computed of them
+            wanted.append(min(own, key=lambda dim: (type(dim) is not Const, type(dim) is not Var), default=dims.ONE))
+        return [self._checked(one, shape, wanted) for one, shape in zip(given, shapes, strict=True)]
+
+    def _checked(self, value: GraphExpr, shape: tuple[Expr, ...], wanted: list[Expr]) -> GraphExpr:
+        """A tensor whose dimensions are `wanted` or 1, checked at run time where that is not known."""
+        goal = wanted[len(wanted) - len(shape) :]
+        unsure = [
+            not _is_one(have) and not dims.same(have, want) and not dims.differ(have, want)
+            for have, want in zip(shape, goal, strict=True)
+        ]
+        if not any(unsure):
+            return value
+        made = tuple(want if flag else have for have, want, flag in zip(shape, goal, unsure, strict=True))
+        kind = TensorType(made, self.type(value).dtype)
+        return self.importer.match_cast(value, kind, f"{self.output}_checked")
+
     # results
 
     def op(self, op: str, *args: Any, **attrs: Any) -> GraphExpr:
@@ -143,6 +171,10 @@ class Node:
 
     def wrong(self, message: str, hint: str | None = None) -> DiagnosticError:
         return DiagnosticError([error("T402", f"{self.what}: {message}", hint=hint)])
+
+
+def _is_one(dim: Expr) -> bool:
+    return type(dim) is Const and dim.value == 1
 
 
 __all__ = ["Node"]

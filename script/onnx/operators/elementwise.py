@@ -24,7 +24,7 @@ _SAME = {
 
 
 def _same(op: str) -> Callable[[Node], GraphExpr]:
-    return lambda node: node.last(op, *node.tensors())
+    return lambda node: node.last(op, *node.agreeing(*node.tensors()))
 
 
 for _name, _op in _SAME.items():
@@ -40,7 +40,7 @@ def identity(node: Node) -> GraphExpr:
 
 @onnx_op("Div")
 def divide(node: Node) -> GraphExpr:
-    a, b = node.tensors()
+    a, b = node.agreeing(*node.tensors())
     if not node.dtype(a).is_int:
         return node.last("divide", a, b)
     # towards zero
@@ -52,7 +52,7 @@ def divide(node: Node) -> GraphExpr:
 
 @onnx_op("Mod")
 def modulo(node: Node) -> GraphExpr:
-    a, b = node.tensors()
+    a, b = node.agreeing(*node.tensors())
     if not node.attr("fmod", 0):
         return node.last("floor_mod", a, b)
     # of the sign of the dividend
@@ -62,7 +62,7 @@ def modulo(node: Node) -> GraphExpr:
 
 @onnx_op("Pow")
 def power(node: Node) -> GraphExpr:
-    a, b = node.tensors()
+    a, b = node.agreeing(*node.tensors())
     kind = node.dtype(a)
     exponent = node.scalar(1)
     if exponent == 2:
@@ -75,7 +75,7 @@ def power(node: Node) -> GraphExpr:
 @onnx_op("Max", "Min", "Sum", "Mean")
 def variadic(node: Node) -> GraphExpr:
     op = {"Max": "maximum", "Min": "minimum"}.get(node.proto.op_type, "add")
-    given = node.tensors()
+    given = node.agreeing(*node.tensors())
     if len(given) == 1:
         return given[0]
     total = fold(lambda a, b: node.op(op, a, b), given)

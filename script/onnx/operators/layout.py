@@ -12,7 +12,7 @@ from tirscript.ir.graph_ops import dims
 from ..node import Node
 from .table import OPERATORS, onnx_op
 
-_LARGEST = (1 << 63) - 1
+_LARGEST = 1 << 40  # no dimension is as large: what is beyond it means the end
 
 
 @onnx_op("Constant")
@@ -146,14 +146,17 @@ def slice_of(node: Node) -> GraphExpr:
     steps = node.numbers(4, "steps", [1] * len(starts)) or []
     axes = [node.axis(axis, len(shape)) for axis in axes]
     begin, end = [], []
+    sure = True
     for axis, first, last, step in zip(axes, starts, ends, steps, strict=True):
         if step == 0:
             raise node.wrong("its step is 0")
-        size = shape[axis]
-        begin.append(_place(first, size, step, 0 if step > 0 else -1))
-        end.append(_place(last, size, step, 0 if step > 0 else -1))
+        for bound, places in ((first, begin), (last, end)):
+            place = _place(bound, shape[axis], step)
+            # the number of elements is known where the bounds are, and lie in the dimension
+            sure = sure and place is not None and step > 0
+            places.append(bound if place is None else place)
     values = [TupleExpr(tuple(PrimValue(one) for one in part)) for part in (begin, end)]
-    return node.last("strided_slice", x, axes, *values, steps)
+    return node.last("strided_slice", x, axes, *values, steps, assume_inbound=sure)
 
 
 def _parts(node: Node, at: int, name: str) -> list[Expr]:
@@ -162,16 +165,19 @@ def _parts(node: Node, at: int, name: str) -> list[Expr]:
     return list(node.sizes(at, f"its `{name}`"))
 
 
-def _place(value: Expr, size: Expr, step: int, low: int) -> Expr:
-    """A bound of a slice, counted from the front and within the dimension, where that is known."""
+def _place(value: Expr, size: Expr, step: int) -> Expr | None:
+    """A bound of a slice, counted from the front and within the dimension; None where that is not known."""
     if type(value) is not Const:
-        return value
+        return dims.minimum(value, size) if step > 0 and dims.not_negative(value) else None
     number = int(value.value)
-    if number >= _LARGEST or number > 1 << 40:
+    if number > _LARGEST:
         return size
-    if number < -(1 << 40):
-        return dims.dim(low)
-    return dims.dim(number) if number >= 0 else (dims.add(size, number))
+    if number < -_LARGEST:
+        return dims.dim(0 if step > 0 else -1)
+    counted = value if number >= 0 else dims.add(size, number)
+    if step < 0:
+        return counted
+    return dims.maximum(dims.minimum(counted, size), 0)
 
 
 @onnx_op("Squeeze")
