@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import interleaved, seconds
+from measure import interleaved
 
 import tirscript
 import tirscript.script
@@ -170,14 +170,14 @@ def speeds(names: list[str], rounds: int, count: int = 8192) -> dict[str, dict[s
 
 
 def _timed(function: Callable[[], Any], count: int) -> Callable[[], float]:
-    calls = 50
+    """Runs short enough that most of them are not interrupted, even on a busy machine."""
+    calls = 8
 
     def run() -> float:
-        def all_calls() -> None:
-            for _ in range(calls):
-                function()
-
-        return seconds(all_calls) / (calls * count) * 1e9
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        return (time.perf_counter() - start) / (calls * count) * 1e9
 
     return run
 
@@ -253,7 +253,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--again", action="store_true", help="also what was measured already")
     parser.add_argument("--loops", action="store_true", help="walk with loops of scalars instead of 16 lanes")
     parser.add_argument("--speed", action="store_true", help="measure nanoseconds an element instead")
-    parser.add_argument("--rounds", type=int, default=9, help="how often each speed is measured (the median counts)")
+    parser.add_argument("--rounds", type=int, default=101, help="how often each speed is measured (the median counts)")
     given = parser.parse_args(arguments)
     known = [*FUNCTIONS, *PAIRS] if given.speed else [*FUNCTIONS]
     names = given.functions.split(",") if given.functions else known
