@@ -25,7 +25,7 @@ from ..primitive import BlockAt, primitive
 from ..refusal import KINDS
 from ..tree import Place
 from .cache import check_reachable, chosen
-from .transform_layout import _Moved
+from .transform_layout import Moved
 
 
 class _Window(Struct, frozen=True, eq=False):
@@ -414,5 +414,5 @@ def _fold(edit: Edit, buffer: Buffer, window: _Window) -> None:
     indices = tuple(get_op("floormod")(param, size) if at == window.dim else param for at, param in enumerate(params))
     shape = tuple(size if at == window.dim else dim for at, dim in enumerate(buffer.shape))
     new = buffer.replace(shape=shape)
-    func = _Moved(buffer, new, IndexMap(params, indices)).function(edit.func)
+    func = Moved(buffer, new, IndexMap(params, indices)).function(edit.func)
     edit.tree.reset(substitute(func, {buffer: new}))

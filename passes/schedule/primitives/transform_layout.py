@@ -75,7 +75,7 @@ def transform_layout(
     dtype = target.shape[0].dtype if target.shape else mapping.indices[0].dtype
     new = target.replace(shape=tuple(cast(dim, dtype) for dim in shape))
     padded = not is_const(back[1], False)
-    func = substitute(_Moved(target, new, mapping).function(edit.func), {target: new})
+    func = substitute(Moved(target, new, mapping).function(edit.func), {target: new})
     edit.tree.reset(func)
     if padded and pad_value is not None:
         _pad(edit, edit.block(block.stmt.name), new, back[0], back[1], pad_value)
@@ -117,7 +117,7 @@ def _collision(mapping: IndexMap, buffer: Buffer) -> list[str]:
     return [] if found is None else [str(found)]
 
 
-class _Moved(Scoped):
+class Moved(Scoped):
     """Rewrites the accesses of a buffer."""
 
     def __init__(self, old: Buffer, new: Buffer, mapping: IndexMap) -> None:
