@@ -16,6 +16,7 @@ import constants
 import elementary
 import kernels
 import kernels_main
+import models
 import proofs
 import schedules
 import startup
@@ -113,6 +114,9 @@ def main() -> None:
     if sys.argv[1:2] == ["threads"]:
         threads.main(sys.argv[2:])
         return
+    if sys.argv[1:2] == ["models"]:
+        models.main(sys.argv[2:])
+        return
     if sys.argv[1:2] == ["kernels"]:
         kernels_main.main(sys.argv[2:])
         return
@@ -120,7 +124,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("all", "kernels", "math", "proofs", "schedules", "threads"),
+        choices=("all", "kernels", "math", "models", "proofs", "schedules", "threads"),
         default="all",
         help="what to measure",
     )
