@@ -153,7 +153,8 @@ def main(arguments: Sequence[str]) -> None:
         (
             name, f"{row.error:.1e}", f"{row.ours * 1e3:,.2f}", f"{row.peer * 1e3:,.2f}",
             f"{row.peer / row.ours:.2f}",
-            f"{row.build:.1f}", f"{row.arena / 1e6:,.2f}", f"{row.separate / 1e6:,.2f}", str(row.before), str(row.after),
+            f"{row.build:.1f}", f"{row.arena / 1e6:,.2f}", f"{row.separate / 1e6:,.2f}",
+            str(row.before), str(row.after),
         )
         for name, row in rows.items()
     ]  # fmt: skip
