@@ -40,6 +40,7 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--tune", type=float, metavar="SECONDS", default=0, help="let apache-tvm tune each kernel")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="write bars and rooflines as SVG")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/benchmarks.md")
     parser.add_argument("--from", type=Path, metavar="FILE", dest="measured", help="show what --json wrote before")
     return parser.parse_args(given)
 
@@ -155,12 +156,14 @@ def _lines(path: str) -> list[str]:
 def main(given: Sequence[str]) -> None:
     """Measure and show, or show what was measured."""
     options = arguments(given)
-    for file in filter(None, (options.json, options.picture)):
+    for file in filter(None, (options.json, options.picture, options.markdown)):
         file.parent.mkdir(parents=True, exist_ok=True)
     result = json.loads(options.measured.read_text()) if options.measured else run(options)
     if options.json and not options.measured:
         options.json.write_text(json.dumps(result, indent=1) + "\n")
     kernels_report.show(result)
+    if options.markdown:
+        options.markdown.write_text(kernels_report.markdown(result))
     if options.picture:
         options.picture.write_text(kernels_picture.picture(result))
 

@@ -130,6 +130,29 @@ def tables(result: dict[str, Any]) -> list[Table]:
     return made
 
 
+def markdown(result: dict[str, Any]) -> str:
+    """The times of ours and how many times faster they are than each peer's, as tables for a page."""
+    lines = []
+    for threads, part in result["threads"].items():
+        kernels, limits = part["kernels"], part.get("limits")
+        peers = [name for name in PEERS if any(time_of(found, name) is not None for found in kernels.values())]
+        lines += [f"{'one thread' if threads == '1' else f'{threads} threads'}:", ""]
+        lines.append(f"| | {OURS} | {' | '.join(peers)} | {PLAIN} | {HAND} | of the limit |")
+        lines.append("| --- |" + " --: |" * (len(peers) + 4))
+        for kernel, variants in kernels.items():
+            cells = [
+                duration(time_of(variants, OURS)),
+                *(_number(ratio(variants, name)) for name in (*peers, PLAIN, HAND)),
+            ]
+            case = CASES_BY_NAME.get(kernel)
+            share = share_of_limit(case, variants, limits) if case is not None and limits and case.counted else None
+            lines.append(f"| {kernel} | {' | '.join(cells)} | {_number(share, '{:.0%}')} |")
+        mean = means(kernels)
+        cells = ["", *(_number(mean.get(name)) for name in peers), "", "", ""]
+        lines += [f"| geometric mean | {' | '.join(cells)} |", ""]
+    return "\n".join(lines)
+
+
 def show(result: dict[str, Any], console: Console | None = None) -> None:
     """Print everything."""
     out = console or Console()

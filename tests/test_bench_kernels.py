@@ -349,6 +349,22 @@ def test_the_tables_show_it() -> None:
     assert "softmax 1024x1024, 1: torch: off [by] much" in lines
 
 
+def test_the_page_shows_it() -> None:
+    import kernels_report
+
+    assert kernels_report.markdown(RESULT).splitlines() == [
+        "one thread:",
+        "",
+        "| | tirscript | numpy | numba | torch | plain loops | by hand | of the limit |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: |",
+        "| matmul 512 | 4 ms | - | 10.00 | 0.50 | 10.00 | - | 67% |",
+        "| sum 16M | 5 ms | 0.80 | - | 2.00 | - | - | 67% |",
+        "| a call, 16 floats | 100 ns | - | - | 10000.00 | - | - | - |",
+        "| softmax 1024x1024 | 1 ms | - | - | - | - | - | 70% |",
+        "| geometric mean |  | 0.80 | 10.00 | 1.00 |  |  |  |",
+    ]
+
+
 @pytest.mark.parametrize(
     "seconds,text", [(None, "-"), (2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.56e-6, "4.56 us"), (7.8e-8, "78 ns")]
 )
