@@ -46,7 +46,7 @@ done:
 _OURS = (
     "define i32 @body(ptr %c, i64 %b, i64 %e, ptr %error, ptr %failed, i32 %part) {{ ret i32 0 }}\n"
     + _REPEAT.replace(
-        "{call}", "%status = call i32 %pool(ptr @body, ptr null, i64 2, i64 1, i64 1, ptr %error)"
+        "{call}", "%status = call i32 %pool(ptr @body, ptr null, i64 2, i64 1, i64 1, i64 0, ptr %error)"
     ).replace("br label %loop\nloop", "%pool = inttoptr i64 {address} to ptr\n  br label %loop\nloop", 1)
 )
 _OPENMP = "define void @body(ptr %c) {{ ret void }}\n" + _REPEAT.replace(

@@ -1,6 +1,6 @@
 """`T.parallel` loops: their bodies as functions of their own, which the pool's threads call with a range of iterations.
 
-    for i in T.parallel(n): body      becomes      tirscript_parallel(run, closure, n, grain, unit, error)
+    for i in T.parallel(n): body      becomes      tirscript_parallel(run, closure, n, grain, unit, rouse, error)
 
     i32 part(begin, end, error, failed, number, captured...)      the iterations from begin to end
     i32 run(closure, begin, end, error, failed, number)           reads what is captured and calls `part`
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .codegen import Codegen
 
 WORK = 10_000.0  # the least that is worth a thread, in the unit of parallel_cost: some microseconds
+ROUSE = 8 * WORK  # the least that is worth to wake a thread
 UNIT = 256  # iterations: a part of a small loop begins where vectors and cache lines do
 UNROLLED = 128  # iterations that loops inside may have for LLVM to unroll them and vectorize what is around
 _LOOSE = frozenset(("fast", "reassoc", "arcp", "afn"))  # flags by which vectors may differ from scalars
@@ -46,7 +47,8 @@ def loop(g: Codegen, stmt: For, step: int | None, count: int | None) -> bool:
     if g.in_part or step is None or not (bits < 64 or (signed and step == 1)) or count == 1:
         return False
     asked = _asked_grain(stmt)
-    grain = _grain(g, body_cost(g, stmt)) if asked is None else asked
+    cost = body_cost(g, stmt) if asked is None else 1.0
+    grain = _iterations(g, cost, WORK) if asked is None else asked
     unit = _unit(g, stmt, grain)
     if isinstance(grain, int):
         grain = max(grain, unit)
@@ -54,7 +56,8 @@ def loop(g: Codegen, stmt: For, step: int | None, count: int | None) -> bool:
             return False
     if needs_order(stmt, g.func):
         return False
-    _Part(g, stmt, step).write(str(grain), unit, count)
+    rouse = _iterations(g, cost, ROUSE) if asked is None else 0
+    _Part(g, stmt, step).write((str(grain), str(unit), str(rouse)), count)
     return True
 
 
@@ -71,12 +74,12 @@ def _asked_grain(stmt: For) -> int | None:
     return value
 
 
-def _grain(g: Codegen, cost: Cost) -> int | str:
-    """How many iterations are worth a thread."""
+def _iterations(g: Codegen, cost: Cost, work: float) -> int | str:
+    """How many iterations of a cost are so much work."""
     if isinstance(cost, float):
-        return int(WORK / max(cost, 1e-3)) + 1
+        return int(work / max(cost, 1e-3)) + 1
     least = g.b.intrinsic("llvm.maxnum", ["double"], "double", [("double", cost), ("double", "1.0")])
-    share = g.b.op(f"fdiv double {WORK!r}, {least}", "share")
+    share = g.b.op(f"fdiv double {work!r}, {least}", "share")
     return g.b.op(f"add i64 {g.b.op(f'fptoui double {share} to i64')}, 1", "grain")
 
 
@@ -181,28 +184,29 @@ class _Part:
         data, offset = self.capture("ptr", at.data, at.root), self.capture("i64", at.offset)
         return Place(data, dims, strides, offset, at.align, at.root)
 
-    def write(self, grain: str, unit: int, count: int | None) -> None:
-        """The functions, and the call."""
+    def write(self, split: tuple[str, str, str], count: int | None) -> None:
+        """The functions, and the call; `split` is grain, unit and rouse of the pool."""
         g, b, state = self.g, self.g.b, self.g.state
         start = g.wide(self.stmt.start)
         number = str(count) if count is not None else self.count(start)
         fails = self.body(start) or bool(self.part.b.prologue)
         values = list(self.captured.values())
-        names = [f'@"{state.symbols[g.func.name]}.{what}.{len(state.text.functions)}"' for what in ("part", "run")]
+        symbol, position = state.symbols[g.func.name], len(state.text.functions)
+        part, run = (f'@"{symbol}.{what}.{position}"' for what in ("part", "run"))
         head = ["i64 %begin", "i64 %end", "ptr noalias %error", "ptr %failed", "i32 %number"]
         private = self.disjoint(values)
         head += [f"{value.kind}{' noalias' if value.outer in private else ''} {value.inner}" for value in values]
-        state.text.functions.append(self.part.b.text(f"define internal i32 {names[0]}({', '.join(head)}) #0"))
+        state.text.functions.append(self.part.b.text(f"define internal i32 {part}({', '.join(head)}) #0"))
         slots, size = _layout(values)
-        state.text.functions.append(self.runner(*names, values, slots))
+        state.text.functions.append(self.runner(part, run, values, slots))
         closure = b.alloca(f"[{size} x i64]", 64, "closure") if size else "null"
         for value, slot in zip(values, slots, strict=True):
             where = b.op(f"getelementptr inbounds i64, ptr {closure}, i64 {slot}")
             b.do(f"store {value.kind} {value.outer}, ptr {where}, align 8")
         g.state.externs.setdefault(PARALLEL, None)
-        symbol = b.module.declare(PARALLEL, "i32", ["ptr", "ptr", "i64", "i64", "i64", "ptr"])
-        args = [("ptr", names[1]), ("ptr", closure), ("i64", number), ("i64", grain), ("i64", str(unit))]
-        status = b.call("i32", symbol, [*args, ("ptr", "%error")])
+        pool = b.module.declare(PARALLEL, "i32", ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"])
+        args = [("ptr", run), ("ptr", closure), ("i64", number), *(("i64", size) for size in split)]
+        status = b.call("i32", pool, [*args, ("ptr", "%error")])
         if fails:
             g.passes(status)
 

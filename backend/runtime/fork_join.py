@@ -1,8 +1,8 @@
 """The fork-join pool as LLVM IR text, compiled once a process: threads that wait for work, and a function that deals
 a loop out to them.
 
-`i32 tirscript_parallel(ptr body, ptr closure, i64 count, i64 grain, i64 unit, ptr error)` runs the iterations 0 to
-`count` of a loop, each once, and returns when all are done. A part is a call of
+`i32 tirscript_parallel(ptr body, ptr closure, i64 count, i64 grain, i64 unit, i64 rouse, ptr error)` runs the
+iterations 0 to `count` of a loop, each once, and returns when all are done. A part is a call of
 
     i32 body(ptr closure, i64 begin, i64 end, ptr error, ptr failed, i32 part)
 
@@ -11,6 +11,10 @@ least 1, `grain` no less than `unit`). The split depends on nothing but the coun
 runs part 0. A part returns 0, or what ended it, after which its error record tells the rest. `failed` holds the least
 part that has failed so far: a part above it need not go on. The result is that of the least part that failed, with its
 record in `error`, so it is that of the first iteration that fails, as in a loop run in order.
+
+Threads that sleep take long to wake. Where a thread would get less than `rouse` iterations, sleepers are left alone and
+the caller runs all iterations itself; but not more than 8 times in a row, since loops that come one after the other
+keep the threads awake.
 
 There is one pool. Where it is taken - by another thread, or by a loop around this one - the caller runs all iterations
 itself: nobody ever waits for the pool.
@@ -190,12 +194,15 @@ _POOL = """
 @patience = internal global [32 x i32] zeroinitializer, align 128
 @failed = internal global [32 x i32] zeroinitializer, align 128
 @workers = internal global i32 0, align 4
+@spared = internal global i32 0, align 4
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i32 @llvm.umin.i32(i32, i32)
+declare i32 @llvm.umax.i32(i32, i32)
 
 ; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
-; was not in vain, half as often where it was, and as often as may be at every 256th time
+; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least, at every 256th
+; all of it
 define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
   %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
@@ -207,7 +214,12 @@ entry:
   %rest = and i32 %turn, 255
   %trial = icmp eq i32 %rest, 0
   %usual = call i32 @llvm.umin.i32(i32 %wished, i32 %allowed)
-  %most = select i1 %trial, i32 %allowed, i32 %usual
+  %rest.short = and i32 %turn, 7
+  %trial.short = icmp eq i32 %rest.short, 0
+  %eighth = lshr i32 %allowed, 3
+  %raised = call i32 @llvm.umax.i32(i32 %usual, i32 %eighth)
+  %mostly = select i1 %trial.short, i32 %raised, i32 %usual
+  %most = select i1 %trial, i32 %allowed, i32 %mostly
   br label %look
 look:
   %round = phi i32 [0, %entry], [%next, %pause]
@@ -282,7 +294,8 @@ next:
   br label %idle
 }}
 
-define i32 @tirscript_parallel(ptr %body, ptr %closure, i64 %count, i64 %grain, i64 %unit, ptr %error) nounwind {{
+define i32 @tirscript_parallel(
+    ptr %body, ptr %closure, i64 %count, i64 %grain, i64 %unit, i64 %rouse, ptr %error) nounwind {{
 entry:
   %none = alloca i32, align 4
   %limit = load atomic i32, ptr @tirscript_threads monotonic, align 4
@@ -307,13 +320,26 @@ staff:
   %have = load i32, ptr @workers, align 4
   %wanted.narrow = trunc i64 %wanted to i32
   %others.wanted = sub i32 %wanted.narrow, 1
+  %rousing = mul i64 %rouse, %wanted
+  %long = icmp uge i64 %count, %rousing
+  br i1 %long, label %staffing, label %short
+short:
+  %awake = call i1 @awake(i32 %others.wanted)
+  %spared = load i32, ptr @spared, align 4
+  %spared.more = add i32 %spared, 1
+  %often = icmp uge i32 %spared, 8
+  %go = or i1 %awake, %often
+  %spared.next = select i1 %go, i32 0, i32 %spared.more
+  store i32 %spared.next, ptr @spared, align 4
+  br i1 %go, label %staffing, label %unstaffed
+staffing:
   %enough = icmp uge i32 %have, %others.wanted
   br i1 %enough, label %staffed, label %hire
 hire:
   %grown = call i32 @grow(i32 %others.wanted)
   br label %staffed
 staffed:
-  %there = phi i32 [%have, %staff], [%grown, %hire]
+  %there = phi i32 [%have, %staffing], [%grown, %hire]
   %others = call i32 @llvm.umin.i32(i32 %there, i32 %others.wanted)
   %nobody = icmp eq i32 %others, 0
   br i1 %nobody, label %unstaffed, label %split
@@ -360,8 +386,8 @@ deal:
   %was = atomicrmw xchg ptr %box, i32 %new acq_rel, align 4
   %was.asleep = and i32 %was, 1
   %slept = icmp ne i32 %was.asleep, 0
-  br i1 %slept, label %rouse, label %dealt
-rouse:
+  br i1 %slept, label %knock, label %dealt
+knock:
   call void @wake(ptr %box)
   br label %dealt
 dealt:
@@ -416,6 +442,32 @@ leave:
   %answer = phi i32 [0, %joined], [%told, %collect]
   store atomic i32 0, ptr @busy release, align 4
   ret i32 %answer
+}}
+
+; whether so many workers are there and none of them sleeps
+define internal i1 @awake(i32 %wanted) nounwind {{
+entry:
+  %have = load i32, ptr @workers, align 4
+  %there = icmp uge i32 %have, %wanted
+  br i1 %there, label %look, label %no
+look:
+  %at = phi i32 [0, %entry], [%next, %on]
+  %over = icmp eq i32 %at, %wanted
+  br i1 %over, label %yes, label %read
+read:
+  %wide = zext i32 %at to i64
+  %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
+  %given = load atomic i32, ptr %box monotonic, align 4
+  %bit = and i32 %given, 1
+  %asleep = icmp ne i32 %bit, 0
+  br i1 %asleep, label %no, label %on
+on:
+  %next = add i32 %at, 1
+  br label %look
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }}
 
 ; the result and the record of the part `first`; exceptions of other parts are forgotten

@@ -157,15 +157,15 @@ def compile_pool(*, threads: bool | None = None, futex: bool = True) -> Pool:
     engine = _compiled(pool_text(host().triple, threads=threads, futex=futex and symbol_exists("syscall")))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # never freed, not even when Python ends
     functions = {name: engine.get_function_address(f"tirscript_{name}") for name in ("prepare", "forked", "look")}
-    words = [
+    count, spins = (
         ctypes.c_int32.from_address(engine.get_global_value_address(f"tirscript_{name}"))
         for name in ("threads", "spins")
-    ]
+    )
     ctypes.c_void_p.from_address(engine.get_global_value_address("tirscript_forget")).value = packed.forget_address()
     ctypes.CFUNCTYPE(None)(functions["prepare"])()
     _at_fork(functions["forked"])
     looks = _speed(ctypes.CFUNCTYPE(None, ctypes.c_int32)(functions["look"]))
-    return Pool(engine, engine.get_function_address(PARALLEL), *words, looks, processors())
+    return Pool(engine, engine.get_function_address(PARALLEL), count, spins, looks, processors())
 
 
 def _compiled(text: str) -> Any:

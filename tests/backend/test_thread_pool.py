@@ -449,9 +449,9 @@ done:
   ret i32 0
 }
 
-define i32 @run(ptr %closure, i64 %count, i64 %grain, i64 %unit, ptr %error) {
+define i32 @run(ptr %closure, i64 %count, i64 %grain, i64 %unit, i64 %rouse, ptr %error) {
   %pool = inttoptr i64 POOL to ptr
-  %status = call i32 %pool(ptr @body, ptr %closure, i64 %count, i64 %grain, i64 %unit, ptr %error)
+  %status = call i32 %pool(ptr @body, ptr %closure, i64 %count, i64 %grain, i64 %unit, i64 %rouse, ptr %error)
   ret i32 %status
 }
 """
@@ -466,7 +466,7 @@ def harness(request: pytest.FixtureRequest) -> Any:
     module = llvm.parse_assembly(HARNESS.replace("POOL", str(pool.parallel)))
     engine = llvm.create_mcjit_compiler(module, target_machine(host(), 2))
     engine.finalize_object()
-    kinds = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+    kinds = (ctypes.c_void_p, *(ctypes.c_int64,) * 4, ctypes.c_void_p)
     return pool, engine, ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(engine.get_function_address("run"))
 
 
@@ -488,13 +488,29 @@ def test_the_pool_by_itself(harness: Any) -> None:
                 pool.spins.value = spins
                 data = np.zeros(size + 1, "int64")
                 data[0] = size
-                assert run(data.ctypes.data, size, grain, unit, ctypes.addressof(error)) == 0
+                assert run(data.ctypes.data, size, grain, unit, 0, ctypes.addressof(error)) == 0
                 assert (data[1:] == 1).all()
         data = np.zeros(101, "int64")
         data[0] = 63
-        assert run(data.ctypes.data, 100, 1, 1, ctypes.addressof(error)) == 1
+        assert run(data.ctypes.data, 100, 1, 1, 0, ctypes.addressof(error)) == 1
         assert ctypes.c_int64.from_buffer(error, 8).value == 63
         assert (data[1:64] == 1).all() and (data[64:] == 0).all()
+
+
+def test_sleepers_are_left_alone_by_short_loops_that_come_seldom(harness: Any, request: pytest.FixtureRequest) -> None:
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("the system does not tell what threads there are")
+    pool, _, run = harness
+    pool.limit(3)
+    data, error = np.zeros(10, "int64"), ctypes.create_string_buffer(ERROR_BYTES)
+    data[0] = 9
+    before = len(os.listdir("/proc/self/task"))
+    for _ in range(9):
+        assert len(os.listdir("/proc/self/task")) == before
+        assert run(data.ctypes.data, 9, 1, 1, 4, ctypes.addressof(error)) == 0  # 3 iterations a thread
+    assert (data[1:] == 9).all()
+    hired = 0 if "no threads" in request.node.name else 2
+    assert len(os.listdir("/proc/self/task")) == before + hired
 
 
 def test_threads_that_sleep_between_all_jobs(harness: Any) -> None:
@@ -507,7 +523,7 @@ def test_threads_that_sleep_between_all_jobs(harness: Any) -> None:
     for at in range(300):
         if at % 100 == 0:
             time.sleep(0.002)
-        assert run(data.ctypes.data, 9, 1, 1, ctypes.addressof(error)) == 0
+        assert run(data.ctypes.data, 9, 1, 1, 0, ctypes.addressof(error)) == 0
     assert (data[1:] == 300).all()
 
 

@@ -46,6 +46,7 @@ def threads() -> Any:
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop is worth threads, as it stands."""
     monkeypatch.setattr(parallel, "WORK", 0.0)
+    monkeypatch.setattr(parallel, "ROUSE", 0.0)
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:

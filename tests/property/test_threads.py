@@ -24,6 +24,7 @@ ROUGH = {2: 4e-2, 4: 1e-4, 8: 1e-9}  # of what is stored to `approx`, by the siz
 def eager(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Every loop is worth threads."""
     monkeypatch.setattr(parallel, "WORK", 0.0)
+    monkeypatch.setattr(parallel, "ROUSE", 0.0)
     before = tirscript.get_num_threads()
     yield
     tirscript.set_num_threads(before)
