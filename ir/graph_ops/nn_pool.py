@@ -16,7 +16,7 @@ from .kernel import T, kernel, size
 from .nn_conv import SPACE, both, by_letter, check_layout, scaled
 from .reduce import accumulator, least
 from .reference import Reference, wide
-from .rules import FLOATS, NUMBERS, Types, like, rank_of, refuse, tensor
+from .rules import FLOATS, NUMBERS, Types, like, of_rank, rank_of, refuse, tensor
 from .table import REDUCTION, GraphOp, Parameter, register
 
 
@@ -36,19 +36,30 @@ def _infer(call: OpCall, types: Types) -> GraphType:
         return like(kind)
     found = by_letter(layout, kind.shape)
     for at, letter in enumerate(SPACE[rank]):
-        found[letter] = _length(call, found[letter], at, rank)
+        length = _length(call, found[letter], at, rank)
+        if length is None:
+            return of_rank(rank + 2, kind.dtype, kind.vdevice)
+        found[letter] = length
     return like(kind, shape=tuple(found[letter] for letter in out_layout))
 
 
-def _length(call: OpCall, data: Expr, at: int, rank: int) -> Expr:
-    """(data + padding - dilation * (window - 1) - 1) / stride + 1, rounded down or up."""
+def _length(call: OpCall, data: Expr, at: int, rank: int) -> Expr | None:
+    """(data + padding - dilation * (window - 1) - 1) / stride + 1, rounded down or up; None where it is not known.
+
+    Rounded up, a last window that would begin behind the data and the padding before them is left out.
+    """
     attrs = call.attrs
+    stride, before, behind = attrs["strides"][at], attrs["padding"][at], attrs["padding"][at + rank]
     reach = attrs["dilation"][at] * (attrs["pool_size"][at] - 1) + 1
-    rest = dims.sub(dims.add(data, attrs["padding"][at] + attrs["padding"][at + rank]), reach)
+    rest = dims.sub(dims.add(data, before + behind), reach)
     if (dims.number(rest) or 0) < 0:
         refuse(call, f"a window of {reach} does not fit the {dims.text(data)} elements of a dimension and its padding")
-    divide = dims.ceildiv if attrs["ceil_mode"] else dims.floordiv
-    return dims.add(divide(rest, attrs["strides"][at]), 1)
+    if not attrs["ceil_mode"]:
+        return dims.add(dims.floordiv(rest, stride), 1)
+    count, extent = dims.number(dims.ceildiv(rest, stride)), dims.number(data)
+    if count is None or extent is None:
+        return dims.add(dims.ceildiv(rest, stride), 1) if behind + stride <= reach else None
+    return dims.dim(count if count * stride >= extent + before else count + 1)
 
 
 # -- kernels
@@ -303,7 +314,11 @@ def _np_pool(kind: str) -> Reference:
         rest = [
             x.shape[2 + at] + padding[at] + padding[at + rank] - dilation[at] * (pool[at] - 1) - 1 for at in range(rank)
         ]
-        sizes = [(-(-one // s) if attrs["ceil_mode"] else one // s) + 1 for one, s in zip(rest, strides, strict=True)]
+        sizes = [one // s + 1 for one, s in zip(rest, strides, strict=True)]
+        if attrs["ceil_mode"]:
+            counts = [-(-one // s) for one, s in zip(rest, strides, strict=True)]
+            ends = [x.shape[2 + at] + padding[at] for at in range(rank)]
+            sizes = [n + (n * s < end) for n, s, end in zip(counts, strides, ends, strict=True)]
         found: Any = np.zeros((*x.shape[:2], *sizes), x.dtype)
         for place in itertools.product(*map(range, sizes)):
             axes = []

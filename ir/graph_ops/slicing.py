@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,23 +51,31 @@ def _infer_split(call: OpCall, types: Types) -> GraphType:
         return TupleType(tuple(of_rank(kind.rank, kind.dtype, kind.vdevice) for _ in range(count)))
     axis = axis_of(call, call.attrs["axis"], kind.rank)
     whole = kind.shape[axis]
-    starts = [0, *where] if not isinstance(where, int) else None
-    parts = []
-    for at in range(count):
-        if starts is None:
-            part = dims.ceildiv(whole, count)
-            last = dims.number(part)
-            total = dims.number(whole)
-            extent = dims.dim(max(0, min(last, total - at * last))) if last is not None and total is not None else part
-        else:
-            stop = dims.dim(starts[at + 1]) if at + 1 < count else whole
-            total, end = dims.number(whole), dims.number(stop)
-            stop = dims.dim(min(end, total)) if total is not None and end is not None else stop
-            extent = dims.sub(stop, min(starts[at], total) if total is not None else starts[at])
-            if (dims.number(extent) or 0) < 0:
-                extent = dims.dim(0)
-        parts.append(like(kind, shape=(*kind.shape[:axis], extent, *kind.shape[axis + 1 :])))
+    extents = _equal_parts(whole, count) if isinstance(where, int) else _parts_between(whole, where)
+    parts = [like(kind, shape=(*kind.shape[:axis], extent, *kind.shape[axis + 1 :])) for extent in extents]
     return TupleType(tuple(parts))
+
+
+def _equal_parts(whole: Expr, count: int) -> list[Expr]:
+    """The sizes of parts of one size, the last of which is what is left."""
+    part, total = dims.ceildiv(whole, count), dims.number(whole)
+    if total is not None:
+        size_of = -(-total // count)
+        return [dims.dim(max(0, min(size_of, total - at * size_of))) for at in range(count)]
+    return [*[part] * (count - 1), _not_below_zero(dims.sub(whole, dims.mul(part, count - 1)))]
+
+
+def _parts_between(whole: Expr, where: Sequence[int]) -> list[Expr]:
+    """The sizes of the parts that begin at some indices."""
+    ends: list[Expr] = [dims.dim(0), *[dims.minimum(at, whole) for at in where], whole]
+    return [_not_below_zero(dims.sub(end, start)) for start, end in itertools.pairwise(ends)]
+
+
+def _not_below_zero(extent: Expr) -> Expr:
+    number = dims.number(extent)
+    if number is not None:
+        return dims.dim(max(number, 0))
+    return extent if dims.not_negative(extent) else dims.maximum(extent, 0)
 
 
 def _split(x: Any, *outs: Any, axis: Any, starts: Any) -> None:
@@ -86,7 +95,7 @@ def _split_places(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     if not isinstance(where, int):
         return {"axis": axis, "starts": (0, *where)}
     whole = kind.shape[axis]
-    if dims.number(whole) is None and not dims.same(dims.mul(dims.floordiv(whole, where), where), whole):
+    if dims.number(whole) is None and where > 2 and not dims.same(dims.mul(dims.floordiv(whole, where), where), whole):
         return None  # what is left for the last part is not known
     part = dims.ceildiv(whole, where)
     return {"axis": axis, "starts": tuple(dims.mul(part, at) for at in range(where))}
@@ -171,17 +180,19 @@ class Slices:
             first, last = dims.dim(begin), dims.dim(end)
         else:
             low, high = (0, extent) if step > 0 else (-1, dims.sub(extent, 1))
-            first, last = (_within(one, extent, low, high) for one in (begin, end))
+            last = _within(end, extent, low, high)
+            # nothing is left where it begins behind the end, wherever that is
+            first = _within(begin, extent, low, None if step > 0 and dims.number(extent) is None else high)
         far = dims.sub(last, first) if step > 0 else dims.sub(first, last)
         count = dims.ceildiv(far, abs(step))
         self.begin[axis], self.step[axis] = first, step
         self.shape[axis] = count if sure else dims.maximum(count, 0)
 
 
-def _within(value: Expr, extent: Expr, low: int | Expr, high: int | Expr) -> Expr:
-    """An index counted from the front and brought between two ends, as Python's slices do."""
+def _within(value: Expr, extent: Expr, low: int | Expr, high: int | Expr | None) -> Expr:
+    """An index counted from the front and brought between two ends, as Python's slices do; None is no end."""
     number, size_of = dims.number(value), dims.number(extent)
-    if number is not None and size_of is not None:
+    if number is not None and size_of is not None and high is not None:
         bottom, top = dims.number(dims.dim(low)), dims.number(dims.dim(high))
         assert bottom is not None and top is not None
         return dims.dim(min(max(number + size_of if number < 0 else number, bottom), top))
@@ -192,7 +203,10 @@ def _within(value: Expr, extent: Expr, low: int | Expr, high: int | Expr) -> Exp
         from_front = (
             given if dims.not_negative(given) else OPS["if_then_else"](given < 0, dims.add(value, extent), given)
         )
-    return dims.minimum(dims.maximum(from_front, low), high)
+    above = (
+        from_front if type(low) is int and low == 0 and dims.not_negative(from_front) else dims.maximum(from_front, low)
+    )
+    return above if high is None else dims.minimum(above, high)
 
 
 def _infer_slice(call: OpCall, types: Types) -> GraphType:
