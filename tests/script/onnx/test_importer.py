@@ -1,0 +1,191 @@
+"""Whole models: names, shapes that are computed, bad files, and the published architectures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tirscript
+from tirscript.ir import DiagnosticError, Module
+from tirscript.ir.graph import GraphFunc
+from tirscript.script import parse
+from tirscript.testing import models
+
+
+def model(
+    nodes: list[Any],
+    inputs: dict[str, tuple[int, list[Any] | None]],
+    outputs: list[str],
+    constants: dict[str, Any],
+    opset: int = 17,
+) -> Any:
+    given = [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in inputs.items()]
+    kept = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", given, [onnx.ValueInfoProto(name=name) for name in outputs], kept)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    made.ir_version = 9
+    return made
+
+
+def compare(given: Any, **feeds: Any) -> Module:
+    module = tirscript.from_onnx(given)
+    wanted = ort.InferenceSession(given.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    found = tirscript.interpret(module, *feeds.values())
+    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    return module
+
+
+F = TensorProto.FLOAT
+
+
+def test_names_are_those_of_the_model() -> None:
+    nodes = [
+        helper.make_node("MatMul", ["in put", "dense/weight"], ["dense/out:0"]),
+        helper.make_node("Relu", ["dense/out:0"], ["1st"]),
+    ]
+    weight = np.arange(6, dtype="float32").reshape(3, 2)
+    module = compare(
+        model(nodes, {"in put": (F, ["N", 3])}, ["1st"], {"dense/weight": weight}),
+        **{"in put": np.ones((4, 3), "float32")},
+    )
+    text = module.script()
+    for name in ('in_put: G.Tensor(("N", 3), "float32")', "dense_weight: ", "dense_out_0: ", "v1st: "):
+        assert name in text
+    assert isinstance(parse(text), Module)
+
+
+def test_what_is_computed_of_shapes_is_known() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "one"], ["rows"]),
+        helper.make_node("Mul", ["rows", "two"], ["double"]),
+        helper.make_node("Div", ["double", "two"], ["same"]),
+        helper.make_node("Sub", ["same", "one"], ["less"]),
+        helper.make_node("Add", ["less", "one"], ["again"]),
+        helper.make_node("Cast", ["again"], ["narrow"], to=TensorProto.INT32),
+        helper.make_node("Cast", ["narrow"], ["wide"], to=TensorProto.INT64),
+        helper.make_node("Unsqueeze", ["wide", "axis"], ["u"]),
+        helper.make_node("Slice", ["s", "axis", "end"], ["first"]),
+        helper.make_node("Concat", ["first", "minus", "u"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["x", "wanted"], ["y"]),
+        helper.make_node("ConstantOfShape", ["s"], ["zeros"]),
+        helper.make_node("ReduceProd", ["s"], ["count"], keepdims=0),
+        helper.make_node("Size", ["x"], ["size"]),
+        helper.make_node("Range", ["zero", "rows", "one"], ["r"]),
+        helper.make_node("Squeeze", ["u"], ["back"]),
+    ]
+    constants = {
+        "one": np.array(1), "two": np.array(2), "zero": np.array(0), "axis": np.array([0]), "end": np.array([1]), "minus": np.array([-1]),
+    }  # fmt: skip
+    given = model(nodes, {"x": (F, ["b", "n", 4])}, ["y", "zeros", "s", "count", "size", "r", "back"], constants)
+    text = compare(given, x=np.ones((2, 3, 4), "float32")).script()
+    assert 'y: G.Tensor((b, 4, n), "float32") = G.reshape(x, (b, 4, n))' in text
+
+
+def test_constants_of_all_forms() -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["a"], value=numpy_helper.from_array(np.array([1.5, 2.5], "float32"))),
+        helper.make_node("Constant", [], ["b"], value_float=2.0),
+        helper.make_node("Constant", [], ["c"], value_floats=[1.0, 3.0]),
+        helper.make_node("Constant", [], ["d"], value_ints=[1, 2]),
+        helper.make_node("Add", ["a", "b"], ["ab"]),
+        helper.make_node("Mul", ["ab", "c"], ["abc"]),
+        helper.make_node("Add", ["abc", "x"], ["y"]),
+        helper.make_node("Reshape", ["y", "d"], ["z"]),
+    ]
+    compare(model(nodes, {"x": (F, [2])}, ["z"], {}), x=np.ones(2, "float32"))
+
+
+def test_dimensions_that_are_not_known_to_agree_are_checked() -> None:
+    nodes = [helper.make_node("Add", ["x", "y"], ["z"])]
+    given = model(nodes, {"x": (F, ["n"]), "y": (F, ["m"])}, ["z"], {})
+    module = compare(given, x=np.ones(3, "float32"), y=np.ones(3, "float32"))
+    assert "G.match_cast" in module.script()
+    with pytest.raises((AssertionError, DiagnosticError)):
+        tirscript.build(module)(np.ones(3, "float32"), np.ones(2, "float32"))
+
+
+def test_shapes_may_be_given() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    given = model(nodes, {"x": (F, None)}, ["y"], {})
+    with pytest.raises(DiagnosticError, match="the shape of the input `x` is not known"):
+        tirscript.from_onnx(given)
+    module = tirscript.from_onnx(given, shapes={"x": (2, "k")})
+    assert isinstance(module["main"], GraphFunc) and [var.name for var in module["main"].symbols] == ["k"]
+    with pytest.raises(DiagnosticError, match="the model has no input `xx`"):
+        tirscript.from_onnx(given, shapes={"x": (2,), "xx": (2,)})
+
+
+def test_bad_models_are_refused(tmp_path: Path) -> None:
+    good = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (F, [2])}, ["y"], {})
+    data = good.SerializeToString()
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    assert tirscript.from_onnx(path).script() == tirscript.from_onnx(data).script()
+    for damaged in (b"", b"\x00" * 50, data[: len(data) // 2], b"not a model"):
+        with pytest.raises(DiagnosticError):
+            tirscript.from_onnx(damaged)
+    with pytest.raises(DiagnosticError, match="cannot be read"):
+        tirscript.from_onnx(tmp_path / "missing.onnx")
+    with pytest.raises(TypeError, match="takes a path, bytes"):
+        tirscript.from_onnx(7)
+    old = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (F, [2])}, ["y"], {}, opset=3)
+    with pytest.raises(DiagnosticError, match="version 3 of the operators"):
+        tirscript.from_onnx(old)
+    foreign = model([helper.make_node("Relux", ["x"], ["y"], name="n7", domain="my.ops")], {"x": (F, [2])}, ["y"], {})
+    with pytest.raises(DiagnosticError, match=r"the operator `my.ops.Relux` of the node `n7`"):
+        tirscript.from_onnx(foreign)
+    lost = model([helper.make_node("Relu", ["q"], ["y"])], {"x": (F, [2])}, ["y"], {})
+    with pytest.raises(DiagnosticError, match="uses `q` before anything gives it"):
+        tirscript.from_onnx(lost)
+    short = model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": (F, [2])}, ["y"], {"w": np.ones(2, "float32")})
+    short.graph.initializer[0].raw_data = b"1234"
+    with pytest.raises(DiagnosticError, match="the data of `w` cannot be read"):
+        tirscript.from_onnx(short)
+
+
+def test_external_data_stays_beside_the_model(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
+    given = model(nodes, {"x": (F, [300])}, ["y"], {"w": np.ones(300, "float32")})
+    onnx.save_model(given, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    module = tirscript.from_onnx(tmp_path / "m.onnx")
+    np.testing.assert_array_equal(tirscript.interpret(module, np.ones(300, "float32")), np.full(300, 2, "float32"))
+    (tmp_path / "m.data").unlink()
+    with pytest.raises(DiagnosticError, match="cannot be read"):
+        tirscript.from_onnx(tmp_path / "m.onnx")
+
+
+TINY = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 20, "longest": 12}
+
+
+def small(name: str) -> tuple[Any, dict[str, Any]]:
+    random = np.random.default_rng(5)
+    if name == "resnet18":
+        return models.resnet18(size=32, width=2, classes=3), {
+            "image": random.standard_normal((1, 3, 32, 32)).astype("float32")
+        }
+    if name == "bert":
+        mask = np.array([[1] * 7, [1] * 4 + [0] * 3], "float32")
+        return models.bert(**TINY), {"tokens": random.integers(0, 20, (2, 7)), "mask": mask}
+    past = {f"past_{part}_0": random.standard_normal((1, 2, 5, 8)).astype("float32") for part in ("key", "value")}
+    return models.gpt2(**TINY), {"token": np.array([[3]]), **past}
+
+
+@pytest.mark.parametrize("name", ["resnet18", "bert", "gpt2"])
+def test_published_architectures(name: str) -> None:
+    given, feeds = small(name)
+    module = compare(given, **feeds)
+    text = module.script()
+    assert parse(text, constants=tirscript.ConstantStore(module)).script() == text
+    wanted = ort.InferenceSession(given.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    found = tirscript.build(module, opt_level=1)(**feeds)
+    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * float(np.abs(other).max()))
