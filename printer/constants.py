@@ -132,8 +132,7 @@ def constant_text(p: Printer, data: ConstantTensor) -> str:
     parts = [quote(data.digest), shape_text(data.shape), dtype_name(data.dtype)]
     mode = "inline" if _is_short(data) else p.constants.mode
     if mode == "inline" and data.size:
-        indent = p.out[-1][: len(p.out[-1]) - len(p.out[-1].lstrip())] if p.out else ""
-        return _named_constant(p, data, parts, indent)
+        return _named_constant(p, data, parts, p.graph_indent)
     if mode == "file" and data.size:
         p.constants.saved[data.digest] = data
         parts.append(f"file={quote(p.constants.file)}")

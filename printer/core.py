@@ -57,6 +57,7 @@ class Printer:
         "first",
         "flat",
         "get",
+        "graph_indent",
         "graph_uses",
         "indices",
         "let_names",
@@ -107,6 +108,7 @@ class Printer:
         self.env: dict[int, Expr] = {}  # how many threads the first of several launches has, by the id of the variable
         self.flat: set[int] = set()  # launches written over the rest of their body, for dialects that have these
         self.graph_uses: Counter[int] = Counter()  # how often each variable of the graph occurs, by its id
+        self.graph_indent = ""  # of the statement of a graph function that is being printed
         self.called: set[str] = set()  # functions called by a bare name, which no variable may have
 
 

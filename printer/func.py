@@ -35,8 +35,18 @@ def file_text(p: Printer, node: PrimFunc | GraphFunc | Module, header: bool) -> 
     lines = p.dialect.imports(type(node) is Module, tensors or graphs, graphs) if header else []
     p.out += lines
     _WHOLE[type(node)](p, node)
-    if lines and graphs and not tensors and not any("T." in line for line in p.out[len(lines) :]):
-        p.out[: len(lines)] = p.dialect.imports(type(node) is Module, False, True)
+    count = len(lines)
+    if lines and graphs and not tensors and not any("T." in line for line in p.out[count:]):
+        lines = p.dialect.imports(type(node) is Module, False, True)
+    p.out[:count] = [part for line in lines for part in _import(line, p.width)]
+
+
+def _import(line: str, width: int) -> list[str]:
+    """An import line, its names on lines of their own where they do not fit."""
+    head, word, names = line.partition(" import ")
+    if len(line) <= width or "," not in names:
+        return [line]
+    return [f"{head}{word}(", *[f"{TAB}{name}," for name in names.split(", ")], ")"]
 
 
 def whole_function(p: Printer, func: PrimFunc) -> None:

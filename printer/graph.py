@@ -64,6 +64,7 @@ def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False)
         if trivia is not None:
             comments(out, trivia.before, indent, blank=not first, keep_last=True)
         start = len(out)
+        p.graph_indent = indent
         GRAPH_STMT_RULES[type(stmt)](p, stmt, indent)
         if trivia is not None and trivia.beside:
             # what is named before a statement stands above it, and so do its comments
@@ -204,6 +205,7 @@ def _branch_body(
     else:
         if stmts:
             body(p, stmts, indent)
+        p.graph_indent = indent
         kind = "" if typed is None else f": {_own_type(p, typed)}"
         p.out.append(f"{indent}{name}{kind} = {top(p, result)}")
     p.names.release(mark)
@@ -278,6 +280,7 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
         headed = True
     if func.body:
         body(p, func.body, inner, headed)
+    p.graph_indent = inner
     text = top(p, func.value)
     if func.body and is_local_function(func.body[-1]):
         out.append("")

@@ -73,6 +73,10 @@ class GraphStmtLowering(GraphFormLowering):
             return
         if not isinstance(target, ast.Name):
             raise self.fail("T012", "only names are assigned in a graph function", target, hint="y = G.add(x, x)")
+        match value:
+            case ast.Call(func=ast.Attribute(attr="meta_var"), args=[inner], keywords=[]):
+                self.define(target.id, self.value(inner))
+                return
         found = self.value(value)
         if type(found) is Var and not found.name:
             if isinstance(value, ast.Call):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -403,19 +404,14 @@ def circles(module: Module) -> Iterator[Diagnostic]:
 
 
 def graph_warnings(func: GraphFunc) -> Iterator[Diagnostic]:
-    """Outputs of dataflows that nothing behind them uses."""
-    uses: dict[int, int] = {}
-    for node in walk(func):
-        if type(node) is GraphVar:
-            uses[id(node)] = uses.get(id(node), 0) + 1
+    """Outputs of dataflows that nothing behind them uses, neither as values nor as dimensions."""
+    uses = Counter(id(node) for node in walk(func))
     for node in walk(func):
         if type(node) is Dataflow:
-            inside: dict[int, int] = {}
-            for part in walk(node):
-                if type(part) is GraphVar:
-                    inside[id(part)] = inside.get(id(part), 0) + 1
+            inside = Counter(id(part) for part in walk(node))
             for var in node.outputs:
-                if uses[id(var)] == inside[id(var)]:
+                names = (var, *scalar_symbols((var,)))
+                if all(uses[id(name)] == inside[id(name)] for name in names):
                     hint = f"leave `{var.name}` out of `G.output`"
                     found = error("T217", f"nothing uses the output `{var.name}` of the dataflow", var.span, hint=hint)
                     yield Diagnostic(found.code, found.message, found.labels, found.notes, found.hint, "warning")

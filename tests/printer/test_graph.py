@@ -1,0 +1,186 @@
+"""Graph functions as text: as ruff lays it out, the same bytes when read back, constants in each way."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.printer import formatted
+
+from tirscript.ir import Attrs, ConstantStore, DiagnosticError, GraphFunc, Module, differences, structural_equal
+from tirscript.printer import diff, script
+from tirscript.script import parse
+
+LONG = '''\
+from tirscript.script import ir as I, tir as T, graph as G
+
+
+@I.ir_module
+class Model:
+    """Two layers and a branch."""
+
+    I.module_attrs({"opset": 18})
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0, "global"), I.vdevice({"kind": "cuda"}, 1, "global")]})
+
+    @T.prim_func(private=True)
+    def relu(x: T.Buffer(("n",), "float32"), y: T.Buffer(("n",), "float32")):
+        for i in range(n):
+            y[i] = T.max(x[i], 0.0)
+
+    # the whole model
+    @G.graph_func
+    def main(
+        image: G.Tensor((1, 3, "height", "width"), "float32"),
+        weight: G.Tensor((8, 3, 3, 3), "float32"),
+        flag: G.Tensor((), "bool"),
+        unknown: G.Tensor(dtype="float32", ndim=1, vdevice="llvm:0:global"),
+        callback: G.Callable((G.Tensor((4,)), G.Shape(ndim=2)), G.Object, True),
+    ) -> G.Tuple(G.Tensor(dtype="float32"), G.Tensor(dtype="float32", ndim=1)):
+        G.func_attr({"opset": 18, "names": ["a", "b"]})
+        length = T.int64()
+
+        @G.graph_func
+        def helper(a: G.Tensor(("k",), "float32")) -> G.Tensor(("k",), "float32"):
+            b = G.call_tir(Model.relu, (a,), out=G.Tensor((k,), "float32"))
+            return b
+
+        # a convolution and what follows it
+        with G.dataflow():
+            conv: G.Tensor((1, 8, height, width), "float32") = G.nn.conv2d(
+                image, weight, padding=[1, 1, 1, 1]
+            )  # with padding
+            flat: G.Tensor((8 * height * width,), "float32") = G.reshape(
+                conv, (8 * height * width,)
+            )
+            known = G.match_cast(unknown, G.Tensor((length,), "float32"))
+            G.output(flat, known)
+
+        if flag:
+            result: G.Tensor((length,), "float32") = helper(known)
+        else:
+            result: G.Tensor((8 * height * width,), "float32") = helper(flat)
+        return (result, known)
+'''
+
+
+def test_a_model() -> None:
+    made = parse(LONG)
+    assert isinstance(made, Module)
+    text = made.script()
+    assert formatted(text) == text
+    again = parse(text)
+    assert not differences(made, again) and again.script() == text
+    theirs = made.script(dialect="tvm")
+    assert formatted(theirs) == theirs
+    assert structural_equal(parse(theirs), made)
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 100, 140])
+def test_every_width_is_laid_out_as_ruff_does_it(width: int) -> None:
+    made = parse(LONG)
+    for dialect in ("tirscript", "tvm"):
+        text = made.script(width=width, dialect=dialect)
+        assert formatted(text, width) == text
+        assert structural_equal(parse(text), made)
+
+
+def test_what_was_written_stays_as_it_was() -> None:
+    text = parse(LONG).script()
+    for part in (
+        "# the whole model",
+        "# a convolution and what follows it",
+        "# with padding",
+        '"""Two layers and a branch."""',
+    ):
+        assert part in text
+    assert 'G.Tensor(dtype="float32", ndim=1, vdevice="llvm:0:global")' in text
+    assert "padding=[1, 1, 1, 1]" in text and "strides" not in text  # defaults are left away
+    assert "strides=[1, 1]" in parse(LONG).script(dialect="tvm")  # TVM may have others
+
+
+SMALL = """\
+from tirscript.script import graph as G
+
+
+@G.graph_func
+def main(x: G.Tensor((40,), "float32")):
+    y = G.add(x, G.const(weights))  # adds
+    return (y, G.const(weights))
+"""
+
+
+def test_constants_by_their_digest_in_the_text_and_in_a_file(tmp_path: Path) -> None:
+    weights = np.arange(40, dtype="float32")
+    made = parse(SMALL, names={"weights": weights})
+    elided = made.script()
+    assert elided.count("sha256:") == 2 and "base64" not in elided
+    inline = made.script(constants="inline")
+    assert inline.count('base64="""') == 2 and "T.meta_var(" in inline
+    path = tmp_path / "model.safetensors"
+    filed = made.script(constants="file", constants_file=path)
+    assert 'file="model.safetensors"' in filed
+    for text in (elided, inline):
+        assert formatted(text) == text
+        again = parse(text)
+        assert structural_equal(again, made) and "# adds" in again.script()
+    assert parse(inline).script(constants="inline") == inline
+    (tmp_path / "model.py").write_text(filed)
+    assert structural_equal(parse(filed, folder=tmp_path), made)
+    assert structural_equal(parse(elided, constants=ConstantStore(made)), made)
+    numbers = made.script(dialect="tvm")
+    assert "sha256" not in numbers and structural_equal(parse(numbers), made)
+
+
+def test_a_constant_without_its_data_has_no_text_for_tvm() -> None:
+    text = 'from tirscript.script import graph as G\n\n\n@G.graph_func\ndef main():\n    return G.constant("sha256:{}", (64,), "float32")\n'
+    made = parse(text.format("0" * 64))
+    assert structural_equal(parse(made.script()), made)
+    with pytest.raises(DiagnosticError, match="TVM has no text for this constant"):
+        made.script(dialect="tvm")
+
+
+def test_pieces_of_functions_print() -> None:
+    made = parse(LONG)
+    assert isinstance(made, Module)
+    main = made.graph_funcs[0]
+    assert script(main.body[1].body[1]).startswith("# ") is False  # type: ignore[attr-defined]
+    assert str(main.params[1].type) == 'G.Tensor((8, 3, 3, 3), "float32")'
+    assert str(main.value) == "(result, known)"
+    assert script(main.body[2]).startswith("if flag:\n")
+    assert "with G.dataflow():" in script(main.body)
+
+
+def test_a_renamed_variable_is_no_difference() -> None:
+    text = parse(LONG).script()
+    left, right = parse(text), parse(re.sub(r"\bconv\b", "made", text))
+    assert text != right.script()
+    assert diff(left, right) == ""
+    changed = diff(
+        left, parse(text.replace("padding=[1, 1, 1, 1]", "padding=[1, 1, 1, 1], groups=1, data_layout='NCHW'"))
+    )
+    assert changed == ""
+    other = diff(left, parse(text.replace('"opset": 18, "names"', '"opset": 19, "names"')))
+    assert [line for line in other.split("\n") if line.startswith(("- ", "+ "))] == [
+        '-        G.func_attr({"opset": 18, "names": ("a", "b")})',
+        '+        G.func_attr({"opset": 19, "names": ("a", "b")})',
+    ]
+
+
+def test_names_that_clash_and_names_that_mean_something() -> None:
+    made = parse(
+        "from tirscript.script import graph as G\n\n\n@G.graph_func\ndef main(x: G.Tensor((4,))):\n"
+        "    y = G.exp(x)\n    y = G.exp(y)\n    return y\n"
+    )
+    assert isinstance(made, GraphFunc)
+    odd = made.replace(params=(made.params[0].replace(name="T"),), attrs=Attrs({"a": 1}))
+    assert "T_1: G.Tensor((4,))" in odd.script()
+
+
+def test_a_function_name_that_is_no_name_is_refused() -> None:
+    made = parse(
+        "from tirscript.script import graph as G\n\n\n@G.graph_func\ndef main(x: G.Tensor((4,))):\n    return x\n"
+    )
+    with pytest.raises(DiagnosticError, match="is no identifier"):
+        made.replace(name="a b").script()
