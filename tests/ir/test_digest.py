@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -97,9 +98,8 @@ def f(A: T.Buffer((2,), "float32")):
 """
     held = parse(text, names={"w": np.arange(200, dtype="float32") / 7})
     assert structural_digest(held) is not None
-    elided = held.script()
-    del held
-    assert structural_digest(parse(elided)) is None, "the data is gone"
+    elided = re.sub("sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}", held.script())
+    assert structural_digest(parse(elided)) is None, "nobody has the data"
 
 
 def test_which_variable_is_used_counts() -> None:
