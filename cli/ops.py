@@ -14,6 +14,7 @@ EPILOG = """\b
 Examples:
   tirscript ops                  all
   tirscript ops exp shift        those with `exp` or `shift` in their name
+  tirscript ops --graph conv     those of graphs with `conv` in their name
   tirscript ops --json"""
 
 
@@ -23,11 +24,15 @@ _NAMES = ("x", "y", "z")
 @click.command(name="ops", epilog=EPILOG)
 @click.argument("words", nargs=-1)
 @click.option("--foreign", is_flag=True, help="Also those that programs may hold and that do not run here.")
+@click.option("--graph", is_flag=True, help="The operators of graphs instead: calls, how they fuse, and meaning.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def command(words: tuple[str, ...], foreign: bool, as_json: bool) -> None:
+def command(words: tuple[str, ...], foreign: bool, graph: bool, as_json: bool) -> None:
     """List the operators, or those with one of WORDS in their name: signature, dtypes and meaning."""
     from tirscript.ir.op import ALIASES, FOREIGN, OPS
 
+    if graph:
+        graph_operators(words, foreign, as_json)
+        return
     table = {**OPS, **FOREIGN} if foreign else OPS
     aliases: dict[str, list[str]] = {}
     for alias, name in ALIASES.items():
@@ -55,6 +60,49 @@ def command(words: tuple[str, ...], foreign: bool, as_json: bool) -> None:
         also = f" Also {', '.join(f'T.{name}' for name in other)}." if other else ""
         write(f"{head:<{width}}  {rule(entry):<28}  {entry.doc}{also}\n")
     write(f"\n{plural(len(found), 'operator')}\n")
+
+
+def graph_operators(words: tuple[str, ...], foreign: bool, as_json: bool) -> None:
+    """List operators of graphs."""
+    from tirscript.ir.graph_ops import GRAPH_OPS
+    from tirscript.ir.graph_ops.call import signature as called
+    from tirscript.ir.graph_ops.table import FOREIGN_GRAPH_OPS
+
+    table = {**FOREIGN_GRAPH_OPS, **GRAPH_OPS} if foreign else GRAPH_OPS
+    wanted = [word.removeprefix("G.").removeprefix("R.").lower() for word in words]
+    found = [table[name] for name in sorted(table) if not words or any(word in name for word in wanted)]
+    if not found:
+        near = suggest(wanted[0], table)
+        hint = f"did you mean `{near}`?" if near else "`tirscript ops --graph` lists them all"
+        raise DiagnosticError([error("T031", f"there is no operator of graphs named like `{words[0]}`", hint=hint)])
+    if as_json:
+        machine([graph_described(entry) for entry in found])
+        return
+    heads = [called(entry) for entry in found]
+    width = min(48, max(map(len, heads)))
+    for entry, head in zip(found, heads, strict=True):
+        write(f"{head:<{width}}  {entry.fusion:<11}  {entry.doc}\n")
+    write(f"\n{plural(len(found), 'operator')}\n")
+
+
+def graph_described(entry: Any) -> dict[str, Any]:
+    """An operator of graphs as JSON has it; `kernel` says whether it becomes a tensor function."""
+    from tirscript.ir.graph_ops.call import signature as called
+    from tirscript.ir.graph_ops.foreign import is_foreign
+
+    return {
+        "name": entry.name,
+        "signature": called(entry),
+        "symbol": entry.symbol,
+        "values": [one.name for one in entry.values],
+        "attributes": [one.name for one in entry.attributes],
+        "fusion": entry.fusion,
+        "kernel": entry.legalize is not None,
+        "foreign": is_foreign(entry),
+        "pure": entry.pure,
+        "example": entry.example,
+        "doc": entry.doc,
+    }
 
 
 def described(entry: Any, aliases: list[str]) -> dict[str, Any]:
