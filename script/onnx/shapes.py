@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tirscript.ir.dtype import dtype
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.graph_ops import dims
 
 from .importer import Ints
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 _INT64 = dtype("int64")
 
