@@ -25,6 +25,8 @@ from .work import Work
 
 # a cheap value is computed again at most so many times
 AGAIN = 3
+# what so many instances make stays in the cache
+CACHED = 1 << 14
 
 
 def inline_producers(work: Work) -> None:
@@ -87,18 +89,18 @@ def rows(work: Work, nest: Nest) -> bool:
                 inside.append(name)
     if len(inside) == 1:
         return False
-    instances = 0.0
+    instances, vectors = 0.0, False
     for name in inside:
         inner = nest_of(work.sch, work.sch.get_block(name), depth)
         work.done.add(name)
         if inner is not None:
             instances += inner.instances
-            if inner.reduced:
-                work.attempt(lanes_apart, inner)
+            vectors |= inner.reduced != () and work.attempt(lanes_apart, inner)
     for dim in nest.dims[:depth]:
         instances *= dim.extent
     work.parallel(work.sch.get_loops(nest.name)[:depth], instances)
-    return True
+    # short rows of what is in the cache anyway gain nothing
+    return vectors or instances >= CACHED
 
 
 def shared_rows(work: Work, name: str) -> bool:

@@ -135,22 +135,23 @@ def roles_of(nest: Nest) -> Roles | None:
 def tile_of(rows: int, columns: int, lanes: int, registers: int) -> tuple[int, int]:
     """The register tile, in rows and vectors, that takes the fewest cycles: two products and two loads each.
 
-    A product takes four cycles, so at least eight are to be on their way.
+    A product takes four cycles, so at least eight are to be on their way; a vector of the panel comes from the second
+    cache, one in three cycles.
     """
-    best: tuple[float, int, tuple[int, int]] | None = None
+    best: tuple[float, int, int, tuple[int, int]] | None = None
     for vectors in (1, 2, 3, 4):
         for size in range(1, registers):
             if size * vectors + vectors + 1 > registers:
                 break
-            cycles = max(size * vectors / 2, (vectors + size) / 2 * 1.15, 4.0)
+            cycles = max(size * vectors / 2, (vectors + size) / 2 * 1.15, 3.0 * vectors, 4.0)
             tiles = -(-rows // size) * -(-columns // (vectors * lanes))
             # what a tile costs beside: its stores, and the begin of its loops
             cost = tiles * (cycles + 0.25)
-            key = (round(cost, 3), abs(size * vectors - 24), (size, vectors))
+            key = (round(cost, 3), -(-rows // size) * size, abs(size * vectors - 24), (size, vectors))
             if best is None or key < best:
                 best = key
     assert best is not None
-    return best[2]
+    return best[3]
 
 
 def nest_loop(nest: Nest, var: object) -> LoopHandle:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from tirscript.ir.expr import BufferLoad, Var
+from tirscript.ir.rewrite import walk
+
+from ..reducers import update_of
 from .nests import Nest, heavy, stride_of
 from .work import Work
 
@@ -22,7 +26,7 @@ def transpose(work: Work, nest: Nest) -> bool:
     across = [load for load in nest.loads() if stride_of(load, column.var) is None]
     lines = [dim for dim in nest.dims if any(stride_of(load, dim.var) == 1 for load in across)]
     lanes = work.facts.lanes(max(32, nest.dtype.bits))
-    if len(lines) != 1 or lines[0] is column or lines[0].extent < TILE or column.extent < 4 * lanes:
+    if len(lines) != 1 or lines[0] is column or lines[0].extent < 2 * TILE or column.extent < 4 * lanes:
         return False
     sch, outer = work.sch, [dim.loop for dim in nest.dims if dim is not lines[0] and dim is not column]
     i_0, i_1 = sch.split(lines[0].loop, [None, TILE])
@@ -53,4 +57,31 @@ def _work_of(nest: Nest) -> float:
     return float(nest.instances) * (8 if heavy(nest.value) else 1)
 
 
-__all__ = ["parallel", "transpose"]
+def stream(work: Work, name: str) -> bool:
+    """Put the loop along which a reduction reads and writes memory innermost, whatever the loops' extents are.
+
+    So it is for symbolic shapes, where no tile fits: LLVM makes vectors of such a loop.
+    """
+    sch = work.sch
+    block, loops = work.block(name), sch.get_loops(name)
+    update = update_of(block)
+    if update is None or len(loops) < 2 or not update.store.indices or block.predicate is not None:
+        return False
+    axes = {axis.var: axis for axis in block.axes}
+    last = update.store.indices[-1]
+    column = axes.get(last) if type(last) is Var else None
+    if column is None or column.kind != "spatial" or any(len(sch.get(loop).body) != 1 for loop in loops):
+        return False
+    along = next((loop for loop in loops if sch.get(loop).var is column.value), None)
+    if along is None or along is loops[-1]:
+        return False
+    loads = [node for node in walk(update.value) if type(node) is BufferLoad and node.indices]
+    strides = [stride_of(load, column.var) for load in loads]
+    if 1 not in strides or any(stride not in (0, 1) for stride in strides):
+        return False
+    sch.reorder(*[loop for loop in loops if loop is not along], along)
+    work.done.add(name)
+    return True
+
+
+__all__ = ["parallel", "stream", "transpose"]

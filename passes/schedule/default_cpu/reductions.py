@@ -19,6 +19,8 @@ from .work import Work
 
 # partial results are kept in so many vectors, so that one addition need not wait for another
 VECTORS = 4
+# lines of fewer vectors are reduced one by one
+SHORT = 4
 # a reduction of everything is cut into parts for threads, always the same ones so that results do not depend on threads
 PARTS, PART = 64, 1 << 16
 EXACT = frozenset(OPS[name] for name in ("min", "max", "logical_and", "logical_or", "bitwise_and", "bitwise_or"))
@@ -36,8 +38,8 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     if inner is None or any(stride not in (0, 1) for stride in strides[id(inner)]):
         return False
     one = work.facts.lanes(nest.dtype.bits)
-    if inner.extent < 2 * one:
-        return False
+    if inner.extent < SHORT * one:
+        return False  # combining the lanes would take as long as the sum
     sch = work.sch
     # the reduction innermost, and the axis along the lines last of all
     others = [dim.loop for dim in nest.reduced if dim is not inner]

@@ -12,7 +12,7 @@ from ..schedule import Schedule
 from .chains import inline_producers, rows, shared_rows
 from .contraction import contraction
 from .convolution import convolution, pointwise
-from .elementwise import parallel, transpose
+from .elementwise import parallel, stream, transpose
 from .facts import CpuFacts
 from .nests import Nest
 from .reductions import lanes_apart
@@ -31,9 +31,13 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
 )
 
 
+# attributes that are False where arguments may overlap: what is kept in registers or copies would be out of date
+NOALIAS = ("noalias", "tir.noalias", "tirx.noalias")
+
+
 def may_schedule(func: PrimFunc) -> bool:
-    """Whether a function leaves to us how it runs."""
-    if func.attrs.get("tir.is_scheduled"):
+    """Whether a function leaves to us how it runs, and no two of its buffers may be the same memory."""
+    if func.attrs.get("tir.is_scheduled") or any(func.attrs.get(name) is False for name in NOALIAS):
         return False
     for node in walk(func.body):
         kind = type(node)
@@ -57,7 +61,7 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
             any(work.attempt(rule, nest) for rule in RULES)
     for name in [block.name for block in work.blocks()]:
         if work.fresh(name) and work.nest(name) is None:
-            work.attempt(shared_rows, name)
+            any(work.attempt(rule, name) for rule in (shared_rows, stream))
     return work.sch
 
 

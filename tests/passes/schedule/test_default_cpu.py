@@ -61,8 +61,8 @@ def conv2d(X: T.Buffer((3, 9, 9), "float32"), W: T.Buffer((8, 3, 2, 2), "float32
 
 
 @T.prim_func
-def transpose(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
-    for i, j in T.grid(64, 64):
+def transpose(A: T.Buffer((64, 128), "float32"), B: T.Buffer((128, 64), "float32")):
+    for i, j in T.grid(128, 64):
         B[i, j] = A[j, i]
 
 
@@ -142,6 +142,27 @@ def test_a_function_that_says_how_it_runs_is_left_alone() -> None:
     assert get_pass("default_cpu", vector_bits=512, threads=2)(mine) is mine
     assert get_pass("default_cpu")(running) is running
     assert len(default_schedule(mine, WIDE).trace) == 0
+
+
+@T.prim_func
+def any_matmul(A: T.Buffer(("m", "k"), "int32"), B: T.Buffer(("k", "n"), "int32"), C: T.Buffer(("m", "n"), "int32")):
+    for i, j, p in T.grid(m, n, k):
+        with T.block("C"):
+            vi, vj, vp = T.axis.remap("SSR", [i, j, p])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] += A[vi, vp] * B[vp, vj]
+
+
+def test_sums_of_symbolic_shapes_go_along_memory() -> None:
+    made = default_schedule(any_matmul, WIDE)
+    assert [made.get(loop).var.name for loop in made.get_loops("C")] == ["i", "p", "j"]
+    assert_same_result(any_matmul, made.func)
+
+
+def test_buffers_that_may_overlap_are_left_alone() -> None:
+    kernel = matmul.replace(attrs=Attrs({"noalias": False}))
+    assert get_pass("default_cpu", vector_bits=512)(kernel) is kernel
 
 
 def test_the_trace_is_a_program_that_can_be_edited() -> None:
