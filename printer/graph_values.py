@@ -106,7 +106,7 @@ def _shape(p: Printer, kind: ShapeType, quoted: bool) -> str:
 
 def _prim(p: Printer, kind: PrimType, quoted: bool) -> str:
     if not p.dialect.strings:
-        return f"T.{kind.dtype.name}"
+        return f"R.Prim({dtype_name(kind.dtype)})"
     worth = "" if kind.value is None else f", value={dimension(p, kind.value, quoted)}"
     return f"G.Prim({dtype_name(kind.dtype)}{worth})"
 

@@ -10,6 +10,10 @@
 | `["readable", number]` | `{"readable": whether TVM reads its own text of it as that function}` |
 | `["idle", number]` | `{"idle": whether it casts a value to the dtype that it has}` |
 | `["buildable", number]` | `{"buildable": whether TVM compiles it for a CPU}` |
+| `["graphs", step]` | `{"texts": [[name, text]]}` of modules with graph functions (tvm_graphs.py), of the operators one in `step` |
+| `["same_graph", number, text]` | `{"equal": whether a text is the module of that number of them}` |
+| `["readable_graph", number]` | `{"readable": whether TVM reads its own text of it as that module}` |
+| `["graph_names"]` | `{"names": [what R has, with dots]}` |
 | `["builds", text]` | the same of the function of a text |
 | `["run", number, inputs]` | `{"outputs": the arrays after TVM has run it}`; an array is [dtype, shape, base64 of its bytes] |
 
@@ -34,6 +38,7 @@ import numpy as np
 import tvm
 import tvm_corpus
 import tvm_ffi
+import tvm_graphs
 from tvm import relax
 from tvm.script import from_source
 
@@ -50,6 +55,7 @@ LOWERING = (
     "UnrollLoop",
 )
 CORPUS: list[Any] = []  # the functions of the texts that were handed out
+GRAPHS: list[Any] = []  # and the modules
 
 
 # --- making programs --------------------------------------------------------------------------------------------------
@@ -240,6 +246,33 @@ def corpus(step: int) -> list[tuple[str, str]]:
     return [(name, text) for text, (name, _) in found.items()]
 
 
+def graphs(step: int) -> list[tuple[str, str]]:
+    """The name and text of each module with graph functions."""
+    found = list(tvm_graphs.graphs(step))
+    GRAPHS[:] = [module for _, module in found]
+    return [(name, text_of(module)) for name, module in found]
+
+
+def same_modules(left: Any, right: Any) -> bool:
+    """Whether two modules are structurally equal, their literals rounded."""
+    if tvm_ffi.structural_equal(left, right):
+        return True
+    return bool(tvm_ffi.structural_equal(rounded(left), rounded(right)))
+
+
+def readable_graph(number: int) -> bool:
+    """Whether TVM reads its own text as the module that it printed."""
+    try:
+        return same_modules(GRAPHS[number], graph_of(text_of(GRAPHS[number])))
+    except BaseException:
+        return False
+
+
+def graph_of(text: str) -> Any:
+    """The module that a text is."""
+    return from_source(text, extra_vars=tvm_graphs.NAMES, check_well_formed=False)
+
+
 # --- comparing and running --------------------------------------------------------------------------------------------
 
 
@@ -332,6 +365,10 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "readable": lambda number: {"readable": readable(CORPUS[number])},
     "idle": lambda number: {"idle": idle(CORPUS[number])},
     "buildable": lambda number: {"buildable": buildable(CORPUS[number])},
+    "graphs": lambda step: {"texts": graphs(step)},
+    "readable_graph": lambda number: {"readable": readable_graph(number)},
+    "graph_names": lambda: {"names": tvm_graphs.names()},
+    "same_graph": lambda number, text: {"equal": same_modules(GRAPHS[number], graph_of(text))},
     "builds": lambda text: {"buildable": buildable(from_source(text))},
     "run": lambda number, inputs: {"outputs": run(CORPUS[number], inputs)},
 }
