@@ -75,14 +75,15 @@ def measure(case: Case, peers: dict[str, Peer], options: dict[str, Any], rounds:
 
 
 def too_slow(case: Case, done: dict[str, Any], patience: float) -> list[str]:
-    """The variants that would take longer than `patience` seconds a run, by what they took for kernels of the kind."""
-    found = []
-    for name, variants in done.items():
-        other = CASES_BY_NAME[name]
-        if other.kind == case.kind and other.flops:
-            scale = case.flops / other.flops
-            found += [variant for variant, times in variants.items() if times.get("median", 0.0) * scale > patience]
-    return sorted(set(found))
+    """The variants that would take longer than `patience` seconds a run, by what each took for the largest kernel of
+    the kind that was measured."""
+    expected: dict[str, float] = {}
+    alike = [CASES_BY_NAME[name] for name in done if CASES_BY_NAME[name].kind == case.kind]
+    for other in sorted(alike, key=lambda one: one.flops):
+        for variant, times in done[other.name].items():
+            if "median" in times and other.flops:
+                expected[variant] = times["median"] * case.flops / other.flops
+    return sorted(variant for variant, seconds in expected.items() if seconds > patience)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
