@@ -92,6 +92,7 @@ docs: $(STAMP)  ## write again what programs make of docs/
 	$(BIN)/python docs/make_codes.py
 	$(BIN)/python docs/make_language.py
 	$(BIN)/python docs/make_schedules.py
+	$(BIN)/python docs/make_operators.py
 
 ci:  ## all that .ci/run checks
 	.ci/run

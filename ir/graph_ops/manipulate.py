@@ -1,4 +1,4 @@
-"""Tensors in another shape or order: reshape, permute_dims, concat, split, strided_slice, pad and their like."""
+"""Tensors in another shape or order: reshape, permute_dims, broadcast_to, tile, flip and their like."""
 
 from __future__ import annotations
 

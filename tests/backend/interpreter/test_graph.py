@@ -1,0 +1,223 @@
+"""Graph functions under the interpreter: values, control flow, calls, and mistakes at the user's line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tirscript import interpret, parse, register_library
+from tirscript.backend.runtime.library import unregister_library
+from tirscript.ir import DiagnosticError
+
+
+def one(*values: float, kind: str = "float32") -> Any:
+    return np.array(values, kind)
+
+
+def module(*functions: str) -> Any:
+    return parse("@I.ir_module\nclass M:\n" + "\n".join(functions))
+
+
+def mistake(program: Any, *args: Any, **kwargs: Any) -> Any:
+    with pytest.raises(DiagnosticError) as caught:
+        interpret(program, *args, **kwargs)
+    return caught.value.diagnostics[0]
+
+
+BRANCH = """
+@G.graph_func
+def main(x: G.Tensor(("n",), "float32"), flag: G.Tensor((), "bool")):
+    if flag:
+        y = G.add(x, x)
+    else:
+        y = G.negative(x)
+    return y
+"""
+
+
+@pytest.mark.parametrize(("flag", "expected"), [(True, 4.0), (False, -2.0)])
+def test_a_branch_is_chosen_by_its_condition(flag: bool, expected: float) -> None:
+    assert interpret(parse(BRANCH), one(2), np.array(flag)).tolist() == [expected]
+
+
+def test_functions_call_each_other() -> None:
+    program = module(
+        """
+    @G.graph_func
+    def double(x: G.Tensor(("n",), "float32")):
+        return G.add(x, x)
+
+    @G.graph_func
+    def main(x: G.Tensor(("m",), "float32")):
+        cls = M
+        y = cls.double(x)
+        z = cls.double(G.concat((y, y)))
+        return z
+"""
+    )
+    assert interpret(program, one(1, 2)).tolist() == [4, 8, 4, 8]
+    assert interpret(program, one(1, 2), entry="double").tolist() == [2, 4]
+    assert interpret(program, one(1, 2), max_steps=6).tolist() == [4, 8, 4, 8]
+    assert mistake(program, one(1, 2), max_steps=3).code == "T309"
+
+
+MATCH = """
+@G.graph_func
+def main(x: G.Tensor(ndim=2, dtype="float32")):
+    n = T.int64()
+    y = G.match_cast(x, G.Tensor((n, n), "float32"))
+    return G.full((n * 2,), G.const(1.0, "float32"))
+"""
+
+
+def test_match_cast_binds_dimensions_and_checks_them() -> None:
+    assert interpret(parse(MATCH), np.zeros((3, 3), np.float32)).shape == (6,)
+    found = mistake(parse(MATCH), np.zeros((3, 4), np.float32))
+    assert found.code == "T207" and "expected `n`, which is 3, got 4" in found.message
+    assert found.span is not None and found.span.line == 5
+
+
+ADD = """
+@G.graph_func
+def main(x: G.Tensor(("n", 3), "float32"), pair: G.Tuple(G.Tensor(("n",), "float32"), G.Shape(["n"])), k: G.Prim("int64")):
+    return G.sum(x, axis=[1]) + pair[0]
+"""
+
+
+def test_arguments_of_all_kinds() -> None:
+    x, y = np.ones((2, 3), np.float32), one(1, 2)
+    assert interpret(parse(ADD), x, (y, (2,)), 7).tolist() == [4, 5]
+    assert interpret(parse(ADD), pair=(y, [2]), k=7, x=x).tolist() == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"x": np.ones((2, 4), np.float32)}, "dimension 1 of argument `x` of `main`: expected 3, got 4"),
+        ({"x": np.ones((2, 3))}, "expected a tensor of float32, got one of float64"),
+        ({"x": np.ones(3, np.float32)}, "expected 2 dimensions, got the shape (3,)"),
+        ({"x": [[1, 2, 3]]}, "expected an array for `x`, got a list"),
+        ({"pair": (one(1, 2),)}, "expected a tuple of 2, got one of 1"),
+        ({"pair": (one(1, 2, 3), (2,))}, "expected `n`, which is 2, got 3"),
+        ({"pair": (one(1, 2), (3,))}, "expected `n`, which is 2, got 3"),
+        ({"k": None}, "expected a scalar, got None"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(change: dict[str, Any], said: str) -> None:
+    given: dict[str, Any] = {"x": np.ones((2, 3), np.float32), "pair": (one(1, 2), (2,)), "k": 1, **change}
+    found = mistake(parse(ADD), **given)
+    assert found.code == "T301" and said in found.message and found.span is not None
+
+
+def test_wrong_counts_and_names() -> None:
+    program = parse(BRANCH)
+    assert "is not given `flag`" in mistake(program, one(1)).message
+    assert "takes 2 arguments, but 3" in mistake(program, one(1), np.array(True), 3).message
+    assert mistake(program, one(1), flg=np.array(True)).hint == "did you mean `flag`?"
+
+
+def test_an_index_beyond_the_tensor_is_told_at_its_line() -> None:
+    program = parse(
+        """
+@G.graph_func
+def main(x: G.Tensor((4,), "float32"), i: G.Tensor((2,), "int64")):
+    y = G.exp(x)
+    return G.take(y, i, axis=0)
+"""
+    )
+    found = mistake(program, one(1, 2, 3, 4), np.array([0, 9]))
+    assert found.code == "T302" and found.span is not None and found.span.line == 5
+
+
+KERNEL = """
+    @T.prim_func
+    def scale(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), k: T.int64):
+        for i in range(n):
+            B[i] = A[i] * T.cast(k, "float32")
+"""
+
+
+def test_kernels_get_inputs_results_and_then_numbers() -> None:
+    program = module(
+        KERNEL,
+        """
+    @G.graph_func
+    def main(x: G.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = M
+        return G.call_tir(cls.scale, (x,), out=G.Tensor((n,), "float32"), tir_vars=(n * 2,))
+""",
+    )
+    assert interpret(program, one(1, 2, 3)).tolist() == [6, 12, 18]
+
+
+def test_a_mistake_in_a_kernel_names_the_call() -> None:
+    program = module(
+        """
+    @T.prim_func
+    def last(A: T.Buffer(("n",), "float32"), B: T.Buffer((1,), "float32")):
+        B[0] = A[n]
+
+    @G.graph_func
+    def main(x: G.Tensor(("n",), "float32")):
+        cls = M
+        return G.call_tir(cls.last, (x,), out=G.Tensor((1,), "float32"))
+"""
+    )
+    found = mistake(program, one(1, 2))
+    assert found.code == "T302" and any("`last` is called here" in label.message for label in found.labels)
+
+
+LIBRARY = """
+@G.graph_func(pure=False)
+def main(x: G.Tensor((2,), "float32")):
+    y = G.call_dps_packed("test.twice", (x,), out=G.Tensor((2,), "float32"))
+    z = G.call_pure_packed("test.negative", y, ty_args=(G.Tensor((2,), "float32"),))
+    return z
+"""
+
+
+def test_library_functions() -> None:
+    def twice(x: Any, out: Any) -> None:
+        out[:] = x * 2
+
+    register_library("test.twice", twice)
+    register_library("test.negative", lambda x: -x)
+    try:
+        assert interpret(parse(LIBRARY), one(1, 2)).tolist() == [-2, -4]
+    finally:
+        unregister_library("test.twice")
+        unregister_library("test.negative")
+    found = mistake(parse(LIBRARY), one(1, 2))
+    assert found.code == "T307" and "test.twice" in found.message
+
+
+def test_a_failed_assertion_and_printing(capsys: pytest.CaptureFixture[str]) -> None:
+    program = parse(
+        """
+@G.graph_func(pure=False)
+def main(x: G.Tensor((), "bool"), y: G.Tensor((), "int32")):
+    a = G.print(y, format="y is {}")
+    b = G.assert_op(x, y, format="wrong: {}")
+    return y
+"""
+    )
+    assert interpret(program, np.array(True), np.array(3, "int32")).item() == 3
+    assert capsys.readouterr().out == "y is 3\n"
+    with pytest.raises(AssertionError, match="wrong: 3"):
+        interpret(program, np.array(False), np.array(3, "int32"))
+
+
+def test_what_has_no_meaning_here_is_refused_by_name() -> None:
+    program = parse(
+        """
+@G.graph_func(pure=False)
+def main(x: G.Tensor((2, 2), "float32")):
+    y = G.unique(x)
+    return y
+"""
+    )
+    found = mistake(program, np.ones((2, 2), np.float32))
+    assert found.code == "T308" and "G.unique" in found.message
