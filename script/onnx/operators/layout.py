@@ -145,7 +145,8 @@ def slice_of(node: Node) -> GraphExpr:
     axes = node.numbers(3, "axes") or list(range(len(starts)))
     steps = node.numbers(4, "steps", [1] * len(starts)) or []
     axes = [node.axis(axis, len(shape)) for axis in axes]
-    begin, end = [], []
+    begin: list[Expr] = []
+    end: list[Expr] = []
     sure = True
     for axis, first, last, step in zip(axes, starts, ends, steps, strict=True):
         if step == 0:
