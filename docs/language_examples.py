@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import language_graphs
 import language_programs
 import language_statements
 import language_values
@@ -11,5 +12,6 @@ SECTIONS: dict[str, tuple[Example, ...]] = {
     **language_statements.SECTIONS,
     **language_values.SECTIONS,
     **language_programs.SECTIONS,
+    **language_graphs.SECTIONS,
 }
 __all__ = ["SECTIONS", "Example"]

@@ -35,8 +35,8 @@ def join(a: GraphType, b: GraphType) -> GraphType:
 
 
 def as_annotated(kind: GraphType) -> GraphType:
-    """An inferred type as an annotation has it: of scalars, only integers have a value that types know."""
-    if type(kind) is PrimType and kind.value is not None and not kind.dtype.is_int:
+    """An inferred type as an annotation has it: what a scalar's value is stands in no type that TVM knows."""
+    if type(kind) is PrimType and kind.value is not None:
         return PrimType(kind.dtype)
     if type(kind) is TupleType:
         fields = tuple(map(as_annotated, kind.fields))

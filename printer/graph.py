@@ -33,9 +33,9 @@ from tirscript.ir.stmt import Stmt
 
 from .core import Printer, refuse
 from .expr import top
-from .func import docstring, signature, trivia_after, trivia_before
+from .func import docstring, trivia_after, trivia_before
 from .graph_values import type_text
-from .layout import text_width
+from .layout import fit, text_width
 from .literals import dtype_annotation
 from .names import Names
 from .stmt import TAB, beside, comment_line, comments, value
@@ -262,7 +262,7 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
     params = [f"{p.names.known[id(param)]}: {_parameter(p, param, own)}" for param in func.params]
     result = f" -> {type_text(p, func.result, quoted=True)}"
     p.declared = declared
-    lines = signature(f"{indent}def {name}(", params, f"){result}:", indent, p.width)
+    lines = [fit(f"{indent}def {name}({', '.join(params)}){result}:", p.width)]
     out += lines
     if func.trivia is not None and func.trivia.beside:
         comment = comment_line(func.trivia.beside)

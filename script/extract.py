@@ -104,7 +104,7 @@ class _Extractor:
         self.tree = tree
         self.lines = source.text.split("\n")
         self.comments = comments
-        self.namespaces = {"T", "I"}  # names of T and I, which stand for them without an import too
+        self.namespaces = {"T", "I", "G", "R"}  # which stand for T, I and G without an import too
         self.packages: set[str] = set()
         self.decorators: set[str] = set()
         self.skipped: dict[str, Span] = {}
