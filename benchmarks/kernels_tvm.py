@@ -17,7 +17,8 @@ from tvm.s_tir import dlight
 from tvm.script import from_source
 
 VERSION = tvm.__version__
-TRIALS = 64  # candidates between two looks at the clock
+TRIALS = 32  # candidates between two looks at the clock
+TIMEOUT = 120.0  # seconds for one candidate, of which loading TVM into a new worker may take many
 
 
 def target(options: dict[str, Any]) -> Any:
@@ -72,6 +73,8 @@ def tuned(plain: Any, machine: Any, seconds: float) -> Any:
 
     with tempfile.TemporaryDirectory() as folder:
         database = meta_schedule.database.MemoryDatabase()
+        builder = meta_schedule.builder.LocalBuilder(timeout_sec=TIMEOUT)
+        runner = meta_schedule.runner.LocalRunner(timeout_sec=TIMEOUT)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             meta_schedule.tune_tir(
@@ -81,6 +84,8 @@ def tuned(plain: Any, machine: Any, seconds: float) -> Any:
                 max_trials_global=TRIALS,
                 num_trials_per_iter=TRIALS // 2,
                 database=database,
+                builder=builder,
+                runner=runner,
                 cost_model="xgb",
             )
         schedule = meta_schedule.tir_integration.compile_tir(database, plain, machine)
