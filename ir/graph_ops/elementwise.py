@@ -16,7 +16,7 @@ from ..op import OPS
 from ..op import cast as cast_to
 from . import reference as ref
 from .attrs import DTYPE
-from .kernel import Legalized, T, element, elementwise, kernel
+from .kernel import Legalize, Legalized, T, element, elementwise, kernel
 from .reference import Reference, numpy, wide
 from .rules import (
     ANY,
@@ -38,7 +38,7 @@ Value = str | Callable[..., Expr]
 
 
 def _rule(kinds: tuple[str, ...], result: DType | None) -> Callable[[OpCall, Types], GraphType]:
-    """The type rule: shapes broadcast, dtypes agree; `result` is the dtype where it is not theirs."""
+    """The type rule: shapes broadcast, dtypes agree unless they are only compared; `result` is another dtype."""
 
     def infer(call: OpCall, types: Types) -> GraphType:
         count = len([one for one in call.op.values if one.kind == "tensor"])
@@ -46,9 +46,9 @@ def _rule(kinds: tuple[str, ...], result: DType | None) -> Callable[[OpCall, Typ
         if count == 1:
             return like(found[0], dtype=result or found[0].dtype)
         names = [f"`{one.name}`" for one in call.op.values]
-        kind = common_dtype(call, found, names[:count])
+        kind = result or common_dtype(call, found, names[:count])
         shape, rank = common_shape(call, found)
-        made = of_rank(rank, result or kind, common_device(found))
+        made = of_rank(rank, kind, common_device(found))
         return made if shape is None else like(made, shape=shape, ndim=None)
 
     return infer
@@ -101,11 +101,21 @@ def binary(
             doc,
             f"G.{name}(x1: (2, 3), x2: (3,))",
             reference=reference,
-            legalize=elementwise(value),
+            legalize=elementwise(value) if result is None else _of_one_dtype(elementwise(value)),
             fusion=BROADCAST,
             symbol=symbol,
         )
     )
+
+
+def _of_one_dtype(legalize: Legalize) -> Legalize:
+    """No kernel for arguments of several dtypes: which one they are compared in is numpy's to say."""
+
+    def found(call: OpCall, types: Types, name: str) -> Legalized | None:
+        kinds = {tensor(call, types, at).dtype for at in range(len(types))}
+        return legalize(call, types, name) if len(kinds) == 1 else None
+
+    return found
 
 
 def _op(name: str, *args: Any) -> Expr:
@@ -358,9 +368,18 @@ unary(
     "Rounded to the nearest whole number, halves away from zero.",
     kinds=NUMBERS,
 )
-unary("isnan", "isnan", numpy("isnan"), "Whether the element is not a number.", result=BOOL)
-unary("isinf", "isinf", numpy("isinf"), "Whether the element is an infinity.", result=BOOL)
-unary("isfinite", "isfinite", numpy("isfinite"), "Whether the element is neither infinite nor nan.", result=BOOL)
+
+
+def _asked(name: str, of_integers: bool) -> Callable[[Expr], Expr]:
+    return lambda x: OPS[name](x) if x.dtype.is_float else const(of_integers)
+
+
+for _name, _otherwise, _doc in (
+    ("isnan", False, "Whether the element is not a number."),
+    ("isinf", False, "Whether the element is an infinity."),
+    ("isfinite", True, "Whether the element is neither infinite nor nan."),
+):
+    unary(_name, _asked(_name, _otherwise), numpy(_name), _doc, kinds=NUMBERS, result=BOOL)
 
 
 # -- conversions and choices

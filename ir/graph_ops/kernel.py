@@ -281,7 +281,8 @@ def elementwise(value: Any, along: Mapping[int, str] | None = None) -> Legalize:
             found: Expr = function(*elements, **keywords)
             return found
         wide = [cast_to(one, FLOAT32) if isinstance(one, Expr) and one.dtype is kind else one for one in elements]
-        return cast_to(function(*wide, **keywords), kind)
+        made: Expr = function(*wide, **keywords)
+        return cast_to(made, kind) if made.dtype is FLOAT32 else made
 
     def prepare(call: OpCall, types: Types) -> Mapping[str, Any] | None:
         kind = types[0]

@@ -15,12 +15,12 @@ from .attrs import attr, integer, one_of, real
 from .kernel import T, kernel, size
 from .reduce import accumulator
 from .reference import wide
-from .rules import FLOATS, Types, common_device, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
+from .rules import NUMBERS, Types, common_device, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
 from .table import OPAQUE, GraphOp, Parameter, register
 
 
 def _infer(call: OpCall, types: Types) -> GraphType:
-    query, key, value = (tensor(call, types, at, FLOATS) for at in range(3))
+    query, key, value = (tensor(call, types, at, NUMBERS) for at in range(3))
     for at, one in enumerate((query, key, value)):
         rank_of(call, one, at, 4)
     kind = common_dtype(call, (query, key, value), ("`query`", "`key`", "`value`"))
@@ -43,7 +43,7 @@ def _infer(call: OpCall, types: Types) -> GraphType:
 
 
 def _check_bias(call: OpCall, types: Types, scores: Sequence[Expr]) -> None:
-    bias = tensor(call, types, 3, FLOATS)
+    bias = tensor(call, types, 3, NUMBERS)
     rank_of(call, bias, 3, 4)
     for at, (have, want) in enumerate(zip(bias.shape or (), scores, strict=False)):
         if dims.number(have) != 1:
@@ -153,7 +153,7 @@ def visible(score: Expr, i: Expr, j: Expr, query: Any, key: Any, causal: str | N
 
 def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     kind = tensor(call, types, 0)
-    return None if kind.dtype is None else {"acc": accumulator(kind.dtype)}
+    return None if kind.dtype is None or not kind.dtype.is_float else {"acc": accumulator(kind.dtype)}
 
 
 def _np_attention(

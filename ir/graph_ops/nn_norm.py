@@ -14,7 +14,7 @@ from .attrs import attr, boolean, integer, integers, real
 from .kernel import T, kernel, part, size
 from .reduce import accumulator, count, fold, split_axes, whole_place
 from .reference import wide
-from .rules import FLOATS, Types, axes_of, axis_of, common_dtype, equal_dims, like, rank_of, refuse, tensor
+from .rules import FLOATS, NUMBERS, Types, axes_of, axis_of, common_dtype, equal_dims, like, rank_of, refuse, tensor
 from .table import OPAQUE, REDUCTION, GraphOp, Parameter, register
 
 DATA, GAMMA, BETA = Parameter("data"), Parameter("gamma"), Parameter("beta")
@@ -28,7 +28,9 @@ def _rank(call: OpCall, types: Types) -> int | None:
 
 def _acc(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     kind = tensor(call, types, 0)
-    return None if kind.dtype is None or kind.rank is None else {"acc": accumulator(kind.dtype)}
+    if kind.dtype is None or kind.rank is None or not kind.dtype.is_float:
+        return None
+    return {"acc": accumulator(kind.dtype)}
 
 
 # -- layer norm, rms norm
@@ -209,7 +211,7 @@ register(
 
 
 def _infer_channels(call: OpCall, types: Types) -> GraphType:
-    kind = tensor(call, types, 0, FLOATS)
+    kind = tensor(call, types, 0, NUMBERS)
     given = [tensor(call, types, at) for at in (1, 2)]
     common_dtype(call, (kind, *given), ("`data`", "`gamma`", "`beta`"))
     for at, one in enumerate(given):

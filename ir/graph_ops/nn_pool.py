@@ -16,7 +16,7 @@ from .kernel import T, kernel, size
 from .nn_conv import SPACE, both, by_letter, check_layout, scaled
 from .reduce import accumulator, least
 from .reference import Reference, wide
-from .rules import FLOATS, NUMBERS, Types, like, of_rank, rank_of, refuse, tensor
+from .rules import NUMBERS, Types, like, of_rank, rank_of, refuse, tensor
 from .table import REDUCTION, GraphOp, Parameter, register
 
 
@@ -194,7 +194,7 @@ def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 
 
 def _infer_adaptive(call: OpCall, types: Types) -> GraphType:
-    kind = tensor(call, types, 0, FLOATS)
+    kind = tensor(call, types, 0, NUMBERS)
     rank = int(call.op.name[-2])
     rank_of(call, kind, 0, rank + 2)
     layout, out_layout = (check_layout(call, name, "NC" + SPACE[rank]) for name in ("layout", "out_layout"))
@@ -350,7 +350,9 @@ def _np_adaptive(data: Any, output_size: Sequence[int] | None, layout: str, out_
             slice(at * extent // length, -(-(at + 1) * extent // length))
             for at, extent, length in zip(place, x.shape[2:], sizes, strict=True)
         )
-        found[(..., *place)] = x[(slice(None), slice(None), *parts)].reshape(*x.shape[:2], -1).mean(-1)
+        window = x[(slice(None), slice(None), *parts)].reshape(*x.shape[:2], -1)
+        mean = window.sum(-1, dtype=x.dtype) / window.shape[-1]
+        found[(..., *place)] = np.trunc(mean) if x.dtype.kind in "iu" else mean
     return _moved(found, "NC" + SPACE[rank], out_layout)
 
 

@@ -14,7 +14,7 @@ from .attrs import attr, integer, real
 from .kernel import T, kernel, size
 from .reduce import accumulator, count, fold, split_axes, whole_place
 from .reference import Reference, wide
-from .rules import FLOATS, Types, axis_of, common_dtype, equal_dims, like, rank_of, refuse, tensor
+from .rules import FLOATS, NUMBERS, Types, axis_of, common_dtype, equal_dims, like, rank_of, refuse, tensor
 from .table import ELEMENTWISE, REDUCTION, GraphOp, Parameter, register
 
 DATA = Parameter("data")
@@ -22,7 +22,9 @@ DATA = Parameter("data")
 
 def _acc(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     kind = tensor(call, types, 0)
-    return None if kind.dtype is None or kind.rank is None else {"acc": accumulator(kind.dtype)}
+    if kind.dtype is None or kind.rank is None or not kind.dtype.is_float:
+        return None
+    return {"acc": accumulator(kind.dtype)}
 
 
 # -- softmax
@@ -121,7 +123,7 @@ for _name, _log, _doc in (
 
 
 def _infer_dropout(call: OpCall, types: Types) -> GraphType:
-    kind = tensor(call, types, 0, FLOATS)
+    kind = tensor(call, types, 0)
     return TupleType((like(kind), like(kind)))
 
 
@@ -157,7 +159,7 @@ register(
 
 
 def _infer_cross_entropy(call: OpCall, types: Types) -> GraphType:
-    found = [tensor(call, types, at, FLOATS) for at in (0, 1)]
+    found = [tensor(call, types, at, NUMBERS) for at in (0, 1)]
     kind = common_dtype(call, found, ("`predictions`", "`labels`"))
     a, b = found
     for at, one in enumerate(found):
