@@ -29,6 +29,7 @@ from tirscript.ir.graph_ops.calls import DESTINATION_PASSING
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
 from tirscript.ir.rewrite import walk
+from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Stmt
 
 from .core import Printer, refuse
@@ -50,8 +51,11 @@ _CALLS = (OpCall, FunctionCall)
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
-def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False) -> None:
-    """The statements of a body, with a blank line on both sides of local functions, as ruff wants them."""
+def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False, nested: bool = False) -> None:
+    """The statements of a body, with a blank line on both sides of local functions, as ruff wants them.
+
+    A function that opens a body has one above it where the body is `nested` in another one.
+    """
     out = p.out
     if not stmts:
         out.append(f"{indent}pass")
@@ -59,7 +63,8 @@ def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False)
     for stmt in stmts:
         trivia = stmt.trivia
         local = is_local_function(stmt)
-        if (local or behind) and not first and not (trivia is not None and trivia.before[:1] == ("",)):
+        apart = (local and nested) if first else (local or behind) and not _opens_blank(trivia)
+        if apart:
             out.append("")
         if trivia is not None:
             comments(out, trivia.before, indent, blank=not first, keep_last=True)
@@ -75,6 +80,10 @@ def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False)
                 out.append("")
             comments(out, trivia.after, indent, blank=True, keep_last=False)
         first, behind = False, local
+
+
+def _opens_blank(trivia: Trivia | None) -> bool:
+    return trivia is not None and trivia.before[:1] == ("",)
 
 
 def is_local_function(stmt: Stmt) -> bool:
@@ -145,7 +154,7 @@ def dataflow(p: Printer, node: Dataflow, indent: str) -> None:
     mark = len(names.stack)
     p.out.append(f"{indent}with {letter}.dataflow():")
     if node.body or not node.outputs:
-        body(p, node.body, indent + TAB)
+        body(p, node.body, indent + TAB, nested=True)
     outputs = [top(p, var) for var in node.outputs]
     if outputs:
         p.out.append(f"{indent}{TAB}{letter}.output({', '.join(outputs)})")
@@ -201,10 +210,10 @@ def _branch_body(
     ends = typed is None and getattr(last, "var", None) is result and p.graph_uses[id(result)] == 2
     if ends and (type(last) in (GraphIf, MatchCast) or (type(last) is GraphBind and type(last.value) in _CALLS)):
         p.names.known[id(result)] = name
-        body(p, stmts, indent)
+        body(p, stmts, indent, nested=True)
     else:
         if stmts:
-            body(p, stmts, indent)
+            body(p, stmts, indent, nested=True)
         p.graph_indent = indent
         kind = "" if typed is None else f": {_own_type(p, typed)}"
         p.out.append(f"{indent}{name}{kind} = {top(p, result)}")

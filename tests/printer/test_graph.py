@@ -184,3 +184,39 @@ def test_a_function_name_that_is_no_name_is_refused() -> None:
     )
     with pytest.raises(DiagnosticError, match="is no identifier"):
         made.replace(name="a b").script()
+
+
+def test_local_functions_stand_apart() -> None:
+    made = parse("""\
+from tirscript.script import graph as G
+
+@G.graph_func
+def main(x: G.Tensor((4,), "float32"), c: G.Tensor((), "bool")):
+    @G.graph_func
+    def first(y: G.Tensor((4,), "float32")):
+        return y
+    with G.dataflow():
+        @G.graph_func
+        def second(y: G.Tensor((4,), "float32")):
+            return y
+        z = second(x)
+        # above the third
+        @G.graph_func
+        def third(y: G.Tensor((4,), "float32")):
+            return y
+        # behind it
+        G.output(z)
+    if c:
+        @G.graph_func
+        def fourth(y: G.Tensor((4,), "float32")):
+            return y
+        w = fourth(z)
+    else:
+        w = first(z)
+    return w
+""")
+    for dialect in ("tirscript", "tvm"):
+        text = made.script(dialect=dialect)
+        assert formatted(text) == text
+        again = parse(text)
+        assert structural_equal(again, made) and again.script(dialect=dialect) == text

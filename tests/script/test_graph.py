@@ -227,9 +227,9 @@ return inner(x, G.zeros((8,), "float32"))
 """,
         """
 @G.graph_func
-def inner(
-    y: G.Tensor((4, n), "float32"), z: G.Tensor(("k",), "float32")
-) -> G.Tuple(G.Tensor((4, n), "float32"), G.Tensor(("k",), "float32")):
+def inner(y: G.Tensor((4, n), "float32"), z: G.Tensor(("k",), "float32")) -> G.Tuple(
+    G.Tensor((4, n), "float32"), G.Tensor(("k",), "float32")
+):
     gv: G.Tensor((4, n), "float32") = G.add(x, y)
     return (gv, z)
 
