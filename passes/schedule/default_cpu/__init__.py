@@ -11,7 +11,9 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 
 from ...blocks_from_loops import with_blocks
+from ..primitive import PRIMITIVES
 from ..schedule import Schedule
+from ..trace import Name, Step, Trace
 from .facts import CpuFacts
 from .rules import apply_rules, may_schedule
 
@@ -19,7 +21,7 @@ from .rules import apply_rules, may_schedule
 def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     """The schedule that the pass `default_cpu` makes of a function; no step where the function says how it runs.
 
-    Its `trace` can be printed, edited and replayed on
+    Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
     `Schedule(blocks_from_loops(func))`. The attribute "fastmath" of False keeps sums of floats in their
     order, as `reassociate` of False does.
     """
@@ -32,4 +34,27 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
         return apply_rules(Schedule(with_blocks(func)), facts)
 
 
-__all__ = ["CpuFacts", "default_schedule"]
+def tidied(trace: Trace) -> Trace:
+    """A trace without the questions whose answers no step uses: shorter to read, and does the same."""
+    kept: list[Step] = []
+    used: set[str] = set()
+    for step in reversed(trace.steps):
+        results = {step.results} if isinstance(step.results, str) else set(step.results)
+        if PRIMITIVES[step.primitive].query and not results & used:
+            continue
+        kept.append(step)
+        used |= _names((*step.args, *step.kwargs.values()))
+    return Trace(tuple(kept[::-1]))
+
+
+def _names(values: tuple[object, ...]) -> set[str]:
+    found: set[str] = set()
+    for value in values:
+        if type(value) is Name:
+            found.add(value.name)
+        elif isinstance(value, (list, tuple)):
+            found |= _names(tuple(value))
+    return found
+
+
+__all__ = ["CpuFacts", "default_schedule", "tidied"]

@@ -25,6 +25,8 @@ from .work import Work
 
 # a cheap value is computed again at most so many times
 AGAIN = 3
+# the nodes of a value that others are put into
+LARGEST = 400
 # what so many instances make stays in the cache
 CACHED = 1 << 14
 
@@ -46,12 +48,15 @@ def _worth(work: Work, nest: Nest) -> bool:
     buffer = nest.store.buffer
     if buffer not in _allocated(work) or len(set(nest.store.indices)) != len(nest.spatial):
         return False
-    times = 0
+    times, size = 0, sum(1 for _ in walk(nest.value))
     for reader in _readers(work, buffer):
         other = work.nest(reader)
         if other is None or is_product(work, other):
             return False
-        times += other.instances * sum(1 for load in _loads(other) if load.buffer is buffer)
+        count = sum(1 for load in _loads(other) if load.buffer is buffer)
+        if count * size + sum(1 for _ in walk(other.store.value)) > LARGEST:
+            return False  # chains of values that are used twice each would double again and again
+        times += other.instances * count
     return 0 < times <= nest.instances * (1 if heavy(nest.value) else AGAIN)
 
 

@@ -31,6 +31,8 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
 )
 
 
+# blocks of a function; what depends on what is asked of each pair of them
+MOST = 40
 # attributes that are False where arguments may overlap: what is kept in registers or copies would be out of date
 NOALIAS = ("noalias", "tir.noalias", "tirx.noalias")
 
@@ -51,8 +53,10 @@ def may_schedule(func: PrimFunc) -> bool:
 
 
 def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
-    """Schedule each block of the function by the first rule that takes it."""
+    """Schedule each block of the function by the first rule that takes it; none where there are too many."""
     work = Work(schedule, facts)
+    if len(work.blocks()) > MOST:
+        return schedule
     inline_producers(work)
     # from the last block on: a reader may take its producers into its loops
     for name in [block.name for block in reversed(work.blocks())]:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tirscript.ir.stmt import AllocBuffer, Block, For
+from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
 from ..primitive import BlockHandle, LoopHandle
 from ..refusal import ScheduleError
 from ..schedule import Schedule
+from ..tree import body_fields
 from .facts import CpuFacts
 from .nests import Nest, extent_of, nest_of
 
@@ -44,7 +45,15 @@ class Work:
 
     def blocks(self) -> list[BlockHandle]:
         """The blocks that stand in no other, in program order."""
-        found: list[BlockHandle] = self.sch.get_child_blocks("root")
+        found: list[BlockHandle] = []
+        todo: list[Stmt] = list(reversed(self.sch.func.body))
+        while todo:
+            stmt = todo.pop()
+            if type(stmt) is Block:
+                found.append(BlockHandle(self.sch.func.name, stmt.name))
+            else:
+                for field in body_fields(type(stmt)):
+                    todo += reversed(getattr(stmt, field))
         return found
 
     def extent(self, loop: LoopHandle) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tirscript.ir import Attrs, DiagnosticError, For, PrimFunc, structural_equal
 from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
-from tirscript.passes.schedule.default_cpu import CpuFacts, contraction, convolution, default_schedule, rules
+from tirscript.passes.schedule.default_cpu import CpuFacts, contraction, convolution, default_schedule, rules, tidied
 from tirscript.passes.schedule.default_cpu.work import Work
 from tirscript.script import tir as T
 from tirscript.testing import assert_same_result, copies
@@ -169,6 +170,9 @@ def test_the_trace_is_a_program_that_can_be_edited() -> None:
     schedule = default_schedule(matmul, WIDE)
     again = Trace.parse(str(schedule.trace)).replay(Schedule(with_blocks(matmul)))
     assert again.script() == schedule.script()
+    short = tidied(schedule.trace)
+    assert len(short) < len(schedule.trace)
+    assert Trace.parse(str(short)).replay(Schedule(with_blocks(matmul))).script() == schedule.script()
     fewer = "\n".join(line for line in str(schedule.trace).split("\n") if ".contract(" not in line)
     assert fewer != str(schedule.trace)
     other = Trace.parse(fewer).replay(Schedule(with_blocks(matmul))).func
@@ -219,6 +223,27 @@ def test_build_schedules_unless_it_is_told_how() -> None:
     assert (
         "T.fma" not in tirscript.build(matmul, pipeline="lower_reduce,lower_init_block,lower_blocks").lowered.script()
     )
+
+
+def chain(length: int) -> PrimFunc:
+    """Values that are used twice each, one after the other."""
+    names = ["A", *(f"X{at}" for at in range(length - 1)), "Z"]
+    lines = [f'    {name} = T.alloc_buffer((9,), "int32")' for name in names[1:-1]]
+    for source, target in itertools.pairwise(names):
+        lines += ["    for i in range(9):", f"        {target}[i] = {source}[i] * 3 + {source}[i]"]
+    head = '@T.prim_func\ndef main(A: T.Buffer((9,), "int32"), Z: T.Buffer((9,), "int32")):\n'
+    found = tirscript.parse(head + "\n".join(lines) + "\n")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def test_long_chains_do_not_grow() -> None:
+    program = chain(16)
+    made = get_pass("default_cpu")(program)
+    assert made is not program and len(made.script()) < 10_000  # written out, it would be 65,536 times A
+    assert_same_result(program, made)
+    many = chain(rules.MOST + 1)
+    assert get_pass("default_cpu")(many) is many
 
 
 def test_a_refusal_takes_back_what_was_done() -> None:
