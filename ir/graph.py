@@ -156,6 +156,13 @@ class DTypeValue(GraphExpr, frozen=True, eq=False):
     value: DType
 
 
+class DeviceValue(GraphExpr, frozen=True, eq=False):
+    """`G.device(device_type=1, index=0)`: a device by its number in DLPack."""
+
+    device_type: int
+    index: int = 0
+
+
 class FunctionRef(GraphExpr, frozen=True, eq=False):
     """`cls.f`: a function of the module, by name."""
 

@@ -9,6 +9,7 @@ from tirscript.ir.dtype import FLOAT64, INT64, DType
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.graph import (
     CallableType,
+    DeviceValue,
     DTypeValue,
     ExternFunction,
     FunctionCall,
@@ -214,6 +215,10 @@ def _dtype(p: Printer, node: DTypeValue, prec: int) -> str:
     return f"{p.words['graph']}.dtype({dtype_name(node.value)})"
 
 
+def _device(p: Printer, node: DeviceValue, prec: int) -> str:
+    return f"{p.words['graph']}.device(device_type={node.device_type}, index={node.index})"
+
+
 def _reference(p: Printer, node: FunctionRef, prec: int) -> str:
     if p.module is not None:
         return f"{p.module}.{node.function}"
@@ -331,6 +336,7 @@ GRAPH_VALUE_RULES: dict[type, Callable[[Printer, Any, int], str]] = {
     PrimValue: _prim_value,
     StringValue: _string,
     DTypeValue: _dtype,
+    DeviceValue: _device,
     FunctionRef: _reference,
     ExternFunction: _extern,
     FunctionCall: _function_call,

@@ -53,6 +53,9 @@ constant: GraphForm
 dataflow: GraphForm
 """bindings without effects: `with G.dataflow():`"""
 
+device: GraphForm
+"""a device as a value: `G.device(device_type=1, index=0)`"""
+
 dtype: GraphForm
 """a dtype as a value: `G.dtype("float32")`"""
 
@@ -152,7 +155,7 @@ def call_inplace_packed(func: _Any, *args: _Any, inplace_indices: _Any, ty_args:
 def call_pure_packed(func: _Any, *args: _Any, ty_args: _Any = ...) -> OpCall:
     """A library function that gives its result and does nothing else."""
 
-def call_py_func(func: _Any, *args: _Any, out: _Any = ...) -> OpCall:
+def call_py_func(func: _Any, args: _Any, ty_args: _Any = ...) -> OpCall:
     """A Python function of the module, by name."""
 
 def call_tir(func: _Any, args: _Any, out: _Any = ..., tir_vars: _Any = ...) -> OpCall:

@@ -11,6 +11,7 @@ from tirscript.ir.expr import Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     CallableType,
+    DeviceValue,
     DTypeValue,
     ExternFunction,
     FunctionRef,
@@ -102,6 +103,13 @@ class GraphFormLowering(GraphExprLowering):
     def _dtype(self, node: ast.Call) -> GraphExpr:
         given = self.form(node, "dtype", ("value",), 1)["value"]
         return DTypeValue(self.dtype_of(plain_value(given), node), span=self.span(node))
+
+    def _device(self, node: ast.Call) -> GraphExpr:
+        given = self.form(node, "device", ("device_type", "index"), 1)
+        kind, index = given["device_type"], given.get("index", 0)
+        if type(kind) is not int or type(index) is not int:
+            raise self.fail("T032", "a device is two ints, its type and its number", node, hint=self.doc("device"))
+        return DeviceValue(kind, index, span=self.span(node))
 
     def _tuple_form(self, node: ast.Call) -> GraphExpr:
         args, kwargs = self.arguments(node)
@@ -243,6 +251,7 @@ GraphFormLowering.form_values = {
     "prim_value": GraphFormLowering._prim_value,
     "str": GraphFormLowering._string,
     "dtype": GraphFormLowering._dtype,
+    "device": GraphFormLowering._device,
     "tuple": GraphFormLowering._tuple_form,
     "TupleGetItem": GraphFormLowering._item_form,
     "ExternFunc": GraphFormLowering._extern,

@@ -6,6 +6,7 @@ from typing import Any
 
 from tirscript.ir.expr import Const, StringImm
 from tirscript.ir.graph import (
+    DeviceValue,
     DTypeValue,
     ExternFunction,
     FunctionRef,
@@ -30,6 +31,7 @@ _LEAVES = (
     PrimValue,
     StringValue,
     DTypeValue,
+    DeviceValue,
     FunctionRef,
     ExternFunction,
 )

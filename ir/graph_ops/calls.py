@@ -81,7 +81,7 @@ CALL_INPLACE_PACKED = register(
 CALL_PY_FUNC = register(
     GraphOp(
         "call_py_func",
-        (Parameter("func", "value"), SPREAD, OUT),
+        (Parameter("func", "value"), ARGS, RESULT),
         told,
         "A Python function of the module, by name.",
         pure=False,

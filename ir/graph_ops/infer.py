@@ -10,6 +10,7 @@ from ..expr import Expr, Var
 from ..func import PrimFunc
 from ..graph import (
     CallableType,
+    DeviceValue,
     DTypeValue,
     ExternFunction,
     FunctionCall,
@@ -216,6 +217,7 @@ _RULES: dict[type, Callable[[Any, Module | None], GraphType]] = {
     PrimValue: lambda expr, module: PrimType(expr.value.dtype, expr.value),
     StringValue: lambda expr, module: ObjectType(),
     DTypeValue: lambda expr, module: ObjectType(),
+    DeviceValue: lambda expr, module: ObjectType(),
     FunctionRef: _reference,
     ExternFunction: lambda expr, module: expr.type or CallableType(),
     GraphFunc: lambda expr, module: callable_of(expr),

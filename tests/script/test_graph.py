@@ -328,6 +328,26 @@ def test_operators_of_tvm_without_a_meaning_here_are_kept() -> None:
     assert structural_equal(parse(ours), made) and structural_equal(parse(theirs), made)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'y: R.Any = R.call_builtin_with_ctx("vm.builtin.x", (x, 1), ty_args=(R.Any,))',
+        'y: R.Any = R.call_inplace_packed("f", x, inplace_indices=[0], ty_args=(R.Any,))',
+        'y: R.Any = R.make_closure("a", (x,))',
+        'y: R.Any = R.call_py_func(R.str("f"), (x,), ty_args=(R.Any,))',
+        'y: R.Any = R.hint_on_device(x, R.device(device_type=2, index=0), R.str("global"))',
+        'y: R.Any = R.ExternFunc("name", R.Callable((R.Tensor((4,)),), R.Any, True))',
+        "y: R.Any = R.null_value()",
+    ],
+)
+def test_what_tvm_prints_of_calls_comes_back_as_it_was(line: str) -> None:
+    made = parse(f"@R.function(pure=False)\ndef main(x: R.Tensor((4,), 'float32')):\n    {line}\n    return y\n")
+    assert isinstance(made, GraphFunc)
+    theirs = made.script(dialect="tvm", width=400)
+    assert f"    {line}\n" in theirs
+    assert structural_equal(parse(theirs), made) and structural_equal(parse(made.script()), made)
+
+
 def test_constants_that_tvm_printed_apart_are_kept_without_their_data() -> None:
     made = parse(
         "@R.function\ndef main(x: R.Tensor((4,), dtype='float32')):\n"
