@@ -322,6 +322,11 @@ def f(n: T.int32) -> T.int32:
         ),
         Example("several loops at once", "for i, j in T.grid(2, 2):\n    A[i * 2 + j] = 0.0\n", [0.0] * 4),
         Example(
+            "as many loops as there are dimensions",
+            "shape = (2, 2)\nfor *i, j in T.grid(*shape):\n    A[i[0] * 2 + j] = 0.0\n",
+            [0.0] * 4,
+        ),
+        Example(
             "a loop over a Python sequence, written out while parsing",
             "for i, x in enumerate([0.5, 1.5]):\n    A[i] = x\n",
             [0.5, 1.5, 3.0, 4.0],

@@ -292,8 +292,8 @@ def _infer_dynamic_slice(call: OpCall, types: Types) -> GraphType:
 
 
 def _np_dynamic_slice(x: Any, begin: Any, end: Any, strides: Any) -> Any:
-    axes = range(x.ndim)
-    return _np_slice(x, list(axes), list(begin), list(end), list(strides), assume_inbound=False)
+    bounds = [[int(one) for one in values] for values in (begin, end, strides)]
+    return _np_slice(x, list(range(x.ndim)), *bounds, assume_inbound=False)
 
 
 register(
