@@ -147,28 +147,45 @@ def match_types(want: GraphType, have: GraphType, bound: dict[Var, Expr], what: 
         return
     if type(want) is not type(have):
         raise fail("T104", f"{what} is {describe(want)}, not {describe(have)}")
-    if type(want) is TupleType and type(have) is TupleType:
-        if len(want.fields) != len(have.fields):
-            raise fail("T104", f"{what} is a tuple of {len(want.fields)}, not of {len(have.fields)}")
-        for at, (w, h) in enumerate(zip(want.fields, have.fields, strict=True)):
-            match_types(w, h, bound, f"field {at} of {what}")
-    elif type(want) is TensorType and type(have) is TensorType:
-        if want.dtype is not None and have.dtype is not None and want.dtype is not have.dtype:
-            raise fail(
-                "T105", f"{what} is a tensor of {want.dtype}, not of {have.dtype}", f'`x.astype("{want.dtype}")`'
-            )
-        if want.rank is not None and have.rank is not None and want.rank != have.rank:
-            raise fail("T207", f"{what} has {want.rank} dimensions, not {have.rank}")
-        _match_dims(want.shape, have.shape, bound, what)
-    elif type(want) is ShapeType and type(have) is ShapeType:
-        if want.rank is not None and have.rank is not None and want.rank != have.rank:
-            raise fail("T207", f"{what} is a shape of {want.rank} dimensions, not {have.rank}")
-        _match_dims(want.values, have.values, bound, what)
-    elif type(want) is PrimType and type(have) is PrimType:
-        if want.dtype is not have.dtype:
-            raise fail("T105", f"{what} is a scalar of {want.dtype}, not of {have.dtype}")
-        if want.value is not None and have.value is not None:
-            _match_dims((want.value,), (have.value,), bound, what)
+    rule = _MATCHES.get(type(want))
+    if rule is not None:
+        rule(want, have, bound, what)
+
+
+def _match_tuples(want: TupleType, have: TupleType, bound: dict[Var, Expr], what: str) -> None:
+    if len(want.fields) != len(have.fields):
+        raise fail("T104", f"{what} is a tuple of {len(want.fields)}, not of {len(have.fields)}")
+    for at, (w, h) in enumerate(zip(want.fields, have.fields, strict=True)):
+        match_types(w, h, bound, f"field {at} of {what}")
+
+
+def _match_tensors(want: TensorType, have: TensorType, bound: dict[Var, Expr], what: str) -> None:
+    if want.dtype is not None and have.dtype is not None and want.dtype is not have.dtype:
+        raise fail("T105", f"{what} is a tensor of {want.dtype}, not of {have.dtype}", f'`x.astype("{want.dtype}")`')
+    if want.rank is not None and have.rank is not None and want.rank != have.rank:
+        raise fail("T207", f"{what} has {want.rank} dimensions, not {have.rank}")
+    _match_dims(want.shape, have.shape, bound, what)
+
+
+def _match_shapes(want: ShapeType, have: ShapeType, bound: dict[Var, Expr], what: str) -> None:
+    if want.rank is not None and have.rank is not None and want.rank != have.rank:
+        raise fail("T207", f"{what} is a shape of {want.rank} dimensions, not {have.rank}")
+    _match_dims(want.values, have.values, bound, what)
+
+
+def _match_prims(want: PrimType, have: PrimType, bound: dict[Var, Expr], what: str) -> None:
+    if want.dtype is not have.dtype:
+        raise fail("T105", f"{what} is a scalar of {want.dtype}, not of {have.dtype}")
+    if want.value is not None and have.value is not None:
+        _match_dims((want.value,), (have.value,), bound, what)
+
+
+_MATCHES: dict[type, Callable[[Any, Any, dict[Var, Expr], str], None]] = {
+    TupleType: _match_tuples,
+    TensorType: _match_tensors,
+    ShapeType: _match_shapes,
+    PrimType: _match_prims,
+}
 
 
 def _match_dims(want: dims.Shape | None, have: dims.Shape | None, bound: dict[Var, Expr], what: str) -> None:

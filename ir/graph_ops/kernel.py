@@ -41,13 +41,13 @@ from ..op import OPS
 from ..op import cast as cast_to
 from ..rewrite import free_buffers, free_vars, substitute, walk
 from . import dims
+from .reference import NARROW
 from .rules import Types
 
 if TYPE_CHECKING:
     from ..func import PrimFunc
 
 T: Any = None  # the namespace T, in kernels; they are read and never run
-NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 class Legalized(Struct, frozen=True, eq=False):

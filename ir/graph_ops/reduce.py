@@ -13,8 +13,8 @@ from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
 from .attrs import AXES, DTYPE_OF_ARGUMENT, KEEPDIMS, attr, boolean, integer
-from .kernel import NARROW, T, flat, kernel, part, size, unflat
-from .reference import Reference, wide
+from .kernel import T, flat, kernel, part, size, unflat
+from .reference import NARROW, Reference, wide
 from .rules import NUMBERS, Types, axes_of, axis_of, like, of_rank, tensor
 from .table import OPAQUE, REDUCTION, GraphOp, Parameter, register
 

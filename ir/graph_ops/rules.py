@@ -26,7 +26,14 @@ INTS = ("int", "uint")
 NUMBERS = (*FLOATS, *INTS)
 BOOLS = ("bool",)
 INTS_OR_BOOLS = (*INTS, *BOOLS)
-_WORDS = {FLOATS: "floats", INTS: "integers", NUMBERS: "numbers", BOOLS: "bools", INTS_OR_BOOLS: "integers or bools"}
+_WORDS: dict[tuple[str, ...], str] = {
+    (*INTS, "float8"): "integers or floats of 8 bits",
+    FLOATS: "floats",
+    INTS: "integers",
+    NUMBERS: "numbers",
+    BOOLS: "bools",
+    INTS_OR_BOOLS: "integers or bools",
+}
 
 
 def refuse(call: OpCall, message: str, hint: str | None = None, code: str = "T207") -> NoReturn:
