@@ -20,7 +20,6 @@ from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_ops.kernel import Legalized
 from tirscript.ir.verify import check_well_formed
-from tirscript.passes import DEFAULT_LOWERING
 
 ROUNDS = 3  # random calls of each operator
 TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 2e-4, "float64": 1e-6}
@@ -87,7 +86,7 @@ def test_the_native_kernel_gives_what_the_reference_does(name: str) -> None:
         # numpy's narrow floats are compared above; here they would only take time to compile
         if found is None or any(kind.dtype is not None and "16" in kind.dtype.name for kind in found.results):
             continue
-        outs = run(found, values, lambda func: build(func, pipeline=DEFAULT_LOWERING))
+        outs = run(found, values, build)
         for out, one in zip(outs, expected(call, values), strict=True):
             assert_close(out, one, f"{name} {dict(call.attrs)} {found.func}")
         return
