@@ -29,6 +29,7 @@ from tirscript.ir import (
 from tirscript.ir.constant import missing, numpy_dtype
 from tirscript.ir.graph import (
     Dataflow,
+    DeviceValue,
     DTypeValue,
     ExternFunction,
     FunctionCall,
@@ -514,6 +515,7 @@ _VALUES: dict[type, Callable[[_Scope, Any], Any]] = {
     PrimValue: lambda scope, expr: scope.number(expr.value),
     StringValue: lambda scope, expr: expr.value,
     DTypeValue: lambda scope, expr: expr.value,
+    DeviceValue: lambda scope, expr: expr,
     FunctionRef: _Scope.reference,
     ExternFunction: lambda scope, expr: expr,
     GraphFunc: lambda scope, expr: _Closure(expr, scope),

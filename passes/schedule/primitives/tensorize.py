@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferRegion, Const, Expr, Range, Var
+from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Range, Var
 from tirscript.ir.op import const
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
-from tirscript.ir.stmt import Block, BufferStore, For, MatchBuffer, Stmt
+from tirscript.ir.stmt import Block, BufferStore, DeclBuffer, For, MatchBuffer, Stmt
 
 from ..blockizing import blockized
 from ..blocks import inferred
@@ -53,6 +53,9 @@ def tensorize(
     matched, buffers = _matched(edit, place, intrin, match)
     body = refresh(substitute(body_of(intrin.impl), buffers))
     made = stmt.replace(body=(*matched, *_named(edit, body)), init=None)
+    if any(type(node) is DeclBuffer for node in walk(body)):  # memory under other names, so it says what it accesses
+        made = _declared(made, intrin, matched)
+        return edit.tree.replace(place, (made,))[0]
     return edit.tree.replace(place, (inferred(made),))[0]
 
 
@@ -66,6 +69,17 @@ def _match(match: Match, intrin: TensorIntrin, stmt: Block) -> None:
     match.bodies(desc, stmt.body, stmt)
 
 
+def _declared(made: Block, intrin: TensorIntrin, matched: list[MatchBuffer]) -> Block:
+    """The block with the boxes that its intrinsic reads and writes by its description."""
+    read = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferLoad}
+    written = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferStore}
+    boxes = list(zip(intrin.desc.param_buffers, [stmt.source for stmt in matched], strict=True))
+    return made.replace(
+        reads=tuple(box for buffer, box in boxes if buffer in read),
+        writes=tuple(box for buffer, box in boxes if buffer in written),
+    )
+
+
 def _below(place: Place) -> list[object]:
     found: list[object] = [place.stmt]
     for inner in place.below():
@@ -74,11 +88,13 @@ def _below(place: Place) -> list[object]:
     return found
 
 
-def _matched(edit: Edit, place: Place, intrin: TensorIntrin, match: Match) -> tuple[list[Stmt], dict[Buffer, Buffer]]:
+def _matched(
+    edit: Edit, place: Place, intrin: TensorIntrin, match: Match
+) -> tuple[list[MatchBuffer], dict[Buffer, Buffer]]:
     """The buffers of the intrinsic as views of boxes, checked to lie in them and to be apart where written."""
     known = edit.analyzer(place, inside=True)
     written = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferStore}
-    stmts: list[Stmt] = []
+    stmts: list[MatchBuffer] = []
     new: dict[Buffer, Buffer] = {}
     for desc, impl in pairs_of(intrin):
         target = match.buffers.get(desc)
