@@ -336,7 +336,7 @@ class Reader(ModuleReader):
             try:
                 check_well_formed(definition)
             except DiagnosticError as problem:
-                if not (self.theirs and _partial(definition)):
+                if not (self.theirs and (_partial(definition) or _recursive(definition, problem))):
                     self.diagnostics += problem.diagnostics
         if self.diagnostics:
             # several names of one failed definition may be blamed on one place; each message is said once
@@ -485,6 +485,15 @@ class Reader(ModuleReader):
             return "other"  # a decorator of the user's own, such as `tirscript.jit`, that asked for the function
         self.report("T003", "this is not a decorator of the language", expr, hint="`@T.prim_func` or `@I.ir_module`")
         return None
+
+
+def _recursive(definition: Definition, problem: DiagnosticError) -> bool:
+    """Whether only calls in a circle are wrong, which TVM allows: then the graph functions are marked as unchecked."""
+    if not isinstance(definition, Module) or any(found.code != "T215" for found in problem.diagnostics):
+        return False
+    for func in definition.graph_funcs:
+        force_setattr(func, "check_well_formed", False)
+    return True
 
 
 def _partial(definition: Definition) -> bool:

@@ -445,3 +445,15 @@ def test_a_dataflow_holds_what_it_says() -> None:
 def test_text_runs_nothing(text: str) -> None:
     with pytest.raises(DiagnosticError):
         body_of(text)
+
+
+def test_recursion_is_read_from_tvm_and_comes_back() -> None:
+    text = (
+        "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Tensor((), 'bool')) -> R.Tensor((), 'bool'):\n"
+        "        cls = M\n        if x:\n            y = cls.f(x)\n        else:\n            y = x\n        return y\n"
+    )
+    made = parse(text)
+    assert isinstance(made, Module)
+    assert structural_equal(parse(made.script()), made)
+    with pytest.raises(DiagnosticError, match=r"T215.*`f` calls `f`"):
+        parse(text.replace("R.", "G."))
