@@ -22,4 +22,5 @@ def default_pipeline(*, schedule: bool = True) -> Sequential:
 
     features = host().features.split(",")
     bits = next((bits for feature, bits in VECTORS if feature in features), 128)
-    return Sequential((get_pass("default_cpu", vector_bits=bits, threads=processors()), DEFAULT_LOWERING))
+    scheduled = get_pass("default_cpu", vector_bits=bits, threads=processors())
+    return Sequential((scheduled, get_pass("pack_constants"), DEFAULT_LOWERING))

@@ -7,7 +7,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, DeclBuffer, MatchBuffer
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, DeclBuffer, MatchBuffer
 
 from .blocks import reads_of, writes_of
 from .edit import Edit
@@ -36,7 +36,7 @@ def accesses_outside_blocks(scope: Place, buffer: Buffer) -> Place | None:
     """A statement in `scope` that stands in no block of it and touches `buffer`; None where there is none."""
     for place in scope.below(nested=False):
         stmt = place.stmt
-        if type(stmt) in (Block, AllocBuffer):
+        if type(stmt) in (Block, AllocBuffer, AllocateConst):
             continue
         own = stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ())) if body_fields(type(stmt)) else stmt
         if any(node is buffer for node in walk(own)):
