@@ -20,7 +20,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import CallFunction, Const, Expr, Var
+from tirscript.ir.expr import CallFunction, Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
@@ -112,8 +112,12 @@ def _fits(param: Buffer, arg: Buffer, mapping: dict[Any, Any]) -> bool:
     if len(param.shape) != len(arg.shape) or param.dtype is not arg.dtype or param.scope != arg.scope:
         return False
     for dim, given in zip(param.shape, arg.shape, strict=True):
-        if type(dim) is Var:
-            mapping.setdefault(dim, given)
+        if type(dim) is Var and dim not in mapping:
+            # loops to the dimension count in its dtype
+            size = const(int(given.value), dim.dtype) if type(given) is Const else given
+            if size.dtype is not dim.dtype:
+                return False
+            mapping[dim] = size
         wanted = substitute(dim, mapping)
         same = wanted.value == given.value if type(wanted) is Const and type(given) is Const else None
         if not (structural_equal(wanted, given) if same is None else same):

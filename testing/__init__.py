@@ -1,7 +1,7 @@
 """Helpers for testing programs and passes: golden files, asserts, the examples with their references, random programs.
 
-The fixture `golden` comes with the pytest plugin `tirscript.testing.plugin`. `programs()` and `inputs_for(func)` are
-hypothesis strategies; hypothesis is needed by them only.
+The fixture `golden` comes with the pytest plugin `tirscript.testing.plugin`. `programs()`, `inputs_for(func)` and
+`graphs()` are hypothesis strategies; hypothesis is needed by them only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .example_kernels import Example, examples, try_example
     from .expect import expect_error
     from .golden import Golden, GoldenMismatch
+    from .random_graphs import graphs
     from .random_inputs import inputs_for
     from .random_programs import programs
     from .results import assert_same_result
@@ -29,6 +30,7 @@ _NAMES = {
     "copies": "compare",
     "examples": "example_kernels",
     "expect_error": "expect",
+    "graphs": "random_graphs",
     "inputs_for": "random_inputs",
     "largest_error": "compare",
     "programs": "random_programs",
@@ -56,6 +58,7 @@ __all__ = [
     "copies",
     "examples",
     "expect_error",
+    "graphs",
     "inputs_for",
     "largest_error",
     "programs",

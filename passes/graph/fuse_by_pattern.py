@@ -14,7 +14,8 @@ before:                                            after:
                                                            b = cls.conv2d_relu(x, w)
                                                            G.output(b)
 
-Only the last value of what is found may be used elsewhere. Earlier patterns come first, and later bindings.
+Only the last value of what is found may be used elsewhere, and its symbolic dimensions must be those of parameters
+that hold them plainly. Earlier patterns come first, and later bindings.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
-from .outline import Outlining
+from .outline import Outlining, is_closed
 from .patterns import Match, Pattern
 
 COMPOSITE = "composite"
@@ -72,10 +73,10 @@ class _Fusion:
                 continue
             inside = set(match.inside)
             closed = all(user in inside for var in inside if var is not root for user in users.get(var, []))
-            if not closed or inside & taken:
+            members = [bind for var, bind in binds.items() if var in inside]
+            if not closed or inside & taken or not is_closed(members):
                 continue
             taken |= inside
-            members = [bind for var, bind in binds.items() if var in inside]
             calls[root] = self.outlining.call(members, name.rpartition(".")[2], {COMPOSITE: name, **self.attrs})
         if not calls:
             return block

@@ -24,7 +24,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
@@ -35,14 +34,13 @@ from tirscript.ir.graph import (
     OpCall,
     TensorType,
     TupleExpr,
-    plain_dimensions,
 )
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 
 from ..pipeline import module_pass
 from .annotate_pattern import BROADCAST, CONTRACTION, ELEMENTWISE, INJECTIVE, OPAQUE, PATTERN, REDUCTION, pattern_of
-from .outline import Outlining, inputs_of
+from .outline import Outlining, is_closed
 
 PRIMITIVE = "primitive"
 MOST = 32  # kernels in one function
@@ -59,15 +57,6 @@ class Group:
     def anchor(self) -> int | None:
         """Its reduction or contraction, where it has one."""
         return next((kind for kind in self.kinds if kind in (REDUCTION, CONTRACTION)), None)
-
-    def is_closed(self) -> bool:
-        """Whether the symbolic dimensions of its tensors are all found in its inputs, the parameters of a function."""
-        known = plain_dimensions(tuple(var.type for var in inputs_of(self.members)))
-        types = [bind.var.type for bind in self.members]
-        parts = (
-            node for bind, kind in zip(self.members, types, strict=True) for node in (*walk(bind.value), *walk(kind))
-        )
-        return {node for node in parts if type(node) is Var} <= set(known)
 
 
 class _Use(Struct, frozen=True, eq=False):
@@ -92,7 +81,7 @@ class _Fusion:
 
     def dataflow(self, stmt: Dataflow) -> Dataflow:
         groups = self.groups(stmt)
-        fused = [group for group in groups if len(group.members) > 1 and group.is_closed()]
+        fused = [group for group in groups if len(group.members) > 1 and is_closed(group.members)]
         if not fused:
             return stmt
         calls = {id(group.members[-1]): self.call(group) for group in fused}

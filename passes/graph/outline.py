@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tirscript.ir.graph import Dataflow, FunctionCall, FunctionRef, GraphBind, GraphFunc, GraphIf, GraphVar
+from tirscript.ir.expr import Var
+from tirscript.ir.graph import (
+    Dataflow,
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphFunc,
+    GraphIf,
+    GraphVar,
+    plain_dimensions,
+)
 from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs
 from tirscript.ir.rewrite import substitute, walk
@@ -48,7 +58,11 @@ class Outlining:
         """The call of a new function that does what `members` do, in the place of the last of them."""
         root = members[-1]
         inputs = inputs_of(members)
-        inner = {var: var.replace() for var in (*inputs, *(bind.var for bind in members))}
+        symbols = plain_dimensions(tuple(var.type for var in inputs))
+        fresh = {var: Var(var.name, var.dtype) for var in symbols}
+        inner: dict[Any, Any] = dict(fresh)
+        for var in (*inputs, *(bind.var for bind in members)):
+            inner[var] = var.replace(type=substitute(var.type, fresh))
         body = substitute(tuple(bind.replace(trivia=None) for bind in members), inner)
         result = inner[root.var]
         params = tuple(inner[var] for var in inputs)
@@ -62,6 +76,15 @@ class Outlining:
         return root.replace(value=FunctionCall(FunctionRef(made), tuple(inputs), span=root.value.span))
 
 
+def is_closed(members: Iterable[GraphBind]) -> bool:
+    """Whether the symbolic dimensions of bindings are all found in their inputs, the parameters of a function."""
+    members = list(members)
+    known = plain_dimensions(tuple(var.type for var in inputs_of(members)))
+    parts = (node for bind in members for part in (bind.value, bind.var.type) for node in walk(part))
+    inputs = (node for var in inputs_of(members) for node in walk(var.type))
+    return {node for node in (*parts, *inputs) if type(node) is Var} <= set(known)
+
+
 def inputs_of(members: Iterable[GraphBind]) -> list[GraphVar]:
     """What bindings use and do not make."""
     members = list(members)
@@ -70,4 +93,4 @@ def inputs_of(members: Iterable[GraphBind]) -> list[GraphVar]:
     return [var for var in dict.fromkeys(used) if var not in own]
 
 
-__all__ = ["Outlining", "inputs_of"]
+__all__ = ["Outlining", "inputs_of", "is_closed"]

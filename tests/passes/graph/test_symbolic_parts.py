@@ -1,0 +1,88 @@
+"""Functions made of others have symbolic dimensions of their own; loops that are inlined count in their own dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tirscript
+from tirscript.ir import For, Module, differences, walk
+from tirscript.ir.graph import GraphFunc
+from tirscript.ir.verify import verify
+from tirscript.passes import get_pass
+from tirscript.passes.graph import fuse_by_pattern, fuse_ops, legalize_ops
+from tirscript.passes.graph.patterns import is_op, wildcard
+from tirscript.script import parse
+
+SYMBOLIC = """
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", 4), "float32")):
+        with G.dataflow():
+            a = G.abs(x)
+            b = G.nn.relu(a)
+            G.output(b)
+        return b
+"""
+DERIVED = """
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", 4), "float32")):
+        with G.dataflow():
+            a = G.concat((x, x))
+            b = G.nn.relu(a)
+            G.output(b)
+        return b
+"""
+
+
+def module(text: str) -> Module:
+    found = parse(text)
+    assert isinstance(found, Module)
+    return found
+
+
+def test_a_function_made_of_bindings_has_symbols_of_its_own() -> None:
+    whole = module(SYMBOLIC)
+    for made in (
+        fuse_ops(legalize_ops(whole)),
+        fuse_by_pattern(whole, {"my.abs": is_op("nn.relu")(is_op("abs")(wildcard()))}),
+    ):
+        assert len(made.functions) > len(whole.functions)
+        assert [str(found) for found in differences(made, parse(made.script()))] == []
+        parts = [one for one in made.functions if isinstance(one, GraphFunc)]
+        assert len({id(symbol) for one in parts for symbol in one.symbols}) == len(parts) == 2
+
+
+def test_a_pattern_whose_dimensions_no_parameter_has_stays() -> None:
+    """A function of `a` would have a parameter of `n * 2` rows, and no way to know `n`."""
+    derived = module(DERIVED)
+    assert fuse_by_pattern(derived, {"my.relu": is_op("nn.relu")(wildcard())}) is derived
+    whole = fuse_by_pattern(derived, {"my.relu": is_op("nn.relu")(is_op("concat")(wildcard()))})
+    assert len(whole.functions) in (1, 2)
+    assert verify(whole) == []
+
+
+def test_inlined_loops_to_a_dimension_count_in_their_own_dtype() -> None:
+    given = module("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def grow(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")):
+        for i in range(n):
+            B[i] = A[i] + T.float32(1)
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        cls = M
+        cls.grow(A, B)
+""")
+    made = get_pass("inline_private_functions")(given)
+    assert [one.name for one in made.functions] == ["main"]
+    assert [str(found) for found in verify(made)] == []
+    loop = next(node for node in walk(made) if type(node) is For)
+    assert loop.var.dtype is loop.stop.dtype
+    out = np.zeros(4, np.float32)
+    tirscript.interpret(made, np.arange(4, dtype=np.float32), out)
+    assert out.tolist() == [1, 2, 3, 4]
