@@ -32,7 +32,7 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import GraphOp, Parameter
-from tirscript.ir.graph_ops.foreign import is_foreign
+from tirscript.ir.graph_ops.foreign import PLAIN_STRINGS, is_foreign
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 
@@ -247,7 +247,8 @@ def _op_call(p: Printer, node: OpCall, prec: int) -> str:
     op, letter = node.op, p.words["graph"]
     name = f"{letter}.{op.tvm if op.tvm is not None and letter == 'R' else op.name}"
     if is_foreign(op):
-        parts = [top(p, arg) for arg in node.args]
+        bare_strings = letter == "R" and op.name in PLAIN_STRINGS
+        parts = [quote(arg.value) if bare_strings and type(arg) is StringValue else top(p, arg) for arg in node.args]
         parts += [f"{key}={_attr(p, item)}" for key, item in node.attrs.items()]
         return f"{name}({', '.join(parts)})"
     parts = []

@@ -23,6 +23,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     CallableType,
     DTypeValue,
+    ExternFunction,
     FunctionCall,
     FunctionRef,
     GraphBind,
@@ -435,6 +436,8 @@ class GraphExprLowering(GraphTypeLowering):
             raise self.fail("T022", f"`{value.name}` is a tensor function outside of this module", node, hint=hint)
         if isinstance(value, (GraphExpr, Buffer, context.FunctionRef, TypeName)):
             return self.leaf(value, node)
+        if self.theirs and kind == "tensor" and isinstance(value, (bool, int, float)):
+            return self.as_graph(value, node)  # a scalar: TVM prints constants as such
         if isinstance(value, (tuple, list)):
             if any(isinstance(item, (GraphExpr, context.FunctionRef)) for item in value) and kind != "shape":
                 return tuple(self.leaf(item, node) if isinstance(item, GraphExpr) else item for item in value)
@@ -484,14 +487,17 @@ class GraphExprLowering(GraphTypeLowering):
             if name in kwargs:
                 found = self.result_types(kwargs.pop(name), node)
                 types = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        attrs = NO_ATTRS
         if kwargs:
-            raise self.fail("T032", "calls of graph functions take no keyword arguments", node)
+            if type(function) is not ExternFunction:
+                raise self.fail("T032", "calls of graph functions take no keyword arguments", node)
+            attrs = Attrs({name: self.foreign_attr(value, node) for name, value in kwargs.items()})
         kind = self.type_at_place(function, node)
         if type(kind) not in (CallableType, ObjectType):
             raise self.fail("T022", f"{words(function)} is no function", node.func)
         places: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
         values = tuple(self.leaf(arg, at) for arg, at in zip(args, places, strict=True))
-        made = FunctionCall(self.leaf(function, node), values, NO_ATTRS, types, span=self.span(node))
+        made = FunctionCall(self.leaf(function, node), values, attrs, types, span=self.span(node))
         self.type_at_place(made, node)
         return made
 

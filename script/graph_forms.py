@@ -31,6 +31,8 @@ from tirscript.ir.graph_ops.infer import type_of
 from .graph_expr import GraphExprLowering
 from .graph_marks import Matched, plain_value
 
+_NO_NUMBERS = ("inf", "-inf", "nan")
+
 
 class GraphFormLowering(GraphExprLowering):
     """Lowers constructs."""
@@ -63,15 +65,23 @@ class GraphFormLowering(GraphExprLowering):
         value, kind = plain_value(self.scalar(given["value"])), given.get("dtype")
         if isinstance(value, GraphConst):
             value = value.data
-        if isinstance(value, (GraphExpr, str)) or (isinstance(value, Expr) and type(value) is not Const):
+        if isinstance(value, GraphExpr) or (isinstance(value, Expr) and type(value) is not Const):
             raise self.fail("T114", "a constant is a number, an array or lists of numbers", node)
         elements = None if kind is None else self.dtype_of(kind, node)
+        if (
+            self.theirs
+            and isinstance(value, str)
+            and value in _NO_NUMBERS
+            and elements is not None
+            and elements.is_float
+        ):
+            value = float(value)  # TVM writes infinities and nan as strings
         if elements is not None and (elements.is_handle or elements is VOID or elements.is_vector):
             raise self.fail("T109", f"a constant holds numbers, not {elements}", node)
         if self.theirs and elements is not None and elements.is_float and type(value) is int:
             value = float(value)
         if isinstance(value, str):
-            raise self.fail("T114", "a constant is no string", node)
+            raise self.fail("T114", "a constant is a number, an array or lists of numbers, no string", node)
         return self.constant(value, elements, node)
 
     def _constant_form(self, node: ast.Call) -> GraphExpr:

@@ -62,6 +62,11 @@ class GraphStmtLowering(GraphFormLowering):
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         if node.value is None:
+            kind = self.type_at(node.annotation) if self.theirs else None
+            if type(kind) is TupleType and not kind.fields and isinstance(node.target, ast.Name):
+                # TVM writes no value where it can only be the empty tuple
+                self.bind(node.target, TupleExpr((), span=self.span(node)), kind, node.target, node)
+                return
             raise self.fail("T020", "a variable is declared by its value", node, hint="`y: G.Tensor((4,)) = ...`")
         kind = self.type_at(node.annotation)
         self.graph_assign(node.target, node.value, kind, node)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..dtype import BOOL, DType
 from ..expr import Expr, const
-from ..graph import GraphType, OpCall
+from ..graph import GraphType, OpCall, PrimType
 from ..op import OPS
 from ..op import cast as cast_to
 from . import reference as ref
@@ -38,7 +38,10 @@ Value = str | Callable[..., Expr]
 
 
 def _rule(kinds: tuple[str, ...], result: DType | None) -> Callable[[OpCall, Types], GraphType]:
-    """The type rule: shapes broadcast, dtypes agree unless they are only compared; `result` is another dtype."""
+    """The type rule: shapes broadcast, dtypes agree unless they are only compared; `result` is another dtype.
+
+    Of scalars alone the result is a scalar.
+    """
 
     def infer(call: OpCall, types: Types) -> GraphType:
         count = len([one for one in call.op.values if one.kind == "tensor"])
@@ -47,6 +50,8 @@ def _rule(kinds: tuple[str, ...], result: DType | None) -> Callable[[OpCall, Typ
             return like(found[0], dtype=result or found[0].dtype)
         names = [f"`{one.name}`" for one in call.op.values]
         kind = result or common_dtype(call, found, names[:count])
+        if kind is not None and all(type(one) is PrimType for one in types):
+            return PrimType(kind)
         shape, rank = common_shape(call, found)
         made = of_rank(rank, kind, common_device(found))
         return made if shape is None else like(made, shape=shape, ndim=None)
@@ -101,7 +106,7 @@ def binary(
             doc,
             f"G.{name}(x1: (2, 3), x2: (3,))",
             reference=reference,
-            legalize=elementwise(value) if result is None else _of_one_dtype(elementwise(value)),
+            legalize=_of_tensors(elementwise(value) if result is None else _of_one_dtype(elementwise(value))),
             fusion=BROADCAST,
             symbol=symbol,
         )
@@ -114,6 +119,15 @@ def _of_one_dtype(legalize: Legalize) -> Legalize:
     def found(call: OpCall, types: Types, name: str) -> Legalized | None:
         kinds = {tensor(call, types, at).dtype for at in range(len(types))}
         return legalize(call, types, name) if len(kinds) == 1 else None
+
+    return found
+
+
+def _of_tensors(legalize: Legalize) -> Legalize:
+    """No kernel for scalars alone, whose result is a scalar."""
+
+    def found(call: OpCall, types: Types, name: str) -> Legalized | None:
+        return None if all(type(one) is PrimType for one in types) else legalize(call, types, name)
 
     return found
 
@@ -211,7 +225,7 @@ _of_floats, _of_integers = elementwise("pow"), kernel(_integer_power, inline=Tru
 
 def _legalize_power(call: OpCall, types: Types, name: str) -> Legalized | None:
     kind = tensor(call, types, 0).dtype
-    return None if kind is None else (_of_floats if kind.is_float else _of_integers)(call, types, name)
+    return None if kind is None else _of_tensors(_of_floats if kind.is_float else _of_integers)(call, types, name)
 
 
 register(

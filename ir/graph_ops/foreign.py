@@ -28,6 +28,8 @@ def find_op(name: str) -> GraphOp | None:
     return GRAPH_OPS.get(name) or FOREIGN_GRAPH_OPS.get(name)
 
 
+# operators whose strings TVM writes and reads as such, not as R.str
+PLAIN_STRINGS = frozenset({"hint_on_device"})
 _PURE = {
     "": "collapse_sum_like collapse_sum_to hamming_window hint_on_device to_vdevice wrap_param size bucketize"
     " multinomial_from_uniform dynamic_strided_slice index_tensor index_put nonzero unique meshgrid linear outer"

@@ -335,7 +335,7 @@ def test_operators_of_tvm_without_a_meaning_here_are_kept() -> None:
         'y: R.Any = R.call_inplace_packed("f", x, inplace_indices=[0], ty_args=(R.Any,))',
         'y: R.Any = R.make_closure("a", (x,))',
         'y: R.Any = R.call_py_func(R.str("f"), (x,), ty_args=(R.Any,))',
-        'y: R.Any = R.hint_on_device(x, R.device(device_type=2, index=0), R.str("global"))',
+        'y: R.Any = R.hint_on_device(x, R.device(device_type=2, index=0), "global")',
         'y: R.Any = R.ExternFunc("name", R.Callable((R.Tensor((4,)),), R.Any, True))',
         "y: R.Any = R.null_value()",
     ],

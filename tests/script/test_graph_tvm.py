@@ -1,0 +1,91 @@
+"""What apache-tvm prints in graph functions beyond plain calls: scalars, strings for numbers, values left out."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tirscript.ir import DiagnosticError, GraphFunc, structural_equal
+from tirscript.ir.graph import FunctionCall, GraphBind, GraphConst, OpCall, PrimType, PrimValue, StringValue, TupleExpr
+from tirscript.script import parse
+
+HEAD = (
+    "from tvm.script import relax as R\nfrom tvm.script import tirx as T\n\n"
+    '@R.function(pure=False)\ndef main(x: R.Tensor((2, 3), dtype="float32"), n: T.int64):\n    '
+)
+
+
+def bound(line: str, result: str = "x") -> GraphBind:
+    """The first statement of a function with this line, which both dialects give back."""
+    made = parse(f"{HEAD}{line}\n    return {result}\n")
+    assert isinstance(made, GraphFunc)
+    for text in (made.script(), made.script(dialect="tvm")):
+        again = parse(text)
+        assert structural_equal(made, again)
+    assert parse(made.script()).script() == made.script()
+    statement = made.body[0]
+    assert isinstance(statement, GraphBind)
+    return statement
+
+
+@pytest.mark.parametrize(
+    ("line", "dtype"),
+    [
+        ("y: T.int64 = R.add(n, n)", "int64"),
+        ("y: T.int64 = R.multiply(3, 1)", "int64"),
+        ("y: T.int64 = R.power(n, 2)", "int64"),
+        ("y: T.bool = R.less(n, 7)", "bool"),
+    ],
+)
+def test_operators_of_scalars_give_scalars(line: str, dtype: str) -> None:
+    statement = bound(line)
+    kind = statement.var.type
+    assert isinstance(kind, PrimType) and str(kind.dtype) == dtype
+
+
+def test_a_number_is_a_scalar_and_a_tensor_with_it_is_one() -> None:
+    call = bound('y: R.Tensor((3,), dtype="float32") = R.take(x, 1, axis=0, mode="fast")').value
+    assert isinstance(call, OpCall) and type(call.args[1]) is PrimValue
+    call = bound('y: R.Tensor((2, 3), dtype="float32") = R.add(x, T.float32(1.0))').value
+    assert isinstance(call, OpCall) and type(call.args[1]) is PrimValue
+
+
+@pytest.mark.parametrize(("word", "value"), [("inf", math.inf), ("-inf", -math.inf), ("nan", math.nan)])
+def test_infinities_are_written_as_strings(word: str, value: float) -> None:
+    made = bound(f'y: R.Tensor((), dtype="float32") = R.const("{word}", "float32")').value
+    assert isinstance(made, GraphConst)
+    found = float(made.data.array)
+    assert found == value or (math.isnan(found) and math.isnan(value))
+
+
+@pytest.mark.parametrize("text", ['R.const("inf", "int32")', 'R.const("one", "float32")', 'R.const("inf")'])
+def test_other_strings_are_no_constants(text: str) -> None:
+    with pytest.raises(DiagnosticError, match="no string"):
+        parse(f"{HEAD}y = {text}\n    return x\n")
+
+
+def test_calls_of_libraries_keep_what_they_are_told() -> None:
+    line = '_: R.Tensor = R.call_packed("f", x, attrs_type_key="ir.DictAttrs", y=1, s="a", ty_args=(R.Tensor,))'
+    call = bound(line).value
+    assert isinstance(call, FunctionCall)
+    assert dict(call.attrs) == {"attrs_type_key": "ir.DictAttrs", "y": 1, "s": "a"}
+
+
+def test_the_scope_of_a_device_is_a_plain_string_for_tvm() -> None:
+    line = 'y: R.Tensor((2, 3), dtype="float32") = R.hint_on_device(x, R.device(device_type=1, index=0), "global")'
+    made = parse(f"{HEAD}{line}\n    return x\n")
+    assert isinstance(made, GraphFunc)
+    assert 'index=0), "global")' in made.script(dialect="tvm") and 'G.str("global")' in made.script()
+    call = bound(line).value
+    assert isinstance(call, OpCall) and isinstance(call.args[2], StringValue)
+
+
+def test_an_empty_tuple_needs_no_value() -> None:
+    value = bound("y: R.Tuple", "y").value
+    assert isinstance(value, TupleExpr) and not value.fields
+
+
+def test_other_variables_do() -> None:
+    with pytest.raises(DiagnosticError, match="declared by its value"):
+        parse(f"{HEAD}y: R.Tensor\n    return x\n")
