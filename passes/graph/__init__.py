@@ -3,6 +3,8 @@
 from ..pipeline import Sequential
 from .annotate_pattern import annotate_pattern
 from .bind import bind_params, bind_symbolic_vars
+from .canonicalize_bindings import canonicalize_bindings
+from .common_graph_subexpression import common_graph_subexpression
 from .dead_code import dead_code_elimination
 from .decompose_for_inference import decompose_for_inference
 from .fold_graph_constant import fold_graph_constant
@@ -33,6 +35,8 @@ __all__ = [
     "annotate_pattern",
     "bind_params",
     "bind_symbolic_vars",
+    "canonicalize_bindings",
+    "common_graph_subexpression",
     "dead_code_elimination",
     "decompose_for_inference",
     "fold_graph_constant",

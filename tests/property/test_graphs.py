@@ -31,7 +31,13 @@ PATTERNS = (
 # what may stand anywhere before kernels are fused, any number of times
 ANYWHERE = (
     *("decompose_for_inference", "fold_graph_constant", "dead_code_elimination", "legalize_ops", "annotate_pattern"),
-    *("legalize_ops{only=add}", "legalize_ops{skip=nn.relu}", "pattern"),
+    *(
+        "canonicalize_bindings",
+        "common_graph_subexpression",
+        "legalize_ops{only=add}",
+        "legalize_ops{skip=nn.relu}",
+        "pattern",
+    ),
 )
 REST = ("legalize_ops", "fuse_ops", "fuse_tir", "dead_code_elimination", "graph_to_tensor", "inline_private_functions")
 

@@ -1,0 +1,62 @@
+"""What a graph function computes several times is computed once.
+
+before:                                            after:
+    with G.dataflow():                                 with G.dataflow():
+        a = G.exp(x)                                       a = G.exp(x)
+        b = G.exp(x)                                       c = G.add(a, a)
+        c = G.add(a, b)                                    G.output(c)
+        G.output(c)
+
+Calls of operators and kernels are taken, and of graph functions that are pure. Memory that is allocated twice stays
+two, and so does what a branch computes and the code behind it.
+"""
+
+from __future__ import annotations
+
+from tirscript.ir.equal import structural_equal, structural_hash
+from tirscript.ir.graph import FunctionCall, GraphBind, GraphExpr, GraphFunc, GraphVar, MatchCast, OpCall
+from tirscript.ir.module import Module
+
+from ..pipeline import module_pass
+from .dead_code import is_pure
+from .replacing import Replacing, variables
+
+
+@module_pass()
+def common_graph_subexpression(module: Module) -> Module:
+    """`a = G.exp(x); b = G.exp(x); c = G.add(a, b)` becomes `a = G.exp(x); c = G.add(a, a)`."""
+    functions = tuple(_Common(module).function(one) if type(one) is GraphFunc else one for one in module.functions)
+    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
+    return module if same else module.replace(functions=functions)
+
+
+class _Common(Replacing):
+    """`known` has the bindings so far by the hash of their values."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def instead(self, stmt: GraphBind | MatchCast) -> GraphVar | None:
+        if type(stmt) is not GraphBind or not self.is_computed(stmt.value):
+            return None
+        before: list[GraphBind] = self.known.setdefault(structural_hash(stmt.value), [])
+        for other in before:
+            if structural_equal(other.value, stmt.value) and structural_equal(other.var.type, stmt.var.type):
+                return other.var
+        before.append(stmt)
+        return None
+
+    def is_computed(self, value: GraphExpr) -> bool:
+        """Whether a value is made of its arguments alone, so that one may stand for another."""
+        if type(value) is OpCall:
+            own = value.op.reference is not None or value.op.legalize is not None or value.op.name == "call_tir"
+            return own and is_pure(value, self.module)
+        return type(value) is FunctionCall and is_pure(value, self.module)
+
+    def forget(self, gone: set[GraphVar]) -> None:
+        for key, binds in self.known.items():
+            self.known[key] = [one for one in binds if one.var not in gone and not variables(one.value) & gone]
+
+
+__all__ = ["common_graph_subexpression"]

@@ -1,0 +1,86 @@
+"""The walk of passes that use another value in place of a binding's variable, and drop the binding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.graph import Dataflow, GraphBind, GraphExpr, GraphFunc, GraphIf, GraphVar, MatchCast
+from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.stmt import Stmt
+
+
+class Replacing:
+    """One function on its way. Subclasses say in `instead` what takes the place of a binding's variable.
+
+    `known` holds what they want to remember of the bindings so far. What a dataflow or a branch binds and does not
+    give to the outside is forgotten behind it.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[GraphVar, GraphExpr] = {}
+        self.known: dict[Any, Any] = {}
+
+    def instead(self, stmt: GraphBind | MatchCast) -> GraphExpr | None:
+        """The value that is used where the variable of `stmt` was; None where the binding stays."""
+        raise NotImplementedError
+
+    def forget(self, gone: set[GraphVar]) -> None:
+        """Drop from `known` what needs one of these variables."""
+        raise NotImplementedError
+
+    def function(self, func: GraphFunc) -> GraphFunc:
+        """The function without the bindings for which others stand."""
+        body = self.body(func.body)
+        return func.replace(body=body, value=substitute(func.value, self.values)) if self.values else func
+
+    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The statements that stay."""
+        kept: list[Stmt] = []
+        for stmt in body:
+            if type(stmt) is Dataflow:
+                inner = self.body(stmt.body)
+                own = _bound(inner)
+                given = (self.values.get(var, var) for var in stmt.outputs)
+                outputs = tuple(dict.fromkeys(var for var in given if type(var) is GraphVar and var in own))
+                self.forget(own - set(outputs))
+                if inner:
+                    kept.append(stmt.replace(body=inner, outputs=outputs))
+            elif type(stmt) is GraphIf:
+                kept.append(self.branches(stmt))
+            else:
+                made: Any = substitute(stmt, self.values) if self.values else stmt
+                other = self.instead(made) if type(made) in (GraphBind, MatchCast) else None
+                if other is None:
+                    kept.append(made)
+                else:
+                    self.values[made.var] = other
+        return tuple(kept)
+
+    def branches(self, stmt: GraphIf) -> GraphIf:
+        """An `if` with both branches walked; what one of them binds is known in it alone."""
+        condition = substitute(stmt.condition, self.values)
+        sides = []
+        for body, value in ((stmt.then_body, stmt.then_value), (stmt.else_body, stmt.else_value)):
+            inner = self.body(body)
+            sides.append((inner, substitute(value, self.values)))
+            self.forget(_bound(inner))
+        (then, one), (orelse, other) = sides
+        return stmt.replace(condition=condition, then_body=then, then_value=one, else_body=orelse, else_value=other)
+
+
+def _bound(body: tuple[Stmt, ...]) -> set[GraphVar]:
+    found: set[GraphVar] = set()
+    for stmt in body:
+        if type(stmt) is Dataflow:
+            found.update(stmt.outputs)
+        elif isinstance(stmt, (GraphBind, MatchCast, GraphIf)):
+            found.add(stmt.var)
+    return found
+
+
+def variables(value: GraphExpr) -> set[GraphVar]:
+    """The variables that a value uses."""
+    return {node for node in walk(value) if type(node) is GraphVar}
+
+
+__all__ = ["Replacing", "variables"]
