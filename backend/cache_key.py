@@ -12,10 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tirscript.ir import Module, PrimFunc
+from tirscript.ir import Module, PrimFunc, StringImm, walk
 from tirscript.ir.digest import structural_digest
+from tirscript.ir.graph import ExternFunction
 
 from .runtime import layout
+from .runtime.library import c_library, library_names
 
 if TYPE_CHECKING:
     from tirscript.passes import Sequential
@@ -37,12 +39,25 @@ def key(
     where a program holds something that no other process would know.
     """
     parts: list[str | None] = [structural_digest(program), *surroundings(), str(opt_level), str(debug)]
+    parts += c_functions(program)
     parts.append("passes: none" if passes is None else f"passes: {passes}")
     if passes is not None and not _known(passes):
-        parts[-1] = f"after: {structural_digest(lowered())}" if parts[0] is not None else None
-    if None in parts or parts[-1] == "after: None":
+        after = lowered() if parts[0] is not None else None
+        parts[-1] = None if after is None else f"after: {structural_digest(after)}"
+        parts += [] if after is None else c_functions(after)
+    if None in parts or "after: None" in parts:
         return None
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def c_functions(program: PrimFunc | Module) -> list[str]:
+    """The signatures of the registered C functions that a program names, which native code calls them by."""
+    known = {name: found.described for name in library_names() if (found := c_library(name)) is not None}
+    if not known:
+        return []
+    named = {node.value for node in walk(program) if type(node) is StringImm}
+    named |= {node.symbol for node in walk(program) if type(node) is ExternFunction}
+    return [known[name] for name in sorted(known) if name in named]
 
 
 def _known(passes: Sequential) -> bool:

@@ -25,7 +25,7 @@ from tirscript.ir import (
     suggest,
 )
 
-from ..runtime.library import get_library, library_names
+from ..runtime.library import call_library, get_library, library_names
 from .context import Closure, Context
 from .errors import Loops, loop_values, malformed, show, undefined_used, unsupported
 from .intrinsics import call_intrinsic
@@ -205,7 +205,7 @@ def _call_packed(ctx: Context, node: Call) -> Closure:
         if any(has_undef(value) for value in values):
             raise undefined_used(node, f"an argument of `{name}`")
         passed = [python_value(value) for value in values]
-        out = function(*passed)
+        out = call_library(function, passed, node.span)
         if any(out is value for value in passed):
             out = None  # the array that it wrote to, as numpy's functions give back
         for value in values:

@@ -58,7 +58,7 @@ from tirscript.ir.graph_ops.foreign import is_foreign
 from tirscript.ir.span import Span
 
 from ..runtime.arrays import ArrayProblem, as_array
-from ..runtime.library import get_library, library_names
+from ..runtime.library import call_library, get_library, library_names
 from .ops import evaluate
 from .program import DEEPEST_CALL, Program, run_program
 
@@ -234,7 +234,7 @@ class _Scope:
             near = suggest(name, library_names())
             hint = f"did you mean `{near}`?" if near else "name it with `tirscript.register_library(name, function)`"
             raise _wrong("T307", f"no library function is registered as `{name}`", expr.span, hint)
-        return function(*args)
+        return call_library(function, args, expr.span)
 
     # -- kernels and libraries
 

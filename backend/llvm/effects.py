@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tirscript.backend.runtime.library import c_library
 from tirscript.ir import (
     Attr,
     Block,
@@ -20,6 +21,7 @@ from tirscript.ir import (
     Node,
     PrimFunc,
     Stmt,
+    StringImm,
     While,
     recursion_room,
     walk,
@@ -37,7 +39,7 @@ def needs_gil(func: PrimFunc | Stmt, module: Module | None = None) -> bool:
     todo: list[PrimFunc | Stmt] = [func]
     while todo:
         for node in walk(todo.pop()):
-            if type(node) is Call and node.op.name in _NEEDS_PYTHON:
+            if type(node) is Call and node.op.name in _NEEDS_PYTHON and not _calls_c(node):
                 return True
             if type(node) is CallFunction and node.function not in seen:
                 seen.add(node.function)
@@ -45,6 +47,11 @@ def needs_gil(func: PrimFunc | Stmt, module: Module | None = None) -> bool:
                 if callee is not None:
                     todo.append(callee)
     return False
+
+
+def _calls_c(call: Call) -> bool:
+    name = call.args[0] if call.op.name == "call_packed" else None
+    return type(name) is StringImm and c_library(name.value) is not None
 
 
 def estimated_cost(func: PrimFunc, module: Module | None = None) -> float:
@@ -73,7 +80,16 @@ def _flat(stmt: Node, module: Module | None) -> float:
         if type(node) is CallFunction:
             cost += _callee(node.function, module)
         elif type(node) is Call:
-            cost += 100.0 if node.op.effect == "opaque" else 10.0 if node.op.llvm is not None else 1.0
+            # how long a library takes is not known
+            cost += (
+                math.inf
+                if _calls_c(node)
+                else 100.0
+                if node.op.effect == "opaque"
+                else 10.0
+                if node.op.llvm is not None
+                else 1.0
+            )
         elif type(node) is BufferLoad:
             cost += 1.0
     return cost

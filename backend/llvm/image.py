@@ -18,7 +18,7 @@ from tirscript.backend.runtime.packed import Numbered
 from tirscript.ir.node import Node
 
 from .host import host, initialize, symbol_exists, target_machine
-from .linking import answer_calls, find, link
+from .linking import answer_calls, find, find_libraries, link, link_libraries
 from .sites import Site
 from .state import ModuleState, internal
 
@@ -99,15 +99,19 @@ def load(image: Image, program: Node, generate: Callable[[], Generated], opt_lev
     import llvmlite.binding as llvm
 
     initialize()
-    constants = find(image.constants, program)
-    if constants is None or not all(map(symbol_exists, image.externs)):
+    constants, libraries = find(image.constants, program), find_libraries(image.externs)
+    if constants is None or libraries is None:
         return None
     link(constants)
+    link_libraries(libraries)
+    if not all(map(symbol_exists, image.externs)):
+        return None
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(host(), opt_level))
     engine.add_object_file(llvm.ObjectFileRef.from_data(image.code))
     engine.finalize_object()
     engine.run_static_constructors()
     loaded = LoadedModule(engine, constants, image.checks, generate, opt_level)
+    loaded.libraries = libraries
     answer_calls(loaded, engine, _Again(loaded.again, lambda made: made.state.python_calls, image.calls))
     return loaded
 
@@ -115,9 +119,7 @@ def load(image: Image, program: Node, generate: Callable[[], Generated], opt_lev
 class _Again:
     """A list of what is made again with the IR; its length may be known before."""
 
-    def __init__(
-        self, again: Callable[[], Generated], get: Callable[[Generated], list[Any]], size: int | None = None
-    ) -> None:
+    def __init__(self, again: Callable[[], Generated], get: Callable[..., list[Any]], size: int | None = None) -> None:
         self.again = again
         self.get = get
         self.size = size
@@ -156,6 +158,7 @@ class LoadedModule:
     ) -> None:
         self.engine = engine
         self.constants = constants
+        self.libraries: dict[str, Any] = {}  # the C functions that the code calls, by symbol
         self.again = _Generator(generate, checks)
         self.opt_level = opt_level
         self.target = host()

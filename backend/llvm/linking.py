@@ -1,4 +1,4 @@
-"""What is added when machine code is linked into this process: arrays of constants, and calls back into Python.
+"""What is added when machine code is linked into this process: constants, C functions, and calls back into Python.
 
 It does not load the code generator, which code from the cache does without.
 """
@@ -13,10 +13,13 @@ from typing import Any
 
 from tirscript.backend.runtime import packed
 from tirscript.backend.runtime.arrays import address_of
+from tirscript.backend.runtime.c_library import CFunction
+from tirscript.backend.runtime.library import c_library
 from tirscript.ir.constant import PREFIX, constants_of
 from tirscript.ir.node import Node
 
 NAME = "tirscript_constant_"  # a symbol is this, 64 hexadecimal digits of the digest, a dot, and the alignment
+LIBRARY = "tirscript_library_"  # a symbol is this and the bytes of the registered name in hexadecimal
 _lock = threading.Lock()
 
 
@@ -29,6 +32,36 @@ def link(constants: dict[str, Any]) -> None:
     with _lock:
         for name, array in constants.items():
             llvm.add_symbol(name, address_of(array))
+
+
+def library_symbol(name: str) -> str:
+    """The symbol by which native code calls the C function that is registered as `name`; it says the name, and nothing
+    of this process."""
+    return LIBRARY + name.encode("utf-8", "surrogatepass").hex()
+
+
+def link_libraries(libraries: dict[str, CFunction]) -> None:
+    """Tell LLVM where the C functions of a module are; who calls this keeps them alive."""
+    if not libraries:
+        return
+    import llvmlite.binding as llvm
+
+    with _lock:
+        for symbol, function in libraries.items():
+            llvm.add_symbol(symbol, function.address)
+
+
+def find_libraries(symbols: Iterable[str]) -> dict[str, CFunction] | None:
+    """The C functions that symbols name; None where one is not registered."""
+    found = {}
+    for symbol in symbols:
+        if symbol.startswith(LIBRARY):
+            name = bytes.fromhex(symbol.removeprefix(LIBRARY)).decode("utf-8", "surrogatepass")
+            function = c_library(name)
+            if function is None:
+                return None
+            found[symbol] = function
+    return found
 
 
 def find(symbols: Iterable[str], program: Node) -> dict[str, Any] | None:

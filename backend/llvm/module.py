@@ -24,7 +24,7 @@ from .aliasing import noalias_functions
 from .builder import ModuleText
 from .codegen import Codegen
 from .host import Host, host, initialize, symbol_exists, target_machine
-from .linking import answer_calls, link
+from .linking import answer_calls, link, link_libraries
 from .sites import Report, Site
 from .state import ModuleState, internal
 from .types import call_type, lane_bytes, value_type
@@ -164,6 +164,7 @@ def compile_functions(
                 ]
             )
     link(state.constants)
+    link_libraries(state.libraries)
     module, machine = optimize(written.text, chosen, opt_level)
     engine = llvm.create_mcjit_compiler(module, machine)
     code: list[bytes] = []

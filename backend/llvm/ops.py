@@ -13,7 +13,7 @@ from tirscript.ir.dtype import FLOAT64, DType
 from tirscript.ir.expr import Broadcast, Call, Const
 from tirscript.ir.op import OPS, Op
 
-from . import calls, integers, intrinsics, masks, vector_math
+from . import calls, integers, intrinsics, library_calls, masks, vector_math
 from .convert import compute_dtype, convert, float_to_float, narrow, widen
 from .memory import address_of
 from .types import float_literal, scalar_type, splat, value_type, vector
@@ -524,7 +524,7 @@ def _prefetch(g: Codegen, call: Call) -> str:
 
 @_rule("call_packed", "print")
 def _packed(g: Codegen, call: Call) -> str:
-    return calls.call_python(g, call)
+    return library_calls.call_library(g, call) or calls.call_python(g, call)
 
 
 @_rule("breakpoint")

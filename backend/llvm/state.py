@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tirscript.backend.runtime.c_library import CFunction
 from tirscript.backend.runtime.packed import PythonCall
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.func import PrimFunc
@@ -57,6 +58,7 @@ class ModuleState:
         self.python_calls: list[PythonCall] = []
         self.externs: dict[str, Span | None] = {}
         self.constants: dict[str, Any] = {}  # by symbol: the array that the symbol names
+        self.libraries: dict[str, CFunction] = {}  # by symbol
         self.debug = debug
         self.symbols = symbols
         self.noalias = noalias

@@ -2,30 +2,73 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Callable
-from typing import Any
+from _ctypes import CFuncPtr
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .c_library import CFunction
 
 _functions: dict[str, Callable[..., Any]] = {}
 _lock = threading.Lock()
 
 
-def register_library(name: str, function: Callable[..., Any], *, override: bool = False) -> Callable[..., Any]:
-    """Give `function` the name by which programs call it; returns it.
+def register_library(
+    name: str,
+    function: Callable[..., Any] | None = None,
+    *,
+    symbol: str | None = None,
+    library: str | Path | ctypes.CDLL | None = None,
+    signature: Sequence[str] | None = None,
+    returns: str | None = None,
+    override: bool = False,
+) -> Callable[..., Any]:
+    """Give a function the name by which programs call it; returns what stands for it.
 
-    It is called with numpy arrays that share the program's memory and with Python scalars, and gives an int (0 for
-    None, or for one of the arrays that it was given). A name taken by another
-    function is an error unless `override`.
+    A Python function is called with numpy arrays that share the program's memory and with Python scalars, and gives an
+    int (0 for None, or for one of the arrays that it was given).
+
+    A C function is the `symbol` of a shared library (a path, or what ctypes loaded; without one it is looked for in
+    this process) with its `signature` (`backend/runtime/c_library.py`), or a function of ctypes that has `argtypes`.
+    Native code calls it without Python, and without the GIL; `returns` is None, or "int32" for a status. A built
+    function keeps the C function that it was built with.
+
+    A name taken by another function is an error unless `override`. Raises ValueError for that and for signatures that
+    cannot be read, OSError and AttributeError for libraries and symbols that are not there, TypeError for arguments
+    that do not go together.
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"a library function's name is a string, not {name!r}")
+    told = (symbol, library, signature, returns)
+    if isinstance(function, CFuncPtr) or any(part is not None for part in told):
+        from .c_library import c_function
+
+        function = c_function(name, function, symbol, library, signature, returns)
     if not callable(function):
         raise TypeError(f"{name} is to be registered, but {function!r} cannot be called")
     with _lock:
-        if not override and _functions.get(name, function) is not function:
+        if not override and not _same(_functions.get(name, function), function):
             raise ValueError(f"library function {name!r} is registered already; pass override=True to replace it")
         _functions[name] = function
     return function
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other) or not _is_c(one):
+        return False
+    return bool(one.address == other.address and one.described == other.described)
+
+
+def _is_c(function: Any) -> bool:
+    from .c_library import CFunction
+
+    return type(function) is CFunction
 
 
 def unregister_library(name: str) -> None:
@@ -42,3 +85,15 @@ def get_library(name: str) -> Callable[..., Any] | None:
 def library_names() -> tuple[str, ...]:
     """The names of all registered library functions."""
     return tuple(_functions)
+
+
+def c_library(name: str) -> CFunction | None:
+    """The C function of that name, or None where there is none, or it is one of Python."""
+    found: Any = _functions.get(name)
+    return found if found is not None and _is_c(found) else None
+
+
+def call_library(function: Callable[..., Any], args: Sequence[Any], span: Any) -> Any:
+    """Call a library function; what a C function does not take is told at `span`."""
+    found: Any = function
+    return found.call(args, span) if _is_c(found) else function(*args)

@@ -21,7 +21,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import DType
 from tirscript.ir.span import Span
 
-from .library import get_library, library_names
+from .library import call_library, get_library, library_names
 
 CALLBACK = "tirscript_call_packed"
 MODULE_TOKEN = "tirscript.module"  # the native global that holds the module's token
@@ -88,7 +88,7 @@ def _call(token: int, number: int, slots: int) -> int:
                 " ".join(_shown(arg, kind, what) for arg, (kind, what) in zip(args, call.args, strict=True)) + "\n"
             )
         else:
-            result = _function(call)(*args)
+            result = call_library(_function(call), args, call.span)
             ctypes.c_int32.from_address(slots).value = _status(call, args, result)
     except BaseException as raised:  # carried through native code to the caller of the kernel
         ticket = next(_tickets)

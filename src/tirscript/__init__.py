@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .backend.build import build
     from .backend.interpreter import interpret
+    from .backend.runtime.blas import register_blas
     from .backend.runtime.library import register_library
     from .backend.runtime.threads import get_num_threads, set_num_threads
     from .backend.typing_extensions import jit
@@ -38,6 +39,7 @@ _NAMES = {
     "parse": "script",
     "parse_file": "script",
     "prim_func": "script",
+    "register_blas": "backend.runtime.blas",
     "register_library": "backend.runtime.library",
     "set_num_threads": "backend.runtime.threads",
 }
@@ -60,6 +62,7 @@ __all__ = [
     "parse",
     "parse_file",
     "prim_func",
+    "register_blas",
     "register_library",
     "set_num_threads",
 ]
