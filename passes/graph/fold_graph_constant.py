@@ -35,7 +35,7 @@ from tirscript.ir.stmt import Stmt
 
 from ..pipeline import graph_func_pass
 
-LIMIT = 1 << 26
+LIMIT = 1 << 28
 
 
 @graph_func_pass()
