@@ -225,8 +225,8 @@ class MatchCast(Stmt, frozen=True, eq=False):
 
     # which variables of `type` are new depends on the place: equality takes each at its first occurrence
     def defined_symbols(self) -> tuple[Var, ...]:
-        """The plain variables among the dimensions of `type`; those known before are used, the others defined."""
-        return plain_dimensions((self.type,))
+        """The plain variables among the dimensions of `type`, and that of a scalar; those known before are used."""
+        return tuple(dict.fromkeys((*plain_dimensions((self.type,)), *scalar_symbols((self.var,)))))
 
 
 class Dataflow(Stmt, frozen=True, eq=False):

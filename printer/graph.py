@@ -23,6 +23,7 @@ from tirscript.ir.graph import (
     OpCall,
     PrimType,
     TupleType,
+    plain_dimensions,
     scalar_symbols,
 )
 from tirscript.ir.graph_ops.calls import DESTINATION_PASSING
@@ -308,7 +309,7 @@ def _matched_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
     found: set[int] = set()
     for stmt in _statements(func.body):
         if type(stmt) is MatchCast:
-            for var in stmt.defined_symbols():
+            for var in plain_dimensions((stmt.type,)):
                 if id(var) not in known and id(var) not in found:
                     found.add(id(var))
                     yield var

@@ -18,6 +18,7 @@ from tirscript.ir.verify import verify
 from .context import Abort, FunctionRef, ModuleRef
 from .function import FunctionLowering, read_options
 from .graph_function import GraphLowering, read_graph_options
+from .graph_names import UNSUPPORTED
 from .known import Function, Known
 from .namespace import Form
 from .trivia import Comments, trivia
@@ -198,4 +199,6 @@ def _info(evaluator: FunctionLowering, node: ast.expr) -> VDevice | DummyInfo:
             if isinstance(target, (str, dict, Target)) and type(index) is int and isinstance(scope, str):
                 held = Attrs(target) if isinstance(target, dict) else target
                 return VDevice(held, index, scope, span=evaluator.span(node))
+        case ast.Call(func=ast.Attribute(attr="device_mesh")):
+            raise evaluator.fail("T021", f"`R.device_mesh`, {UNSUPPORTED['device_mesh']}, is not supported", node)
     raise evaluator.fail("T032", "this describes no device", node, hint='I.vdevice("llvm", 0, "global")')

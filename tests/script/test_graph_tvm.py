@@ -89,3 +89,26 @@ def test_an_empty_tuple_needs_no_value() -> None:
 def test_other_variables_do() -> None:
     with pytest.raises(DiagnosticError, match="declared by its value"):
         parse(f"{HEAD}y: R.Tensor\n    return x\n")
+
+
+def test_a_scalar_that_is_checked_is_a_condition() -> None:
+    text = (
+        f"{HEAD}a: R.Any = R.call_packed('f', ty_args=(R.Any,))\n    z: T.bool = R.match_cast(a, T.bool)\n"
+        "    if z:\n        y = R.add(x, x)\n    else:\n        y = R.multiply(x, x)\n    return y\n"
+    )
+    made = parse(text)
+    assert isinstance(made, GraphFunc)
+    for printed in (made.script(), made.script(dialect="tvm")):
+        assert structural_equal(made, parse(printed)) and "T.bool()" not in printed
+
+
+def test_meshes_of_devices_are_refused_as_what_they_are() -> None:
+    text = (
+        "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass M:\n"
+        '    I.module_global_infos({"mesh": [R.device_mesh((2, 2), I.Range(0, 4))]})\n'
+        '    @R.function\n    def main(x: R.DTensor((4, 4), "float32", "mesh[0]", "S[0], R")):\n        return x\n'
+    )
+    with pytest.raises(DiagnosticError) as problem:
+        parse(text)
+    assert {found.code for found in problem.value.diagnostics} == {"T021"}
+    assert all("not supported" in found.message for found in problem.value.diagnostics)
