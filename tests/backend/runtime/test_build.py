@@ -185,7 +185,7 @@ def test_what_build_takes() -> None:
     ):
         with pytest.raises(TypeError) as caught:
             tirscript.build(wrong)
-        assert str(caught.value) == f"build takes a PrimFunc or a Module, {words}"
+        assert str(caught.value) == f"build takes a PrimFunc, a GraphFunc or a Module, {words}"
     again = tirscript.build(tirscript.build(grow))
     assert again.func is grow
 
