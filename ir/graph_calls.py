@@ -10,10 +10,10 @@ from .expr import Call, Const, Expr, Var, const
 from .func import PrimFunc
 from .graph import GraphType, ObjectType, PrimType, TensorType
 from .graph_ops.infer import match_types, with_dimensions
+from .graph_ops.rules import describe
 from .op import fail
 from .rewrite import rewrite, walk
 from .stmt import MatchBuffer
-from .words import words
 
 
 class Signature:
@@ -73,7 +73,7 @@ class Signature:
             if type(want) is PrimType and type(have) is TensorType:
                 raise fail("T104", f"{what} is a scalar, not a tensor")
             if type(want) is TensorType and type(have) is not ObjectType and type(have) is not TensorType:
-                raise fail("T104", f"{what} is a tensor, not {words(have)}")
+                raise fail("T104", f"{what} is a tensor, not {describe(have)}")
             if type(want) is TensorType:
                 match_types(want, have, bound, what)
         for at, var in enumerate(tir_vars):

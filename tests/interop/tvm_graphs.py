@@ -21,6 +21,16 @@ PARAMS = (
     'image: R.Tensor((1, 3, 8, 8), "float32"), kernel: R.Tensor((4, 3, 3, 3), "float32"), '
     's: R.Tensor(("n", "k"), "float32"), b: R.Tensor((), "bool"), c: R.Tensor((3,), "float32")'
 )
+# the same parameters with less that is known of them
+KNOWN_LESS = (
+    PARAMS.replace("(2, 3, 4)", '("p", "q", 4)')
+    .replace("(1, 3, 8, 8)", '("p", 3, "h", "h * 2")')
+    .replace("(2,)", '("r",)'),
+    PARAMS.replace("R.Tensor((2, 3, 4), ", "R.Tensor(ndim=3, dtype=").replace(
+        "R.Tensor((1, 3, 8, 8), ", "R.Tensor(ndim=4, dtype="
+    ),
+    PARAMS.replace('"float32"', '"float16"'),
+)
 UNARY = "abs acos asinh ceil cos erf exp floor isnan log negative round rsqrt sigmoid sign sqrt tanh trunc"
 BINARY = "add subtract multiply divide power maximum floor_divide mod equal less greater_equal atan2"
 CALLS = (
@@ -28,6 +38,16 @@ CALLS = (
     *(f"R.{name}(x, y)" for name in BINARY.split()),
     *(f"R.{name}(x, axis=[0, -1], keepdims=True)" for name in ("sum", "mean", "max", "min", "prod", "variance", "std")),
     "R.add(x, R.const(1.0))",
+    "R.add(R.prim_value(3), R.prim_value(4))",
+    "R.less(x, R.prim_value(T.float32(2)))",
+    "R.take(x, R.prim_value(1), axis=0)",
+    "R.const(float('-inf'))",
+    "R.tuple()",
+    "(x, (y, R.tuple()))",
+    "R.hint_on_device(x, R.device(2, 1))",
+    "R.call_dps_packed('f', (x, R.str('s'), R.shape([2])), out_ty=[R.Tensor((2,), 'int8'), R.Tensor((3,), 'int8')])",
+    "R.image.grid_sample(image, R.ones((1, 2, 4, 4), 'float32'), padding_mode='border')",
+    "R.vision.get_valid_counts(R.ones((1, 5, 6), 'float32'), 0.5)",
     "R.argmax(x, axis=1)",
     "R.cumsum(x, axis=1)",
     "R.reshape(x, R.shape([6, 4]))",
@@ -172,6 +192,12 @@ PASSES = {
     "planned": [*_LOWERED, "StaticPlanBlockMemory"],
     "virtual": [*_LOWERED, "StaticPlanBlockMemory", "LowerAllocTensor", "KillAfterLastUse", "LowerRuntimeBuiltin"],
     "mixed": ["ToMixedPrecision"],
+    "flat": ["ConvertToDataflow", "ToNonDataflow", "AttachGlobalSymbol"],
+    "lifted": ["LambdaLift"],
+    "bundled": ["BundleModelParams"],
+    "requested": ["LazyGetInput"],
+    "split": ["LiftTransformParams"],
+    "shapes": [*_LOWERED, "StaticPlanBlockMemory", "LowerRuntimeBuiltin", "ComputePrimValue", "VMShapeLower"],
 }
 
 
@@ -199,6 +225,15 @@ def graphs(step: int) -> Iterator[tuple[str, Any]]:
         made = from_source(text, extra_vars=NAMES)
         module = made if isinstance(made, tvm.IRModule) else tvm.IRModule({"main": made})
         yield from stages(f"graph{at}", module) if at % 8 == 0 else [(f"graph{at}", module)]
+    for kind, params in enumerate(KNOWN_LESS):
+        for at, call in enumerate(CALLS[:: step * 2]):
+            try:
+                made = from_source(
+                    f"@R.function\ndef main({params}):\n    z = {call}\n    return z\n", extra_vars=NAMES
+                )
+            except Exception:
+                continue  # it asks for more, or for another dtype
+            yield f"known{kind}.{at}", tvm.IRModule({"main": made})
 
 
 def names() -> list[str]:

@@ -112,3 +112,14 @@ def test_meshes_of_devices_are_refused_as_what_they_are() -> None:
         parse(text)
     assert {found.code for found in problem.value.diagnostics} == {"T021"}
     assert all("not supported" in found.message for found in problem.value.diagnostics)
+
+
+def test_a_scalar_for_a_tensor_is_called_one() -> None:
+    text = (
+        "from tvm.script import ir as I, relax as R, tirx as T\n\n@I.ir_module\nclass M:\n"
+        '    @T.prim_func\n    def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n        B[0] = A[0]\n\n'
+        "    @R.function\n    def main(n: T.int64):\n"
+        '        y = R.call_tir(M.f, (n,), out_ty=R.Tensor((4,), "float32"))\n        return y\n'
+    )
+    with pytest.raises(DiagnosticError, match="argument 1 of `f` is a tensor, not a scalar"):
+        parse(text)
