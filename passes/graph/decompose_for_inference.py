@@ -6,7 +6,8 @@ before:                                            after:
         training=False                                 b = G.add(G.multiply(x, G.reshape(s, (1, 8, 1, 1))),
     )                                                            G.reshape(h, (1, 8, 1, 1)))
     b = t[0]
-    d = G.nn.dropout(b, rate=0.5)                      (`b` where `d` is used)
+    d = G.nn.dropout(b, rate=0.5)
+    e = d[0]                                           (`b` where `e` is used)
 
 With weights that are constants, `fold_graph_constant` leaves one product and one sum of a batch normalization.
 """
@@ -34,11 +35,12 @@ from tirscript.ir.rewrite import substitute
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import graph_func_pass
+from .replacing import variables
 
 
 @graph_func_pass()
 def decompose_for_inference(func: GraphFunc) -> GraphFunc:
-    """`b = G.nn.batch_norm(x, ..., training=False)[0]` becomes a product and a sum, `G.nn.dropout(x)` its argument."""
+    """`b = G.nn.batch_norm(x, ..., training=False)[0]` becomes a product and a sum, `G.nn.dropout(x)[0]` `x`."""
     rewriting = _Rewriting()
     body = rewriting.body(func.body)
     if not rewriting.changed:
@@ -49,6 +51,7 @@ def decompose_for_inference(func: GraphFunc) -> GraphFunc:
 class _Rewriting:
     def __init__(self) -> None:
         self.norms: dict[GraphVar, OpCall] = {}
+        self.dropouts: dict[GraphVar, OpCall] = {}
         self.instead: dict[GraphVar, GraphExpr] = {}
         self.out: list[Stmt] = []
         self.changed = False
@@ -67,8 +70,10 @@ class _Rewriting:
             kept = [self.instead[var] for var in stmt.outputs if var in self.instead]
             more = tuple(one for one in kept if type(one) is GraphVar and _is_bound(one, body) and one not in outputs)
             self.out.append(stmt.replace(body=body, outputs=(*outputs, *more)))
+            self.forget(body, {*outputs, *more})
         elif type(stmt) is GraphIf:
             then, orelse = self.body(stmt.then_body), self.body(stmt.else_body)
+            self.forget((*then, *orelse), set())
             made = stmt.replace(then_body=then, else_body=orelse)
             for name in ("condition", "then_value", "else_value"):
                 made = made.replace(**{name: substitute(getattr(made, name), self.instead)})
@@ -78,15 +83,23 @@ class _Rewriting:
         else:
             self.out.append(substitute(stmt, self.instead) if self.instead else stmt)
 
+    def forget(self, body: tuple[Stmt, ...], seen: set[GraphVar]) -> None:
+        """Drop the layers of `body` whose arguments are not seen behind it: `seen` are those that are."""
+        gone = {var for stmt in body if type(var := getattr(stmt, "var", None)) is GraphVar} - seen
+        self.norms = {var: call for var, call in self.norms.items() if not variables(call) & gone}
+        self.dropouts = {var: call for var, call in self.dropouts.items() if not variables(call) & gone}
+
     def bind(self, stmt: GraphBind) -> None:
         value = stmt.value
-        if type(value) is OpCall and value.op.name == "nn.dropout" and type(stmt.var.type) is TensorType:
-            self.instead[stmt.var] = value.args[0]
-            self.changed = True
-            return
         if type(value) is OpCall and value.op.name == "nn.batch_norm" and not value.attrs["training"]:
             self.norms[stmt.var] = value
+        if type(value) is OpCall and value.op.name == "nn.dropout":
+            self.dropouts[stmt.var] = value
         item = value.value if type(value) is TupleItem and type(value.value) is GraphVar else None
+        if type(value) is TupleItem and item in self.dropouts and value.index == 0:
+            self.instead[stmt.var] = self.dropouts[item].args[0]
+            self.changed = True
+            return
         if type(value) is TupleItem and item in self.norms and value.index == 0:
             found = self.normalized(self.norms[item], stmt)
             if found is not None:
