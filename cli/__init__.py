@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("bench", "Measure how long a kernel takes."),
     "build": ("build", "Compile, and show entry points, LLVM IR or assembly."),
     "view": ("view", "Write a page that shows what each pass does, down to assembly."),
+    "graph": ("graph", "Draw graph functions for Graphviz, with shapes on the edges."),
     "cache": ("cache", "Show or empty the cache of compiled kernels."),
     "demo": ("demo", "Take every example from its source to native code and back, and show that each step holds."),
     "passes": ("passes", "List the passes with their options."),
