@@ -8,7 +8,7 @@ from typing import Any
 from ..expr import Expr
 from ..graph import GraphType, OpCall, TensorType
 from . import dims
-from .attrs import attr, integer
+from .attrs import attr, integer, optional
 from .kernel import T, kernel, size
 from .rules import Types, axis_of, common_device, common_dtype, equal_dims, of_rank, refuse, tensors
 from .table import INJECTIVE, GraphOp, Parameter, register
@@ -88,7 +88,7 @@ def _positive_axis(extra: int = 0) -> Any:
 register(
     GraphOp(
         "concat",
-        (Parameter("tensors", "tensors"), attr("axis", integer, 0)),
+        (Parameter("tensors", "tensors"), attr("axis", optional(integer), 0)),
         _infer_concat,
         "The tensors one behind the other along an axis.",
         "G.concat((a: (2, 3), b: (2, 4)), axis=1)",

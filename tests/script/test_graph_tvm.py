@@ -123,3 +123,12 @@ def test_a_scalar_for_a_tensor_is_called_one() -> None:
     )
     with pytest.raises(DiagnosticError, match="argument 1 of `f` is a tensor, not a scalar"):
         parse(text)
+
+
+def test_vectors_are_joined_along_no_axis() -> None:
+    vector = 'v = R.const([1.0, 2.0], "float32")\n    '
+    made = parse(f"{HEAD}{vector}y = R.concat((v, v), axis=None)\n    return y\n")
+    assert isinstance(made, GraphFunc) and 'R.Tensor((4,), "float32")' in made.script(dialect="tvm")
+    assert structural_equal(made, parse(made.script()))
+    with pytest.raises(DiagnosticError, match="`axis` is None, which is for tensors of 1 dimension"):
+        parse(f"{HEAD}y = R.concat((x, x), axis=None)\n    return y\n")
