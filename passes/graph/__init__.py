@@ -18,6 +18,8 @@ from .static_memory_plan import static_memory_plan
 # from graph functions to tensor functions, which `build` does before DEFAULT_LOWERING
 GRAPH_LOWERING = Sequential(
     (
+        canonicalize_bindings,
+        common_graph_subexpression,
         decompose_for_inference,
         fold_graph_constant,
         legalize_ops,
