@@ -174,7 +174,8 @@ def test_a_pass_is_registered_once_with_a_docstring_and_keyword_options(table: o
 
 def test_what_is_no_program_is_refused() -> None:
     with pytest.raises(
-        (DiagnosticError, typeguard.TypeCheckError), match=r"PrimFunc|takes a tensor function or a module, not a Python str"
+        (DiagnosticError, typeguard.TypeCheckError),
+        match=r"PrimFunc|takes a tensor function or a module, not a Python str",
     ):
         get_pass("simplify")("x")  # type: ignore[type-var]
 
