@@ -460,9 +460,10 @@ def _key(value: Sum) -> Any:
 def _substituted(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     if not values:
         return expr
-    from ...rewrite import substitute
+    from ...rewrite import free_vars, substitute
 
-    used = {node: values[node] for node in walk(expr) if type(node) is Var and node in values}
+    # a name that the expression binds itself stays: its value may be known from another place where it stands
+    used = {var: values[var] for var in free_vars(expr) if var in values}
     result: Expr = substitute(expr, used) if used else expr
     return result
 

@@ -18,6 +18,7 @@ equal, either, both, minimum, maximum = map(get_op, ("equal", "logical_or", "log
 i, j, n, m = (Var(name) for name in "ijnm")
 A = Buffer("A", (const(16),), dtype("int32"))
 F = Buffer("F", (const(16),), dtype("float32"))
+LET = Let(m, i % 5, m + 1)
 POSITIVE = (0, 2**31 - 1)
 
 PROVED = {
@@ -36,6 +37,7 @@ PROVED = {
     "equal comparisons of floats": (BufferLoad(F, (i,)) < 1.0, {i: (0, 7)}, [BufferLoad(F, (i,)) < 1.0]),
     "sums that cancel whatever wraps": (equal(i + 5 - j - i + j, 5), {}, []),
     "a let": (Let(n, i + 1, n > i), {i: (0, 5)}, []),
+    "a let that is read behind": (both(LET < 6, equal(BufferLoad(A, (LET,)), BufferLoad(A, (LET,)))), {}, []),
     "contradicting facts": (i < 0, {i: (0, 5)}, [i > 3, i < 2]),
     "rounding up": (get_op("ceildiv")(i, 4) * 4 - i < 4, {i: (-100, 100)}, []),
     "a mask": (get_op("bitwise_and")(i, 7) < 8, {}, []),
