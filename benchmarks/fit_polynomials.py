@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -205,8 +205,16 @@ def fit(name: str, kind: str) -> tuple[tuple[float, ...], float]:
     for k in range(count):
         rounded.append(ROUND[kind](exact[k]))
         _make_up(exact, k, exact[k] - rounded[k], points[::4], weights[::4])
-    errors = (abs(mp.polyval(rounded[::-1], x) - want) * weight for x, want, weight in zip(points, wanted, weights))
+    errors = (abs(horner(rounded, x) - want) * weight for x, want, weight in zip(points, wanted, weights))
     return tuple(rounded), float(max(errors))
+
+
+def horner(coefficients: Sequence[Any], x: Any) -> Any:
+    """A polynomial's value; its coefficients are given from the lowest on."""
+    total = mp.mpf(0)
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
 
 
 def _make_up(exact: list[Any], k: int, lost: Any, points: list[Any], weights: list[Any]) -> None:
@@ -228,7 +236,7 @@ def _remez(points: list[Any], wanted: list[Any], weights: list[Any], count: int)
         rows = [[points[at] ** k for k in range(count)] + [(-1) ** i / weights[at]] for i, at in enumerate(chosen)]
         solved = mp.lu_solve(mp.matrix(rows), mp.matrix([wanted[at] for at in chosen]))
         found = [solved[k] for k in range(count)]
-        errors = [(mp.polyval(found[::-1], x) - want) * weight for x, want, weight in zip(points, wanted, weights)]
+        errors = [(horner(found, x) - want) * weight for x, want, weight in zip(points, wanted, weights)]
         if max(map(abs, errors)) <= abs(solved[count]) * mp.mpf("1.001"):
             return found
         chosen = _alternating(errors, count + 1)

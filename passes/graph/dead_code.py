@@ -37,7 +37,7 @@ from ..pipeline import module_pass
 
 @module_pass()
 def dead_code_elimination(module: Module) -> Module:
-    """`a = G.exp(x)` goes where nothing uses `a`, and so do private functions that nothing calls."""
+    """A body with an unused `a = G.exp(x)` becomes one without it; private functions that nothing calls go."""
     functions = tuple(_trimmed(one, module) if type(one) is GraphFunc else one for one in module.functions)
     kept = _called(functions)
     functions = tuple(one for one in functions if one.name in kept)

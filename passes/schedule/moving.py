@@ -8,7 +8,7 @@ from tirscript.ir.arith.linear import Linear, expression
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.op import cast, const
-from tirscript.ir.rewrite import refresh, uses
+from tirscript.ir.rewrite import definitions, refresh, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..access import Access, Accesses, Extent, box, union
@@ -23,6 +23,7 @@ def needed(edit: Edit, loop: Place, buffer: Buffer, *, write: bool, blocks: Sequ
     """The box of `buffer` that `blocks` read (or write) in one iteration of `loop`, in names known outside of it."""
     known = edit.analyzer(loop, inside=True)
     seen = Accesses(loop.stmt.body, known=known.known)
+    own = frozenset(name for name in definitions(loop.stmt.body) if type(name) is Var)
     inside = {id(place.stmt) for block in blocks for place in (block, *block.below(Block))}
     found: list[Access] = [
         access
@@ -31,7 +32,7 @@ def needed(edit: Edit, loop: Place, buffer: Buffer, *, write: bool, blocks: Sequ
     ]
     result: Box | None = None
     for access in found:
-        area = box(access, seen)
+        area = box(access, seen, own)
         if area is None:
             return (None,) * buffer.ndim
         result = area if result is None else union(result, area)

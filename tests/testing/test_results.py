@@ -67,7 +67,9 @@ def test_native_code_is_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
     build = module.build
     wrong = function("A[0] = 2.0")
     for program, name in ((one, "a"), (other, "b")):
-        monkeypatch.setattr(module, "build", lambda x, program=program: build(wrong if x is program else x))
+        monkeypatch.setattr(
+            module, "build", lambda x, program=program, **options: build(wrong if x is program else x, **options)
+        )
         assert f"`{name}`, run natively, leaves another value" in differ(one, other)
         assert_same_result(one, other, native=False)
 

@@ -291,3 +291,25 @@ def f(A: T.Buffer((8,), "int32"), P: T.Buffer((8,), "int32")):
     )
     with pytest.raises(ScheduleError, match="stands outside of blocks, which would say so"):
         sch.parallel("i")
+
+
+def test_an_index_that_runs_behind_the_loop_is_needed_whole():
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((2, 6), "float32")):
+    P = T.alloc_buffer((2, 3), "float32")
+    for i, j in T.grid(2, 3):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j, k in T.grid(2, 1, 6):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            B[vi, vk] = P[vi, vk // 2]
+""")
+    sch = Schedule(func)
+    sch.compute_at("P", sch.get_loops("B")[1])
+    a = np.arange(6, dtype="float32").reshape(2, 3)
+    b = np.zeros((2, 6), "float32")
+    tirscript.interpret(sch.func, a, b)
+    np.testing.assert_array_equal(b, np.repeat(a + 1, 2, axis=1))
