@@ -210,7 +210,6 @@ class App {
   }
 
   scrolled(pane) {
-    this.active = pane;
     const other = pane === this.left ? this.right : this.left;
     if (this.compared && Math.abs(other.scroller.scrollTop - pane.scroller.scrollTop) > 1) other.scroller.scrollTop = pane.scroller.scrollTop;
     requestAnimationFrame(() => pane.render(false));

@@ -232,8 +232,9 @@ function connect(app) {
   by("panes").append(app.left.element, app.right.element);
   for (const pane of [app.left, app.right]) {
     pane.pick.addEventListener("change", () => app.show(app.left.pick.value, app.right.pick.value));
+    // what a reader does in a pane makes it the one whose lines keys mark; `reveal` scrolling it does not
+    for (const name of ["pointerdown", "wheel", "focusin"]) pane.element.addEventListener(name, () => (app.active = pane), { passive: true });
     pane.body.addEventListener("click", (event) => {
-      app.active = pane;
       const fold = event.target.closest(".fold"), row = event.target.closest("[data-line]");
       if (fold) return app.openFold(+fold.dataset.row);
       if (!row || !pane.listing || String(getSelection())) return;
