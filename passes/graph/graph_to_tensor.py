@@ -73,7 +73,7 @@ from tirscript.ir.stmt import (
 from ..pipeline import module_pass
 
 # operators whose result is the memory of their argument in another shape
-VIEWS = frozenset(("reshape", "flatten", "expand_dims", "squeeze", "memory.view"))
+VIEWS = frozenset(("reshape", "flatten", "expand_dims", "squeeze"))
 
 
 class Shape(Struct, frozen=True, eq=False):
