@@ -68,7 +68,6 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     fusion:     one of FUSION_KINDS
     symbol:     Python's operator for it on tensors
     pure:       False where a call does more than give its value
-    layout:     how a change of layout passes through it; None where it does not
     tvm:        its name under R where that differs
     """
 
@@ -84,7 +83,6 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     fusion: str = OPAQUE
     symbol: str | None = None
     pure: bool = True
-    layout: Callable[..., Any] | None = None
     tvm: str | None = None
 
     @property
