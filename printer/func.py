@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from keyword import iskeyword
 from typing import Any
 
@@ -98,19 +98,26 @@ def trivia_after(out: list[str], trivia: Trivia | None, indent: str) -> None:
 
 
 def function(p: Printer, func: PrimFunc, indent: str, outer: Names) -> None:
-    """One function definition; `outer` names the symbols that are declared before it."""
+    """One tensor function's definition; `outer` names the symbols that are declared before it."""
+    define_function(p, func, indent, outer, _function)
+
+
+def define_function(
+    p: Printer, func: PrimFunc | GraphFunc, indent: str, outer: Names, write: Callable[[Printer, Any, str], None]
+) -> None:
+    """What `write` writes of a function, once more where a variable took the name of a function that is called."""
     if not func.name.isidentifier() or iskeyword(func.name):
         what = "a word of Python's own" if func.name.isidentifier() else "no identifier"
         raise refuse(f"the function name {func.name!r} is {what}", func.span, "rename the function")
     begun = len(p.out)
     p.start(func, outer.taken, outer.known)
-    _function(p, func, indent)
+    write(p, func, indent)
     if p.called and not (p.called - outer.taken).isdisjoint(p.names.known.values()):
-        # a variable has the name of a function that is called: leave such names to the functions
+        # leave such names to the functions
         reserved = outer.taken | p.called
         del p.out[begun:]
         p.start(func, reserved, outer.known)
-        _function(p, func, indent)
+        write(p, func, indent)
 
 
 def _function(p: Printer, func: PrimFunc, indent: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.diagnostic import DiagnosticError
@@ -33,9 +32,9 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Stmt
 
-from .core import Printer, refuse
+from .core import Printer
 from .expr import top
-from .func import docstring, trivia_after, trivia_before
+from .func import define_function, docstring, trivia_after, trivia_before
 from .graph_values import type_text
 from .layout import fit, text_width
 from .literals import dtype_annotation
@@ -231,17 +230,7 @@ def _own_type(p: Printer, var: GraphVar) -> str:
 
 def graph_function(p: Printer, func: GraphFunc, indent: str, outer: Names) -> None:
     """One function definition, of a module or alone."""
-    if not func.name.isidentifier() or iskeyword(func.name):
-        what = "a word of Python's own" if func.name.isidentifier() else "no identifier"
-        raise refuse(f"the function name {func.name!r} is {what}", func.span, "rename the function")
-    begun = len(p.out)
-    p.start(func, outer.taken, outer.known)
-    _whole(p, func, indent)
-    if p.called and not (p.called - outer.taken).isdisjoint(p.names.known.values()):
-        reserved = outer.taken | p.called
-        del p.out[begun:]
-        p.start(func, reserved, outer.known)
-        _whole(p, func, indent)
+    define_function(p, func, indent, outer, _whole)
 
 
 def _whole(p: Printer, func: GraphFunc, indent: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..dtype import VOID, DType, advice, dtype, pointer
 from ..expr import BufferLoad, Call, Const, Expr, StringImm, const
-from ..op import ANY, OPS, Operand, as_expr, fail, op
+from ..op import ANY, OPS, Op, Operand, as_expr, fail, op
 from ..op import cast as cast_to
 
 
@@ -103,40 +103,19 @@ reinterpret = op(
     "reinterpret", 1, ANY, dtype_arg="first", make=_reinterpret, doc="The bits of x as another dtype of the same size."
 )
 undef = op("undef", 0, ANY, dtype_arg="first", make=_undef, doc="Any value.")
-call_extern = op(
-    "call_extern",
-    (1, 1 << 16),
-    ANY,
-    dtype_arg="first",
-    make=_named("call_extern"),
-    effect="opaque",
-    doc="A C function by symbol: dtype, name, arguments.",
+
+
+def _outside(name: str, make: Any, doc: str, effect: str = "pure") -> Op:
+    """A call of what is outside the program, whose dtype comes first and whose name second."""
+    return op(name, (1, 1 << 16), ANY, dtype_arg="first", make=make(name), effect=effect, doc=doc)
+
+
+call_extern = _outside("call_extern", _named, "A C function by symbol: dtype, name, arguments.", "opaque")
+call_pure_extern = _outside("call_pure_extern", _named, "A C function without side effects.")
+call_llvm_intrin = _outside(
+    "call_llvm_intrin", _intrinsic, "An LLVM intrinsic by name: dtype, name, arguments.", "opaque"
 )
-call_pure_extern = op(
-    "call_pure_extern",
-    (1, 1 << 16),
-    ANY,
-    dtype_arg="first",
-    make=_named("call_pure_extern"),
-    doc="A C function without side effects.",
-)
-call_llvm_intrin = op(
-    "call_llvm_intrin",
-    (1, 1 << 16),
-    ANY,
-    dtype_arg="first",
-    make=_intrinsic("call_llvm_intrin"),
-    effect="opaque",
-    doc="An LLVM intrinsic by name: dtype, name, arguments.",
-)
-call_llvm_pure_intrin = op(
-    "call_llvm_pure_intrin",
-    (1, 1 << 16),
-    ANY,
-    dtype_arg="first",
-    make=_intrinsic("call_llvm_pure_intrin"),
-    doc="An LLVM intrinsic without side effects.",
-)
+call_llvm_pure_intrin = _outside("call_llvm_pure_intrin", _intrinsic, "An LLVM intrinsic without side effects.")
 prefetch = op(
     "prefetch",
     (1, 4),
