@@ -99,21 +99,15 @@ def target(p: Printer, node: Target, prec: int) -> str:
     parts = [quote(text) if text is not None else _plain(node.options())]
     if node.host is not None:
         other = node.host.text() if node.host.host is None else None
-        parts.append(f"host={quote(other) if other is not None else _plain(_dict_of(node.host))}")
+        parts.append(f"host={quote(other) if other is not None else _plain(node.host.as_dict())}")
     return f"T.target({', '.join(parts)})"
-
-
-def _dict_of(node: Target) -> dict[str, Any]:
-    """A target with its hosts in dicts."""
-    host = {} if node.host is None else {"host": _dict_of(node.host)}
-    return {**node.options(), **host}
 
 
 def target_dict(p: Printer, node: Target, prec: int) -> str:
     """The target as TVM reads it: strings with options are no longer, and the host stands in the dict."""
     if not node.attrs and not node.keys and node.host is None:
         return f"T.target({quote(node.kind)})"
-    return f"T.target({_plain(_dict_of(node))})"
+    return f"T.target({_plain(node.as_dict())})"
 
 
 def _plain(value: Any) -> str:

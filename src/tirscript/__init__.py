@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .ir.constant import ConstantStore, constant
     from .ir.diagnostic import Diagnostic, DiagnosticError
     from .ir.graph_builder import BlockBuilder
+    from .ir.target import Target
+    from .ir.target_kinds import TargetKind, TargetOption, register_target_kind
     from .passes.schedule import Schedule, ScheduleError
     from .script import graph_func, ir_module, parse, parse_file, prim_func
     from .script.onnx import from_onnx
@@ -28,6 +30,9 @@ _NAMES = {
     "DiagnosticError": "ir.diagnostic",
     "Schedule": "passes.schedule",
     "ScheduleError": "passes.schedule",
+    "Target": "ir.target",
+    "TargetKind": "ir.target_kinds",
+    "TargetOption": "ir.target_kinds",
     "build": "backend.build",
     "constant": "ir.constant",
     "from_onnx": "script.onnx",
@@ -41,6 +46,7 @@ _NAMES = {
     "prim_func": "script",
     "register_blas": "backend.runtime.blas",
     "register_library": "backend.runtime.library",
+    "register_target_kind": "ir.target_kinds",
     "set_num_threads": "backend.runtime.threads",
 }
 
@@ -51,6 +57,9 @@ __all__ = [
     "DiagnosticError",
     "Schedule",
     "ScheduleError",
+    "Target",
+    "TargetKind",
+    "TargetOption",
     "build",
     "constant",
     "from_onnx",
@@ -64,6 +73,7 @@ __all__ = [
     "prim_func",
     "register_blas",
     "register_library",
+    "register_target_kind",
     "set_num_threads",
 ]
 
