@@ -629,6 +629,8 @@ class Schedule:
         buffer: str | int | tuple[str, int | str],
         index_map: IndexMap | Callable[..., Any],
         pad_value: int | float | bool | Expr | IndexMap | Callable[..., Any] | None = None,
+        *,
+        keep_interface: bool = False,
     ) -> None:
         """Store a buffer with its element `i, j` at `index_map(i, j)`; every access of the function follows.
 
@@ -647,7 +649,12 @@ class Schedule:
         `buffer` is a name, or ("read", 0) or ("write", 0) for one that the block reads or writes. The map must be
         injective. The places that it leaves free are padding: nothing reads them, and where `pad_value` (a number, an
         expression, a function of the new indices, or T.undef) is given, the block that makes the buffer is followed by one
-        that stores it there; for a parameter that is only read, it is assumed to be there.
+        that stores it there; for a parameter that is only read, it is assumed to be there. The pad value may read the same
+        buffer at its old indices: then the padding repeats elements.
+
+        With `keep_interface` a parameter stays as it is: a new buffer is stored in that way, a block with the annotation
+        `"preproc": "pad"` packs the parameter in front, and one with `"postproc": ["crop", 0]` takes it out behind. Without
+        `pad_value` the padding is never written, and the interpreter reports who reads it.
         """
 
     def unannotate(self, block_or_loop: BlockHandle | str | LoopHandle, ann_key: str) -> None:

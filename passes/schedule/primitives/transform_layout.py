@@ -13,13 +13,14 @@ from tirscript.ir.dtype import INT32
 from tirscript.ir.expr import BufferLoad, BufferRegion, Call, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, as_expr, cast, get_op
-from tirscript.ir.rewrite import substitute
+from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
 
 from ...access import access_regions
 from ..blocks import reads_of, writes_of
 from ..dataflow import allocation, check_not_viewed, scope_of, top, writers
 from ..edit import Edit
+from ..layout_copies import check_kept, copy_in, copy_out
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
 from ..refusal import said
@@ -36,6 +37,8 @@ def transform_layout(
     buffer: str | int | tuple[str, int | str],
     index_map: IndexMap | Callable[..., Any],
     pad_value: PadValue = None,
+    *,
+    keep_interface: bool = False,
 ) -> None:
     """Store a buffer with its element `i, j` at `index_map(i, j)`; every access of the function follows.
 
@@ -54,7 +57,12 @@ def transform_layout(
     `buffer` is a name, or ("read", 0) or ("write", 0) for one that the block reads or writes. The map must be
     injective. The places that it leaves free are padding: nothing reads them, and where `pad_value` (a number, an
     expression, a function of the new indices, or T.undef) is given, the block that makes the buffer is followed by one
-    that stores it there; for a parameter that is only read, it is assumed to be there.
+    that stores it there; for a parameter that is only read, it is assumed to be there. The pad value may read the same
+    buffer at its old indices: then the padding repeats elements.
+
+    With `keep_interface` a parameter stays as it is: a new buffer is stored in that way, a block with the annotation
+    `"preproc": "pad"` packs the parameter in front, and one with `"postproc": ["crop", 0]` takes it out behind. Without
+    `pad_value` the padding is never written, and the interpreter reports who reads it.
     """
     target = chosen_buffer(edit, block, buffer)
     check_not_viewed(edit, block, target)
@@ -75,10 +83,43 @@ def transform_layout(
     dtype = target.shape[0].dtype if target.shape else mapping.indices[0].dtype
     new = target.replace(shape=tuple(cast(dim, dtype) for dim in shape))
     padded = not is_const(back[1], False)
-    func = substitute(Moved(target, new, mapping).function(edit.func), {target: new})
+    if keep_interface:
+        _keep(edit, block, target, new.replace(name=f"{target.name}_packed"), mapping, back, pad_value)
+        return
+    value = _value(edit, new, pad_value, back[0].params, target) if padded and pad_value is not None else None
+    moved = Moved(target, new, mapping)
+    func = substitute(moved.function(edit.func), {target: new})
     edit.tree.reset(func)
-    if padded and pad_value is not None:
-        _pad(edit, edit.block(block.stmt.name), new, back[0], back[1], pad_value)
+    if value is not None:
+        _pad(edit, edit.block(block.stmt.name), new, back[0], back[1], moved.visit(value))
+
+
+def _keep(
+    edit: Edit,
+    block: Place,
+    target: Buffer,
+    new: Buffer,
+    mapping: IndexMap,
+    back: tuple[IndexMap, Expr],
+    pad_value: PadValue,
+) -> None:
+    """The function on a buffer of its own, packed in front and taken out behind."""
+    goes_in, comes_out = check_kept(edit, block, target)
+    padded = not is_const(back[1], False)
+    value = _value(edit, new, pad_value, back[0].params, target) if padded and pad_value is not None else None
+    wraps = value is not None and any(type(node) is BufferLoad for node in walk(value))
+    if wraps and comes_out:
+        edit.refuse(f"the padding would repeat elements of `{target.name}`, which the function writes", block)
+    name = block.stmt.name
+    edit.tree.reset(Moved(target, new, mapping).function(edit.func))
+    if value is not None and comes_out:
+        _pad(edit, edit.block(name), new, back[0], back[1], value)
+    places = []
+    if goes_in:
+        places.append(copy_in(edit, target, new, mapping, back[0], back[1], value))
+    if comes_out:
+        places.append(copy_out(edit, new, target, mapping, value))
+    edit.allocate(new, edit.block(places[0]))
 
 
 def chosen_buffer(edit: Edit, block: Place, which: str | int | tuple[str, int | str]) -> Buffer:
@@ -168,7 +209,7 @@ def _merged(
     return tuple(part for region in old for part in (found if region.buffer is buffer else [region]))
 
 
-def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, pad_value: PadValue) -> None:
+def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, value: Expr) -> None:
     """Store the padding behind the block that makes the buffer, or assume it of a parameter."""
     loops: list[tuple[Var, Expr]] = []
     axes: list[Axis] = []
@@ -180,7 +221,7 @@ def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, p
     at_place = {param: cast(axis.var, param.dtype) for param, axis in zip(back.params, axes, strict=True)}
     condition = substitute(free, at_place)
     plain = {axis.var: axis.value for axis in axes}
-    value = _value(edit, buffer, pad_value, [axis.var for axis in axes])
+    value = substitute(value, at_place)
     makers = writers(scope_of(edit, block), buffer)
     indices = tuple(axis.var for axis in axes)
     if makers:
@@ -204,12 +245,23 @@ def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, p
         edit.tree.splice(edit.tree.root, "body", at, at, (stmt,))
 
 
-def _value(edit: Edit, buffer: Buffer, given: PadValue, places: list[Var]) -> Expr:
+def _value(edit: Edit, buffer: Buffer, given: PadValue, places: tuple[Var, ...], old: Buffer) -> Expr:
+    """The pad value at `places`; it may read `old`, the buffer as it was, and nothing else."""
+    made = _made(edit, buffer, given, places)
+    for node in walk(made):
+        if type(node) is BufferLoad and node.buffer is not old:
+            edit.wrong(f"`pad_value` reads `{node.buffer.name}`; it may read `{old.name}` alone")
+        if type(node) is Var and node not in places:
+            edit.wrong(f"`pad_value` uses `{node.name}`, which has no value where the padding is stored")
+    return made
+
+
+def _made(edit: Edit, buffer: Buffer, given: PadValue, places: tuple[Var, ...]) -> Expr:
     value: Any = given
     if isinstance(given, IndexMap):
         if len(given.params) != len(places) or len(given.indices) != 1:
             edit.wrong(f"`pad_value` is a function of the {len(places)} indices of the new buffer to one value")
-        value = index_map_of(edit, given, places[0].dtype).apply(tuple(places))[0]
+        value = index_map_of(edit, given, places[0].dtype).apply(places)[0]
         if value.dtype is not buffer.dtype:
             value = cast(value, buffer.dtype)
     elif callable(given) and not isinstance(given, Expr):
