@@ -38,7 +38,9 @@ class AssignLowering(ConstantLowering):
     def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> None:
         """`target = value`."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            if not self.define_axes(target, value, node):
+            if isinstance(value, ast.Call) and self.is_meta_var(value):
+                self.unpack(target, self.meta_value(value))
+            elif not self.define_axes(target, value, node):
                 self._assign_several(target, value, node)
         elif isinstance(target, ast.Name):
             if not (isinstance(value, ast.Call) and self.define_construct(target, value, node)):

@@ -301,9 +301,8 @@ class BlockLowering(BufferLowering):
             return False
         if function.name.startswith("axis."):
             return self.define_axes(target, call, node)
-        if function.name == "meta_var":
-            (value,) = self.form_arguments(call, "meta_var", ("value",))
-            self.define(target.id, value)
+        if self.is_meta_var(call):
+            self.define(target.id, self.meta_value(call))
             return True
         if function.name not in BUFFER_ARGUMENTS:
             return False
@@ -311,6 +310,18 @@ class BlockLowering(BufferLowering):
         given = self.buffer_arguments(function.name, call)
         self.definition_forms[function.name](self, target, given, call, node)
         return True
+
+    def is_meta_var(self, call: ast.Call) -> bool:
+        """Whether a call is of `T.meta_var`."""
+        if not isinstance(call.func, (ast.Attribute, ast.Name)):
+            return False
+        function = self.value(call.func)
+        return isinstance(function, Form) and function.name == "meta_var"
+
+    def meta_value(self, call: ast.Call) -> Any:
+        """The value that `T.meta_var(value)` has while parsing."""
+        (value,) = self.form_arguments(call, "meta_var", ("value",))
+        return value
 
     def check_assignable(self, name: str, target: ast.expr) -> None:
         """Refuse names that stay what they are."""

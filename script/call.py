@@ -197,6 +197,8 @@ class CallLowering(ExprLowering):
         place = node.args[0] if node.args else node
         if name.dtype is VOID:
             raise self.fail("T109", "void has no values", node)
+        if self.theirs and type(kwargs.get("is_size_var")) is bool:
+            del kwargs["is_size_var"]  # that a variable is not negative, which nothing here asks
         if not args and not kwargs and not name.dtype.is_handle:
             return Var("", name.dtype)
         if name.dtype.is_handle:
@@ -246,8 +248,10 @@ class CallLowering(ExprLowering):
                 ) from None
             except DiagnosticError as problem:
                 raise self.located(problem, node) from None
-        if self.theirs and len(args) == 2:  # `A.vload([i], "float32x4")` says how many lanes
-            args = [self.widened(args[0], self.dtype_of(args[1], node).lanes), *args[2:]]
+        if self.theirs and args:  # `A.vload([i], "float32x4")` says how many lanes; a single index stands alone too
+            kind = args.pop(1) if len(args) == 2 else kwargs.pop("dtype", None)
+            indices = args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
+            args = [indices if kind is None else self.widened(indices, self.dtype_of(kind, node).lanes)]
         indices, predicate = self.vector_access(method.owner, args, kwargs, node, 1)
         return BufferLoad(method.owner, indices, predicate, span=self.span(node))
 

@@ -258,6 +258,14 @@ class LegacyLowering(LaunchLowering):
             raise self.fail("T032", "`T.llvm_lookup_intrinsic_id` takes the name of an LLVM intrinsic", call)
         return StringImm(name, span=self.span(call))
 
+    def _named_var(self, call: ast.Call) -> Var:
+        name, kind = self.form_arguments(
+            call, call.func.attr if isinstance(call.func, ast.Attribute) else "Var", ("name", "dtype")
+        )
+        if not isinstance(name, str):
+            raise self.fail("T032", '`T.Var` takes a name and a dtype: `n = T.Var("n", "int64")`', call)
+        return Var("", self.dtype_of(kind, call))
+
 
 def _is_bind(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "bind" and len(call.args) == 2
@@ -287,6 +295,8 @@ _VALUE_FORMS.update(
         "load": LegacyLowering._load,
         "call_intrin": LegacyLowering._call_intrin,
         "llvm_lookup_intrinsic_id": LegacyLowering._intrinsic_name,
+        "Var": LegacyLowering._named_var,
+        "SizeVar": LegacyLowering._named_var,
         **dict.fromkeys(_AXIS_DOMAINS, LegacyLowering._axis_domain),
     }
 )

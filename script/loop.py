@@ -19,6 +19,7 @@ from .meet import together
 from .namespace import Form
 from .trivia import header_end
 
+LOOP_VARIABLE = "a loop variable"
 MAX_UNROLLED = 1 << 16  # statements that loops over Python sequences may make
 
 
@@ -145,6 +146,8 @@ class LoopLowering(BodyLowering):
             hint = "use `T.grid` for several: `for i, j in T.grid(4, 4):`"
             raise self.fail("T012", "a loop has one variable", target, hint=hint)
         what = self.fixed.get(target.id)
+        if what == LOOP_VARIABLE and (self.theirs or target.id == "_"):
+            return target.id  # the inner loop's until that ends
         if what is not None and any(target.id in scope for scope in self.scopes):
             raise self.fail(
                 "T012", f"`{target.id}` is {what} and cannot be a loop variable too", target, hint="use another name"
@@ -155,7 +158,7 @@ class LoopLowering(BodyLowering):
         """The body of a loop with its variables in scope."""
         self.scopes.append(names)
         added = [name for name in names if name not in self.fixed]
-        self.fixed.update(dict.fromkeys(added, "a loop variable"))
+        self.fixed.update(dict.fromkeys(added, LOOP_VARIABLE))
         self.loops += 1
         try:
             return self.body(node.body, header_end(node), self.end)
@@ -192,8 +195,11 @@ class LoopLowering(BodyLowering):
             made.append((name, Var(name, extent.dtype, span=self.span(target)), extent))
             self.domains[made[-1][1]] = (const(0, extent.dtype), extent)
         names_of: dict[str, Any] = {name: var for name, var, _ in made}
-        if len(names_of) != len(made):
+        named = [name for name, _, _ in made if name != "_"]
+        if len(set(named)) != len(named):
             raise self.fail("T202", "two variables of this loop have one name", node.target)
+        if self.theirs and isinstance(node.target, ast.Name) and len(made) > 1:
+            names_of[node.target.id] = [var for _, var, _ in made]
         for item in getattr(node.target, "elts", ()):
             if isinstance(item, ast.Starred):
                 held = [var for (target, _), (_, var, _) in zip(targets, made, strict=True) if target is item.value]
@@ -213,6 +219,9 @@ class LoopLowering(BodyLowering):
         items = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         if sum(isinstance(item, ast.Starred) for item in items) > 1:
             raise self.fail("T012", "one variable of a loop takes what the others leave, not several", target)
+        if self.theirs and isinstance(target, ast.Name) and count > 1:  # one name for the list of all variables
+            name = self.loop_name(target)
+            return [(target, f"{name}_{at}") for at in range(count)]
         found: list[tuple[ast.expr, str]] = []
         for item in items:
             if isinstance(item, ast.Starred):

@@ -295,6 +295,12 @@ TILE_NAMES = (
         "jit",
     ),
     "cooperative_tensor_multiply_accumulate",
+    # their intrinsics for CUDA and ROCm before 2025
+    *(f"ptx_{name}" for name in ("mma", "mma_sp", "ldmatrix", "cp_async", "cp_async_bulk", "cp_async_barrier")),
+    *("ptx_commit_group", "ptx_wait_group", "ptx_init_barrier_thread_count", "ptx_arrive_barrier"),
+    *("ptx_arrive_barrier_expect_tx", "ptx_wait_barrier", "create_barriers", "mma_fill", "mma_store"),
+    *("tvm_mfma", "tvm_mfma_store", "tvm_rdna_wmma", "tvm_rdna_wmma_store", "make_filled_simdgroup_matrix"),
+    *("simdgroup_load", "simdgroup_store", "simdgroup_multiply_accumulate"),
 )
 # what else only TVM has, with what it is
 THEIR_NAMES = {

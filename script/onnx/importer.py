@@ -36,6 +36,7 @@ from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
 from tirscript.ir.stmt import Stmt
+from tirscript.ir.words import identifier
 
 OLDEST, NEWEST = 7, 26  # versions of the operators
 MOST = 64  # elements of a constant that may be a shape
@@ -51,21 +52,38 @@ class Ints(Struct, frozen=True, eq=False):
 
 
 @public
-def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int | str]] | None = None, name: str = "Model") -> Module:
+def from_onnx(
+    model: Any,
+    *,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    name: str = "Model",
+    keep_params: bool = False,
+) -> Module:
     """The module of an ONNX model: a path, its bytes, or an `onnx.ModelProto`. Its function is `main`.
 
     `shapes` are the shapes of inputs, by name, with numbers or names of symbolic dimensions; those that the model says
-    stay where it has none. Raises DiagnosticError for an operator that is not known, with the node it is at, and for a
-    file that is no model.
+    stay where it has none. With `keep_params` the weights that the model computes with are parameters of `main`, behind
+    its inputs, for `bind_params(module, onnx_params(model))` or other weights. Raises DiagnosticError for an operator
+    that is not known, with the node it is at, and for a file that is no model.
     """
+    return Importer(_proto(model), dict(shapes or {}), keep_params).module(name)
+
+
+@public
+def onnx_params(model: Any) -> dict[str, ConstantTensor]:
+    """The weights of an ONNX model by their names in it; the model is what `from_onnx` takes."""
+    return Importer(_proto(model), {}).read_weights()
+
+
+def _proto(model: Any) -> Any:
+    """The model as an `onnx.ModelProto`."""
     try:
         import onnx
     except ImportError:
         raise DiagnosticError(
             [error("T402", "models are read by the package onnx", hint="pip install tirscript[onnx]")]
         ) from None
-    proto = model if isinstance(model, onnx.ModelProto) else _read(model)
-    return Importer(proto, dict(shapes or {})).module(name)
+    return model if isinstance(model, onnx.ModelProto) else _read(model)
 
 
 def _read(model: Any) -> Any:
@@ -95,8 +113,10 @@ def _wrong(message: str, hint: str | None = None) -> DiagnosticError:
 class Importer:
     """The state of one import: what the model's tensors are so far, and the bindings made."""
 
-    def __init__(self, model: Any, shapes: dict[str, Sequence[int | str]]) -> None:
+    def __init__(self, model: Any, shapes: dict[str, Sequence[int | str]], keep_params: bool = False) -> None:
         self.graph = model.graph
+        self.kept = {tensor.name for tensor in self.graph.initializer} if keep_params else frozenset[str]()
+        self.params: list[GraphVar] = []
         versions = {entry.domain: entry.version for entry in model.opset_import}
         self.opset = versions.get("", versions.get("ai.onnx", 0))
         if not OLDEST <= self.opset <= NEWEST:
@@ -113,13 +133,8 @@ class Importer:
         self.taken: set[str] = set()
 
     def module(self, name: str) -> Module:
-        from onnx import numpy_helper
-
-        for tensor in self.graph.initializer:
-            self.keep(tensor.name, self.array(tensor, numpy_helper))
-        if self.graph.sparse_initializer:
-            raise _wrong("the model has sparse constants, which are not supported")
-        params = [self.parameter(one) for one in self.graph.input if one.name not in self.weights]
+        self.read_weights()
+        self.params = [self.parameter(one) for one in self.graph.input if one.name not in self.weights]
         left = [given for given in self.shapes if given not in {one.name for one in self.graph.input}]
         if left:
             names = [one.name for one in self.graph.input]
@@ -129,18 +144,27 @@ class Importer:
             self.node(node)
         outputs = tuple(self.tensor(one.name) for one in self.graph.output)
         outs = tuple(one if type(one) is GraphVar else self.emit(one, "out") for one in outputs)
-        inside = tuple(dict.fromkeys(one for one in outs if type(one) is GraphVar and one not in params))
+        inside = tuple(dict.fromkeys(one for one in outs if type(one) is GraphVar and one not in self.params))
         value: GraphExpr = outs[0] if len(outs) == 1 else TupleExpr(outs)
         result: GraphType = type_of(outs[0]) if len(outs) == 1 else TupleType(tuple(map(type_of, outs)))
         body = (Dataflow(tuple(self.body), inside),) if self.body else ()
-        return Module((GraphFunc("main", tuple(params), body, value, result),), name=name)
+        return Module((GraphFunc("main", tuple(self.params), body, value, result),), name=name)
+
+    def read_weights(self) -> dict[str, ConstantTensor]:
+        """Take the tensors that the model holds."""
+        from onnx import numpy_helper
+
+        for tensor in self.graph.initializer:
+            self.keep(tensor.name, self.array(tensor, numpy_helper))
+        if self.graph.sparse_initializer:
+            raise _wrong("the model has sparse constants, which are not supported")
+        return self.weights
 
     # names
 
     def name(self, name: str) -> str:
         """An identifier like the name of a tensor, which no other one has."""
-        base = _NAME.sub("_", name).strip("_") or "v"
-        base = f"v{base}" if base[0].isdigit() else base
+        base = identifier(name)
         made, number = base, 0
         while made in self.taken:
             number += 1
@@ -209,7 +233,11 @@ class Importer:
         if found is not None:
             return found
         data = self.weights.get(name)
-        if data is not None:
+        if data is not None and name in self.kept:
+            var = GraphVar(self.name(name), TensorType(tuple(map(dims.dim, data.shape)), data.dtype))
+            self.params.append(var)
+            self.values[name] = var
+        elif data is not None:
             value = GraphConst(data)
             self.values[name] = value if data.ndim == 0 else self.emit(value, name)
         elif name in self.ints:

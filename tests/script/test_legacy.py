@@ -100,6 +100,17 @@ BODIES = [
     ('with T.block("b"):\n    C = T.match_buffer_region(A[4:8])\n    B[0] = C[1]', 'with T.block("b"):\n    C = T.match_buffer(A[4:8], (4,))\n    B[0] = C[1]', stored((0, 2.5))),
     ('with T.block("b"):\n    C = T.alloc_buffer([4], dtype="float32")\n    C[0] = 1.0\n    B[0] = C[0]',
      'with T.block("b"):\n    C = T.alloc_buffer((4,), "float32")\n    C[0] = 1.0\n    B[0] = C[0]', stored((0, 1.0))),
+    # vectors by the dtype they have
+    ('x = A.vload([2], "float32x4")\nB.vstore([0], x)', "x = A[2:6]\nB[0:4] = x", stored((0, 1.0), (1, 1.5), (2, 2.0), (3, 2.5))),
+    ('x = A.vload([2], dtype="float32x2")\nB.vstore([0], x)', "x = A[2:4]\nB[0:2] = x", stored((0, 1.0), (1, 1.5))),
+    ("B[0] = A.vload(3)", "B[0] = A[3]", stored((0, 1.5))),
+    # one name for the variables of several loops, and names that inner loops have too
+    ('for both in T.grid(2, 3):\n    with T.block("b"):\n        vi, vj = T.axis.remap("SS", both)\n        B[vi * 3 + vj] = A[vj]',
+     'for i, j in T.grid(2, 3):\n    with T.block("b"):\n        vi, vj = T.axis.remap("SS", [i, j])\n        B[vi * 3 + vj] = A[vj]',
+     stored((1, 0.5), (2, 1.0), (4, 0.5), (5, 1.0))),
+    ("for i in range(2):\n    for i in range(3):\n        B[i] = B[i] + 1.0\n    B[i + 4] = 1.0",
+     "for i in range(2):\n    for j in range(3):\n        B[j] = B[j] + 1.0\n    B[i + 4] = 1.0",
+     stored((0, 2.0), (1, 2.0), (2, 2.0), (4, 1.0), (5, 1.0))),
     # numbers
     ("if T.boolean(True):\n    B[0] = T.f32(2)", "if T.bool(True):\n    B[0] = T.float32(2)", stored((0, 2.0))),
     ("B[T.i64(1)] = T.Cast(\"float32\", T.u8(7))", 'B[T.int64(1)] = T.cast(T.uint8(7), "float32")', stored((1, 7.0))),
@@ -231,7 +242,25 @@ def test_mistakes(body: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("word", ["T.store(A.data, 0, 1.0)", "B[0] = T.f32(1)", "x = T.bind(n)"])
+@pytest.mark.parametrize("call", ['T.Var("num", "int64")', 'T.SizeVar("num", "int64")', "T.int64(is_size_var=True)"])
+def test_a_symbolic_variable_with_a_name(call: str) -> None:
+    made = program(f'm = {call}\nA = T.match_buffer(a, (m,), "float32")\nA[0] = 1.0', "a: T.handle")
+    assert structural_equal(
+        made, ours('m = T.int64()\nA = T.match_buffer(a, (m,), "float32")\nA[0] = 1.0', "a: T.handle")
+    )
+    with pytest.raises(DiagnosticError, match="takes a name and a dtype"):
+        program("m = T.Var(1, 'int64')")
+
+
+@pytest.mark.parametrize("name", ["ptx_mma", "ptx_ldmatrix", "mma_store", "tvm_mfma"])
+def test_intrinsics_of_gpus_are_named(name: str) -> None:
+    with pytest.raises(DiagnosticError, match=f"`T.{name}`, a tile primitive of TVM for GPUs, is not supported"):
+        program(f"T.evaluate(T.{name}(A.data))")
+
+
+@pytest.mark.parametrize(
+    "word", ["T.store(A.data, 0, 1.0)", "B[0] = T.f32(1)", "x = T.bind(n)", 'm = T.Var("m", "int64")']
+)
 def test_our_own_dialect_does_not_read_them(word: str) -> None:
     with pytest.raises(DiagnosticError, match="is not a function of T"):
         ours(word)

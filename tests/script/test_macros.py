@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.script import HEADER
 
-from tirscript.ir import Bind, BufferStore, DiagnosticError, ScalarDecl, structural_equal
+from tirscript.ir import Bind, BufferStore, DiagnosticError, For, ScalarDecl, structural_equal, walk
 from tirscript.script import parse
 from tirscript.script import tir as T
 
@@ -137,3 +137,27 @@ def f(A: T.Buffer((16,), "float32")):
     for call, message in (("put(A=A)", "needs the argument `A`"), ("put(A, 1, at=2)", "no further argument `at`")):
         with pytest.raises(DiagnosticError, match=message):
             parse(text.replace("put(A)\n", f"{call}\n"))
+
+
+def test_meta_var_gives_names_to_several_values_of_a_python_function() -> None:
+    def place(i, j):
+        return i * 4 + j, j
+
+    @T.prim_func
+    def put_there(A: T.Buffer((16, 4), "float32")):
+        for i, j in T.grid(4, 4):
+            at, lane = T.meta_var(place(i, j))
+            A[at, lane] = 1.0
+
+    (loop,) = put_there.body
+    assert isinstance(loop.body[0].body[0], BufferStore)
+    assert "A[i * 4 + j, j] = 1.0" in put_there.script()
+
+
+def test_loops_that_only_count_may_share_a_name() -> None:
+    made = parse(
+        f"{HEADER}@T.prim_func\ndef f(A: T.Buffer((1,), 'float32')):\n    for _ in range(2):\n        A[0] = 0.0\n        for _, _ in T.grid(3, 4):\n            A[0] += 1.0\n"
+    )
+    assert structural_equal(made, parse(made.script()))
+    names = [found.var for found in walk(made) if isinstance(found, For)]
+    assert len({id(var) for var in names}) == 3

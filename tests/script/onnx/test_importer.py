@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 import tirscript
 from tirscript.ir import DiagnosticError, Module
 from tirscript.ir.graph import GraphFunc
+from tirscript.passes.graph import bind_params
 from tirscript.script import parse
 from tirscript.testing import models
 
@@ -189,3 +190,25 @@ def test_published_architectures(name: str) -> None:
     found = tirscript.build(module, opt_level=1)(**feeds)
     for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * float(np.abs(other).max()))
+
+
+def test_weights_stay_parameters_and_are_bound() -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "fc.weight"], ["a"]),
+        helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.full(2, 3, "float32"))),
+        helper.make_node("Add", ["a", "c"], ["b"]),
+        helper.make_node("Reshape", ["b", "shape"], ["y"]),
+    ]
+    weight, x = np.arange(6, dtype="float32").reshape(3, 2), np.ones((4, 3), "float32")
+    given = model(nodes, {"x": (F, [4, 3])}, ["y"], {"fc.weight": weight, "shape": np.array([2, 4])})
+    assert [(name, one.shape) for name, one in tirscript.onnx_params(given).items()] == [
+        ("fc.weight", (3, 2)),
+        ("shape", (2,)),
+    ]
+    kept = tirscript.from_onnx(given, keep_params=True)
+    main = kept["main"]
+    assert isinstance(main, GraphFunc) and [param.name for param in main.params] == ["x", "fc_weight"]
+    expected = compare(given, x=x)
+    bound = bind_params(kept, tirscript.onnx_params(given), strict=False)
+    assert np.array_equal(tirscript.interpret(bound, x), tirscript.interpret(expected, x))
+    assert np.array_equal(tirscript.interpret(kept, x, weight), tirscript.interpret(expected, x))
