@@ -17,6 +17,7 @@ from . import (  # noqa: F401  (these fill the table of passes)
     remove_assume,
     remove_no_op,
     remove_undef,
+    share_functions,
 )
 from . import constants as _constants  # noqa: F401
 from . import graph as _graph  # noqa: F401

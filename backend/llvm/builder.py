@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from .types import splat, vector
 
 _PLAIN = re.compile(r"[^A-Za-z0-9_]")
@@ -67,6 +69,13 @@ class ModuleText:
         return "\n".join(parts) + "\n"
 
 
+class _Exit(Struct, frozen=True):
+    """A block on the way out of a function: its label, and the (status, label) pairs that come in."""
+
+    label: str
+    incoming: list[tuple[str, str]]
+
+
 class FunctionText:
     """One function under construction. `op` writes an instruction with a result at the end of the current block."""
 
@@ -78,6 +87,8 @@ class FunctionText:
         self.terminated = False
         self.prologue: list[str] = []  # lines before the first block, where the frame is made
         self.before_return: list[str] = []  # instructions that every way out ends with
+        self.fails = False  # whether it may return anything but 0
+        self._exits: dict[tuple[str, ...], _Exit] = {}
         self._count = 0
 
     def name(self, hint: str = "v") -> str:
@@ -123,6 +134,35 @@ class FunctionText:
     def jump(self, label: str) -> None:
         """Go to `label`."""
         self.end(f"br label %{label}")
+
+    def leave(self, status: str, blocks: tuple[str, ...] = ()) -> None:
+        """Return an i32, after freeing blocks of the heap, the last one first."""
+        self.fails |= status != "0"
+        if not blocks:
+            self.end(f"ret i32 {status}")
+            return
+        # ways out that free the same share their ends, or a function with n blocks would have n * n calls of free
+        for count in range(len(blocks), -1, -1):
+            if blocks[:count] not in self._exits:
+                self._exits[blocks[:count]] = _Exit(self.block("leave"), [])
+        way = self._exits[blocks]
+        way.incoming.append((status, self.label))
+        self.jump(way.label)
+
+    def _written_exits(self) -> list[str]:
+        lines = []
+        incoming = {blocks: list(way.incoming) for blocks, way in self._exits.items()}
+        for blocks, way in sorted(self._exits.items(), key=lambda item: -len(item[0])):
+            status = f"%status.{way.label}"
+            comes = ", ".join(f"[{value}, %{label}]" for value, label in incoming[blocks])
+            lines += [f"{way.label}:", f"  {status} = phi i32 {comes}"]
+            if blocks:
+                after = self._exits[blocks[:-1]]
+                incoming[blocks[:-1]].append((status, way.label))
+                lines += [f"  call void @free(ptr {blocks[-1]})", f"  br label %{after.label}"]
+            else:
+                lines.append(f"  ret i32 {status}")
+        return lines
 
     def alloca(self, type_: str, align: int, hint: str = "slot") -> str:
         """Memory of the function's frame, made once at its entry."""
@@ -182,7 +222,7 @@ class FunctionText:
 
     def text(self, head: str) -> str:
         """The function under the line `head`."""
-        lines = self.lines
+        lines = [*self.lines, *self._written_exits()]
         if self.before_return:
             last = "".join(f"  {text}\n" for text in self.before_return)
             lines = [last + line if line.startswith("  ret ") else line for line in lines]

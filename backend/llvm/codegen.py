@@ -159,8 +159,7 @@ class Codegen:
 
     def leave(self, code: str) -> None:
         """Return `code` to the caller."""
-        self.release(0)
-        self.b.end(f"ret i32 {code}")
+        self.b.leave(code, tuple(pointer for scope in self.scopes for pointer in scope))
 
     def check(
         self,

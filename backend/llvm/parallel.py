@@ -247,8 +247,7 @@ class _Part:
         b.end(f"br i1 {again}, label %{begin}, label %{end}, !llvm.loop {node}")
         b.start(end)
         b.end("ret i32 0")
-        fails = any(line.startswith("  ret i32 ") and not line.startswith("  ret i32 0") for line in b.lines)
-        if fails:
+        if b.fails:
             least, over = b.name("least"), b.name("over")
             b.lines[look] = "\n".join(
                 (
@@ -257,7 +256,7 @@ class _Part:
                     f"  br i1 {over}, label %{end}, label %{going}, !prof {b.module.unlikely()}",
                 )
             )
-        return fails
+        return b.fails
 
     def disjoint(self, values: list[_Value]) -> set[str]:
         """The pointers of which nothing else that the part uses can point into the same memory."""

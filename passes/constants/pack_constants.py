@@ -10,24 +10,28 @@ before:                                            after:
     for ...:
         ... P[...]
 
-What schedules copy for speed at every call is so copied once, when the function is compiled. Copies of over `limit`
-elements stay.
+What schedules copy for speed at every call is so copied once, when the function is compiled. A private function that
+copies a parameter, and is called with constants for it everywhere, takes the copies instead: `cls.f(x, W)` becomes
+`cls.f(x, W_packed)`. Copies of over `limit` elements stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.constant import constant
+from tirscript.ir.constant import ConstantTensor, constant
 from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import FunctionRef
+from tirscript.ir.module import Module
 from tirscript.ir.op import OPS, Op
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, For, Stmt
 
-from ..pipeline import prim_func_pass
+from ..pipeline import module_pass
 from ..statements import keep_comments
 
 if TYPE_CHECKING:
@@ -38,40 +42,149 @@ if TYPE_CHECKING:
 LIMIT = 1 << 28
 
 
-@prim_func_pass()
-def pack_constants(func: PrimFunc, *, limit: int = LIMIT) -> PrimFunc:
+@module_pass()
+def pack_constants(module: Module, *, limit: int = LIMIT) -> Module:
     """`P[j // 16, i, j % 16] = W[i, j]` for all of a constant `W` becomes a constant `P`."""
+    functions: dict[str, Any] = {
+        one.name: _pack_own(one, limit) if type(one) is PrimFunc else one for one in module.functions
+    }
+    for one in module.functions:
+        if type(one) is PrimFunc and one.private:
+            _pack_parameters(one.name, functions, limit)
+    if all(functions[one.name] is one for one in module.functions):
+        return module
+    return module.replace(functions=tuple(functions.values()))
+
+
+def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
+    """A function with the copies of its constants made."""
     known = {stmt.buffer: stmt for stmt in func.body if type(stmt) is AllocateConst and stmt.data.resolved}
-    if not known:
-        return func
-    allocated = {stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer and _is_plain(stmt)}
     packed: dict[Buffer, AllocateConst] = {}
-    gone: dict[int, Buffer] = {}
-    for stmt in func.body:
-        copy = _copy(stmt)
-        if copy is None or copy.target not in allocated or copy.target in packed or copy.source not in known:
-            continue
-        if _writers(func, copy.target) == 1 and not _is_viewed(func, copy.target):
-            data = copy.run(known[copy.source].data.array, limit)
-            if data is not None:
-                packed[copy.target] = AllocateConst(copy.target, constant(data), span=stmt.span)
-                gone[id(stmt)] = copy.target
+    for copy in _copies(func, known):
+        places = copy.places(limit)
+        if places is not None:
+            data = _gathered(known[copy.source].data, places)
+            packed[copy.target] = AllocateConst(copy.target, data, span=copy.block.span)
     if not packed:
         return func
-    body: list[Stmt] = []
-    waiting: Stmt | None = None
-    for stmt in func.body:
-        if id(stmt) in gone:
-            waiting = stmt
-            continue
-        made = stmt
-        if type(stmt) is AllocBuffer and stmt.buffer in packed:
-            made = packed[stmt.buffer].replace(trivia=stmt.trivia)
-        body += (made,) if waiting is None else keep_comments(waiting, (made,))
-        waiting = None
-    sources = {copy.source for copy in map(_copy, func.body) if copy is not None and copy.target in packed}
+    sources, body = _without_copies(func, packed)
     kept = [stmt for stmt in body if type(stmt) is not AllocateConst or stmt.buffer not in sources or _used(stmt, body)]
     return func.replace(body=tuple(kept))
+
+
+def _pack_parameters(name: str, functions: dict[str, Any], limit: int) -> None:
+    """Let a function take the copies of its parameters, where all that call it have constants for them."""
+    func = functions[name]
+    copies = _copies(func, func.params)
+    if not copies or any(type(node) is FunctionRef and node.function == name for node in walk(_all(functions))):
+        return
+    heads = {
+        caller.name: {stmt.buffer: stmt for stmt in caller.body if type(stmt) is AllocateConst and stmt.data.resolved}
+        for caller in functions.values()
+        if type(caller) is PrimFunc
+    }
+    calls = [
+        (caller, node)
+        for caller in heads
+        for node in walk(functions[caller].body)
+        if type(node) is CallFunction and node.function == name
+    ]
+    packed: dict[Buffer, tuple[Buffer, Array]] = {}  # by the new parameter: whose copy it is, and how
+    for copy in copies:
+        at = func.params.index(copy.source)
+        if calls and all(node.args[at] in heads[caller] for caller, node in calls):
+            places = copy.places(limit)
+            if places is not None:
+                packed[copy.target] = (copy.source, places)
+    if not packed:
+        return
+    sources, body = _without_copies(func, dict.fromkeys(packed))
+    gone = {param for param in sources if not any(node is param for stmt in body for node in walk(stmt))}
+    kept = [at for at, param in enumerate(func.params) if param not in gone]
+    params = (*(func.params[at] for at in kept), *packed)
+    functions[name] = func.replace(params=params, body=tuple(body))
+    for caller in dict.fromkeys(caller for caller, _ in calls):
+        functions[caller] = _with_copies(functions[caller], func, kept, packed)
+
+
+def _with_copies(
+    caller: PrimFunc, callee: PrimFunc, kept: Sequence[int], packed: Mapping[Buffer, tuple[Buffer, Array]]
+) -> PrimFunc:
+    """A function that calls another with the parameters that are `kept`, and copies of the constants in the others."""
+    known = {stmt.buffer: stmt for stmt in caller.body if type(stmt) is AllocateConst}
+    made: dict[tuple[Buffer, Buffer], AllocateConst] = {}
+
+    def copied(target: Buffer, given: Any) -> Buffer:
+        found = made.get((target, given))
+        if found is None:
+            stmt = known[given]
+            name = f"{given.name}_packed"
+            data = _gathered(stmt.data, packed[target][1])
+            found = made[target, given] = AllocateConst(target.replace(name=name), data, span=stmt.span)
+        return found.buffer
+
+    def call(node: CallFunction) -> CallFunction:
+        if node.function != callee.name:
+            return node
+        more = (copied(target, node.args[callee.params.index(source)]) for target, (source, _) in packed.items())
+        return node.replace(args=(*(node.args[at] for at in kept), *more))
+
+    body: tuple[Stmt, ...] = rewrite(caller.body, {CallFunction: call})
+    copies: dict[Buffer, list[Stmt]] = {}
+    for (_, source), copy in made.items():
+        copies.setdefault(source, []).append(copy)
+    used = set(map(id, walk(tuple(stmt for stmt in body if type(stmt) is not AllocateConst))))
+    out: list[Stmt] = []
+    for stmt in body:
+        new = copies.get(stmt.buffer, []) if type(stmt) is AllocateConst else []
+        unused = new and id(stmt.buffer) not in used  # type: ignore[attr-defined]
+        out += keep_comments(stmt, tuple(new)) if unused else [stmt, *new]
+    return caller.replace(body=tuple(out))
+
+
+def _all(functions: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(functions.values())
+
+
+def _gathered(data: ConstantTensor, places: Array) -> ConstantTensor:
+    return constant(data.array.reshape(-1)[places])
+
+
+def _copies(func: PrimFunc, sources: Collection[Any]) -> list[_Copy]:
+    """The statements of a function that copy one of `sources` into a buffer that is written nowhere else."""
+    if not sources:
+        return []
+    found = [copy for copy in map(_copy, func.body) if copy is not None and copy.source in sources]
+    if not found:
+        return []
+    allocated = {stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer and _is_plain(stmt)}
+    return [
+        copy
+        for copy in found
+        if copy.target in allocated and _writers(func, copy.target) == 1 and not _is_viewed(func, copy.target)
+    ]
+
+
+def _without_copies(func: PrimFunc, packed: Mapping[Buffer, AllocateConst | None]) -> tuple[set[Buffer], list[Stmt]]:
+    """What the copies to some buffers read, and the body without them; statements stand for the allocations."""
+    body: list[Stmt] = []
+    sources: set[Buffer] = set()
+    waiting: Stmt | None = None
+    for stmt in func.body:
+        copy = _copy(stmt)
+        if copy is not None and copy.target in packed:
+            sources.add(copy.source)
+            waiting = stmt
+            continue
+        made: Stmt | None = stmt
+        if type(stmt) is AllocBuffer and stmt.buffer in packed:
+            found = packed[stmt.buffer]
+            made = None if found is None else found.replace(trivia=stmt.trivia)
+        if made is None:
+            continue
+        body += (made,) if waiting is None else keep_comments(waiting, (made,))
+        waiting = None
+    return sources, body
 
 
 class _Copy:
@@ -88,8 +201,9 @@ class _Copy:
     def source(self) -> Buffer:
         return self.load.buffer
 
-    def run(self, source: Array, limit: int) -> Array | None:
-        """The target after the copy; None where it is too large, not of known indices, or not all of the target."""
+    def places(self, limit: int) -> Array | None:
+        """For each element of the target the place of its source, in row-major order; None where the target is too
+        large, or not copied whole, each element once, at known indices."""
         import numpy as np
 
         shape = self.target.constant_shape()
@@ -102,7 +216,7 @@ class _Copy:
             axis = np.arange(int(loop.start.value), int(loop.stop.value))
             count *= len(axis)
             values[loop.var] = axis.reshape([-1 if place == at else 1 for place in range(len(self.loops))])
-        if shape is None or given is None or count > limit or count == 0:
+        if shape is None or given is None or count > limit or count == 0 or count != math.prod(shape):
             return None
         try:
             for one in self.block.axes:
@@ -113,11 +227,9 @@ class _Copy:
             return None
         if not _inside(there, shape) or not _inside(here, given):
             return None
-        made = np.empty(shape, source.dtype)
-        filled = np.zeros(shape, bool)
-        made[there] = source.reshape(given)[here]
-        filled[there] = True
-        return made if filled.all() else None
+        places = np.full(shape, -1, np.intp)
+        places[there] = _row_major(here, given)
+        return places if bool((places >= 0).all()) else None
 
 
 def _copy(stmt: Stmt) -> _Copy | None:
@@ -154,6 +266,14 @@ def _inside(indices: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     return all(
         int(np.min(index)) >= 0 and int(np.max(index)) < size for index, size in zip(indices, shape, strict=True)
     )
+
+
+def _row_major(indices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """The place of an element in row-major order."""
+    place: Any = 0
+    for index, size in zip(indices, shape, strict=True):
+        place = place * size + index
+    return place
 
 
 _RULES: dict[Op, Callable[..., Any]] = {

@@ -1,6 +1,7 @@
 """Passes over graph functions, and their way to tensor functions."""
 
 from ..pipeline import Sequential
+from ..share_functions import share_functions
 from .annotate_pattern import annotate_pattern
 from .bind import bind_params, bind_symbolic_vars
 from .canonicalize_bindings import canonicalize_bindings
@@ -28,6 +29,7 @@ GRAPH_LOWERING = Sequential(
         fuse_ops,
         fuse_tir,
         graph_to_tensor,
+        share_functions,
         static_memory_plan,
     )
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import ConstantStore, PrimFunc, constant
-from tirscript.passes import get_pass
+from tirscript.ir import AllocateConst, ConstantStore, Module, PrimFunc, constant, verify
+from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.constants import pack_constants
 from tirscript.script import parse
 
@@ -58,7 +60,7 @@ def test_a_copy_is_made_once() -> None:
         b = np.zeros(32, "float32")
         tirscript.interpret(one, a, b)
         results.append(b)
-    np.testing.assert_array_equal(*results)
+    np.testing.assert_array_equal(results[0], results[1])
     assert pack_constants(made) is made
 
 
@@ -92,3 +94,90 @@ def test_schedules_copy_constants() -> None:
     sch = tirscript.Schedule(program())
     copied = sch.cache_read("P", "W", "global")
     assert sch.get(copied).name == "W_global"
+
+
+CALLED = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((64,), "float32"), W: T.Buffer((64, 32), "float32"), B: T.Buffer((32,), "float32")):
+        P = T.alloc_buffer((2, 64, 16), "float32")
+        for i, j in T.grid(64, 32):
+            with T.block("P"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                P[vj // 16, vi, vj % 16] = W[vi, vj]
+        for j, i in T.grid(32, 64):
+            with T.block("B"):
+                vj, vi = T.axis.remap("SR", [j, i])
+                with T.init():
+                    B[vj] = 0.0
+                B[vj] += A[vi] * P[vj // 16, vi, vj % 16]
+        {extra}
+
+    @T.prim_func
+    def main(A: T.Buffer((64,), "float32"), B: T.Buffer((3, 32), "float32"), V: T.Buffer((64, 32), "float32")):
+        # first
+        W = T.constant("{first}", (64, 32), "float32")
+        # second
+        W2 = T.constant("{second}", (64, 32), "float32")
+        b = T.alloc_buffer((32,), "float32")
+        for k in range(3):
+            if k == 0:
+                M.f(A, {given}, b)
+            else:
+                M.f(A, W2, b)
+            for j in range(32):
+                B[k, j] = b[j]
+"""
+
+
+def called(given: str = "W", extra: str = "") -> Module:
+    first, second = constant(W.copy()), constant(W + 1)
+    store = ConstantStore()
+    store.add(first)
+    store.add(second)
+    text = CALLED.format(first=first.digest, second=second.digest, given=given, extra=extra)
+    found = parse(text, constants=store)
+    assert isinstance(found, Module)
+    return found
+
+
+def results(module: Module) -> list[np.ndarray[Any, Any]]:
+    assert not verify(module)
+    a = np.random.default_rng(3).random(64, "float32")
+    found = [np.zeros((3, 32), "float32") for _ in range(2)]
+    tirscript.interpret(module, a, found[0], W)
+    tirscript.build(module, pipeline=DEFAULT_LOWERING)(a, found[1], W)
+    return found
+
+
+@pytest.mark.parametrize("extra", ["", "B[0] = W[0, 1]"])
+def test_a_function_that_is_called_with_constants_takes_the_copies(extra: str) -> None:
+    module = called(extra=extra)
+    made = pack_constants(module)
+    inner, main = made["f"], made["main"]
+    assert isinstance(inner, PrimFunc) and isinstance(main, PrimFunc)
+    assert [param.name for param in inner.params] == ["A", *(["W"] if extra else []), "B", "P"]
+    constants = [stmt for stmt in main.body if type(stmt) is AllocateConst]
+    assert [stmt.buffer.name for stmt in constants if stmt.buffer.ndim == 3] == ["W_packed", "W2_packed"]
+    assert len(constants) == (4 if extra else 2)
+    text = made.script()
+    assert 'T.block("P")' not in text and text.index("# first") < text.index("# second")
+    for one in results(made):
+        np.testing.assert_array_equal(one, results(module)[0])
+    assert pack_constants(made) is made
+
+
+def test_a_function_that_is_once_called_with_something_else_makes_the_copy() -> None:
+    module = called(given="V")
+    assert pack_constants(module) is module
+    public = called().functions[0].replace(private=False)
+    module = called()
+    module = module.replace(functions=(public, *module.functions[1:]))
+    assert pack_constants(module) is module
+
+
+def test_copies_with_overlaps_stay() -> None:
+    """Elements that are written twice, as many as the target has elements altogether."""
+    func = program("P[vj // 16, vi // 2 * 2, vj % 16]")
+    assert pack_constants(func) is func
