@@ -319,7 +319,7 @@ def _owned(array: np.ndarray[Any, Any], kind: DType) -> np.ndarray[Any, Any]:
     array = array.view(np.ndarray) if type(array) is not np.ndarray else array
     want = numpy_dtype(kind)
     if not array.flags.c_contiguous or not array.flags.aligned or array.dtype != want:
-        return _canonical(np.ascontiguousarray(array, dtype=want).reshape(array.shape).copy(), kind)
+        return canonical(np.ascontiguousarray(array, dtype=want).reshape(array.shape).copy(), kind)
     chain: list[np.ndarray[Any, Any]] = []
     base: Any = array
     while isinstance(base, np.ndarray):
@@ -327,16 +327,16 @@ def _owned(array: np.ndarray[Any, Any], kind: DType) -> np.ndarray[Any, Any]:
             chain.append(base)
         base = base.base
     if any(one.nbytes != array.nbytes for one in chain) or (isinstance(base, memoryview) and not base.readonly):
-        return _canonical(array.copy(), kind)
-    canonical = _canonical(array, kind)
-    if canonical is array:
+        return canonical(array.copy(), kind)
+    plain = canonical(array, kind)
+    if plain is array:
         for one in chain:
             one.flags.writeable = False
-    made: np.ndarray[Any, Any] = canonical[...]
+    made: np.ndarray[Any, Any] = plain[...]
     return made
 
 
-def _canonical(array: np.ndarray[Any, Any], kind: DType) -> np.ndarray[Any, Any]:
+def canonical(array: np.ndarray[Any, Any], kind: DType) -> np.ndarray[Any, Any]:
     """The array, its bools being bytes of 0 and 1."""
     import numpy as np
 
@@ -402,9 +402,9 @@ class ConstantStore:
 
     def collect(self, program: Node) -> ConstantStore:
         """Keep all constants of a program whose data is at hand; this store."""
-        for stmt in constants_of(program):
-            if stmt.data.resolved:
-                self._constants[stmt.data.digest] = stmt.data
+        for node in constant_nodes(program):
+            if node.data.resolved:
+                self._constants[node.data.digest] = node.data
         return self
 
     def get(self, digest: str) -> ConstantTensor | None:
@@ -463,21 +463,30 @@ class ConstantStore:
 
 
 def constants_of(program: Node) -> list[Any]:
-    """The statements of a program that define constants, in source order."""
+    """The statements of a program's tensor functions that define constants, in source order."""
     from .rewrite import walk
     from .stmt import AllocateConst
 
     return [node for node in walk(program) if type(node) is AllocateConst]
 
 
+def constant_nodes(program: Node) -> list[Any]:
+    """All that holds a constant as `data`, in source order: the statements of `constants_of`, and values of graphs."""
+    from .graph import GraphConst
+    from .rewrite import walk
+    from .stmt import AllocateConst
+
+    return [node for node in walk(program) if type(node) is AllocateConst or type(node) is GraphConst]
+
+
 def require_constants(program: Node) -> None:
     """Raise DiagnosticError T312, once for each digest, where the data of constants is not at hand."""
     found: dict[str, Any] = {}
-    for stmt in constants_of(program):
-        if not stmt.data.resolved:
-            found.setdefault(stmt.data.digest, missing(stmt.data, stmt.span))
+    for node in constant_nodes(program):
+        if not node.data.resolved:
+            found.setdefault(node.data.digest, missing(node.data, node.span))
     if found:
         raise DiagnosticError(found.values())
 
 
-__all__ = ["ConstantStore", "ConstantTensor", "constant", "constants_of", "require_constants"]
+__all__ = ["ConstantStore", "ConstantTensor", "constant", "constant_nodes", "constants_of", "require_constants"]

@@ -13,13 +13,14 @@ import mmap
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 
-from .constant import PREFIX, ConstantTensor, _bytes, digest_of, from_bytes, known, missing, view_of
+from .check import public
+from .constant import PREFIX, ConstantTensor, _bytes, canonical, constant, from_bytes, known, missing, view_of
 from .diagnostic import DiagnosticError, error
 from .dtype import DType, dtype
 
@@ -47,16 +48,33 @@ class _Entry(msgspec.Struct):
 def write(path: str | os.PathLike[str], constants: Iterable[ConstantTensor]) -> None:
     """Write constants under their digests. The file is written beside and then takes the place of an older one, whose
     data may be mapped."""
-    by_digest = {value.digest: value for value in constants}
-    unique = sorted(by_digest.values(), key=lambda value: (-value.nbytes, value.digest))
-    lost = [missing(value) for value in unique if not value.resolved]
+    _write(path, {value.digest: value for value in constants})
+
+
+@public
+def save_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Any]) -> None:
+    """Write tensors under their names into a safetensors file, which other programs read as well.
+
+    The values are what `constant` takes. Raises DiagnosticError T114 for what is no tensor, or for a name that stands
+    for something else in such a file.
+    """
+    for name in tensors:
+        if name == "__metadata__" or name.startswith(PREFIX):
+            raise DiagnosticError([error("T114", f"a tensor in a file cannot be called {name!r}")])
+    _write(path, {name: constant(value) for name, value in tensors.items()})
+
+
+def _write(path: str | os.PathLike[str], named: Mapping[str, ConstantTensor]) -> None:
+    # wider elements first: there are no gaps in such a file, and so each begins where its dtype may
+    unique = sorted(named.items(), key=lambda item: (-item[1].dtype.itemsize, -item[1].nbytes, item[0]))
+    lost = [missing(value) for _, value in unique if not value.resolved]
     if lost:
         raise DiagnosticError(lost)
     header: dict[str, Any] = {"__metadata__": {"format": "tirscript"}}
     at = 0
-    for value in unique:
+    for name, value in unique:
         end = at + value.nbytes
-        header[value.digest] = {
+        header[name] = {
             "dtype": _NAMES[value.dtype.name],
             "shape": list(value.shape),
             "data_offsets": [at, end],
@@ -65,19 +83,19 @@ def write(path: str | os.PathLike[str], constants: Iterable[ConstantTensor]) -> 
     text = msgspec.json.encode(header)
     text += b" " * (-(len(text) + 8) % ALIGN)
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(len(text).to_bytes(8, "little"))
             file.write(text)
-            for value in unique:
+            for _, value in unique:
                 if value.nbytes:
                     file.write(_bytes(value.array))
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
+        os.chmod(beside, 0o666 & ~_umask())
+        os.replace(beside, target)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name)
+            os.unlink(beside)
         raise
 
 
@@ -165,12 +183,24 @@ class ConstantFile:
 
 def read_all(path: str | os.PathLike[str]) -> Iterator[ConstantTensor]:
     """Every tensor of a file."""
+    return iter(load_tensors(path).values())
+
+
+@public
+def load_tensors(path: str | os.PathLike[str]) -> dict[str, ConstantTensor]:
+    """The tensors of a safetensors file by their names there, large ones mapped and not read.
+
+    DiagnosticError T115 for a damaged file; a tensor whose name is a digest is checked.
+    """
     file = ConstantFile(path)
-    values = []
+    found = {}
     for name, (kind, shape, _) in file.entries.items():
         if name.startswith(PREFIX):
-            values.append(file.read(name, shape, kind))
+            found[name] = file.read(name, shape, kind)
             continue
         array = view_of(file.data(name), shape, kind)
-        values.append(known(array, kind, digest_of(array, kind)))
-    return iter(values)
+        found[name] = known(canonical(array, kind), kind)
+    return found
+
+
+__all__ = ["ConstantFile", "load_tensors", "read_all", "save_tensors", "write"]

@@ -16,6 +16,12 @@ def call_it(cls: type, noun: str, name: Callable[[Any], str] | None = None) -> N
     _WORDS[cls] = (noun, name)
 
 
+def identifier(name: str) -> str:
+    """An identifier like a name of elsewhere: `fc_weight` for `fc.weight`, `v0` for `0`."""
+    made = re.sub(r"\W+", "_", name).strip("_") or "v"
+    return f"v{made}" if made[0].isdigit() else made
+
+
 def words(value: object) -> str:
     """What a value is: "the whole buffer `A`", "the function `T.exp`", "a Python list"."""
     if value is None:

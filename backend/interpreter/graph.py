@@ -26,7 +26,7 @@ from tirscript.ir import (
     recursion_room,
     suggest,
 )
-from tirscript.ir.constant import missing, numpy_dtype
+from tirscript.ir.constant import numpy_dtype, require_constants
 from tirscript.ir.graph import (
     Dataflow,
     DeviceValue,
@@ -164,8 +164,6 @@ class _Scope:
             raise _wrong("T201", f"`{expr.name}` has no value here", expr.span) from None
 
     def const(self, expr: GraphConst) -> Any:
-        if not expr.data.resolved:
-            raise DiagnosticError([missing(expr.data, expr.span)])
         return expr.data.array
 
     def item(self, expr: TupleItem) -> Any:
@@ -542,6 +540,7 @@ def run_graph(module: Module, name: str, args: tuple[Any, ...], kwargs: dict[str
     """Execute a graph function of a module on the caller's arguments; see `interpret`."""
     func = module[name]
     assert isinstance(func, GraphFunc)
+    require_constants(module)
     names = [param.name for param in func.params]
     given = dict(zip(names, args, strict=False))
     if len(args) > len(names):

@@ -6,6 +6,7 @@ from .codecs import CODECS, Codec, register_codec
 from .compress_constants import Compressed, compress_constants, compression_report, compression_table
 from .deduplicate_constants import deduplicate_constants
 from .fold_constant import fold_constant
+from .lift_constants import lift_constants, sink_constants
 from .pack_constants import pack_constants
 from .slice_constants import slice_constants
 from .sparsify_report import ConstantReport, constants_report, sparsify_report
@@ -21,8 +22,10 @@ __all__ = [
     "constants_report",
     "deduplicate_constants",
     "fold_constant",
+    "lift_constants",
     "pack_constants",
     "register_codec",
+    "sink_constants",
     "slice_constants",
     "sparsify_report",
 ]

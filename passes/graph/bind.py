@@ -2,44 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
 from tirscript.ir.check import public
 from tirscript.ir.constant import ConstantTensor, constant
+from tirscript.ir.constant_file import load_tensors
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.expr import Const, Expr, Var, const
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphConst, GraphFunc, GraphType, GraphVar, TensorType
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.words import identifier
+
+from ..constants.parameters import buffer_at, with_constants
+
+Bound = TypeVar("Bound", Module, GraphFunc, PrimFunc)
 
 
 @public
-def bind_params(module: Module, params: Mapping[str, Any], *, function: str = "main") -> Module:
-    """The module whose `function` has constants for the parameters that `params` names.
+def bind_params(
+    program: Bound,
+    params: Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    function: str = "main",
+    strict: bool = True,
+) -> Bound:
+    """The program whose `function` has constants for the parameters that `params` names.
 
     before:  def main(x: G.Tensor((4,)), w: G.Tensor((4,))): ... G.add(x, w)
     after:   def main(x: G.Tensor((4,))): ... G.add(x, G.const(...))        with bind_params(module, {"w": array})
 
-    Arrays come in without a copy. A symbolic dimension that a constant is the first to have becomes a number. Raises
-    DiagnosticError for a name that is no parameter, and an array of another dtype or shape.
+    `params` is a table of arrays, or the path of a safetensors file, whose large tensors stay mapped;
+    `tirscript.onnx_params` gives the table of a model. Names that are no identifiers stand for parameters as
+    `from_onnx` calls them: `fc.weight` is `fc_weight`. The function is one of a graph or a tensor function. Arrays come
+    in without a copy. A symbolic dimension that a constant is the first to have becomes a number. Raises
+    DiagnosticError for a name that is no parameter (unless `strict` is False), and an array of another dtype or shape.
     """
-    func = _graph_function(module, function)
-    names = {param.name: param for param in func.params}
+    table: Mapping[str, Any] = params if isinstance(params, Mapping) else load_tensors(params)
+    if isinstance(program, Module):
+        return _bound(program, table, function, strict)  # type: ignore[return-value]
+    return _bound(Module((program,)), table, program.name, strict)[program.name]  # type: ignore[return-value]
+
+
+def _bound(module: Module, params: Mapping[str, Any], function: str, strict: bool) -> Module:
+    func = _function(module, function)
+    given: dict[int, ConstantTensor] = {}
+    for name, value, at in _named(func, params, strict):
+        data = value if isinstance(value, ConstantTensor) else constant(value)
+        if at in given and given[at] != data:
+            raise _wrong(func, f"`{func.params[at].name}` is given two constants, one as `{name}`")
+        given[at] = data
+    return module.with_function(_BIND[type(func)](func, given, module))
+
+
+def _named(func: Any, params: Mapping[str, Any], strict: bool) -> Iterator[tuple[str, Any, int]]:
+    """What is given, with the position of the parameter it is for."""
+    names: dict[str, int] = {}
+    for at, param in enumerate(func.params):
+        buffer = buffer_at(func, at) if isinstance(func, PrimFunc) else None
+        for one in (param, buffer):
+            if one is not None:
+                names.setdefault(one.name, at)
+    for name, value in params.items():
+        known = name if name in names else identifier(name)
+        if known in names:
+            yield name, value, names[known]
+        elif strict:
+            near = suggest(known, names)
+            hint = f"did you mean `{near}`?" if near else f"its parameters: {', '.join(names)}"
+            raise _wrong(func, f"`{func.name}` has no parameter `{name}`", hint)
+
+
+def _bind_graph(func: GraphFunc, given: Mapping[int, ConstantTensor], module: Module) -> GraphFunc:
     values: dict[Any, Any] = {}
     sizes: dict[Var, Expr] = {}
-    for name, given in params.items():
-        param = names.get(name)
-        if param is None:
-            near = suggest(name, names)
-            hint = f"did you mean `{near}`?" if near else f"its parameters: {', '.join(names)}"
-            raise _wrong(func, f"`{function}` has no parameter `{name}`", hint)
-        data = given if isinstance(given, ConstantTensor) else constant(given)
-        _fit(func, param, data, sizes)
-        values[param] = GraphConst(data)
+    for at, data in given.items():
+        _fit(func, func.params[at], data, sizes)
+        values[func.params[at]] = GraphConst(data)
     kept = tuple(param for param in func.params if param not in values)
     bound = func.replace(params=kept, body=substitute(func.body, values), value=substitute(func.value, values))
-    return module.with_function(_with_sizes(bound, sizes))
+    return _with_sizes(bound, sizes)
+
+
+_BIND: dict[type, Any] = {GraphFunc: _bind_graph, PrimFunc: with_constants}
 
 
 @public
@@ -51,7 +99,9 @@ def bind_symbolic_vars(module: Module, sizes: Mapping[str, int], *, function: st
 
     Raises DiagnosticError for a name that is no symbolic dimension.
     """
-    func = _graph_function(module, function)
+    func = _function(module, function)
+    if not isinstance(func, GraphFunc):
+        raise _wrong(func, f"`{function}` is no graph function")
     names = {var.name: var for var in func.symbols}
     found: dict[Var, Expr] = {}
     for name, size in sizes.items():
@@ -66,14 +116,13 @@ def bind_symbolic_vars(module: Module, sizes: Mapping[str, int], *, function: st
     return module.with_function(_with_sizes(func, found))
 
 
-def _graph_function(module: Module, name: str) -> GraphFunc:
+def _function(module: Module, name: str) -> GraphFunc | PrimFunc:
     found = next((one for one in module.functions if one.name == name), None)
-    if isinstance(found, GraphFunc):
-        return found
-    what = "is no graph function" if found is not None else "is not in the module"
-    names = [one.name for one in module.functions if isinstance(one, GraphFunc)]
-    hint = f"its graph functions: {', '.join(names)}" if names else None
-    raise DiagnosticError([error("T307", f"`{name}` {what}", module.span, hint=hint)])
+    if found is None:
+        names = [one.name for one in module.functions]
+        hint = f"its functions: {', '.join(names)}" if names else None
+        raise DiagnosticError([error("T307", f"`{name}` is not in the module", module.span, hint=hint)])
+    return found
 
 
 def _fit(func: GraphFunc, param: GraphVar, data: ConstantTensor, sizes: dict[Var, Expr]) -> None:
@@ -93,7 +142,7 @@ def _fit(func: GraphFunc, param: GraphVar, data: ConstantTensor, sizes: dict[Var
             sizes[dim] = const(size, dim.dtype)
 
 
-def _wrong(func: GraphFunc, message: str, hint: str | None = None) -> DiagnosticError:
+def _wrong(func: GraphFunc | PrimFunc, message: str, hint: str | None = None) -> DiagnosticError:
     return DiagnosticError([error("T301", message, func.span, hint=hint)])
 
 

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from .backend.runtime.threads import get_num_threads, set_num_threads
     from .backend.typing_extensions import jit
     from .ir.constant import ConstantStore, constant
+    from .ir.constant_file import load_tensors, save_tensors
     from .ir.diagnostic import Diagnostic, DiagnosticError
     from .ir.graph_builder import BlockBuilder
     from .ir.target import Target
     from .ir.target_kinds import TargetKind, TargetOption, register_target_kind
     from .passes.schedule import Schedule, ScheduleError
     from .script import graph_func, ir_module, parse, parse_file, prim_func
-    from .script.onnx import from_onnx
+    from .script.onnx import from_onnx, onnx_params
 
 __version__ = "0.1.0"
 
@@ -41,11 +42,14 @@ _NAMES = {
     "interpret": "backend.interpreter",
     "ir_module": "script",
     "jit": "backend.build",
+    "load_tensors": "ir.constant_file",
+    "onnx_params": "script.onnx",
     "parse": "script",
     "parse_file": "script",
     "prim_func": "script",
     "register_blas": "backend.runtime.blas",
     "register_library": "backend.runtime.library",
+    "save_tensors": "ir.constant_file",
     "register_target_kind": "ir.target_kinds",
     "set_num_threads": "backend.runtime.threads",
 }
@@ -68,11 +72,14 @@ __all__ = [
     "interpret",
     "ir_module",
     "jit",
+    "load_tensors",
+    "onnx_params",
     "parse",
     "parse_file",
     "prim_func",
     "register_blas",
     "register_library",
+    "save_tensors",
     "register_target_kind",
     "set_num_threads",
 ]

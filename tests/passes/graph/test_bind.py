@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import ConstantTensor, DiagnosticError, Module, walk
+from tirscript.ir import ConstantTensor, DiagnosticError, Module, structural_equal, walk
 from tirscript.ir.graph import GraphConst, GraphFunc, TensorType
 from tirscript.passes.graph import bind_params, bind_symbolic_vars, fold_graph_constant
 from tirscript.script import parse
@@ -92,3 +94,87 @@ def test_wrong_names_are_refused() -> None:
             bind_symbolic_vars(module(), sizes)
     with pytest.raises(DiagnosticError, match="`mian` is not in the module"):
         bind_params(module(), {"w": W}, function="mian")
+
+
+# -- parameters of tensor functions, files, models
+
+KERNEL = """
+@T.prim_func
+def f(x: T.Buffer((4, "n"), "float32"), w: T.Buffer(("n",), "float32"), h: T.handle, y: T.Buffer((4, "n"), "float32")):
+    b = T.match_buffer(h, (n + 1,), "float32")
+    for i in range(4):
+        for j in range(n):
+            y[i, j] = x[i, j] * w[j] + b[j + 1]
+"""
+
+
+def test_parameters_of_tensor_functions() -> None:
+    func = parse(KERNEL)
+    x, w, b = X, np.arange(3, dtype="float32"), np.arange(4, dtype="float32")
+    made = bind_params(func, {"w": w, "b": b})
+    assert [param.name for param in made.params] == ["x", "y"] and not made.symbols
+    assert parse(made.script()).script() == made.script()
+    for run in (tirscript.build(made), lambda *args: tirscript.interpret(made, *args)):
+        y = np.zeros_like(X)
+        run(x, y)
+        assert np.array_equal(y, x * w + b[1:])
+    by_handle = bind_params(func, {"w": w, "h": b})
+    assert structural_equal(by_handle, made)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"y": X}, "`y` is written, and cannot be a constant"),
+        ({"w": X}, "`w` has 1 dimension, and the data 2"),
+        ({"w": X[0].astype("float64")}, "`w` is of float32, and the data of float64"),
+        ({"w": X[0], "b": X[0]}, "dimension 0 of `b` is 4, and that of the data 3"),
+        ({"b": X[0]}, "dimension 0 of `b` is not known from the data"),
+        ({"v": X[0]}, "has no parameter `v`"),
+    ],
+)
+def test_data_that_no_tensor_function_takes(params: dict[str, np.ndarray], words: str) -> None:
+    with pytest.raises(DiagnosticError, match=words):
+        bind_params(parse(KERNEL), params)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ('n: T.int32, w: T.Buffer(("n",), "float32"), y: T.Buffer((4,), "float32")', "a size that another parameter"),
+        ('w: T.Buffer((4,), "float32", strides=(2,)), y: T.Buffer((4,), "float32")', "has strides or an offset"),
+        ('w: T.Buffer((4,), "float32x2"), y: T.Buffer((4,), "float32x2")', "is of the vector dtype"),
+        ('w: T.float32, y: T.Buffer((4,), "float32")', "is no tensor"),
+    ],
+)
+def test_parameters_that_are_no_constants(params: str, words: str) -> None:
+    value = "w" if "w: T.float32" in params else "w[0]"
+    func = parse(f"@T.prim_func\ndef f({params}):\n    y[0] = {value}\n")
+    with pytest.raises(DiagnosticError, match=words):
+        bind_params(func, {"w": np.zeros(4, "float32")})
+
+
+def test_weights_of_a_file(tmp_path: Path) -> None:
+    text = TEXT.replace("w:", "fc_weight:").replace("(w)", "(fc_weight)")
+    path = tmp_path / "w.safetensors"
+    tirscript.save_tensors(path, {"fc.weight": W})
+    (kept,) = tirscript.load_tensors(path).items()
+    assert kept[0] == "fc.weight" and np.array_equal(kept[1].array, W)
+    made = bind_params(parse(text), path)
+    assert structural_equal(made, bind_params(module(), {"w": W}))
+    tirscript.save_tensors(path, {"fc.weight": W, "head.bias": W})
+    with pytest.raises(DiagnosticError, match=r"has no parameter `head\.bias`"):
+        bind_params(parse(text), path)
+    assert structural_equal(bind_params(parse(text), path, strict=False), made)
+    with pytest.raises(DiagnosticError, match="`fc_weight` is given two constants"):
+        bind_params(parse(text), {"fc.weight": W, "fc_weight": W + 1})
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DiagnosticError, match="is damaged"):
+        bind_params(parse(text), path)
+
+
+def test_names_of_tensors_in_files(tmp_path: Path) -> None:
+    for name in ("__metadata__", "sha256:" + "0" * 64):
+        with pytest.raises(DiagnosticError, match="cannot be called"):
+            tirscript.save_tensors(tmp_path / "w.safetensors", {name: W})
+    assert not list(tmp_path.iterdir())
