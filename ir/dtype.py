@@ -137,6 +137,14 @@ class DType(Struct, frozen=True, eq=False, weakref=True):
 _INTERNED: dict[Any, DType] = {}
 
 
+# names of TVM's that are no more
+_OLDER = (
+    (re.compile(r"^u?int1(?=x|$)"), "bool"),
+    (re.compile(r"^e4m3_float8(?=x|$)"), "float8_e4m3fn"),
+    (re.compile(r"^e5m2_float8(?=x|$)"), "float8_e5m2"),
+)
+
+
 def dtype(value: object) -> DType:
     """The element type called `value`: a name, a DType, a numpy dtype or scalar class, or int, float, bool.
 
@@ -169,7 +177,9 @@ def _make(value: object) -> DType:
 
 def _name_of(value: object) -> str:
     if isinstance(value, str):
-        return re.sub(r"^u?int1(?=x|$)", "bool", value)  # TVM's older names of bool
+        for older, name in _OLDER:
+            value = older.sub(name, value)
+        return value
     if value is bool:
         return "bool"
     if value is int:

@@ -32,7 +32,7 @@ from .known import Function
 from .meet import is_header, is_tile_dialect, is_tvm
 from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
-from .namespace import ModuleForm, Namespace, tir_names
+from .namespace import Form, ModuleForm, Namespace, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
 from .trivia import Comments
@@ -352,7 +352,7 @@ class Reader(ModuleReader):
         """An import line of the header."""
         if isinstance(node, ast.Import):
             for item in node.names:
-                if item.name not in ("tirscript", "tirscript.script", "tvm", "tvm.script"):
+                if item.name not in ("tirscript", "tirscript.script", "tvm", "tvm.script", "tvm.testing"):
                     self.report(
                         "T003",
                         f"`import {item.name}` does not stand in text that is parsed",
@@ -366,6 +366,11 @@ class Reader(ModuleReader):
             return
         module = node.module or ""
         if module in _IGNORED_IMPORTS and not node.level:
+            return
+        if module == "tvm" and not node.level and all(item.name in _OF_TVM for item in node.names):
+            for item in node.names:
+                if item.name in _OF_TVM_READ:
+                    self.names[item.asname or item.name] = _OF_TVM_READ[item.name]()
             return
         if module not in _PACKAGES or node.level:
             self.report(
@@ -525,6 +530,16 @@ def _package(name: str) -> Namespace:
     return Namespace(name, {"script": script, **_DECORATOR_OBJECTS}, "The package.")
 
 
+def _relax() -> Namespace:
+    """What `from tvm import relax` stands for in a text: `relax.op.add(x, y)` is `R.add(x, y)`."""
+    return Namespace("relax", {**vars(G), "op": G}, "TVM's package of graphs.")
+
+
+# what `from tvm import` may name: parts of TVM that text has no use for, and those that mean something here
+_OF_TVM_READ: dict[str, Callable[[], Namespace]] = {"relax": _relax, "script": lambda: _package("tvm.script")}
+_OF_TVM = (*_OF_TVM_READ, "ir", "tir", "tirx", "s_tir", "te", "topi", "arith", "dlight", "runtime", "target", "testing")
+
+
 _DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {
     "prim_func": prim_func,
     "graph_func": graph_func,
@@ -543,6 +558,9 @@ I = Namespace(
         "module_attrs": ModuleForm("module_attrs", "attributes of the module: `I.module_attrs({...})`"),
         "module_global_infos": ModuleForm("module_global_infos", "devices: `I.module_global_infos({...})`"),
         "vdevice": ModuleForm("vdevice", 'a device of the module: `I.vdevice("llvm", 0, "global")`'),
+        "dynamic": Form(
+            "dynamic", 'a symbolic variable in text of TVM: `n = I.dynamic("n")`; `n = T.var("int64")` of ours'
+        ),
         "dummy_global_info": ModuleForm("dummy_global_info", "an empty entry of `I.module_global_infos`"),
         "StringType": TypeForm("Object", "the type of a string"),
     },

@@ -266,6 +266,14 @@ class LegacyLowering(LaunchLowering):
             raise self.fail("T032", '`T.Var` takes a name and a dtype: `n = T.Var("n", "int64")`', call)
         return Var("", self.dtype_of(kind, call))
 
+    def _dynamic(self, call: ast.Call) -> Var:
+        args, kwargs = self.arguments(call)
+        kind = args[1] if len(args) == 2 else kwargs.pop("dtype", "int64")
+        if not self.theirs or kwargs or not 1 <= len(args) <= 2 or not isinstance(args[0], str):
+            way = 'use `n = T.var("int64")`' if not self.theirs else None
+            raise self.fail("T032", '`I.dynamic("n")` is a symbolic variable in text of TVM', call, hint=way)
+        return Var("", self.dtype_of(kind, call))
+
 
 def _is_bind(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "bind" and len(call.args) == 2
@@ -296,6 +304,7 @@ _VALUE_FORMS.update(
         "call_intrin": LegacyLowering._call_intrin,
         "llvm_lookup_intrinsic_id": LegacyLowering._intrinsic_name,
         "Var": LegacyLowering._named_var,
+        "dynamic": LegacyLowering._dynamic,
         "SizeVar": LegacyLowering._named_var,
         **dict.fromkeys(_AXIS_DOMAINS, LegacyLowering._axis_domain),
     }

@@ -252,6 +252,35 @@ def test_a_symbolic_variable_with_a_name(call: str) -> None:
         program("m = T.Var(1, 'int64')")
 
 
+def test_what_headers_of_tvm_import_is_left_alone() -> None:
+    header = "import tvm\nimport tvm.testing\nfrom tvm import relax, te, tir\n" + HEADER
+    assert structural_equal(program("B[0] = A[1]", header=header), ours("B[0] = A[1]"))
+    text = 'from tvm import relax\nfrom tvm.script import relax as R\n@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    return '
+    assert structural_equal(parse(text + "relax.op.nn.relu(x)\n"), parse(text + "R.nn.relu(x)\n"))
+    with pytest.raises(DiagnosticError, match="`from tvm import` does not stand"):
+        program("B[0] = A[1]", header="from tvm import os\n" + HEADER)
+
+
+def test_a_symbolic_variable_of_a_module() -> None:
+    signature = 'A: T.Buffer((M, M * 2), "float32")'
+    made = program(
+        "A[0, 0] = 1.0", signature, 'from tvm.script import ir as I, tir as T\nM = I.dynamic("M")\n@T.prim_func\n'
+    )
+    assert structural_equal(made, ours("A[0, 0] = 1.0", 'A: T.Buffer(("M", "M * 2"), "float32")'))
+    with pytest.raises(DiagnosticError, match="is a symbolic variable in text of TVM"):
+        program("A[0, 0] = 1.0", signature, 'M = I.dynamic("M")\n@T.prim_func\n')
+
+
+@pytest.mark.parametrize(
+    ("then", "now"), [("e4m3_float8", "float8_e4m3fn"), ("e5m2_float8", "float8_e5m2"), ("int1", "bool")]
+)
+def test_names_of_dtypes_of_then(then: str, now: str) -> None:
+    assert structural_equal(
+        program("pass", f'A: T.Buffer((4,), "{then}"), B: T.Buffer((4,), "{then}x4")'),
+        ours("pass", f'A: T.Buffer((4,), "{now}"), B: T.Buffer((4,), "{now}x4")'),
+    )
+
+
 @pytest.mark.parametrize("name", ["ptx_mma", "ptx_ldmatrix", "mma_store", "tvm_mfma"])
 def test_intrinsics_of_gpus_are_named(name: str) -> None:
     with pytest.raises(DiagnosticError, match=f"`T.{name}`, a tile primitive of TVM for GPUs, is not supported"):
