@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,27 +21,25 @@ from .runtime.library import c_library, library_names
 if TYPE_CHECKING:
     from tirscript.passes import Sequential
 
+    from .request import Request
+
 # whose sources decide what a program means and what code it becomes
 _FOLDERS = ("ir", "passes", "backend")
 
 
-def key(
-    program: PrimFunc | Module,
-    passes: Sequential | None,
-    lowered: Callable[[], PrimFunc | Module],
-    opt_level: int,
-    debug: bool,
-) -> str | None:
+def key(request: Request) -> str | None:
     """The key of a program's code, which needs no pass to run where the passes are our own.
 
     Where others take part, or instruments watch, they run, and the key is that of the program before and after. None
     where a program holds something that no other process would know.
     """
-    parts: list[str | None] = [structural_digest(program), *surroundings(), str(opt_level), str(debug)]
+    program, passes = request.program, request.passes
+    parts: list[str | None] = [structural_digest(program), *surroundings(), str(request.opt_level), str(request.debug)]
+    parts.append(request.target.json())
     parts += c_functions(program)
     parts.append("passes: none" if passes is None else f"passes: {passes}")
     if passes is not None and not _known(passes):
-        after = lowered() if parts[0] is not None else None
+        after = request.lowered if parts[0] is not None else None
         parts[-1] = None if after is None else f"after: {structural_digest(after)}"
         parts += [] if after is None else c_functions(after)
     if None in parts or "after: None" in parts:
@@ -65,7 +62,7 @@ def _known(passes: Sequential) -> bool:
     from tirscript.passes import PassContext
 
     context = PassContext.current()
-    if context.instruments or context.disabled or context.config:
+    if not context.plain:
         return False
     return all(entry.function.__module__.startswith("tirscript.passes.") for entry in passes)
 

@@ -1,26 +1,54 @@
-"""What `build` does before LLVM where it is not told: the default schedule for this machine, and the lowering."""
+"""What `build` does before a code generator takes over, where it is not told."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tirscript.ir.target import Target
+
 if TYPE_CHECKING:
     from tirscript.passes import Sequential
 
-# the feature that a processor has where its vectors are so wide, widest first
-VECTORS = (("+avx512f", 512), ("+avx", 256))
+
+def default_pipeline(target: Target | None = None, *, schedule: bool = True) -> Sequential:
+    """The passes of `pipeline="default"` for a target, in their order; graphs and several targets included.
+
+    Without `schedule` each statement stays where it was written.
+    """
+    from tirscript.passes import Sequential
+
+    return Sequential((front_passes(), lowering_of(target or Target.parse("llvm"), schedule=schedule)))
 
 
-def default_pipeline(*, schedule: bool = True) -> Sequential:
-    """The passes of `pipeline="default"`. Without `schedule` each statement stays where it was written."""
+def front_passes() -> Sequential:
+    """From graph functions, and functions for several targets, to tensor functions for one."""
+    from tirscript.passes import Sequential, get_pass
+    from tirscript.passes.graph import GRAPH_LOWERING
+
+    names = [entry.name for entry in GRAPH_LOWERING]
+    # bindings are in their normal form then, and nothing has looked into functions for other targets
+    at = names.index("canonicalize_bindings") + 1
+    parts = (*GRAPH_LOWERING.passes[:at], get_pass("run_codegen"), *GRAPH_LOWERING.passes[at:])
+    return Sequential((*parts, get_pass("bind_targets"), get_pass("split_targets")))
+
+
+def lowering_of(target: Target, *, schedule: bool = True) -> Sequential:
+    """The passes over tensor functions that the kind of a target asks for."""
+    from tirscript.ir.target_kinds import target_kind
+    from tirscript.passes import DEFAULT_LOWERING
+
+    hook = target_kind(target.main.resolved().kind, target.span).hook("lowering")
+    found: Sequential = DEFAULT_LOWERING if hook is None else hook(target.main, schedule)
+    return found
+
+
+def lowering(target: Target, schedule: bool) -> Sequential:
+    """That of processors: the default schedule for the target of each function, and the lowering."""
     from tirscript.passes import DEFAULT_LOWERING, Sequential, get_pass
 
     if not schedule:
         return DEFAULT_LOWERING
-    from .llvm.host import host
-    from .runtime.threads import processors
+    return Sequential((get_pass("default_cpu"), get_pass("pack_constants"), DEFAULT_LOWERING))
 
-    features = host().features.split(",")
-    bits = next((bits for feature, bits in VECTORS if feature in features), 128)
-    scheduled = get_pass("default_cpu", vector_bits=bits, threads=processors())
-    return Sequential((scheduled, get_pass("pack_constants"), DEFAULT_LOWERING))
+
+__all__ = ["default_pipeline", "front_passes", "lowering", "lowering_of"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .processors import processors
 from .target import Target
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -21,12 +21,11 @@ def host_target() -> Target:
     """
     import llvmlite.binding as llvm
 
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     attrs: dict[str, Any] = {
         "mtriple": llvm.get_process_triple(),
         "mcpu": llvm.get_host_cpu_name(),
         "mattr": tuple(llvm.get_host_cpu_features().flatten().split(",")),
-        "num-cores": allowed,
+        "num-cores": processors(),
         **{f"l{level}-cache": size for level, size in cache_sizes(_CACHES).items()},
     }
     return Target.parse({"kind": "llvm", "keys": ["cpu"], **attrs})

@@ -13,6 +13,7 @@ from . import (  # noqa: F401  (these fill the table of passes)
     merge_conditionals,
     narrow_index_types,
     overcompute,
+    placement,
     reduce_loop_extents,
     remove_assume,
     remove_no_op,

@@ -23,12 +23,15 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct, structs
 
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
+from tirscript.ir.expr import CallFunction
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphFunc
+from tirscript.ir.graph import FunctionRef, GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.words import words
+
+from .targets import EXTERNAL, passing_over
 
 Program = TypeVar("Program", PrimFunc, GraphFunc, Module)
 REPORT = "this is a fault of tirscript, not of your program; please report it with the program and this message"
@@ -46,7 +49,7 @@ class Pass(Struct, frozen=True, eq=False):
     """One pass, with the options `given` to it. Call it on a PrimFunc, a GraphFunc or a Module.
 
     `requires` names passes whose work must be done before: what they remove (`removes`, a test of a node and the words
-    for it) may not be in the program any more.
+    for it) may not be in the program any more. It runs in contexts of its `opt_level` and above.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Pass(Struct, frozen=True, eq=False):
     options: Mapping[str, Option]
     requires: tuple[str, ...] = ()
     removes: tuple[Callable[[Node], bool], str] | None = None
+    opt_level: int = 0
     given: Mapping[str, Any] = types.MappingProxyType({})
 
     def __call__(self, program: Program, **options: Any) -> Program:
@@ -95,9 +99,10 @@ def prim_func_pass(
     name: str | None = None,
     requires: tuple[str, ...] = (),
     removes: tuple[Callable[[Node], bool], str] | None = None,
+    opt_level: int = 0,
 ) -> _Decorator:
     """Register a function from PrimFunc to PrimFunc as a pass."""
-    return _registrar("prim_func", name, requires, removes)
+    return _registrar("prim_func", name, requires, removes, opt_level)
 
 
 def graph_func_pass(
@@ -105,9 +110,10 @@ def graph_func_pass(
     name: str | None = None,
     requires: tuple[str, ...] = (),
     removes: tuple[Callable[[Node], bool], str] | None = None,
+    opt_level: int = 0,
 ) -> _Decorator:
     """Register a function from GraphFunc to GraphFunc as a pass; the tensor functions of a module stay as they are."""
-    return _registrar("graph_func", name, requires, removes)
+    return _registrar("graph_func", name, requires, removes, opt_level)
 
 
 def module_pass(
@@ -115,13 +121,18 @@ def module_pass(
     name: str | None = None,
     requires: tuple[str, ...] = (),
     removes: tuple[Callable[[Node], bool], str] | None = None,
+    opt_level: int = 0,
 ) -> _Decorator:
     """Register a function from Module to Module as a pass; one function is given to it as a module of its own."""
-    return _registrar("module", name, requires, removes)
+    return _registrar("module", name, requires, removes, opt_level)
 
 
 def _registrar(
-    kind: str, name: str | None, requires: tuple[str, ...], removes: tuple[Callable[[Node], bool], str] | None
+    kind: str,
+    name: str | None,
+    requires: tuple[str, ...],
+    removes: tuple[Callable[[Node], bool], str] | None,
+    opt_level: int,
 ) -> _Decorator:
     def register(function: Callable[..., Any]) -> Pass:
         called = name or function.__name__
@@ -135,7 +146,7 @@ def _registrar(
         for parameter in parameters[1:]:
             if parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty:
                 raise ValueError(f"option {parameter.name} of pass {called} is not keyword-only with a default")
-        entry = PASSES[called] = Pass(called, kind, function, doc, options, requires, removes)
+        entry = PASSES[called] = Pass(called, kind, function, doc, options, requires, removes, opt_level)
         return entry
 
     return register
@@ -312,7 +323,15 @@ class Instrument:
         """The pass made `program` from `before`."""
 
 
+MOST = 3  # the highest level of optimization
 _contexts = threading.local()
+
+
+def _names(what: str, given: Iterable[str]) -> frozenset[str]:
+    """Names of passes in their one spelling."""
+    if isinstance(given, str):
+        raise DiagnosticError([error("T404", f"{what} is a list of names of passes", hint=f"{what}=[{given!r}]")])
+    return frozenset(get_pass(name).name for name in given)
 
 
 class PassContext:
@@ -322,6 +341,10 @@ class PassContext:
     verify:      check the program after every pass
     disabled:    names of passes that do nothing
     config:      {"pass.option": value}, for options that are not given to the pass itself
+    opt_level:   0 to 3; passes of a higher level do nothing
+    required:    names of passes that run at every level
+
+    Raises DiagnosticError T404 for passes, options and levels that are not there.
     """
 
     def __init__(
@@ -330,19 +353,37 @@ class PassContext:
         verify: bool = False,
         disabled: Iterable[str] = (),
         config: Mapping[str, Any] | None = None,
+        opt_level: int = MOST,
+        required: Iterable[str] = (),
     ) -> None:
         self.instruments = tuple(instruments)
+        if type(opt_level) is not int or not 0 <= opt_level <= MOST:
+            raise DiagnosticError([error("T404", f"opt_level is an int from 0 to {MOST}, not {opt_level!r}")])
+        self.opt_level = opt_level
+        self.required = _names("required", required)
         if verify:
             from .instruments import VerifyEach
 
             self.instruments += (VerifyEach(),)
-        self.disabled = frozenset(get_pass(name).name for name in disabled)
+        self.disabled = _names("disabled", disabled)
+        both = sorted(self.disabled & self.required)
+        if both:
+            raise DiagnosticError([error("T404", f"pass `{both[0]}` is disabled and required")])
         self.config: dict[str, dict[str, Any]] = {}
         for key, value in (config or {}).items():
             name, _, option = key.partition(".")
             entry = get_pass(name)
             check_option(entry, option, value)
             self.config.setdefault(entry.name, {})[option] = value
+
+    @property
+    def plain(self) -> bool:
+        """Whether passes do here what they do outside of any context."""
+        return not (self.instruments or self.disabled or self.config) and self.opt_level == MOST
+
+    def runs(self, entry: Pass) -> bool:
+        """Whether a pass does anything here, for all that is known of it by name."""
+        return entry.name not in self.disabled and (entry.opt_level <= self.opt_level or entry.name in self.required)
 
     @staticmethod
     def current() -> PassContext:
@@ -369,7 +410,7 @@ def _apply(entry: Pass, program: Any) -> Any:
         message = f"pass `{entry.name}` takes {_WORDS[entry.kind]} or a module, not {words(program)}"
         raise DiagnosticError([error("T404", message)])
     context = PassContext.current()
-    if entry.name in context.disabled:
+    if not context.runs(entry):
         return program
     if not all(instrument.should_run(entry, program) for instrument in context.instruments):
         return program
@@ -389,25 +430,63 @@ _WORDS = {"prim_func": "a tensor function", "graph_func": "a graph function", "m
 
 
 def _on_kind(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
-    if entry.kind != "module":
-        kind = _TAKES[entry.kind]
-        if isinstance(program, kind):
-            return _guarded(entry, program, options)
-        functions = tuple(
-            _guarded(entry, func, options) if isinstance(func, kind) else func for func in program.functions
-        )
-        same = all(a is b for a, b in zip(functions, program.functions, strict=True))
-        return program if same else program.replace(functions=functions)
     if isinstance(program, Module):
+        with passing_over(program):
+            return _on_module(entry, program, options)
+    if entry.kind != "module":
         return _guarded(entry, program, options)
     alone = Module((program,))
-    result = _guarded(entry, alone, options)
+    with passing_over(alone):
+        result = _guarded(entry, alone, options)
     if result is alone:
         return program
     if len(result.functions) != 1:
         message = f"pass `{entry.name}` makes {len(result.functions)} functions of one; apply it to a module"
         raise DiagnosticError([error("T404", message)])
     return result.functions[0]
+
+
+def _on_module(entry: Pass, program: Module, options: Mapping[str, Any]) -> Module:
+    """The module after a pass. Functions that are compiled by themselves, for other targets, stay as they are."""
+    outside = [one for one in program.functions if EXTERNAL in one.attrs]
+    if entry.kind != "module":
+        kind = _TAKES[entry.kind]
+        functions = tuple(
+            _guarded(entry, func, options) if isinstance(func, kind) and EXTERNAL not in func.attrs else func
+            for func in program.functions
+        )
+        same = all(a is b for a, b in zip(functions, program.functions, strict=True))
+        return program if same else program.replace(functions=functions)
+    if not outside:
+        return _guarded(entry, program, options)  # type: ignore[no-any-return]
+    inner = program.replace(functions=tuple(one for one in program.functions if EXTERNAL not in one.attrs))
+    made: Module = _guarded(entry, inner, options)
+    if made is inner:
+        return program
+    return made.replace(functions=(*_beside(outside, made), *made.functions))
+
+
+def _beside(outside: list[Any], module: Module) -> list[Any]:
+    """Functions under names that are free in a module; those outside of it call them by their attribute."""
+    taken = {one.name for one in module.functions}
+    renamed: dict[str, str] = {}
+    for one in outside:
+        name, number = one.name, 0
+        while name in taken:
+            number += 1
+            name = f"{one.name}_{number}"
+        taken.add(name)
+        if name != one.name:
+            renamed[one.name] = name
+    if not renamed:
+        return outside
+
+    def follow(node: Any) -> Any:
+        other = renamed.get(node.function)
+        return node if other is None else node.replace(function=other)
+
+    rules: Any = {CallFunction: follow, FunctionRef: follow}
+    return [rewrite(one, rules).replace(name=renamed.get(one.name, one.name)) for one in outside]
 
 
 def _guarded(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:

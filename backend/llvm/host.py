@@ -15,16 +15,21 @@ _lock = threading.Lock()
 
 
 class Host(Struct, frozen=True):
-    """A processor as LLVM names it: triple, cpu, features."""
+    """A processor as LLVM names it: triple, cpu, features, and the convention of calls where it has several.
+
+    `width` is that of the widest vectors where the target says it.
+    """
 
     triple: str
     cpu: str
     features: str
+    abi: str = ""
+    width: int = 0
 
     @property
     def vector_bits(self) -> int:
         """The width of the widest vectors that loops should use."""
-        return 512 if "+avx512f" in self.features.split(",") else 0
+        return self.width or (512 if "+avx512f" in self.features.split(",") else 0)
 
     @property
     def register_bits(self) -> int:
@@ -50,6 +55,16 @@ def initialize() -> None:
 
 
 @cache
+def initialize_all() -> None:
+    """Make LLVM ready for the processors that code may be made for here, once."""
+    import llvmlite.binding as llvm
+
+    with _lock:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+
+
+@cache
 def host() -> Host:
     """The processor this runs on."""
     import llvmlite.binding as llvm
@@ -58,13 +73,24 @@ def host() -> Host:
     return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
-def target_machine(target: Host, opt_level: int) -> Any:
-    """A new LLVM TargetMachine; the execution engine that gets it owns it."""
+def target_machine(target: Host, opt_level: int, *, jit: bool = True) -> Any:
+    """A new LLVM TargetMachine; the execution engine that gets it owns it.
+
+    Without `jit` it makes object files whose code may lie at any address.
+    """
     import llvmlite.binding as llvm
 
     initialize()
+    if not jit:
+        initialize_all()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=opt_level, codemodel="jitdefault", jit=True
+        cpu=target.cpu,
+        features=target.features,
+        opt=opt_level,
+        reloc="default" if jit else "pic",
+        codemodel="jitdefault" if jit else "default",
+        jit=jit,
+        abiname=target.abi,
     )
 
 

@@ -17,7 +17,7 @@ from msgspec import DecodeError, Struct, ValidationError, msgpack
 from tirscript.backend.runtime.packed import Numbered
 from tirscript.ir.node import Node
 
-from .host import host, initialize, symbol_exists, target_machine
+from .host import Host, initialize, symbol_exists, target_machine
 from .linking import answer_calls, find, find_libraries, link, link_libraries
 from .sites import Site
 from .state import ModuleState, internal
@@ -91,7 +91,9 @@ def fingerprint(state: ModuleState) -> str:
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def load(image: Image, program: Node, generate: Callable[[], Generated], opt_level: int) -> LoadedModule | None:
+def load(
+    image: Image, program: Node, generate: Callable[[], Generated], opt_level: int, target: Host
+) -> LoadedModule | None:
     """Link an image into this process; None where something that it refers to is not there.
 
     `generate` writes the IR of the same program again.
@@ -106,11 +108,11 @@ def load(image: Image, program: Node, generate: Callable[[], Generated], opt_lev
     link_libraries(libraries)
     if not all(map(symbol_exists, image.externs)):
         return None
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(host(), opt_level))
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(target, opt_level))
     engine.add_object_file(llvm.ObjectFileRef.from_data(image.code))
     engine.finalize_object()
     engine.run_static_constructors()
-    loaded = LoadedModule(engine, constants, image.checks, generate, opt_level)
+    loaded = LoadedModule(engine, constants, image.checks, generate, opt_level, target)
     loaded.libraries = libraries
     answer_calls(loaded, engine, _Again(loaded.again, lambda made: made.state.python_calls, image.calls))
     return loaded
@@ -154,14 +156,20 @@ class LoadedModule:
     """Functions in machine code that came from the cache, alive as long as this object."""
 
     def __init__(
-        self, engine: Any, constants: dict[str, Any], checks: str, generate: Callable[[], Generated], opt_level: int
+        self,
+        engine: Any,
+        constants: dict[str, Any],
+        checks: str,
+        generate: Callable[[], Generated],
+        opt_level: int,
+        target: Host,
     ) -> None:
         self.engine = engine
         self.constants = constants
         self.libraries: dict[str, Any] = {}  # the C functions that the code calls, by symbol
         self.again = _Generator(generate, checks)
         self.opt_level = opt_level
-        self.target = host()
+        self.target = target
         self.held: list[str] = []  # what the table of addresses names
 
     def address(self, symbol: str) -> int:

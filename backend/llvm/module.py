@@ -253,8 +253,13 @@ def _finish(state: ModuleState, target: Host) -> str:
     return state.text.text(f"nounwind{wide}")
 
 
-def optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
-    """Parse and optimize; returns the module and the target machine."""
+def optimize(
+    text: str, target: Host, opt_level: int, *, machine: Any = None, prepare: Callable[[Any], None] | None = None
+) -> tuple[Any, Any]:
+    """Parse and optimize; returns the module and the target machine.
+
+    The machine is one for code in this process unless another is given; `prepare` changes the module before passes.
+    """
     import llvmlite.binding as llvm
 
     try:
@@ -263,9 +268,11 @@ def optimize(text: str, target: Host, opt_level: int) -> tuple[Any, Any]:
         module = llvm.parse_assembly(text)
     except RuntimeError as wrong:
         raise internal(f"LLVM did not accept the IR: {str(wrong).strip()}") from wrong
-    machine = target_machine(target, opt_level)
+    machine = machine or target_machine(target, opt_level)
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
+    if prepare is not None:
+        prepare(module)
     options = llvm.create_pipeline_tuning_options(opt_level)
     options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = options.loop_unrolling = (
         opt_level > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from _ctypes import CFuncPtr
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +15,27 @@ if TYPE_CHECKING:
 
 _functions: dict[str, Callable[..., Any]] = {}
 _lock = threading.Lock()
+_own = threading.local()
+
+
+class linked:
+    """Inside of a `with`, names of library functions mean first of all these, which belong to the program at hand."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self.functions = functions
+
+    def __enter__(self) -> None:
+        self.before = own_functions()
+        _own.functions = {**self.before, **self.functions}
+
+    def __exit__(self, *exception: object) -> None:
+        _own.functions = self.before
+
+
+def own_functions() -> dict[str, Callable[..., Any]]:
+    """The functions of the innermost `linked` of this thread."""
+    found: dict[str, Callable[..., Any]] = getattr(_own, "functions", {})
+    return found
 
 
 def register_library(
@@ -79,17 +100,18 @@ def unregister_library(name: str) -> None:
 
 def get_library(name: str) -> Callable[..., Any] | None:
     """The library function of that name, or None."""
-    return _functions.get(name)
+    own = own_functions()
+    return own[name] if name in own else _functions.get(name)
 
 
 def library_names() -> tuple[str, ...]:
-    """The names of all registered library functions."""
-    return tuple(_functions)
+    """The names of all registered library functions, and of those that belong to the program at hand."""
+    return (*own_functions(), *_functions)
 
 
 def c_library(name: str) -> CFunction | None:
     """The C function of that name, or None where there is none, or it is one of Python."""
-    found: Any = _functions.get(name)
+    found: Any = get_library(name)
     return found if found is not None and _is_c(found) else None
 
 

@@ -12,6 +12,7 @@ import ctypes
 import itertools
 import struct
 import sys
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import DType
 from tirscript.ir.span import Span
 
-from .library import call_library, get_library, library_names
+from .library import call_library, get_library, library_names, own_functions
 
 CALLBACK = "tirscript_call_packed"
 MODULE_TOKEN = "tirscript.module"  # the native global that holds the module's token
@@ -51,7 +52,8 @@ class Numbered(Protocol[_T_co]):
     def __getitem__(self, number: int, /) -> _T_co: ...
 
 
-_modules: dict[int, Numbered[PythonCall]] = {}
+# by token: the calls of a module, and the library functions that are its own
+_modules: dict[int, tuple[Numbered[PythonCall], dict[str, Callable[..., Any]]]] = {}
 _tokens = itertools.count(1)
 _raised: dict[int, BaseException] = {}
 _tickets = itertools.count(1)
@@ -60,7 +62,7 @@ _tickets = itertools.count(1)
 def register_calls(calls: Numbered[PythonCall]) -> int:
     """Make the calls of a compiled module known; returns the token that its native global must hold."""
     token = next(_tokens)
-    _modules[token] = calls
+    _modules[token] = calls, own_functions()
     return token
 
 
@@ -81,14 +83,15 @@ def address() -> int:
 
 def _call(token: int, number: int, slots: int) -> int:
     try:
-        call = _modules[token][number]
+        calls, own = _modules[token]
+        call = calls[number]
         args = _Reader(slots).all(call)
         if call.kind == "print":
             sys.stdout.write(
                 " ".join(_shown(arg, kind, what) for arg, (kind, what) in zip(args, call.args, strict=True)) + "\n"
             )
         else:
-            result = call_library(_function(call), args, call.span)
+            result = call_library(own.get(call.name) or _function(call), args, call.span)
             ctypes.c_int32.from_address(slots).value = _status(call, args, result)
     except BaseException as raised:  # carried through native code to the caller of the kernel
         ticket = next(_tickets)

@@ -15,12 +15,12 @@ import sys
 import threading
 import time
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from tirscript.ir.check import public
+from tirscript.ir.processors import processors
 
 from . import packed
 from .fork_join import MOST_THREADS, pool_text
@@ -73,46 +73,6 @@ def _default() -> int:
     if other.isdecimal() and int(other) >= 1:
         return min(int(other), MOST_THREADS)
     return min(processors(), MOST_THREADS)
-
-
-def processors() -> int:
-    """How many processors this process may keep busy: those it may run on, no more than its control groups grant."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, math.ceil(min(allowed, cpu_quota())))
-
-
-def cpu_quota(root: Path = Path("/")) -> float:
-    """The processors' time a second that the control groups of this process grant it; infinite where they do not say.
-
-    Reads the files of Linux (cgroups(7)), of both versions, below `root`.
-    """
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return math.inf
-    least = math.inf
-    for line in lines:
-        _, controllers, group = (*line.split(":", 2), "", "")[:3]
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        folder = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
-        # each group around ours has a limit of its own; in a container, ours may be the root of what is mounted
-        inner = Path(group.strip("/"))
-        for part in (inner, *inner.parents):
-            if ".." not in part.parts:
-                least = min(least, _quota_of(folder / part))
-    return least
-
-
-def _quota_of(group: Path) -> float:
-    try:
-        if (group / "cpu.max").exists():
-            quota, period = (group / "cpu.max").read_text().split()[:2]
-        else:
-            quota, period = ((group / f"cpu.cfs_{what}_us").read_text().strip() for what in ("quota", "period"))
-        return math.inf if quota == "max" or int(quota) <= 0 or int(period) <= 0 else int(quota) / int(period)
-    except (OSError, ValueError):
-        return math.inf
 
 
 class Pool(Struct, eq=False):
@@ -254,4 +214,4 @@ def _tell_threadpoolctl() -> None:
     threadpoolctl.register(Controller)
 
 
-__all__ = ["PARALLEL", "compile_pool", "cpu_quota", "get_num_threads", "processors", "require_pool", "set_num_threads"]
+__all__ = ["PARALLEL", "compile_pool", "get_num_threads", "processors", "require_pool", "set_num_threads"]

@@ -14,6 +14,8 @@ from .fuse_ops import fuse_ops
 from .fuse_tir import fuse_tir
 from .graph_to_tensor import graph_to_tensor
 from .legalize_ops import legalize_ops
+from .merge_composite import merge_composite
+from .run_codegen import run_codegen
 from .static_memory_plan import static_memory_plan
 
 # from graph functions to tensor functions, which `build` does before DEFAULT_LOWERING
@@ -49,5 +51,7 @@ __all__ = [
     "fuse_tir",
     "graph_to_tensor",
     "legalize_ops",
+    "merge_composite",
+    "run_codegen",
     "static_memory_plan",
 ]

@@ -15,11 +15,13 @@ import pytest
 import tirscript
 from tirscript.backend import build as build_module
 from tirscript.backend import cache as store
-from tirscript.backend import cache_key
-from tirscript.backend.default_pipeline import default_pipeline
+from tirscript.backend import cache_key, request
+from tirscript.backend.default_pipeline import lowering_of
 from tirscript.backend.llvm import image, module
+from tirscript.backend.request import Request
 from tirscript.backend.runtime import layout
-from tirscript.ir import DiagnosticError
+from tirscript.backend.targets import chosen_target
+from tirscript.ir import DiagnosticError, Target
 from tirscript.passes import DEFAULT_LOWERING, PassContext, Sequential, get_pass
 from tirscript.passes.instruments import Timing
 from tirscript.passes.pipeline import PASSES, prim_func_pass
@@ -60,7 +62,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(Sequential, "__call__", refuse)
-            patch.setattr(build_module, "check", refuse)
+            patch.setattr(request, "check", refuse)
             patch.setattr(module, "generate", refuse)
             patch.setattr(module, "optimize", refuse)
             return tirscript.build(*args, **kwargs)
@@ -96,9 +98,10 @@ def test_jit_takes_from_the_cache(loads: Callable[..., Any], monkeypatch: pytest
 
 def key(text: str, **options: Any) -> str | None:
     passes = build_module._pipeline(options.pop("pipeline", "default"))
-    return build_module._Recipe(
-        tirscript.parse(text), passes, options.pop("opt_level", 3), options.pop("debug", False)
-    ).key()
+    target = chosen_target(None, options.pop("target", None))
+    return cache_key.key(
+        Request(tirscript.parse(text), passes, target, options.pop("opt_level", 3), options.pop("debug", False))
+    )
 
 
 def test_names_places_and_comments_do_not_count() -> None:
@@ -144,6 +147,8 @@ def test_options_count(monkeypatch: pytest.MonkeyPatch) -> None:
         "default": key(SCALE),
         "opt_level": key(SCALE, opt_level=1),
         "debug": key(SCALE, debug=True),
+        "cores": key(SCALE, target="llvm -num-cores=77"),
+        "processor": key(SCALE, target="llvm -mcpu=x86-64-v2"),
         "passes": key(SCALE, pipeline=[*DEFAULT_LOWERING, "simplify"]),
         "option": key(SCALE, pipeline=lowered.replace("unroll_loop", "unroll_loop{limit=3}")),
     }
@@ -153,7 +158,7 @@ def test_options_count(monkeypatch: pytest.MonkeyPatch) -> None:
         == key(SCALE, pipeline=list(DEFAULT_LOWERING))
         == key(SCALE, debug=False, pipeline=DEFAULT_LOWERING)
     )
-    assert key(SCALE, pipeline=str(default_pipeline())) == keys["default"]
+    assert key(SCALE, pipeline=str(lowering_of(Target.parse("llvm")))) == keys["default"]
 
 
 def test_sources_and_surroundings_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +278,7 @@ def test_instruments_see_the_passes_of_a_cached_kernel() -> None:
     for _ in range(2):
         with PassContext([timing := Timing()]):
             tirscript.build(program)
-        assert [str(entry) for entry in default_pipeline()] == [name for name, _ in timing.seconds]
+        assert [str(entry) for entry in lowering_of(Target.parse("llvm"))] == [name for name, _ in timing.seconds]
 
 
 def test_disabled_passes_and_configuration_count() -> None:

@@ -24,6 +24,7 @@ from tirscript.backend.llvm.host import host, target_machine
 from tirscript.backend.runtime import threads
 from tirscript.backend.runtime.fork_join import ERROR_BYTES, FUTEX, MOST_THREADS, pool_text
 from tirscript.backend.runtime.library import unregister_library
+from tirscript.ir import processors
 from tirscript.script import parse
 
 ADD = """
@@ -172,15 +173,15 @@ def test_control_groups_limit_the_processors(case: str, tmp_path: Path) -> None:
         file = tmp_path / "sys/fs/cgroup" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
-    assert threads.cpu_quota(tmp_path) == expected
-    assert threads.cpu_quota(tmp_path / "nowhere") == math.inf
+    assert processors.cpu_quota(tmp_path) == expected
+    assert processors.cpu_quota(tmp_path / "nowhere") == math.inf
 
 
 def test_a_quota_is_rounded_up_to_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
     for quota, count in ((math.inf, 8), (0.2, 1), (2.0, 2), (2.5, 3), (100.0, 8)):
-        monkeypatch.setattr(threads, "cpu_quota", lambda quota=quota: quota)
-        assert threads.processors() == count
+        monkeypatch.setattr(processors, "cpu_quota", lambda quota=quota: quota)
+        assert processors.processors() == count
 
 
 def test_threadpoolctl_sees_and_limits_the_threads(add: Any) -> None:

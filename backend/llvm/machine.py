@@ -1,0 +1,91 @@
+"""Which processor a target of the kind "llvm" means, and whether its code runs here."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.node import Attrs
+from tirscript.ir.target import Target
+from tirscript.ir.target_host import host_target
+from tirscript.ir.target_tags import PROCESSORS
+
+from .host import Host, host
+
+# how architectures are called, and how we call them
+_ARCHITECTURES = {"x86_64": "x86-64", "amd64": "x86-64", "arm64": "aarch64", "aarch64": "aarch64", "i686": "x86"}
+_SYSTEMS = ("linux", "darwin", "macos", "ios", "windows", "wasi", "freebsd", "none", "unknown")
+
+
+def architecture(triple: str) -> str:
+    """The architecture that a triple names, each by one name."""
+    first = triple.partition("-")[0]
+    return _ARCHITECTURES.get(first, first)
+
+
+def system(triple: str) -> str:
+    """The system that a triple names."""
+    rest = triple.partition("-")[2]
+    found = next((one for one in _SYSTEMS if one in rest), "unknown")
+    return "darwin" if found == "macos" else found
+
+
+@cache
+def machine(target: Target) -> Host:
+    """The processor that a target means, with LLVM's names; what it leaves open is that of this machine."""
+    here = host()
+    triple = target.triple or here.triple
+    same = architecture(triple) == architecture(here.triple) and system(triple) == system(here.triple)
+    width = int(target.get("vector-width", 0))
+    abi = target.abi or ""
+    given = target.get("mattr", ())
+    if target.cpu is None or (target.cpu in ("native", here.cpu) and same):
+        if not same:
+            return Host(triple, "generic", ",".join(given), abi=abi, width=width)
+        changed = {one[1:] for one in given}
+        kept = [one for one in here.features.split(",") if one[1:] not in changed]
+        features = here.features if tuple(given) == tuple(here.features.split(",")) else ",".join((*kept, *given))
+        return Host(here.triple, here.cpu, features, abi=abi, width=width)
+    return Host(here.triple if same else triple, target.cpu, ",".join(target.features), abi=abi, width=width)
+
+
+def complete(target: Target) -> Target:
+    """A target for this machine with all that is known of it; one for another is told as it was given."""
+    if target.cpu is None and target.triple is None:
+        found = host_target()
+        given: dict[str, Any] = dict(target.resolved().attrs)
+        if "mattr" in given:
+            given["mattr"] = tuple(machine(target).features.split(","))
+        return target.replace(attrs=Attrs({**found.attrs, **given}))
+    here = host()
+    if architecture(target.triple or here.triple) != architecture(here.triple) or target.get("num-cores") is not None:
+        return target
+    return target.replace(attrs=Attrs({**target.attrs, "num-cores": host_target().attrs["num-cores"]}))
+
+
+def require_here(target: Target) -> Host:
+    """The processor of a target whose code is to run in this process; T402 where it would not."""
+    found, here = machine(target), host()
+    span = target.span
+    if found.triple != here.triple:
+        message = f"code for {found.triple} does not run in this process, which is {here.triple}"
+        hint = "write it to a file: `tirscript build FILE -o libk.so --target ...`"
+        raise DiagnosticError([error("T402", message, span, hint=hint)])
+    if found.cpu == here.cpu:
+        wanted = [one for one in target.get("mattr", ()) if one.startswith("+")]
+    elif found.cpu in PROCESSORS or found.cpu == "generic":
+        wanted = [one for one in found.features.split(",") if one.startswith("+")]
+    else:
+        message = f"whether code for the processor `{found.cpu}` runs on this one, `{here.cpu}`, is not known"
+        hint = "say what it may use: `llvm -mcpu=x86-64-v2 -mattr=+avx2`"
+        raise DiagnosticError([error("T402", message, span, hint=hint)])
+    there = set(here.features.split(","))
+    missing = [one[1:] for one in wanted if one not in there]
+    if missing:
+        message = f"this processor, `{here.cpu}`, does not have {', '.join(missing)}, which the target asks for"
+        raise DiagnosticError([error("T402", message, span, hint="leave the processor away to build for this one")])
+    return found
+
+
+__all__ = ["architecture", "complete", "machine", "require_here", "system"]

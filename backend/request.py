@@ -1,0 +1,66 @@
+"""What a kind of target is asked to make code of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from tirscript.ir import Module, PrimFunc, Target
+from tirscript.ir.constant import require_constants
+from tirscript.ir.verify import check_well_formed as check
+
+if TYPE_CHECKING:
+    from tirscript.passes import Sequential
+
+
+class Request:
+    """Tensor functions of one target, and how code is made of them.
+
+    program:   the functions, before the passes that are still to be applied
+    public:    those of them that callers may see; each is to be in what `tir_to_runtime` gives
+    target:    what they are for, with options that its kind has
+    opt_level: how hard the code generator is to try, 0 to 3
+    debug:     whether checks of indices and divisors are wanted
+    externals: functions for other targets by the names with which the program calls them
+    """
+
+    def __init__(
+        self,
+        program: PrimFunc | Module,
+        passes: Sequential | None,
+        target: Target,
+        opt_level: int = 3,
+        debug: bool = False,
+        externals: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self.program = program
+        self.passes = passes
+        self.target = target
+        self.opt_level = opt_level
+        self.debug = debug
+        self.externals = dict(externals or {})
+        self.module = program if isinstance(program, Module) else Module((program,), name=program.name)
+        alone = isinstance(program, PrimFunc)
+        self.public = [func for func in self.module.prim_funcs if alone or not func.private]
+
+    @cached_property
+    def lowered(self) -> PrimFunc | Module:
+        """The program after the passes, which run when this is first asked for; everything that is wrong with it is
+        told here."""
+        check(self.program)
+        require_constants(self.program)
+        if self.passes is None:
+            return self.program
+        with self.target:
+            lowered: PrimFunc | Module = self.passes(cast(Any, self.program))
+        return lowered
+
+    def after(self, name: str) -> PrimFunc:
+        """A function after the passes."""
+        found = self.lowered[name] if isinstance(self.lowered, Module) else self.lowered
+        assert isinstance(found, PrimFunc)
+        return found
+
+
+__all__ = ["Request"]
