@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from tirscript.ir import BufferLoad, DiagnosticError, error, walk
+from tirscript.ir import BufferLoad, DiagnosticError, GraphFunc, error, walk
 
 from .arguments import Argument, Request, options
 from .files import FILE, Chosen, choose
 from .output import duration, machine, note, write
-from .run import callable_, compared, compiled, copied, prepared
+from .run import callable_, compared, compiled, copied, prepared, with_results
 
 EPILOG = """\b
 Examples:
@@ -46,14 +46,15 @@ def command(
     if told:
         note(f"taking {', '.join(told)} (--size sets others)")
     first = [argument._replace(value=copied(argument.value)) for argument in made]
-    callable_(chosen, interpret=False, debug=True)(*[one.value for one in first])
+    result = callable_(chosen, interpret=False, debug=True)(*[one.value for one in first])
+    first, _ = with_results(chosen, first, result)
     names = [file]
     functions: list[Function] = [compiled(chosen, opt_level=opt_level)]
     if against is not None:
         names.append(against)
         functions.append(_other(against, chosen, made, first, opt_level))
     times = measure(functions, [argument.value for argument in made], rounds)
-    moved = touched(chosen, made)
+    moved = touched(chosen, [*made, *first[len(made) :]])
     results = [figures(name, seconds, moved) for name, seconds in zip(names, times, strict=True)]
     if as_json:
         sizes = [{"name": one.name, "shape": list(getattr(one.value, "shape", ()))} for one in made]
@@ -72,7 +73,7 @@ def _other(against: str, chosen: Chosen, made: list[Argument], first: list[Argum
     second = chosen if against == INTERPRETER else choose(against)
     interpreted = against == INTERPRETER
     checked = callable_(second, interpret=interpreted, debug=True)
-    checked(*[one.value for one in given])
+    given, _ = with_results(second, given, checked(*[one.value for one in given]))
     other: Function = checked if interpreted else compiled(second, opt_level=opt_level)
     check = compared(first, given, None, None)
     if not check["same"]:
@@ -116,7 +117,8 @@ def _calls(function: Function, values: list[Any]) -> int:
 
 def touched(chosen: Chosen, made: list[Argument]) -> int:
     """The bytes of the arrays that a call reads and of those that it writes."""
-    loaded = {node.buffer.name for node in walk(chosen.program) if isinstance(node, BufferLoad)}
+    graph = isinstance(chosen.func, GraphFunc)  # whose results are written and never read
+    loaded = {node.buffer.name for node in walk(chosen.program) if isinstance(node, BufferLoad) and not graph}
     total = 0
     for argument in made:
         size = getattr(argument.value, "nbytes", 0)

@@ -142,7 +142,7 @@ def split_name(argument: str) -> tuple[str, str | None]:
 class Chosen(NamedTuple):
     """What `FILE[:function]` names: the function, and the module that it is in and may call functions of."""
 
-    func: PrimFunc
+    func: PrimFunc | GraphFunc
     module: Module | None
 
     @property
@@ -182,11 +182,9 @@ def choose(argument: str) -> Chosen:
 
 def _callable(program: Program) -> dict[str, Chosen]:
     """The functions of a program by the names that the command line has for them."""
-    if isinstance(program, PrimFunc):
+    if isinstance(program, (PrimFunc, GraphFunc)):
         return {program.name: Chosen(program, None)}
-    if isinstance(program, GraphFunc):
-        return {}
-    return {f"{program.name}.{func.name}": Chosen(func, program) for func in program.prim_funcs}
+    return {f"{program.name}.{func.name}": Chosen(func, program) for func in program.functions}
 
 
 def some(argument: str) -> tuple[str, dict[str, Program]]:
@@ -234,6 +232,11 @@ def _files_in(folder: str) -> Iterator[str]:
 def may_hold_programs(text: str) -> bool:
     """Whether a file of a folder is worth parsing: it says one of the decorators somewhere."""
     return "prim_func" in text or "ir_module" in text
+
+
+def has_graphs(program: Program) -> bool:
+    """Whether there are graph functions in a program."""
+    return isinstance(program, GraphFunc) or (isinstance(program, Module) and bool(program.graph_funcs))
 
 
 class FileName(click.ParamType):

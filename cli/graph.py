@@ -8,22 +8,9 @@ from typing import Any
 import click
 
 from tirscript.ir import DiagnosticError, GraphFunc, Module, error
-from tirscript.ir.graph import (
-    Dataflow,
-    ExternFunction,
-    FunctionCall,
-    FunctionRef,
-    GraphBind,
-    GraphExpr,
-    GraphIf,
-    GraphVar,
-    MatchCast,
-    OpCall,
-    TupleExpr,
-    TupleItem,
-)
 from tirscript.ir.node import recursion_room
 
+from .drawing import Drawing
 from .files import FILE, some
 from .output import machine, write
 
@@ -48,113 +35,18 @@ def command(file: str, dot: bool, as_json: bool) -> None:
     if not parts:
         raise DiagnosticError([error("T307", f"{file} has no graph function", hint="`@G.graph_func` makes one")])
     with recursion_room():
-        drawn = [Drawing(func).described() for func in parts]
+        drawn = [Drawing(*part).described() for part in parts]
     if as_json:
         machine(drawn)
     else:
         write(dot_text(drawn))
 
 
-def _parts(program: Any) -> tuple[GraphFunc, ...]:
+def _parts(program: Any) -> list[tuple[GraphFunc, Module | None]]:
+    """The graph functions of a program, with the module that they are in."""
     if isinstance(program, Module):
-        return tuple(program.graph_funcs)
-    return (program,) if isinstance(program, GraphFunc) else ()
-
-
-class Drawing:
-    """One graph function as nodes and edges; a node's number is its place in the list."""
-
-    def __init__(self, func: GraphFunc) -> None:
-        self.func = func
-        self.nodes: list[dict[str, Any]] = []
-        self.edges: list[dict[str, Any]] = []
-        self.made: dict[GraphVar, int] = {}
-
-    def described(self) -> dict[str, Any]:
-        """As JSON has it."""
-        for param in self.func.params:
-            self.made[param] = self.node("input", param.name)
-        self.body(self.func.body)
-        self.feed(self.func.value, self.node("output", "result"))
-        return {"function": self.func.name, "nodes": self.nodes, "edges": self.edges}
-
-    def node(self, kind: str, label: str, calls: str | None = None) -> int:
-        self.nodes.append({"kind": kind, "label": label, "calls": calls})
-        return len(self.nodes) - 1
-
-    def body(self, stmts: Any) -> None:
-        for stmt in stmts:
-            _STATEMENTS[type(stmt)](self, stmt)
-
-    def bind(self, stmt: GraphBind) -> None:
-        self.made[stmt.var] = self.value(stmt.value, stmt.var.name)
-
-    def match(self, stmt: MatchCast) -> None:
-        self.made[stmt.var] = at = self.node("operator", "match_cast")
-        self.feed(stmt.value, at)
-
-    def branch(self, stmt: GraphIf) -> None:
-        self.body(stmt.then_body)
-        self.body(stmt.else_body)
-        self.made[stmt.var] = at = self.node("if", "if")
-        for value in (stmt.condition, stmt.then_value, stmt.else_value):
-            self.feed(value, at)
-
-    def value(self, expr: GraphExpr, name: str) -> int:
-        """The node that makes a value."""
-        if type(expr) is GraphVar:
-            return self.made[expr]
-        callee = None
-        if type(expr) is FunctionCall:
-            callee, args = expr.function, expr.args
-        elif type(expr) is OpCall:
-            first = expr.args[0] if expr.args else None
-            called = type(first) in (FunctionRef, ExternFunction)
-            callee, args = (first, expr.args[1:]) if called else (None, expr.args)
-        else:
-            return self.other(expr, name)
-        if type(callee) is FunctionRef:
-            at = self.node("kernel" if type(expr) is OpCall else "call", callee.function, callee.function)
-        elif type(callee) is ExternFunction:
-            at = self.node("library", callee.symbol)
-        else:
-            at = self.node("operator", expr.op.name) if type(expr) is OpCall else self.node("call", "call")
-        for arg in (callee, *args) if type(callee) is GraphVar else args:
-            self.feed(arg, at)
-        return at
-
-    def other(self, expr: GraphExpr, name: str) -> int:
-        """A node for what is no call: a tuple, an item of one, a local function, a constant, a shape."""
-        if type(expr) is GraphFunc:
-            return self.node("function", name)
-        parts: tuple[GraphExpr, ...] = ()
-        if type(expr) is TupleExpr:
-            parts = expr.fields
-        elif type(expr) is TupleItem:
-            parts = (expr.value,)
-        kind = "tuple" if type(expr) is TupleExpr else "item" if type(expr) is TupleItem else "constant"
-        at = self.node(kind, f"item {expr.index}" if type(expr) is TupleItem else name or kind)
-        for part in parts:
-            self.feed(part, at)
-        return at
-
-    def feed(self, expr: GraphExpr, to: int) -> None:
-        """Edges for what a node takes."""
-        if type(expr) is TupleExpr:
-            for field in expr.fields:
-                self.feed(field, to)
-            return
-        at = self.value(expr, "")
-        label = expr.type.script().strip() if type(expr) is GraphVar else ""
-        self.edges.append({"from": at, "to": to, "label": label})
-
-
-_STATEMENTS: dict[type, Any] = {
-    GraphBind: Drawing.bind,
-    MatchCast: Drawing.match,
-    Dataflow: lambda drawing, stmt: drawing.body(stmt.body),
-    GraphIf: Drawing.branch,
-}
+        return [(func, program) for func in program.graph_funcs]
+    return [(program, None)] if isinstance(program, GraphFunc) else []
 
 
 def dot_text(drawn: list[dict[str, Any]]) -> str:
@@ -166,7 +58,8 @@ def dot_text(drawn: list[dict[str, Any]]) -> str:
             shape = _SHAPES.get(node["kind"], "box")
             lines.append(f"    f{at}_{number} [label={json.dumps(node['label'])}, shape={shape}]")
         for edge in one["edges"]:
-            lines.append(f"    f{at}_{edge['from']} -> f{at}_{edge['to']} [label={json.dumps(edge['label'])}]")
+            label = "\n".join(filter(None, (edge["role"], edge["label"])))
+            lines.append(f"    f{at}_{edge['from']} -> f{at}_{edge['to']} [label={json.dumps(label)}]")
         lines.append("  }")
     places = {one["function"]: at for at, one in enumerate(drawn)}
     for at, one in enumerate(drawn):

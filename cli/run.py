@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
-from tirscript.ir import DiagnosticError, error
+from tirscript.ir import Const, DiagnosticError, GraphFunc, Module, error
+from tirscript.ir.graph import GraphType, PrimType, ShapeType, TensorType, TupleType
 
 from .arguments import Argument, Request, arguments, options
 from .files import FILE, Chosen, choose
@@ -41,7 +43,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Run a function of FILE and show what it writes.
+    """Run a function of FILE and show what it writes, or gives if it is a graph function.
 
     Arrays come from .npy and .npz files or are random: floats from -1 to 1, integers from 0 to below the least
     dimension. What only the kernel writes is zeros before. Native code checks its indices unless --unchecked.
@@ -56,6 +58,7 @@ def command(
     start = time.perf_counter()
     result = function(*[argument.value for argument in found])
     report["seconds"] = time.perf_counter() - start
+    found, result = with_results(chosen, found, result)
     report["parameters"] = [_described(argument) for argument in found]
     if result is not None:
         report["returned"] = _number(result)
@@ -64,6 +67,7 @@ def command(
         other = [argument._replace(value=copied(argument.value)) for argument in made]
         function = callable_(chosen, interpret=not interpret, debug=not unchecked)
         again = function(*[argument.value for argument in other])
+        other, again = with_results(chosen, other, again)
         report["check"] = compared(found, other, result, again)
         same = report["check"]["same"]
     if output is not None:
@@ -79,8 +83,66 @@ def prepared(chosen: Chosen, request: Request) -> tuple[list[Argument], list[str
     """The arguments for a function."""
     from tirscript.backend.runtime.arguments import written_params
 
+    if isinstance(chosen.func, GraphFunc):
+        from tirscript.passes.graph.graph_to_tensor import signature
+
+        taken = signature(chosen.func, chosen.module or Module((chosen.func,)))
+        told = [size for param in chosen.func.params for size in told_sizes(param.type)]
+        known = (f"{one.name}={size}" for one, size in zip(taken.params, told, strict=True) if size is not None)
+        return arguments(taken, lambda param: False, request._replace(sizes=(*known, *request.sizes)))
     written = written_params(chosen.func, chosen.module)
     return arguments(chosen.func, written.__contains__, request)
+
+
+def with_results(chosen: Chosen, found: list[Argument], result: Any) -> tuple[list[Argument], Any]:
+    """The arguments of a call and what it returned; what a graph function gives is behind its arguments."""
+    if not isinstance(chosen.func, GraphFunc):
+        return found, result
+    import numpy as np
+
+    from tirscript.ir.dtype import dtype
+
+    arrays = [np.asarray(one) for one in leaves(result)]
+    names = ["result"] if len(arrays) == 1 else [f"result_{at}" for at in range(len(arrays))]
+    made = [Argument(name, array, dtype(str(array.dtype)), True) for name, array in zip(names, arrays, strict=True)]
+    return [*found, *made], None
+
+
+def told_sizes(kind: GraphType) -> list[int | None]:
+    """For each array and number of a parameter: the dimension that its type tells it to be, None for all else."""
+    if isinstance(kind, TupleType):
+        return [size for field in kind.fields for size in told_sizes(field)]
+    if isinstance(kind, ShapeType):
+        values = kind.values or (None,) * (kind.rank or 0)
+        return [int(dim.value) if isinstance(dim, Const) else None for dim in values]
+    return [None]
+
+
+def leaves(value: Any) -> list[Any]:
+    """The arrays and numbers of tuples in tuples."""
+    return [leaf for one in value for leaf in leaves(one)] if isinstance(value, tuple) else [value]
+
+
+def together(kind: GraphType, values: Iterator[Any]) -> Any:
+    """The value of a graph's parameter of the arrays and numbers that it consists of."""
+    if isinstance(kind, TupleType):
+        return tuple(together(field, values) for field in kind.fields)
+    if isinstance(kind, ShapeType):
+        return tuple(itertools.islice(values, kind.rank))
+    return next(values)
+
+
+def taking_all(chosen: Chosen, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that takes each array and number by itself."""
+    func = chosen.func
+    if not isinstance(func, GraphFunc) or all(isinstance(one.type, (TensorType, PrimType)) for one in func.params):
+        return function
+
+    def call(*values: Any) -> Any:
+        rest = iter(values)
+        return function(*[together(param.type, rest) for param in func.params])
+
+    return call
 
 
 def compiled(chosen: Chosen, *, debug: bool = False, opt_level: int = 3) -> Any:
@@ -88,12 +150,12 @@ def compiled(chosen: Chosen, *, debug: bool = False, opt_level: int = 3) -> Any:
     from tirscript.backend.build import build
 
     if chosen.module is None:
-        return build(chosen.func, debug=debug, opt_level=opt_level)
+        return taking_all(chosen, build(chosen.func, debug=debug, opt_level=opt_level))
     func = chosen.func
     if func.private:
         message = f"`{func.name}` is private: only functions of its module call it"
         raise DiagnosticError([error("T307", message, func.span, hint="--interpret runs it, or leave `private` out")])
-    return build(chosen.module, debug=debug, opt_level=opt_level)[func.name]
+    return taking_all(chosen, build(chosen.module, debug=debug, opt_level=opt_level)[func.name])
 
 
 def callable_(chosen: Chosen, *, interpret: bool, debug: bool) -> Callable[..., Any]:
@@ -103,7 +165,7 @@ def callable_(chosen: Chosen, *, interpret: bool, debug: bool) -> Callable[..., 
         return made
     from tirscript.backend.interpreter import interpret as run
 
-    return lambda *values: run(chosen.program, *values, entry=chosen.entry)
+    return taking_all(chosen, lambda *values: run(chosen.program, *values, entry=chosen.entry))
 
 
 def copied(value: Any) -> Any:

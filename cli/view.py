@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from tirscript.ir import DiagnosticError, GraphFunc, error
+from tirscript.ir import DiagnosticError, error
 
-from .files import FILE, STDIN, name_of, named, read_programs, read_text, split_name
+from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, split_name
 from .opt import read_passes
 
 EPILOG = """\b
@@ -34,24 +34,25 @@ def command(file: str, passes: str, output: str | None, compiled: bool, opened: 
     """Write a page that shows what each pass does to FILE[:NAME], down to assembly.
 
     The page is one HTML file that needs no network: the passes at the side, the program before and after each of them
-    beside each other, what is known of every variable, all uses of a name, and for each line where it came from and
-    what became of it. What is large is unpacked when it is looked at.
+    beside each other, graph functions as drawings, what is known of every variable, all uses of a name, and for each
+    line where it came from and what became of it. What is large is unpacked when it is looked at.
     """
     from .viewer import page
 
     path, name = split_name(file)
     source = read_text(path)
     found = named(read_programs(source, path), name, path)
-    programs = {key: program for key, program in found.items() if not isinstance(program, GraphFunc)}
-    if found and not programs:
-        message = f"{name_of(path)} has graph functions only, and the page shows tensor functions"
-        raise DiagnosticError([error("T307", message, hint="`tirscript print` shows graph functions")])
     pipeline = read_passes(passes)
+    if passes.strip() == "default" and any(map(has_graphs, found.values())):
+        from tirscript.passes import Sequential
+        from tirscript.passes.graph import GRAPH_LOWERING
+
+        pipeline = Sequential([GRAPH_LOWERING, pipeline])
     target = output or ("view.html" if path == STDIN else f"{Path(path).stem}.html")
     if target == STDIN and opened:
         raise click.UsageError("--open needs a file to open; leave `-o -` away")
     progress = _progress if sys.stderr.isatty() else None
-    text = page(name_of(path), source, programs, pipeline, compiled=compiled, progress=progress)
+    text = page(name_of(path), source, found, pipeline, compiled=compiled, progress=progress)
     if target == STDIN:
         sys.stdout.write(text)
         return

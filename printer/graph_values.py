@@ -257,7 +257,7 @@ def _op_call(p: Printer, node: OpCall, prec: int) -> str:
     for parameter in op.parameters:
         if parameter.is_attr:
             worth = node.attrs.get(parameter.name)
-            if not p.dialect.strings or not _is_default(parameter, worth):
+            if not p.dialect.strings or not parameter.is_default(worth):
                 parts.append(f"{parameter.name}={_attr(p, worth)}")
                 named = True
             continue
@@ -290,16 +290,6 @@ def argument(p: Printer, arg: GraphExpr, kind: str) -> str:
     if kind == "value" and type(arg) is TupleExpr and not arg.fields:
         return "()"
     return top(p, arg)
-
-
-def _is_default(parameter: Parameter, worth: Any) -> bool:
-    default = parameter.default
-    if parameter.normal is not None and default is not None:
-        try:
-            default = parameter.normal(default)
-        except Exception:
-            return False
-    return type(worth) is type(default) and bool(worth == default)
 
 
 def _result_name(p: Printer, op: GraphOp, parameter: Parameter) -> str:

@@ -51,6 +51,8 @@ class App {
     this.hits = [];
     this.hit = -1;
     this.unfolded = false;
+    this.drawings = true; // whether graph functions are drawn
+    this.chosenKey = null; // the value of a drawing that is marked
     this.left = new Pane("left", this);
     this.right = new Pane("right", this);
     this.active = this.right;
@@ -120,8 +122,11 @@ class App {
     this.compared = a && b && left.startsWith("stage") && right.startsWith("stage") ? diffLines(a.lines, b.lines, [a.source, b.source]) : null;
     this.words = new Map();
     this.place(a, b);
-    this.left.scroller.scrollTop = this.right.scroller.scrollTop = 0;
-    this.left.scroller.scrollLeft = this.right.scroller.scrollLeft = 0;
+    for (const pane of [this.left, this.right]) {
+      pane.scroller.scrollTop = 0;
+      if (!pane.picture) pane.scroller.scrollLeft = 0;
+    }
+    this.hint();
     this.search(false);
     if (this.compared) this.toFirstChange();
     else if (line !== undefined) await this.link(this.left, line);
@@ -136,17 +141,24 @@ class App {
   }
 
   place(a, b) {
-    const rows = this.compared ? this.rowsOf(this.compared) : null;
+    const both = this.drawings && ((a && a.drawing) || (b && b.drawing));
+    const rows = this.compared && !both ? this.rowsOf(this.compared) : null;
+    document.getElementById("drawn").hidden = !((a && a.drawing) || (b && b.drawing));
+    document.getElementById("drawn").textContent = this.drawings ? "text" : "drawing";
     [this.left.listing, this.right.listing] = [a, b];
     for (const [pane, listing] of [[this.left, a], [this.right, b]]) {
       pane.pick.value = this.views[pane.side];
-      pane.element.classList.toggle("compared", Boolean(rows));
-      if (listing) pane.show(listing, rows);
+      const other = pane === this.left ? b : a, drawn = this.drawings && listing && listing.drawing;
+      pane.picture = null;
+      pane.element.classList.toggle("compared", Boolean(rows) && !drawn);
+      pane.element.classList.toggle("drawn", Boolean(drawn));
+      if (drawn) pane.draw(listing.drawing, this.compared && other ? other.drawing : null);
+      else if (listing) pane.show(listing, rows);
       else pane.message(this.why(this.views[pane.side]));
       const lines = listing ? `${listing.lines.length.toLocaleString()} line${listing.lines.length === 1 ? "" : "s"}` : "";
       pane.note.textContent = lines;
     }
-    if (this.compared) {
+    if (rows) {
       const count = [0, 0, 0, 0, 0];
       for (const kind of this.compared.kind) count[kind]++;
       this.left.note.textContent += count[REMOVED] + count[CHANGED] ? ` · −${count[REMOVED] + count[CHANGED]}` : "";
@@ -189,12 +201,13 @@ class App {
   }
 
   toggleFolds() {
-    if (!this.compared) return;
+    if (!this.compared || this.isDrawn) return;
     this.unfolded = !this.unfolded;
     this.place(this.left.listing, this.right.listing);
   }
 
   toFirstChange() {
+    if (!this.left.rows) return;
     const at = this.left.rows.findIndex((row) => row.kind > MOVED);
     if (at > 12) this.left.scroller.scrollTop = this.right.scroller.scrollTop = (at - 8) * ROW * this.left.scale;
   }
@@ -211,7 +224,7 @@ class App {
 
   scrolled(pane) {
     const other = pane === this.left ? this.right : this.left;
-    if (this.compared && Math.abs(other.scroller.scrollTop - pane.scroller.scrollTop) > 1) other.scroller.scrollTop = pane.scroller.scrollTop;
+    if (this.left.rows && Math.abs(other.scroller.scrollTop - pane.scroller.scrollTop) > 1) other.scroller.scrollTop = pane.scroller.scrollTop;
     requestAnimationFrame(() => pane.render(false));
   }
 
@@ -379,6 +392,10 @@ class App {
       const fold = query === query.toLowerCase();
       for (const pane of [this.left, this.right]) {
         if (!pane.listing) continue;
+        if (pane.picture) {
+          this.hits.push(...pane.listing.nodesWith(query, fold).map((node) => ({ pane, node })));
+          continue;
+        }
         const { listing } = pane, text = fold ? (listing.lower ??= lowered(listing.text)) : listing.text;
         for (let at = text.indexOf(query); at >= 0 && this.hits.length < MOST_HITS; at = text.indexOf(query, at + query.length)) {
           const line = listing.lineAt(at), start = at - listing.begins[line];
@@ -399,8 +416,9 @@ class App {
   step(by) {
     if (!this.hits.length) return;
     this.hit = (this.hit + by + this.hits.length) % this.hits.length;
-    const { pane, line } = this.hits[this.hit];
-    pane.reveal(line, false);
+    const { pane, line, node } = this.hits[this.hit];
+    if (pane.picture) pane.revealNode(node), pane.paint();
+    else pane.reveal(line, false);
     (pane === this.left ? this.right : this.left).render(true);
     this.showHits();
   }

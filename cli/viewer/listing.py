@@ -6,15 +6,19 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from tirscript.ir import Buffer, Const, Expr, Module, PrimFunc, Stmt, Var, walk
+from tirscript.ir import Buffer, Const, Expr, GraphFunc, Module, PrimFunc, Stmt, Var, walk
+from tirscript.ir.graph import GraphVar
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.rewrite import children
 from tirscript.ir.stmt import Axis
 from tirscript.printer.positions import Positions, Stretch, print_with_positions
 
 from .facts import symbols
+from .graphs import Keys, drawn, graph_symbols
 
 TAB = 4
+_BINDERS = (Var, Buffer, GraphVar)
+_SYMBOLS: dict[type, Any] = {PrimFunc: symbols, GraphFunc: graph_symbols}
 
 
 class Listing(NamedTuple):
@@ -24,8 +28,8 @@ class Listing(NamedTuple):
     numbers: dict[int, int]
 
 
-def listing(func: PrimFunc, module: Module | None, filename: str) -> Listing:
-    """A function, as it stands in `module`; places in `filename` are told."""
+def listing(func: PrimFunc | GraphFunc, module: Module | None, filename: str, keys: Keys | None = None) -> Listing:
+    """A function, as it stands in `module`; places in `filename` are told. With `keys` a graph function is drawn."""
     text, stretches = _positions(func, module)
     starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))[:-1]
     numbers: dict[int, int] = {}
@@ -39,10 +43,27 @@ def listing(func: PrimFunc, module: Module | None, filename: str) -> Listing:
         **_names(func, text, stretches),
         "source": _source_lines(starts, stretches, filename),
     }
+    if type(func) is GraphFunc and keys is not None:
+        data["drawing"] = _drawing(func, module, keys, text, starts, stretches)
     return Listing(data, numbers)
 
 
-def _positions(func: PrimFunc, module: Module | None) -> Positions:
+def _drawing(
+    func: GraphFunc, module: Module | None, keys: Keys, text: str, starts: list[int], stretches: list[Stretch]
+) -> dict[str, Any]:
+    """The drawing of a graph function, whose variables are called as in its text."""
+    names: dict[int, str] = {}
+    lines: dict[int, int] = {}
+    for one in stretches:
+        if type(one.node) is GraphVar:
+            names.setdefault(id(one.node), text[one.start : one.end])
+            if one.definition:
+                lines.setdefault(id(one.node), bisect_right(starts, one.start) - 1)
+    with recursion_room():
+        return drawn(func, module, keys, names, lines)
+
+
+def _positions(func: PrimFunc | GraphFunc, module: Module | None) -> Positions:
     """The text of a function, which calls others as those of its module, and the stretches in it."""
     if module is None:
         return print_with_positions(func, header=False)
@@ -68,7 +89,9 @@ def _head(text: str, starts: list[int], stretches: list[Stretch]) -> int:
     return bisect_right(starts, found + 1) if found >= 0 else 1
 
 
-def _add_joined(func: PrimFunc, numbers: dict[int, int], starts: list[int], stretches: list[Stretch]) -> None:
+def _add_joined(
+    func: PrimFunc | GraphFunc, numbers: dict[int, int], starts: list[int], stretches: list[Stretch]
+) -> None:
     """The lines of statements that the text writes together with others: an `elif`, the inner loops of a `T.grid`."""
     places: dict[int, int] = {}
     for one in stretches:
@@ -80,14 +103,14 @@ def _add_joined(func: PrimFunc, numbers: dict[int, int], starts: list[int], stre
                 numbers[id(node)] = bisect_right(starts, found[0])
 
 
-def _names(func: PrimFunc, text: str, stretches: list[Stretch]) -> dict[str, Any]:
+def _names(func: PrimFunc | GraphFunc, text: str, stretches: list[Stretch]) -> dict[str, Any]:
     """The places of names: flat numbers (distance from the place before, length, 2 * symbol + definition)."""
     words: dict[int, str] = {}
     names: dict[int, str] = {}
     for one in stretches:
         piece = text[one.start : one.end]
         words.setdefault(id(one.node), piece)
-        if isinstance(one.node, (Var, Buffer)):
+        if isinstance(one.node, _BINDERS):
             names.setdefault(id(one.node), piece)
 
     def spelled(node: Node) -> str:
@@ -99,7 +122,7 @@ def _names(func: PrimFunc, text: str, stretches: list[Stretch]) -> dict[str, Any
         return " ".join(found.split())
 
     with recursion_room():
-        known = symbols(func, names, spelled)
+        known = _SYMBOLS[type(func)](func, names, spelled)
     order = {key: at for at, key in enumerate(known)}
     units = _units(text)
     places: list[int] = []
@@ -132,9 +155,7 @@ def _source_lines(starts: list[int], stretches: list[Stretch], filename: str) ->
         span = one.node.span
         if span is None or span.filename != filename or isinstance(one.node, Module):
             continue
-        rank = (
-            0 if isinstance(one.node, (Stmt, PrimFunc, Axis)) else 1 if not isinstance(one.node, (Var, Buffer)) else 2
-        )
+        rank = 0 if isinstance(one.node, (Stmt, PrimFunc, Axis)) else 1 if not isinstance(one.node, _BINDERS) else 2
         if rank == 2 and not one.definition:
             continue
         line = bisect_right(starts, one.start) - 1

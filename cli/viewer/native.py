@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tirscript.backend.llvm.located import Located, locate
+from tirscript.ir import Module, PrimFunc
 
-from .stages import Program, functions
+from .stages import functions
 
 Lines = list[tuple[str, int]]  # (line, number of the statement)
 
@@ -20,7 +21,9 @@ _NAME = re.compile(r"\.L[\w.$]+")
 _PLACE = re.compile(r"\s*\.(?:section|text|data|bss)\b")
 
 
-def native(program: Program, numbers: Mapping[int, int], opt_level: int = 3) -> dict[str, dict[str, dict[str, Any]]]:
+def native(
+    program: PrimFunc | Module, numbers: Mapping[int, int], opt_level: int = 3
+) -> dict[str, dict[str, dict[str, Any]]]:
     """By function and view: a text, and for each of its lines the line of the function's last listing (0: none).
 
     `numbers` are the lines of statements in these listings, by id. A function that LLVM put into its callers has no

@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc
 from tirscript.passes import Sequential
 
+from .graphs import Keys
 from .listing import Listing, listing
 from .native import native
 from .stages import Program, Stage, functions, run_stages
 
-SCRIPTS = ("diff.js", "highlight.js", "pane.js", "app.js", "stages.js")
+SCRIPTS = ("diff.js", "highlight.js", "pane.js", "app.js", "drawing.js", "stages.js")
 
 
 class _Sections:
@@ -56,7 +57,9 @@ def page(
     ]
     for program in programs.values():
         tell(f"passes on {program.name}")
-        stages = run_stages(program, pipeline)
+        # passes that make kernels of graphs need a module to put them into
+        whole = Module((program,), name=program.name) if isinstance(program, GraphFunc) else program
+        stages = run_stages(whole, pipeline)
         for entry, stage in zip(passes, stages, strict=True):
             entry["doc"] = stage.doc
             entry["seconds"] += stage.seconds  # type: ignore[operator]
@@ -82,30 +85,36 @@ def _functions(
     progress: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """What the page knows of the functions of one program."""
-    module = program if isinstance(program, Module) else None
-    made: dict[int, tuple[int, Listing, PrimFunc]] = {}  # section and listing by the function's id
+    keys = Keys()
+    made: dict[int, tuple[int, Listing, PrimFunc | GraphFunc]] = {}  # section and listing by the function's id
     names: dict[str, list[int | None]] = {}
     for at, stage in enumerate(stages):
         progress(f"{program.name} after {stage.name}" if stage.name else f"{program.name} as it was read")
         for name, func in functions(stage.program).items():
             if id(func) not in made:
-                one: Listing = listing(func, module, filename)
+                module = stage.program if isinstance(stage.program, Module) else None
+                one: Listing = listing(func, module, filename, keys)
                 # the function is kept, so that no other gets its id; its data is no longer needed
                 made[id(func)] = sections.add(one.data), one._replace(data={}), func
             names.setdefault(name, [None] * len(stages))[at] = made[id(func)][0]
     code: dict[str, dict[str, dict[str, Any]]] = {}
     problem = None
-    if compiled:
+    last = stages[-1].program
+    left = [name for name, func in functions(last).items() if isinstance(func, GraphFunc)]
+    if left:
+        problem = (
+            f"The passes leave graph functions: {', '.join(left)}. `graph_to_tensor` makes tensor functions of them."
+        )
+    elif compiled and not isinstance(last, GraphFunc):
         progress(f"code of {program.name}")
         try:
-            last = stages[-1].program
             numbers = {key: at for func in functions(last).values() for key, at in made[id(func)][1].numbers.items()}
             code = native(last, numbers)
         except DiagnosticError as error:
             problem = "\n\n".join(one.render() for one in error.diagnostics)
     return [
         {
-            "name": name if module is None else f"{module.name}.{name}",
+            "name": f"{program.name}.{name}" if isinstance(program, Module) else name,
             "stages": listed,
             "code": {view: sections.add(data) for view, data in code.get(name, {}).items()},
             "problem": problem,

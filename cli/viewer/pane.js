@@ -14,6 +14,7 @@ class Listing {
     if (this.lines.length > 1 && !this.lines[this.lines.length - 1]) this.lines.pop();
     this.source = data.source;
     this.ir = data.ir;
+    this.drawing = data.drawing;
     this.symbols = (data.symbols || []).map(([name, kind, type, facts]) => ({ name, kind, type, facts }));
     this.open = language === "python" ? openStrings(this.text, this.lines) : new Map();
     this.widest = this.lines.reduce((most, line) => Math.max(most, line.length), 0);
@@ -92,7 +93,15 @@ class Pane {
     this.pick = make("select");
     this.pick.setAttribute("aria-label", `what is shown ${side}`);
     this.note = make("span", "note");
-    head.append(this.pick, this.note);
+    this.zooms = make("span", "zooms");
+    for (const [sign, step, title] of [["−", -1, "smaller (ctrl and wheel)"], ["+", 1, "larger (ctrl and wheel)"]]) {
+      const button = make("button", "", sign);
+      button.title = title;
+      button.setAttribute("aria-label", title);
+      button.addEventListener("click", () => this.zoomBy(step));
+      this.zooms.append(button);
+    }
+    head.append(this.pick, this.note, this.zooms);
     this.scroller = make("div", "scroller");
     this.scroller.tabIndex = 0;
     this.scroller.setAttribute("aria-label", `text ${side}`);
@@ -143,6 +152,7 @@ class Pane {
 
   render(again) {
     if (!this.listing) return;
+    if (this.picture) return again && this.paint();
     const first = Math.max(0, this.firstRow - BEYOND);
     const seen = Math.ceil((this.scroller.clientHeight || 800) / ROW);
     const last = Math.min(this.count, this.firstRow + seen + BEYOND);
@@ -234,7 +244,7 @@ class Pane {
 
   reveal(line, always) {
     // scroll so that a line is in sight
-    if (!this.listing) return;
+    if (!this.listing || this.picture) return;
     let row = this.rowOf(line);
     if (row < 0) {
       this.app.unfold(this.side, line);
@@ -249,6 +259,7 @@ class Pane {
 
   rule() {
     // the strip beside the text: what is changed, chosen, linked and found
+    if (this.picture) return;
     const { ruler } = this, height = Math.max(1, ruler.clientHeight), sharp = devicePixelRatio || 1;
     ruler.width = 10 * sharp;
     ruler.height = height * sharp;

@@ -8,6 +8,7 @@ const KEYS = [
   ["p", "filter the passes; Enter looks for the words in all stages"],
   ["u", "fold or unfold unchanged lines"],
   ["x", "exchange the two sides"],
+  ["g", "graph functions as drawings or as text"],
   ["t", "light or dark"],
   ["Esc", "forget search and marks"],
   ["click", "a name: all its uses; a line: where it came from and what became of it"],
@@ -153,7 +154,12 @@ Object.assign(App.prototype, {
         about.append(details);
       }
     }
-    document.getElementById("places").replaceChildren(make("span", "what", "Click a line to see where it came from and what became of it, a name for all its uses."));
+  },
+
+  hint() {
+    // what a click does
+    const words = this.isDrawn ? "Click a node to mark its value on both sides and see where else it stands." : "Click a line to see where it came from and what became of it, a name for all its uses.";
+    document.getElementById("places").replaceChildren(make("span", "what", words));
   },
 
   open(id) {
@@ -173,6 +179,7 @@ Object.assign(App.prototype, {
     document.getElementById("functions").value = this.at;
     this.side.counts.clear();
     this.chosen = null;
+    this.chosenKey = null;
     for (const pane of [this.left, this.right]) this.fillPick(pane);
     const usable = (view) => {
       const number = this.sectionOf(view);
@@ -194,7 +201,8 @@ Object.assign(App.prototype, {
 
   remember() {
     const line = this.origin && this.isLinked(this.left, this.origin.line) ? `&line=${this.origin.line + 1}` : "";
-    history.replaceState(null, "", `#f=${this.at}&l=${this.views.left}&r=${this.views.right}${line}`);
+    const text = this.drawings ? "" : "&text=1";
+    history.replaceState(null, "", `#f=${this.at}&l=${this.views.left}&r=${this.views.right}${line}${text}`);
   },
 
   recall() {
@@ -202,6 +210,7 @@ Object.assign(App.prototype, {
     const at = +given.get("f") || 0;
     this.at = at < this.manifest.functions.length ? at : 0;
     document.getElementById("functions").value = this.at;
+    this.drawings = given.get("text") !== "1";
     const left = given.get("l"), right = given.get("r"), line = +given.get("line");
     if (known(left) && known(right)) return this.show(left, right, line > 0 ? line - 1 : undefined);
     const first = stagesOf(this).find((stage) => stage.pass && stage.changed);
@@ -235,13 +244,23 @@ function connect(app) {
     // what a reader does in a pane makes it the one whose lines keys mark; `reveal` scrolling it does not
     for (const name of ["pointerdown", "wheel", "focusin"]) pane.element.addEventListener(name, () => (app.active = pane), { passive: true });
     pane.body.addEventListener("click", (event) => {
+      if (pane.picture) {
+        const node = event.target.closest("[data-node]");
+        if (node) app.pickNode(pane, +node.dataset.node);
+        return;
+      }
       const fold = event.target.closest(".fold"), row = event.target.closest("[data-line]");
       if (fold) return app.openFold(+fold.dataset.row);
       if (!row || !pane.listing || String(getSelection())) return;
       if (event.target.closest(".code span")) app.choose(pane, event.target);
       app.link(pane, +row.dataset.line);
     });
-    pane.body.addEventListener("mousemove", (event) => pane.listing && app.tell(pane, event.target, event.clientX, event.clientY));
+    pane.scroller.addEventListener("wheel", (event) => {
+      if (!pane.picture || !event.ctrlKey) return;
+      event.preventDefault();
+      pane.zoomBy(event.deltaY < 0 ? 1 : -1);
+    }, { passive: false });
+    pane.body.addEventListener("mousemove", (event) => pane.listing && !pane.picture && app.tell(pane, event.target, event.clientX, event.clientY));
     pane.body.addEventListener("mouseleave", () => (by("tip").hidden = true));
     pane.scroller.addEventListener("scroll", () => (by("tip").hidden = true));
   }
@@ -259,6 +278,7 @@ function connect(app) {
   by("find").addEventListener("submit", (event) => event.preventDefault());
   by("previous").addEventListener("click", () => app.step(-1));
   by("next").addEventListener("click", () => app.step(1));
+  by("drawn").addEventListener("click", () => app.toggleDrawings());
   by("theme").addEventListener("click", () => (theme(true), app.left.rule(), app.right.rule()));
   by("help").addEventListener("click", () => by("keys").showModal());
   by("keys").append(make("h2", "", "Keys"), ...KEYS.map(([keys, what]) => {
@@ -281,6 +301,7 @@ function key(app, event) {
     app.side.filter.value = "";
     app.side.counts.clear();
     app.chosen = null;
+    app.chosenKey = null;
     app.linked = { left: new Set(), right: new Set() };
     app.side.draw();
     app.search(false);
@@ -301,6 +322,7 @@ function key(app, event) {
     p: () => app.side.filter.select(),
     u: () => app.toggleFolds(),
     x: () => app.show(app.views.right, app.views.left),
+    g: () => !by("drawn").hidden && app.toggleDrawings(),
     t: () => by("theme").click(),
     "?": () => by("keys").showModal(),
   };

@@ -6,12 +6,12 @@ import inspect
 import time
 from typing import NamedTuple
 
-from tirscript.ir import Module, PrimFunc, structural_equal
+from tirscript.ir import GraphFunc, Module, PrimFunc, structural_equal
 from tirscript.ir.node import recursion_room
 from tirscript.passes import Sequential
 from tirscript.printer.diff import counterparts, rename
 
-Program = PrimFunc | Module
+Program = PrimFunc | GraphFunc | Module
 
 
 class Stage(NamedTuple):
@@ -46,9 +46,11 @@ def run_stages(program: Program, pipeline: Sequential) -> list[Stage]:
     return stages
 
 
-def functions(program: Program) -> dict[str, PrimFunc]:
+def functions(program: Program) -> dict[str, PrimFunc | GraphFunc]:
     """The functions of a program by their names."""
-    return {func.name: func for func in (program.prim_funcs if isinstance(program, Module) else (program,))}
+    if isinstance(program, Module):
+        return {func.name: func for func in program.functions if isinstance(func, (PrimFunc, GraphFunc))}
+    return {program.name: program}
 
 
 def _named_alike(before: Program, after: Program) -> Program:
@@ -57,12 +59,14 @@ def _named_alike(before: Program, after: Program) -> Program:
 
     def renamed(func: PrimFunc) -> PrimFunc:
         old = known.get(func.name)
-        if old is None or old is func:
+        if old is None or old is func or type(old) is not PrimFunc:
             return func
         made: PrimFunc = rename(func, counterparts(old, func))
         return made
 
     if isinstance(after, PrimFunc):
         return renamed(after)
+    if isinstance(after, GraphFunc):
+        return after
     made = tuple(renamed(func) if isinstance(func, PrimFunc) else func for func in after.functions)
     return after.replace(functions=made)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from ..diagnostic import DiagnosticError
 from ..words import call_it
 
 if TYPE_CHECKING:
@@ -51,6 +52,16 @@ class Parameter(Struct, frozen=True, eq=False):
     def is_attr(self) -> bool:
         """Whether it is known while the program is read."""
         return self.kind == "attr"
+
+    def is_default(self, worth: Any) -> bool:
+        """Whether an attribute is what a call without it has."""
+        default = self.default
+        if self.normal is not None and default is not None:
+            try:
+                default = self.normal(default)
+            except DiagnosticError:
+                return False
+        return type(worth) is type(default) and bool(worth == default)
 
 
 class GraphOp(Struct, frozen=True, eq=False, weakref=True):

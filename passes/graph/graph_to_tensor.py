@@ -103,6 +103,17 @@ def lowered(func: GraphFunc, module: Module) -> PrimFunc:
         return _Lowering(func, module).function()
 
 
+def signature(func: GraphFunc, module: Module) -> PrimFunc:
+    """What a graph function takes, as a tensor function with no body: a parameter a tensor, number and dimension.
+
+    Raises DiagnosticError T401 where a parameter's type does not say enough.
+    """
+    lowering = _Lowering(func, module)
+    for param in func.params:
+        lowering.parameter(param.name, param.type, param)
+    return PrimFunc(func.name, tuple(lowering.params), (), span=func.span)
+
+
 class _Lowering:
     """One graph function on its way."""
 

@@ -61,9 +61,20 @@ def test_dot(file: Path) -> None:
     shown = run("graph", file, "--dot").output
     assert shown == run("graph", file).output
     assert shown.startswith("digraph {") and shown.count("subgraph cluster_") == 2
-    assert 'f0_0 -> f0_1 [label="G.Tensor((4,), \\"float32\\")"]' in shown
+    assert 'f0_0 -> f0_1 [label="float32[4]"]' in shown
+    assert 'f1_1 -> f1_5 [label="condition\\nbool[]"]' in shown
     assert "f1_2 -> f0_0 [style=dashed, lhead=cluster_0]" in shown
     assert shown.count("{") == shown.count("}")
+
+
+def test_calls_in_calls_tell_what_they_give(file: Path) -> None:
+    nested = SOURCE.replace("G.add(b, a)", "G.add(M.inner(G.exp(b)), a)")
+    file.write_text(nested)
+    _, main = json.loads(run("graph", f"{file}:M", "--json").output)
+    labels = [one["label"] for one in main["nodes"]]
+    told = {(labels[one["from"]], labels[one["to"]]): one["label"] for one in main["edges"]}
+    assert told["exp", "inner"] == told["inner", "add"] == "float32[4]"
+    assert told["c", "if"] == "bool[]"
 
 
 def test_mistakes(file: Path) -> None:
@@ -71,3 +82,8 @@ def test_mistakes(file: Path) -> None:
     file.write_text(SOURCE[: SOURCE.index("    @G.graph_func")])
     result = run("graph", file)
     assert result.exit_code == 1 and "has no graph function" in result.stderr
+
+
+def test_one_function_by_its_name(file: Path) -> None:
+    (only,) = json.loads(run("graph", f"{file}:inner", "--json").output)
+    assert only["function"] == "inner"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import browser as browsers
-from helpers.browser import until
+from helpers.browser import Viewer, until, write
 from helpers.viewer import EVIL, EXAMPLES, MODULE, hostile, make, render
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,74 +24,6 @@ def driver(tmp_path_factory):
     with browsers.browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
         assert [entry for entry in found.get_log("browser") if entry["level"] == "SEVERE"] == []
-
-
-class Viewer:
-    """A page that is open, by what a reader does with it."""
-
-    def __init__(self, driver, path, anchor=""):
-        self.driver = driver
-        driver.get("about:blank")
-        driver.get(f"{path.as_uri()}{anchor}")
-        until(lambda: self.run("return document.body.dataset.ready"), "the page is ready")
-
-    def run(self, script, *args):
-        return self.driver.execute_script(script, *args)
-
-    def all(self, selector):
-        return self.driver.find_elements("css selector", selector)
-
-    def one(self, selector):
-        return until(lambda: self.all(selector), selector)[0]
-
-    def texts(self, selector):
-        return self.run("return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)", selector)
-
-    def lines(self, side, kind=""):
-        """The lines of a pane that are in the page, with their numbers."""
-        rows = self.run(
-            "return [...document.querySelectorAll(arguments[0])].map((one) =>"
-            " [+one.dataset.line + 1, one.querySelector('.code').textContent])",
-            f".pane.{side} .row[data-line]{kind}",
-        )
-        return dict(rows)
-
-    def press(self, keys):
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        ActionChains(self.driver).send_keys(keys).perform()
-
-    def hover(self, element):
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        ActionChains(self.driver).move_to_element(element).perform()
-
-    def open(self, name):
-        """Click a stage at the side."""
-        until(lambda: name in self.texts("#stages .stage .name"), name)
-        self.run(
-            "[...document.querySelectorAll('#stages .stage')].find((one) =>"
-            " one.querySelector('.name').textContent === arguments[0]).click()",
-            name,
-        )
-        self.settled(lambda: self.texts("#stages .stage[aria-current] .name") == [name], name)
-
-    def settled(self, found, what):
-        until(lambda: not self.run("return document.body.classList.contains('loading')") and found(), what)
-
-    def name(self, side, text, at=0):
-        """A name in the text of a pane."""
-        found = until(lambda: [one for one in self.all(f".pane.{side} .symbol") if one.text == text], text)
-        return found[at]
-
-    def row(self, side, line):
-        return self.one(f'.pane.{side} .row[data-line="{line - 1}"] .gutter')
-
-
-def write(folder, name, text):
-    path = folder / f"{name}.html"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 @pytest.fixture(scope="module")
