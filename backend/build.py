@@ -14,7 +14,6 @@ from tirscript.ir.graph import GraphFunc
 from .request import Request
 from .runtime.function import FunctionBase, LazyFunction, make_function
 from .runtime.signature import signature
-from .targets import build_request, chosen_target
 
 if TYPE_CHECKING:
     from tirscript.passes import Sequential
@@ -40,6 +39,8 @@ def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: i
     if not isinstance(x, (PrimFunc, GraphFunc, Module)):
         raise TypeError(f"build takes a PrimFunc, a GraphFunc or a Module, not {_kind(x)}{_hint(x)}")
     _check_level(opt_level)
+    from .targets import build_request, chosen_target
+
     chosen = chosen_target(x, target)
     debug = bool(debug)
     passes = _pipeline(pipeline, chosen.main, debug)
@@ -65,6 +66,8 @@ def jit(
         return lambda given: jit(given, **options)
     _check_level(opt_level)
     if target is not None:
+        from .targets import chosen_target
+
         chosen_target(None, target)
     if isinstance(function, FunctionBase):
         function = function.func
