@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .codecs import CODECS, Codec, register_codec
 from .compress_constants import Compressed, compress_constants, compression_report, compression_table
+from .compress_slices import compress_slices
 from .deduplicate_constants import deduplicate_constants
 from .fold_constant import fold_constant
 from .lift_constants import lift_constants, sink_constants
@@ -17,6 +18,7 @@ __all__ = [
     "Compressed",
     "ConstantReport",
     "compress_constants",
+    "compress_slices",
     "compression_report",
     "compression_table",
     "constants_report",

@@ -56,20 +56,43 @@ def compress_constants(module: Module, *, codec: str = "best", least: int = 256,
     more than `ratio` of what they take now.
     """
     codecs = list(CODECS.values()) if codec == "best" else [get_codec(codec)]
-    work = _Compression(module, codecs, least, ratio)
+    work = _Compression(Packing(module, codecs), least, ratio)
     functions = tuple([work.function(func) if isinstance(func, PrimFunc) else func for func in module.functions])
-    if not work.used:
+    if not work.packing.used:
         return module
-    return module.replace(functions=(*work.added, *functions))
+    return module.replace(functions=(*work.packing.added, *functions))
+
+
+class Packing:
+    """The codecs of a pass, and the functions that unpack, which join the module that it works on."""
+
+    def __init__(self, module: Module, codecs: list[Codec]) -> None:
+        self.module, self.codecs = module, codecs
+        self.names = {func.name for func in module.functions}
+        self.used: dict[str, str] = {}  # by codec: the name of the function that unpacks
+        self.added: list[PrimFunc] = []
+
+    def unpacking(self, codec: Codec) -> str:
+        """The name of the function that unpacks, which joins the module."""
+        name = self.used.get(codec.name)
+        if name is None:
+            function = codec.function()
+            own = [func for func in self.module.functions if func.name == function.name]
+            name = function.name
+            if not own or own[0] != function:
+                number = 0
+                while name in self.names:
+                    number += 1
+                    name = f"{function.name}_{number}"
+                self.added.append(function.replace(name=name, private=True))
+            self.names.add(name)
+            self.used[codec.name] = name
+        return name
 
 
 class _Compression:
-    def __init__(self, module: Module, codecs: list[Codec], least: int, ratio: float) -> None:
-        self.codecs, self.least, self.ratio = codecs, least, ratio
-        self.names = {func.name for func in module.functions}
-        self.module = module
-        self.used: dict[str, str] = {}  # by codec: the name of the function that unpacks
-        self.added: list[PrimFunc] = []
+    def __init__(self, packing: Packing, least: int, ratio: float) -> None:
+        self.packing, self.least, self.ratio = packing, least, ratio
         self.packed: dict[str, tuple[Codec, ConstantTensor] | None] = {}
 
     def pack(self, data: ConstantTensor) -> tuple[Codec, ConstantTensor] | None:
@@ -79,7 +102,7 @@ class _Compression:
         if data.digest in self.packed:
             return self.packed[data.digest]
         best: tuple[Codec, Any] | None = None
-        for codec in self.codecs:
+        for codec in self.packing.codecs:
             made = codec.pack(data.array.reshape(-1).view(np.uint8), data.dtype.itemsize)
             if (
                 made is not None
@@ -107,7 +130,7 @@ class _Compression:
         kept = Buffer(f"{buffer.name}_packed", (const(packed.size),), _UINT8, span=buffer.span)
         notes = Attrs({**stmt.annotations, "codec": codec.name, "bytes": data.nbytes})
         whole = Buffer(f"{buffer.name}_bytes", (const(data.nbytes),), _UINT8, scope=plain.scope, span=buffer.span)
-        call = CallFunction(self.unpacking(codec), (kept, whole), VOID, span=stmt.span)
+        call = CallFunction(self.packing.unpacking(codec), (kept, whole), VOID, span=stmt.span)
         made: tuple[Stmt, ...] = (
             AllocBuffer(plain, span=stmt.span),
             DeclBuffer(whole, BufferData(plain), span=stmt.span),
@@ -138,23 +161,6 @@ class _Compression:
             changed = rewrite(changed, {Buffer: lambda one: plain if one is buffer else one})
         return changed
 
-    def unpacking(self, codec: Codec) -> str:
-        """The name of the function that unpacks, which joins the module."""
-        name = self.used.get(codec.name)
-        if name is None:
-            function = codec.function()
-            own = [func for func in self.module.functions if func.name == function.name]
-            name = function.name
-            if not own or own[0] != function:
-                number = 0
-                while name in self.names:
-                    number += 1
-                    name = f"{function.name}_{number}"
-                self.added.append(function.replace(name=name, private=True))
-            self.names.add(name)
-            self.used[codec.name] = name
-        return name
-
 
 def _in_bodies(func: PrimFunc, change: Any) -> PrimFunc:
     """The function with `change` applied to each of its bodies."""
@@ -180,11 +186,12 @@ def _in_bodies(func: PrimFunc, change: Any) -> PrimFunc:
 
 
 class Compressed(Struct, frozen=True):
-    """A constant that is kept compressed: the bytes before and after."""
+    """A constant that is kept compressed: its slices, the bytes before, and those after with the table of slices."""
 
     function: str
     name: str
     codec: str
+    slices: int
     before: int
     after: int
 
@@ -193,33 +200,38 @@ class Compressed(Struct, frozen=True):
 def compression_report(program: PrimFunc | Module) -> list[Compressed]:
     """The compressed constants of a program, in source order."""
     functions = program.functions if isinstance(program, Module) else (program,)
-    return [
-        Compressed(func.name, stmt.buffer.name, stmt.annotations["codec"], stmt.annotations["bytes"], stmt.data.nbytes)
-        for func in functions
-        if isinstance(func, PrimFunc)
-        for stmt in constants_of(func)
-        if "codec" in stmt.annotations and "bytes" in stmt.annotations
-    ]
+    found = []
+    for func in functions:
+        for stmt in constants_of(func) if isinstance(func, PrimFunc) else ():
+            notes = stmt.annotations
+            if "codec" in notes and "bytes" in notes:
+                after = stmt.data.nbytes + notes.get("table", 0)
+                row = func.name, stmt.buffer.name, notes["codec"], notes.get("slices", 1), notes["bytes"], after
+                found.append(Compressed(*row))
+    return found
 
 
 @public
 def compression_table(program: PrimFunc | Module) -> str:
-    """The compressed constants as a table: function, constant, codec, bytes before and after, and the sums."""
-    rows = [("function", "constant", "codec", "bytes", "packed", "part")]
+    """The compressed constants as a table: function, constant, codec, slices, bytes before and after, and the sums."""
     found = compression_report(program)
+    rows: list[tuple[object, ...]] = [("function", "constant", "codec", "slices", "bytes", "packed", "part")]
     for one in found:
-        rows.append(
-            (one.function, one.name, one.codec, f"{one.before}", f"{one.after}", f"{one.after / one.before:.0%}")
-        )
-    before, after = sum(one.before for one in found), sum(one.after for one in found)
+        part = f"{one.after / one.before:.0%}"
+        rows.append((one.function, one.name, one.codec, one.slices, one.before, one.after, part))
     if found:
-        rows.append(("all", "", "", f"{before}", f"{after}", f"{after / before:.0%}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        slices, before, after = (sum(getattr(one, name) for one in found) for name in ("slices", "before", "after"))
+        rows.append(("all", "", "", slices, before, after, f"{after / before:.0%}"))
+    return as_table(rows, left=3)
+
+
+def as_table(rows: list[tuple[object, ...]], left: int) -> str:
+    """Rows as lines of columns, the first `left` of which begin at one place; the others end there."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if at < 3 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
+    for row in cells:
+        sized = zip(row, widths, strict=True)
+        aligned = [cell.ljust(width) if at < left else cell.rjust(width) for at, (cell, width) in enumerate(sized)]
+        lines.append("  ".join(aligned).rstrip())
     return "\n".join(lines)

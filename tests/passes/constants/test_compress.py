@@ -131,7 +131,7 @@ def test_a_quantized_network_sliced_and_compressed() -> None:
     assert all(row.after < row.before for row in rows)
     assert sum(row.after for row in rows) < 0.6 * sum(row.before for row in rows)
     table = compression_table(found).split("\n")
-    assert table[0].split() == ["function", "constant", "codec", "bytes", "packed", "part"]
+    assert table[0].split() == ["function", "constant", "codec", "slices", "bytes", "packed", "part"]
     assert len(table) == 7 and table[-1].startswith("all") and " 1840 " in table[-1]
     text = found.script()
     assert max(map(len, text.split("\n"))) <= 100
