@@ -6,8 +6,6 @@ import inspect
 
 from tirscript.ir import Buffer, MatchBuffer, PrimFunc
 
-from .arguments import shape_words
-
 
 def signature(func: PrimFunc) -> inspect.Signature:
     """The parameters by the names that a call may give them, annotated with the program's types."""
@@ -38,4 +36,6 @@ def _identifier(name: str) -> str:
 
 
 def _buffer_words(buffer: Buffer) -> str:
+    from .arguments import shape_words  # loads numpy
+
     return f'T.Buffer({shape_words(buffer)}, "{buffer.dtype}")'
