@@ -90,6 +90,8 @@ _COMPARE: dict[type, str] = {
     ast.GtE: "greater_equal",
 }
 _AND, _OR, _IF = OPS["logical_and"], OPS["logical_or"], OPS["if_then_else"]
+# types of the graph that Relax spelt without `R.` in 2022
+_BARE_TYPES = ("Tensor", "Tuple", "Shape", "Object")
 # how the argument that tells the result types is named
 _RESULT_NAMES = ("out", "out_ty", "out_sinfo", "ty_args", "sinfo_args")
 
@@ -175,6 +177,13 @@ class GraphExprLowering(GraphTypeLowering):
     def _name(self, node: ast.Name) -> Any:
         if node.id == "metadata" and self.lookup("metadata") is _MISSING:
             return Metadata()
+        if self.theirs and self.lookup(node.id) is _MISSING:
+            module: context.ModuleRef | None = getattr(self, "module", None)
+            if module is not None and node.id in module.functions:
+                return module.functions[node.id]  # as Relax wrote them in 2022
+            types = self.lookup("R")
+            if node.id in _BARE_TYPES and types is not _MISSING:
+                return getattr(types, node.id)
         value = self.name_value(node)
         if isinstance(value, (GraphExpr, Var)):
             return value
@@ -393,6 +402,8 @@ class GraphExprLowering(GraphTypeLowering):
     def operator_call(self, entry: GraphOp, node: ast.Call) -> GraphExpr:
         """A call of an operator: values become leaves, attributes plain values, types types."""
         args, kwargs = self.arguments(node)
+        if self.theirs and entry.name == "call_tir" and args and isinstance(args[0], str):
+            entry = graph_op("call_dps_packed")  # what Relax of 2022 wrote for both
         nodes: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
         if is_foreign(entry):
             values = tuple(self.leaf(arg, at) for arg, at in zip(args, nodes, strict=True))

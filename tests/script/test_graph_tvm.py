@@ -132,3 +132,34 @@ def test_vectors_are_joined_along_no_axis() -> None:
     assert structural_equal(made, parse(made.script()))
     with pytest.raises(DiagnosticError, match="`axis` is None, which is for tensors of 1 dimension"):
         parse(f"{HEAD}y = R.concat((x, x), axis=None)\n    return y\n")
+
+
+RELAX = """from tvm.script import ir as I, relax as R, tir as T
+@I.ir_module
+class M:
+    @T.prim_func
+    def half(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] / T.float32(2)
+
+    @R.function
+    def main(x: {tensor}((4,), "float32")) -> {tensor}(None, "float32", ndim=1):
+        with R.dataflow():
+            y = R.call_tir({half}, (x,), {out})
+            z = R.{library}("lib.relu", (y,), {out})
+            R.output(z)
+        return z
+"""
+
+
+def test_relax_of_2022_named_functions_types_and_libraries_alone() -> None:
+    then = RELAX.format(tensor="Tensor", half="half", out='(4,), dtype="float32"', library="call_tir")
+    out = 'out_sinfo=R.Tensor((4,), "float32")'
+    now = RELAX.format(tensor="R.Tensor", half="M.half", out=out, library="call_dps_packed")
+    assert structural_equal(parse(then), parse(now))
+    ours = RELAX.replace("tvm.script", "tirscript.script").replace("relax as R", "graph as G").replace("R.", "G.")
+    ours = ours.replace("G.function", "G.graph_func")
+    with pytest.raises(DiagnosticError, match=r"the functions of the module are called as `M\.half"):
+        parse(
+            ours.format(tensor="G.Tensor", half="half", out='out=G.Tensor((4,), "float32")', library="call_dps_packed")
+        )
