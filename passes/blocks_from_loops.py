@@ -34,8 +34,8 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS
 from tirscript.ir.op import OPS, const
-from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
-from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, ScalarDecl, Stmt
+from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, walk
+from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, MatchBuffer, ScalarDecl, Stmt
 
 from .pipeline import prim_func_pass
 from .statements import reads_memory
@@ -51,16 +51,20 @@ COMBINERS = frozenset(
 
 
 @prim_func_pass()
-def blocks_from_loops(func: PrimFunc) -> PrimFunc:
-    """`for i in range(4): B[i] = A[i]` becomes `for i in range(4): with T.block("B"): vi = ...; B[vi] = A[vi]`."""
-    return with_blocks(func)
+def blocks_from_loops(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
+    """`for i in range(4): B[i] = A[i]` becomes `for i in range(4): with T.block("B"): vi = ...; B[vi] = A[vi]`.
+
+    symbolic: take loops to the sizes of parameters too. The init of a sum is what a block does in its first iteration:
+              where there is none, the result is not stored, as the loops did. decompose_reduction stores it always
+    """
+    return with_blocks(func, symbolic=symbolic)
 
 
-def with_blocks(func: PrimFunc) -> PrimFunc:
+def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     """The function with blocks in its loops where they can be found; itself where none are."""
     if not any(type(stmt) is For for stmt in func.body):
         return func
-    names = _Names(func)
+    names = _Names(func, _sizes(func) if symbolic else frozenset())
     source: list[tuple[Stmt, int]] = []  # what was there, and where what became of it begins in the new body
     head: list[Stmt] = []
     body: list[Stmt] = []
@@ -94,8 +98,9 @@ class _Refuse(Exception):
 class _Names:
     """Names for blocks and buffers that no other has."""
 
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, sizes: frozenset[Var]) -> None:
         self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
+        self.sizes = sizes  # variables that the bounds of loops may be made of
 
     def block(self, base: str) -> str:
         name, number = base, 0
@@ -152,12 +157,24 @@ def _is_plain(loop: For) -> bool:
     return loop.kind == "serial" and loop.step is None and not loop.annotations
 
 
-def _extent(loop: For) -> int | None:
-    """The iterations of a loop whose bounds are numbers, at least one."""
-    if not _is_plain(loop) or type(loop.start) is not Const or type(loop.stop) is not Const:
+def _extent(loop: For, sizes: frozenset[Var]) -> Expr | None:
+    """The iterations of a loop whose bounds are numbers, at least one, or that runs from 0 to what `sizes` say."""
+    if not _is_plain(loop) or type(loop.start) is not Const:
         return None
+    if type(loop.stop) is not Const:
+        known = loop.start.value == 0 and all(type(node) in _ARITHMETIC for node in walk(loop.stop))
+        return loop.stop if known and sizes.issuperset(free_vars(loop.stop)) else None
     extent = int(loop.stop.value) - int(loop.start.value)
-    return extent if extent > 0 else None
+    return const(extent, loop.var.dtype) if extent > 0 else None
+
+
+_ARITHMETIC = (Var, Const, Call)
+
+
+def _sizes(func: PrimFunc) -> frozenset[Var]:
+    """The variables that are sizes of parameters."""
+    buffers = [stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer] + list(func.param_buffers)
+    return frozenset(dim for buffer in buffers for dim in buffer.shape if type(dim) is Var)
 
 
 def _update(store: BufferStore) -> _Update | None:
@@ -223,7 +240,7 @@ class _Nest:
         for mine, yours in zip(store.indices, spatial, strict=True):
             if type(mine) is not Var or mine not in ranges or ranges[mine] != ranges[yours]:
                 return None
-        if any(_extent(loop) is None for loop in loops):
+        if any(_extent(loop, self.names.sizes) is None for loop in loops):
             return None
         init = substitute(store, dict(zip(store.indices, spatial, strict=True)))
         try:
@@ -237,7 +254,7 @@ class _Nest:
     def begun(self, first: BufferStore, second: For) -> list[Stmt] | None:
         """A sum in one element with the store before it as its init."""
         try:
-            sums = _sums(second)
+            sums = _sums(second, self.names.sizes)
             if len(sums) != 1 or _begin(sums[0][0], sums[0][1], [first]) is None or first.buffer.is_scalar:
                 return None
             loops, store = sums[0]
@@ -260,7 +277,7 @@ class _Nest:
         return True
 
     def loop(self, stmt: For, around: tuple[For, ...]) -> For:
-        if _extent(stmt) is None or len(around) > DEEPEST:
+        if _extent(stmt, self.names.sizes) is None or len(around) > DEEPEST:
             raise _Refuse
         return stmt.replace(body=self.body(stmt.body, (*around, stmt)))
 
@@ -291,7 +308,7 @@ class _Nest:
         """A loop behind stores: those that begin its sums become their init, the others blocks before it."""
         rest = list(inits)
         made: list[tuple[list[For], BufferStore, BufferStore]] = []
-        for loops, store in _sums(loop) if inits else ():
+        for loops, store in _sums(loop, self.names.sizes) if inits else ():
             begin = _begin(loops, store, rest)
             if begin is None:
                 made = []
@@ -336,7 +353,7 @@ class _Nest:
     def expanded(self, stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
         """The statements with variables that live through loops as buffers with an element for each iteration."""
         places = tuple(loop.var if loop.start.value == 0 else loop.var - loop.start for loop in loops)  # type: ignore[attr-defined]
-        shape = tuple(const(_extent(loop) or 1, loop.var.dtype) for loop in loops)
+        shape = tuple(extent for loop in loops if (extent := _extent(loop, self.names.sizes)) is not None)
         out = list(stmts)
         at = 0
         while at < len(out):
@@ -382,12 +399,12 @@ def _divided(stmt: Stmt) -> list[Stmt]:
     return list(parts) if apart else [stmt]
 
 
-def _sums(loop: For) -> list[tuple[list[For], BufferStore]]:
+def _sums(loop: For, sizes: frozenset[Var]) -> list[tuple[list[For], BufferStore]]:
     """The sums in loops that hold nothing else, each of which could be taken alone; empty for other loops."""
     loops: list[For] = []
     body: tuple[Stmt, ...] = (loop,)
     while len(body) == 1 and type(body[0]) is For:
-        if _extent(body[0]) is None:
+        if _extent(body[0], sizes) is None:
             return []
         loops.append(body[0])
         body = body[0].body
@@ -478,7 +495,8 @@ def _injective(store: BufferStore, loops: Sequence[For]) -> bool:
         return True
     shifted = {loop.var: loop.var + loop.start for loop in loops if loop.start.value != 0}  # type: ignore[attr-defined]
     mapping = IndexMap(tuple(variables), tuple(substitute(store.indices, shifted)))
-    return bool(mapping.is_injective([const(_extent(loop) or 1, loop.var.dtype) for loop in loops]))
+    extents = [extent for loop in loops if (extent := _extent(loop, frozenset())) is not None]
+    return len(extents) == len(loops) and bool(mapping.is_injective(extents))
 
 
 __all__ = ["blocks_from_loops", "with_blocks"]

@@ -27,6 +27,9 @@ from ..access import Accesses, Extent, box, union
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
 
+# a dimension that is not known becomes a box of fewer elements than this, or stays
+MOST = 1 << 16
+
 
 @prim_func_pass(requires=("lower_blocks", "lower_match_buffer"))
 def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
@@ -105,7 +108,7 @@ def _shrink(dim: Expr, extent: Extent) -> tuple[Expr, Linear | None]:
     if not width.is_constant or width.constant < 0:
         return dim, None
     size = width.constant + 1
-    if type(dim) is not Const or size >= int(dim.value):
+    if size >= (int(dim.value) if type(dim) is Const else MOST):
         return dim, None
     return Const(size, dim.dtype), low
 

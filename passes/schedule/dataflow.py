@@ -38,6 +38,8 @@ def accesses_outside_blocks(scope: Place, buffer: Buffer) -> Place | None:
         stmt = place.stmt
         if type(stmt) in (Block, AllocBuffer, AllocateConst):
             continue
+        if type(stmt) is MatchBuffer and type(stmt.source) is not BufferRegion:
+            continue  # what gives a parameter its shape
         own = stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ())) if body_fields(type(stmt)) else stmt
         if any(node is buffer for node in walk(own)):
             return place

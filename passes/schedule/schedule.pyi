@@ -621,6 +621,8 @@ class Schedule:
                 with T.block("B"):                         with T.block("B"):
                     vi, vj = T.axis.remap("SS", [i, j])        v0 = T.axis.spatial(32, ax0)
                     B[vi, vj] = A[vi, vj]                      B[v0 // 8, v0 % 8] = A[v0 // 8, v0 % 8]
+
+        A new axis is made of old ones that are all spatial, or all of a reduction.
         """
 
     def transform_layout(

@@ -13,18 +13,25 @@ for j_0 in T.parallel(n // 32):        # panels
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
-from tirscript.ir.expr import BufferLoad
+from tirscript.ir.expr import BufferLoad, Const, Expr
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import uses
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
 from .work import Work, only_reader
 
-# how often the body of the innermost reduction loop is repeated
-UNROLL = 8
+# the body of the innermost reduction loop is repeated up to so many products
+WRITTEN_OUT = 96
+# columns of fewer elements become one with the dimensions beside them
+LONG = 192
+# bytes of a panel that stays in the first cache, and of an operand that stays in the second
+FIRST_CACHE, SECOND_CACHE = 24 << 10, 1 << 20
 
 
 class Roles(Struct, frozen=True, eq=False):
@@ -41,7 +48,12 @@ class Roles(Struct, frozen=True, eq=False):
 def contraction(work: Work, nest: Nest) -> bool:
     """Schedule a contraction; False where the block is none, or is too small to gain by it."""
     roles = roles_of(nest)
-    if roles is None or roles.columns.extent < 4 or roles.rows.extent < 2:
+    if roles is None:
+        return False
+    lines = line_of(nest, roles)
+    if len(lines) > 1 and work.attempt(_joined, nest, roles, lines):
+        return True
+    if roles.columns.extent < 4 or roles.rows.extent < 2:
         return False
     count = nest.instances // (roles.columns.extent * roles.rows.extent)
     if nest.instances < 512 or count < 4:
@@ -52,39 +64,48 @@ def contraction(work: Work, nest: Nest) -> bool:
     return work.attempt(_scheduled, nest, roles, None)
 
 
-def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None) -> None:
-    """The schedule of a contraction; its only `reader` takes the results where they are, in registers."""
+def _scheduled(
+    work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None, source: BlockHandle | None = None
+) -> None:
+    """The schedule of a contraction; its only `reader` takes the results where they are, in registers.
+
+    `source` is a block that makes the operand of the columns and can be done where that is copied.
+    """
     sch, lanes = work.sch, work.facts.lanes(nest.dtype.bits)
-    rows, vectors = tile_of(roles.rows.extent, roles.columns.extent, lanes, work.facts.registers)
+    rows, vectors = _tile(work, nest, roles, lanes)
     width = vectors * lanes
     pads = {id(roles.rows): rows, id(roles.columns): width}
     by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     sch.pad_einsum(nest.name, [by_axis[axis.var] for axis in nest.block.axes])
-    right = _copy(work, nest.name, roles.right, roles.columns.extent % width != 0)
-    turned = _lines_last(work, right, roles)
+    straight = source is None and reads_straight(roles, rows, width)
+    right = None if straight else _copy(work, nest.name, roles.right, not roles.columns.divides(width))
+    turned = right is not None and _lines_last(work, right, roles)
+    if source is not None:
+        sch.compute_inline(source)
     left = _rows(work, nest, roles, rows)
-    result = _result(work, nest, reader, roles.rows.extent % rows != 0 or roles.columns.extent % width != 0)
+    result = _result(work, nest, reader, not (roles.rows.divides(rows) and roles.columns.divides(width)))
     dims = {dim.var.name: loop for dim, loop in zip(_by_axis(nest), sch.get_loops(nest.name), strict=True)}
     i_0, i_1 = sch.split(dims[roles.rows.var.name], [None, rows])
     j_0, j_1 = sch.split(dims[roles.columns.var.name], [None, width])
     outer = [dims[dim.var.name] for dim in roles.outer]
     inner = [dims[dim.var.name] for dim in roles.reduced]
-    panels = (work.extent(j_0) or 1) * _count(roles.outer)
-    by_panel = panels >= 8 * work.facts.threads or panels % work.facts.threads == 0
+    panels = -(-roles.columns.extent // width) * _count(roles.outer)
+    by_panel = panels >= 8 * work.facts.threads or panels % work.facts.threads == 0 or not roles.columns.known
     tiles = [j_0, i_0] if by_panel else [i_0, j_0]
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
-    if by_panel:
+    if right is not None and by_panel:
         sch.compute_at(right, j_0)
-    else:
+    elif right is not None:
         _panels(work, right, width)
-    if turned:
+    if turned and right is not None:
         _by_lines(work, right, roles, lanes)
     sch.reverse_compute_at(result, tiles[1])
     sch.set_scope(nest.name, 0, "local")
     first = inner[0]
-    if (work.extent(inner[-1]) or 0) % UNROLL == 0:
-        outer_k, inner_k = sch.split(inner[-1], [None, UNROLL])
+    unrolled = max(size for size in (1, 2, 4, 8) if size * rows * vectors <= WRITTEN_OUT or size == 1)
+    if unrolled > 1 and (work.extent(inner[-1]) or 1) % unrolled == 0:
+        outer_k, inner_k = sch.split(inner[-1], [None, unrolled])
         sch.unroll(inner_k)
         first = outer_k if len(inner) == 1 else first
     sch.decompose_reduction(nest.name, first)
@@ -101,6 +122,55 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None)
     if left is not None:
         work.parallel(sch.get_loops(left)[:1], float(nest.instances / 16))
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update"}
+
+
+def _joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...]) -> bool:
+    """Schedule a contraction whose columns are several dimensions, made one dimension of the block and of copies."""
+    sch, name = work.sch, nest.name
+    reader = only_reader(work, nest)
+    right = sch.cache_read(name, roles.right.buffer.name, "global", [name])
+    result = reader if reader is not None else sch.cache_write(name, 0, "global")
+    sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
+    stored = join([nest.dim(index) for index in nest.store.indices], line)
+    read = join([nest.dim(index) for index in roles.right.indices], line)
+    sch.transform_block_layout(name, join(_by_axis(nest), line))
+    sch.transform_block_layout(result, stored)
+    sch.transform_block_layout(right, read)
+    sch.transform_layout(name, ("write", 0), stored)
+    sch.transform_layout(right, ("write", 0), read)
+    plain = work.nest(name)
+    found = roles_of(plain) if plain is not None else None
+    if plain is None or found is None or found.rows.extent < 2:
+        return False
+    _scheduled(work, plain, found, result, right)
+    return True
+
+
+def line_of(nest: Nest, roles: Roles) -> tuple[Dim, ...]:
+    """The dimensions that can be the columns as one: the last ones of the result, and in one row in its operand.
+
+    Long lines stay, and outer dimensions that would be split by it are no part of it.
+    """
+    store, load = list(nest.store.indices), list(roles.right.indices)
+    line: list[Dim] = []
+    while store and (dim := nest.dim(store.pop())) is not None and not uses(roles.left.indices, dim.var):
+        at = next((place for place, index in enumerate(load) if index is dim.var), None)
+        if at is None or (line and load[at + 1 : at + 2] != [line[0].var]) or not dim.known or dim is roles.rows:
+            break
+        line.insert(0, dim)
+    return tuple(line) if roles.columns.known and roles.columns.extent < LONG and len(line) > 1 else ()
+
+
+def join(dims: Sequence[Dim | None], line: tuple[Dim, ...]) -> IndexMap:
+    """The map that takes indices of these dimensions to those with the ones of a line made one."""
+    given = indices_of(len(dims))
+    places: list[Expr] = []
+    for var, dim in zip(given, dims, strict=True):
+        if dim is not None and any(dim is one for one in line[1:]):
+            places[-1] = places[-1] * dim.extent + var
+        else:
+            places.append(var)
+    return IndexMap(given, tuple(places))
 
 
 def roles_of(nest: Nest) -> Roles | None:
@@ -132,26 +202,60 @@ def roles_of(nest: Nest) -> Roles | None:
     return Roles(columns, rows, outer, reduced, loads[at], loads[1 - at])
 
 
-def tile_of(rows: int, columns: int, lanes: int, registers: int) -> tuple[int, int]:
+def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
+    """The register tile of a contraction.
+
+    Extents that are not known are padded by little, and to powers of two: others might overflow when rounded up.
+    """
+    rows, columns = roles.rows, roles.columns
+    depth = nest.instances // (rows.extent * columns.extent * _count(roles.outer))
+    sizes = (range(1, 32) if rows.known else (1, 2, 4, 8), range(1, 5) if columns.known else (1, 2))
+    registers, bits = work.facts.registers, nest.dtype.bits
+    return tile_of(rows.extent, columns.extent, lanes, registers, depth=depth, bits=bits, sizes=sizes)
+
+
+def tile_of(
+    rows: int,
+    columns: int,
+    lanes: int,
+    registers: int,
+    *,
+    depth: int = 512,
+    bits: int = 32,
+    sizes: tuple[Sequence[int], Sequence[int]] = (range(1, 32), range(1, 5)),
+) -> tuple[int, int]:
     """The register tile, in rows and vectors, that takes the fewest cycles: two products and two loads each.
 
-    A product takes four cycles, so at least eight are to be on their way; a vector of the panel comes from the second
-    cache, one in three cycles.
+    `depth` terms a sum, elements of `bits`; rows and vectors are among `sizes`. A product takes four cycles, so at
+    least eight are to be on their way; a vector of a panel that the first cache does not hold comes in three cycles.
+    Rows that the tile does not divide are copied, to be padded.
     """
     best: tuple[float, int, int, tuple[int, int]] | None = None
-    for vectors in (1, 2, 3, 4):
-        for size in range(1, registers):
+    for vectors in sizes[1]:
+        panel = depth * vectors * lanes * bits // 8
+        for size in sizes[0]:
             if size * vectors + vectors + 1 > registers:
                 break
-            cycles = max(size * vectors / 2, (vectors + size) / 2 * 1.15, 3.0 * vectors, 4.0)
+            loads = (3.0 if panel > FIRST_CACHE else 1.0) * vectors
+            cycles = max(size * vectors / 2, (vectors + size) / 2 * 1.15, loads, 4.0)
             tiles = -(-rows // size) * -(-columns // (vectors * lanes))
-            # what a tile costs beside: its stores, and the begin of its loops
-            cost = tiles * (cycles + 0.25)
+            # what a tile costs beside: the begin of its loops, its stores
+            cost = tiles * (cycles + 0.25 + 2 * size * vectors / depth)
+            if rows % size:
+                cost += rows * (0.4 if rows * depth * bits // 8 > SECOND_CACHE else 0.15)
             key = (round(cost, 3), -(-rows // size) * size, abs(size * vectors - 24), (size, vectors))
             if best is None or key < best:
                 best = key
     assert best is not None
     return best[3]
+
+
+def reads_straight(roles: Roles, rows: int, width: int) -> bool:
+    """Whether the operand of the columns is read as it lies: for few rows a copy takes longer than what it saves."""
+    few = roles.rows.known and roles.rows.extent <= 2 * rows
+    order = [dim.var for dim in roles.reduced] + [roles.columns.var]
+    lies = list(roles.right.indices[-len(order) :]) == order and roles.right.buffer.strides is None
+    return few and lies and roles.columns.divides(width)
 
 
 def nest_loop(nest: Nest, var: object) -> LoopHandle:
@@ -220,15 +324,15 @@ def _permutation(places: list[int]) -> IndexMap:
 def _rows(work: Work, nest: Nest, roles: Roles, rows: int) -> BlockHandle | None:
     """The block that copies the operand of the rows, None where it is read as it lies."""
     load, bits = roles.left, roles.left.dtype.bits
-    padded = roles.rows.extent % rows != 0
-    shape = load.buffer.constant_shape()
-    line = shape[-1] * bits // 8 if shape is not None else 0
+    padded = not roles.rows.divides(rows)
+    dim = load.buffer.shape[-1]
+    line = int(dim.value) * bits // 8 if type(dim) is Const else 1
     last = load.indices[-1] is roles.reduced[-1].var
     apart = last and len(load.indices) > 1 and line % 1024 == 0 and roles.columns.extent >= 128
     if not padded and not apart:
         return None
     copy = _copy(work, nest.name, load, padded)
-    if line % 1024 == 0 and len(load.indices) > 1:
+    if line % 1024 == 0 and len(load.indices) > 1 and load.buffer.constant_shape() is not None:
         work.sch.storage_align(copy, 0, -2, 1024 * 8 // bits, 64 * 8 // bits)
     return copy
 
@@ -258,7 +362,7 @@ def _vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
     """Copy in vectors where the lanes divide the line."""
     inner = work.sch.get_loops(copy)[-1]
     extent = work.extent(inner)
-    if extent is None or extent % lanes or work.block(copy.name).predicate is not None:
+    if extent is None or extent % lanes:
         return False
     work.vectorize(copy, lanes)
     return True

@@ -17,11 +17,15 @@ from ..schedule import Schedule
 
 
 class Dim(Struct, frozen=True, eq=False):
-    """An axis of a block that is a loop alone: the axis, the loop, and how many iterations it has."""
+    """An axis of a block that is a loop alone: the axis, the loop, and how many iterations it has.
+
+    Where that is not known, `known` is False and `extent` a number that is neither small nor a multiple of anything.
+    """
 
     axis: Axis
     loop: LoopHandle
     extent: int
+    known: bool = True
 
     @property
     def var(self) -> Var:
@@ -30,6 +34,10 @@ class Dim(Struct, frozen=True, eq=False):
     @property
     def reduces(self) -> bool:
         return self.axis.kind == "reduce"
+
+    def divides(self, size: int) -> bool:
+        """Whether `size` is known to divide the iterations."""
+        return size == 1 or (self.known and self.extent % size == 0)
 
 
 class Nest(Struct, frozen=True, eq=False):
@@ -82,8 +90,15 @@ class Nest(Struct, frozen=True, eq=False):
         return count
 
 
-def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0) -> Nest | None:
-    """The nest of a block inside its `depth` outermost loops; None where the block is not as simple as that."""
+# stands for extents that are not known
+UNKNOWN = 509
+
+
+def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0, *, symbolic: bool = False) -> Nest | None:
+    """The nest of a block inside its `depth` outermost loops; None where the block is not as simple as that.
+
+    All extents are numbers, unless it is `symbolic`.
+    """
     block: Block = schedule.get(handle)
     store = block.body[0] if len(block.body) == 1 else None
     if type(store) is not BufferStore or store.predicate is not None or block.predicate is not None:
@@ -98,6 +113,9 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0) -> Nest | N
         stmt: For = schedule.get(loop)
         axis = next((axis for axis in block.axes if axis.value is stmt.var), None)
         extent = extent_of(stmt)
+        known = extent is not None
+        if not known and symbolic and axis is not None and _plain(stmt) and axis.stop == stmt.stop:
+            extent = UNKNOWN
         if (
             axis is None
             or any(axis is dim.axis for dim in dims)
@@ -106,9 +124,9 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0) -> Nest | N
             or len(stmt.body) != 1
         ):
             return None
-        if not (is_const(axis.start, 0) and type(axis.stop) is Const and int(axis.stop.value) == extent):
+        if not is_const(axis.start, 0) or (known and not is_const(axis.stop, extent)):
             return None
-        dims.append(Dim(axis, loop, extent))
+        dims.append(Dim(axis, loop, extent, known))
     own = [dim.axis for dim in dims]
     if any(all(axis is not one for one in own) and (depth == 0 or axis.kind != "spatial") for axis in block.axes):
         return None
@@ -122,10 +140,13 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0) -> Nest | N
 
 def extent_of(loop: For) -> int | None:
     """The iterations of a serial loop from 0 to a number, at least 1; None for any other loop."""
-    plain = loop.kind == "serial" and loop.step is None and not loop.annotations
-    if not plain or not is_const(loop.start, 0) or type(loop.stop) is not Const or int(loop.stop.value) < 1:
+    if not _plain(loop) or type(loop.stop) is not Const or int(loop.stop.value) < 1:
         return None
     return int(loop.stop.value)
+
+
+def _plain(loop: For) -> bool:
+    return loop.kind == "serial" and loop.step is None and not loop.annotations and is_const(loop.start, 0)
 
 
 def factors(value: Expr) -> list[BufferLoad] | None:

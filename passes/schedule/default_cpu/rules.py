@@ -21,8 +21,8 @@ from .work import Work
 
 RULES: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
-    pointwise,
     contraction,
+    pointwise,
     convolution,
     register_tile,
     lanes_apart,
@@ -63,6 +63,10 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
         nest = work.nest(name) if work.fresh(name) else None
         if nest is not None:
             any(work.attempt(rule, nest) for rule in RULES)
+            continue
+        nest = work.nest(name, symbolic=True) if work.fresh(name) else None
+        if nest is not None:
+            work.attempt(contraction, nest)
     for name in [block.name for block in work.blocks()]:
         if work.fresh(name) and work.nest(name) is None:
             any(work.attempt(rule, name) for rule in (shared_rows, stream))

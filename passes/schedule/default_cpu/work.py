@@ -39,9 +39,9 @@ class Work:
         self.sch, self.done = before, done
         return False
 
-    def nest(self, block: BlockHandle | str) -> Nest | None:
-        """The block with its loops as numbers, None where it is not that simple."""
-        return nest_of(self.sch, self.sch.get_block(block) if isinstance(block, str) else block)
+    def nest(self, block: BlockHandle | str, *, symbolic: bool = False) -> Nest | None:
+        """The block with its loops as numbers, None where it is not that simple; `symbolic` takes other extents too."""
+        return nest_of(self.sch, self.sch.get_block(block) if isinstance(block, str) else block, symbolic=symbolic)
 
     def blocks(self) -> list[BlockHandle]:
         """The blocks that stand in no other, in program order."""
@@ -105,7 +105,8 @@ def only_reader(work: Work, nest: Nest) -> BlockHandle | None:
     if not any(type(stmt) is AllocBuffer and stmt.buffer is buffer for stmt in work.sch.func.body):
         return None
     readers = [block for block in work.sch.get_consumers(nest.name) if block.name != nest.name]
-    reader = work.nest(readers[0]) if len(readers) == 1 and work.fresh(readers[0].name) else None
+    symbolic = not all(dim.known for dim in nest.dims)
+    reader = work.nest(readers[0], symbolic=symbolic) if len(readers) == 1 and work.fresh(readers[0].name) else None
     if reader is None or reader.reduced or len(reader.spatial) != len(nest.spatial):
         return None
     if math.prod(dim.extent for dim in nest.spatial) != reader.instances:

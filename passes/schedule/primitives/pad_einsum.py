@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
+from tirscript.ir.expr import BufferLoad, Call, Expr, Var, is_const
 from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.rewrite import rewrite
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
@@ -47,11 +47,11 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
     check_covers(edit, block)
     new: dict[Var, Expr] = {}
     for axis, size in zip(stmt.axes, padding, strict=True):
-        if not (is_const(axis.start, 0) and type(axis.stop) is Const):
-            edit.refuse(f"the axis `{axis.var.name}` is not from 0 to a number", (block, ""), (axis, "this axis"))
-        padded = -(-int(axis.stop.value) // size) * size
-        if padded != axis.stop.value:
-            new[axis.var] = const(padded, axis.var.dtype)
+        if not is_const(axis.start, 0):
+            edit.refuse(f"the axis `{axis.var.name}` does not begin at 0", (block, ""), (axis, "this axis"))
+        padded = _rounded(edit, block, axis, size)
+        if padded is not None:
+            new[axis.var] = padded
             within = [any(index is axis.var for index in load.indices) for load in loads]
             if axis.kind == "reduce" and not all(within):
                 if update.store.buffer.dtype.is_float or not any(within):
@@ -111,6 +111,15 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
     edit.replace(loops[0], nest)
     for copy, name in made:
         edit.allocate(copy, edit.block(name))
+
+
+def _rounded(edit: Edit, block: Place, axis: Axis, size: int) -> Expr | None:
+    """The end of an axis rounded up to a multiple; None where it is one."""
+    whole = get_op("ceildiv")(axis.stop, const(size, axis.stop.dtype)) * const(size, axis.stop.dtype)
+    known = edit.analyzer(block)
+    if known.prove_equal(whole, axis.stop):
+        return None
+    return cast(known.simplify(whole), axis.var.dtype)
 
 
 def _sum(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad]]:

@@ -9,7 +9,7 @@ from tirscript.ir.arith.presburger import MappedDomain
 from tirscript.ir.expr import Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import as_expr, const
-from tirscript.ir.rewrite import substitute
+from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Axis, Block, For, Stmt
 
 from ..edit import Edit
@@ -17,6 +17,7 @@ from ..legality import check_covers
 from ..loops import axis_loops
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
+from ..tree import Place
 
 
 @primitive
@@ -28,16 +29,19 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
             with T.block("B"):                         with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])        v0 = T.axis.spatial(32, ax0)
                 B[vi, vj] = A[vi, vj]                      B[v0 // 8, v0 % 8] = A[v0 // 8, v0 % 8]
+
+    A new axis is made of old ones that are all spatial, or all of a reduction.
     """
     stmt: Block = block.stmt
     loops = axis_loops(edit, block, "transformed")
-    kinds = {axis.kind for axis in stmt.axes}
-    if len(kinds) != 1 or not kinds <= {"spatial", "reduce"}:
-        edit.refuse(f"the axes of the block `{stmt.name}` are of several kinds", block)
+    strange = next((axis for axis in stmt.axes if axis.kind not in ("spatial", "reduce")), None)
+    if strange is not None or not stmt.axes:
+        edit.refuse(f"the block `{stmt.name}` has an axis that is neither spatial nor of a reduction, or none", block)
     check_covers(edit, block)
     mapping = index_map_of(edit, index_map, stmt.axes[0].var.dtype)
     if len(mapping.params) != len(stmt.axes):
         edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
+    kinds = [_kind(edit, block, mapping, index) for index in mapping.indices]
     if not all(is_const(axis.start, 0) for axis in stmt.axes):
         edit.refuse("an axis of the block does not begin at 0", block)
     extents = [axis.stop for axis in stmt.axes]
@@ -59,11 +63,19 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
     loop_vars = [Var(f"ax{at}", dtype) for at in range(len(shape))]
     sizes = [as_expr(size, dtype) if not isinstance(size, Expr) else size.astype(dtype) for size in shape]
     axes = tuple(
-        Axis(var, stmt.axes[0].kind, const(0, dtype), size, loop)
-        for var, size, loop in zip(fresh, sizes, loop_vars, strict=True)
+        Axis(var, kind, const(0, dtype), size, loop)
+        for var, kind, size, loop in zip(fresh, kinds, sizes, loop_vars, strict=True)
     )
     bare = substitute(stmt.replace(axes=()), values)
     made: Stmt = bare.replace(axes=axes)
     for loop, size in reversed(list(zip(loop_vars, sizes, strict=True))):
         made = For(loop, const(0, dtype), size, (made,))
     edit.replace(loops[0], made)
+
+
+def _kind(edit: Edit, block: Place, mapping: IndexMap, index: Expr) -> str:
+    """The kind of the axis that an index of the map makes; refused where it is made of several kinds."""
+    used = {axis.kind for axis, param in zip(block.stmt.axes, mapping.params, strict=True) if uses(index, param)}
+    if len(used) > 1:
+        edit.refuse(f"the new axis `{index.script().strip()}` would be of several kinds", block)
+    return used.pop() if used else "spatial"

@@ -11,7 +11,7 @@ import pytest
 import tirscript
 from tirscript.backend.default_pipeline import default_pipeline
 from tirscript.backend.interpreter import interpret
-from tirscript.ir import Attrs, DiagnosticError, For, PrimFunc, structural_equal, walk
+from tirscript.ir import AllocBuffer, Attrs, DiagnosticError, For, PrimFunc, structural_equal, walk
 from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
@@ -155,10 +155,101 @@ def any_matmul(A: T.Buffer(("m", "k"), "int32"), B: T.Buffer(("k", "n"), "int32"
             C[vi, vj] += A[vi, vp] * B[vp, vj]
 
 
+@T.prim_func
+def any_linear(X: T.Buffer(("m", 24), "int32"), W: T.Buffer((20, 24), "int32"), Y: T.Buffer(("m", 20), "int32")):
+    for i in range(m):
+        for j in range(20):
+            total: T.int32 = 0
+            for k in range(24):
+                total += X[i, k] * W[j, k]
+            Y[i, j] = T.max(total, 0)
+
+
+@T.prim_func
+def any_loops(A: T.Buffer(("m", "k"), "int32"), B: T.Buffer(("k", "n"), "int32"), C: T.Buffer(("m", "n"), "int32")):
+    for i in range(m):
+        for j in range(n):
+            C[i, j] = 0
+            for p in range(k):
+                C[i, j] += A[i, p] * B[p, j]
+
+
+@pytest.mark.parametrize("kernel", [any_matmul, any_linear, any_loops], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("facts", [SMALL, WIDE], ids=["small", "wide"])
+def test_products_of_symbolic_shapes_are_tiled(kernel: PrimFunc, facts: CpuFacts) -> None:
+    made = default_schedule(kernel, facts).func
+    assert {"vectorized", "unroll"} <= kinds(made)
+    lowered = DEFAULT_LOWERING(made)
+    tiles = [node.buffer for node in walk(lowered.body) if type(node) is AllocBuffer and node.buffer.scope == "local"]
+    assert tiles and all(tile.constant_shape() is not None for tile in tiles)
+    function, rng = tirscript.build(made, pipeline=DEFAULT_LOWERING), np.random.default_rng(5)
+    for m, n, k in ((1, 1, 1), (7, 31, 5), (8, 32, 16), (9, 33, 17), (0, 3, 4), (5, 0, 3), (40, 70, 24), (3, 5, 0)):
+        shapes = {"m": m, "n": n, "k": k}
+        arguments = [
+            rng.integers(
+                -9, 9, [shapes.get(getattr(dim, "name", ""), getattr(dim, "value", 0)) for dim in b.shape], "int32"
+            )
+            for b in kernel.param_buffers
+        ]
+        left, right, result = arguments
+        right = right.T if kernel is any_linear else right
+        function(*arguments)
+        wanted = left @ right
+        assert np.array_equal(result, np.maximum(wanted, 0) if kernel is any_linear else wanted)
+
+
 def test_sums_of_symbolic_shapes_go_along_memory() -> None:
-    made = default_schedule(any_matmul, WIDE)
-    assert [made.get(loop).var.name for loop in made.get_loops("C")] == ["i", "p", "j"]
-    assert_same_result(any_matmul, made.func)
+    @T.prim_func
+    def rows(A: T.Buffer(("m", "n"), "int32"), S: T.Buffer(("n",), "int32")):
+        for j, i in T.grid(n, m):
+            with T.block("S"):
+                vj, vi = T.axis.remap("SR", [j, i])
+                with T.init():
+                    S[vj] = 0
+                S[vj] += A[vi, vj]
+
+    made = default_schedule(rows, WIDE)
+    assert [made.get(loop).var.name for loop in made.get_loops("S")] == ["i", "j"]
+    assert_same_result(rows, made.func)
+
+
+@T.prim_func
+def pointwise(X: T.Buffer((6, 5, 7), "int32"), W: T.Buffer((9, 6), "int32"), Y: T.Buffer((9, 5, 7), "int32")):
+    for f, y, x, c in T.grid(9, 5, 7, 6):
+        with T.block("Y"):
+            vf, vy, vx, vc = T.axis.remap("SSSR", [f, y, x, c])
+            with T.init():
+                Y[vf, vy, vx] = 0
+            Y[vf, vy, vx] += X[vc, vy, vx] * W[vf, vc]
+
+
+def test_dimensions_beside_each_other_are_columns_as_one(golden: Any) -> None:
+    schedule = default_schedule(pointwise, SMALL)
+    assert_same_result(pointwise, schedule.func, tolerance=0.0)
+    golden.check(schedule.func)
+    exact = default_schedule(pointwise, WIDE)
+    assert_same_result(pointwise, exact.func, tolerance=0.0)
+
+
+def test_few_rows_read_the_other_operand_where_it_lies() -> None:
+    def product(rows: int, columns: int) -> PrimFunc:
+        @T.prim_func
+        def product(
+            A: T.Buffer((rows, 64), "int32"), B: T.Buffer((64, columns), "int32"), C: T.Buffer((rows, columns), "int32")
+        ):
+            for i, j, k in T.grid(rows, columns, 64):
+                with T.block("C"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    with T.init():
+                        C[vi, vj] = 0
+                    C[vi, vj] += A[vi, vk] * B[vk, vj]
+
+        return product
+
+    for rows, columns, copied in ((4, 64, False), (4, 65, True), (200, 64, True)):
+        made = default_schedule(product(rows, columns), WIDE)
+        assert any(block.name.startswith("B_") for block in made.get_child_blocks("root")) is copied
+        assert_same_result(product(rows, columns), made.func, tolerance=0.0)
 
 
 def test_buffers_that_may_overlap_are_left_alone() -> None:

@@ -30,6 +30,17 @@ def relu_matmul(A: T.Buffer((30, 32), "int32"), B: T.Buffer((32, 20), "int32"), 
 
 
 @T.prim_func
+def any_matmul(a: T.handle, B: T.Buffer(("k", 20), "int32"), C: T.Buffer(("m", 20), "int32")):
+    A = T.match_buffer(a, (m, k), "int32")
+    for i, j, p in T.grid(m, 20, k):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, p])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+
+
+@T.prim_func
 def chain(A: T.Buffer((16, 12), "int32"), D: T.Buffer((12, 16), "int32"), E: T.Buffer((16,), "int32")):
     B = T.alloc_buffer((16, 12), "int32")
     C = T.alloc_buffer((16, 12), "int32")
@@ -233,6 +244,11 @@ CASES: dict[str, tuple[Any, Any]] = {
         lambda s: (s.compute_at("B", s.split(s.get_loops("C")[0], [None, 8])[0]), s.rolling_buffer("B", 0)),
     ),
     "transform_block_layout": (chain, lambda s: s.transform_block_layout("C", lambda i, j: (i * 12 + j,))),
+    "transform_block_layout_kinds": (
+        relu_matmul,
+        lambda s: s.transform_block_layout("C", lambda i, j, k: (k // 8, i * 20 + j, k % 8)),
+    ),
+    "pad_einsum_symbolic": (any_matmul, lambda s: s.pad_einsum("C", [8, 1, 5])),
 }
 
 

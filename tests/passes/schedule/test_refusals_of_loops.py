@@ -439,7 +439,7 @@ for k in range(16):
     "transform_block_layout": {
         "axes of several kinds": (
             SUM,
-            lambda s: s.transform_block_layout("W", lambda i, k: (k, i)),
+            lambda s: s.transform_block_layout("W", lambda i, k: (i * 16 + k,)),
             "of several kinds",
         ),
         "a map of other axes": (PAIR, lambda s: s.transform_block_layout("C", lambda i: i), "takes 1 indices"),
