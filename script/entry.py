@@ -210,7 +210,7 @@ def parse_file(
 
 # the modules whose import a text may hold, and what their names stand for
 _PACKAGES = ("tirscript", "tirscript.script", "tvm.script", "tvm.script.tirx", "tvm.script.ir")
-_NAMED = {"tir": "T", "tirx": "T", "ir": "I", "graph": "G", "relax": "G"}
+_NAMED = {"tir": "T", "tirx": "T", "s_tir": "T", "ir": "I", "graph": "G", "relax": "G"}
 _IGNORED_IMPORTS = ("__future__", "typing")
 _DECORATORS = ("prim_func", "graph_func", "ir_module")
 
@@ -523,7 +523,7 @@ def _position(found: Diagnostic) -> tuple[int, int]:
 
 def _package(name: str) -> Namespace:
     """What `import tirscript` or `import tvm` stands for in a text."""
-    names = {"tir": T, "tirx": T, "ir": I, "graph": G, "relax": G, "ir_module": ir_module}
+    names = {"tir": T, "tirx": T, "s_tir": T, "ir": I, "graph": G, "relax": G, "ir_module": ir_module}
     script = Namespace("script", names, "The script namespaces.")
     if name.endswith(".script"):
         return script

@@ -90,6 +90,8 @@ _COMPARE: dict[type, str] = {
     ast.GtE: "greater_equal",
 }
 _AND, _OR, _IF = OPS["logical_and"], OPS["logical_or"], OPS["if_then_else"]
+# arguments that operators of TVM had until 2025; they say nothing where they are empty
+_DROPPED = ("axis_separators", "input_axis_separators")
 # types of the graph that Relax spelt without `R.` in 2022
 _BARE_TYPES = ("Tensor", "Tuple", "Shape", "Object")
 # how the argument that tells the result types is named
@@ -402,6 +404,9 @@ class GraphExprLowering(GraphTypeLowering):
     def operator_call(self, entry: GraphOp, node: ast.Call) -> GraphExpr:
         """A call of an operator: values become leaves, attributes plain values, types types."""
         args, kwargs = self.arguments(node)
+        for name in _DROPPED if self.theirs else ():
+            if name in kwargs and not kwargs[name]:
+                del kwargs[name]
         if self.theirs and entry.name == "call_tir" and args and isinstance(args[0], str):
             entry = graph_op("call_dps_packed")  # what Relax of 2022 wrote for both
         nodes: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)

@@ -255,6 +255,10 @@ def test_a_symbolic_variable_with_a_name(call: str) -> None:
 def test_what_headers_of_tvm_import_is_left_alone() -> None:
     header = "import tvm\nimport tvm.testing\nfrom tvm import relax, te, tir\n" + HEADER
     assert structural_equal(program("B[0] = A[1]", header=header), ours("B[0] = A[1]"))
+    header = "from tvm.script import tirx as T\nfrom tvm.script import s_tir as Ts\n@Ts.prim_func\n"
+    assert structural_equal(
+        program("with Ts.sblock():\n    B[0] = A[1]", header=header), ours("with T.block():\n    B[0] = A[1]")
+    )
     text = 'from tvm import relax\nfrom tvm.script import relax as R\n@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    return '
     assert structural_equal(parse(text + "relax.op.nn.relu(x)\n"), parse(text + "R.nn.relu(x)\n"))
     with pytest.raises(DiagnosticError, match="`from tvm import` does not stand"):
