@@ -1,4 +1,4 @@
-"""Constants in machine code: short ones are bytes of the module, others the array's own memory, known by a symbol.
+"""Constants in machine code: bytes of the module, or the array's own memory, known by a symbol (`place_of` says which).
 
 Either way it is a global that LLVM knows as constant, so that loads of known elements fold, and that others move out of
 loops whatever is stored there.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tirscript.ir.stmt import AllocateConst
+from tirscript.passes.constants.placement import ALIGN, place_of
 
 from . import memory
 from .linking import NAME
@@ -17,8 +18,6 @@ from .types import lane_bytes
 if TYPE_CHECKING:
     from .codegen import Codegen
 
-ALIGN = 64
-SPELLED = 4096  # bytes that are spelled in the module's text
 _HEX = [f"\\{byte:02X}" for byte in range(256)]
 
 
@@ -28,10 +27,10 @@ def define(g: Codegen, stmt: AllocateConst) -> None:
     array = data.array
     name = NAME + data.digest.partition(":")[2]
     text = g.state.text
-    if array.nbytes <= SPELLED:
+    if place_of(stmt, g.func) == "code":
         align = max(ALIGN, buffer.align)
         spelled = "".join([_HEX[byte] for byte in array.tobytes()])
-        symbol = f'@"{name}.{align}"'
+        symbol = f'@"{name}.code{align}"'  # another function may have the same data outside of its code
         line = f'{symbol} = private unnamed_addr constant [{array.nbytes} x i8] c"{spelled}", align {align}'
         if line not in text.globals:
             text.globals.append(line)

@@ -11,11 +11,11 @@ import pytest
 from helpers.script import HEADER, function
 
 import tirscript
-from tirscript.backend.llvm.constants import SPELLED
 from tirscript.ir import AllocateConst, Buffer, BufferLoad, BufferStore, DiagnosticError, For, PrimFunc, Var, constant
 from tirscript.ir import const as number
 from tirscript.ir import dtype as dtype_of
 from tirscript.passes import DEFAULT_LOWERING, Sequential
+from tirscript.passes.constants.placement import SHORT
 from tirscript.passes.simplify import simplify
 from tirscript.script import parse
 
@@ -52,7 +52,7 @@ def test_every_dtype_short_and_long(kind: str, count: int) -> None:
 
 
 def test_short_ones_are_in_the_code_and_long_ones_are_not() -> None:
-    for count, inside in ((SPELLED, True), (SPELLED + 1, False)):
+    for count, inside in ((SHORT, True), (SHORT + 1, False)):
         array = np.arange(count, dtype=np.uint8) | 1
         built = tirscript.build(copying(array))
         assert (f"= external local_unnamed_addr constant [{count} x i8]" in built.llvm_ir()) is not inside
