@@ -14,6 +14,9 @@ from .words import call_it
 # options that hold several words, written with commas in a target's string
 LISTS = ("keys", "mattr", "libs")
 COMPOSITE = "composite"
+# the attribute of functions that are compiled by themselves, for another target than their module: the name by which
+# the others call them, as functions of a library
+EXTERNAL = "external"
 # the feature that a processor has where its vectors are so wide, widest first
 VECTORS = (("+avx512f", 512), ("+avx", 256))
 _KIND = re.compile(r"[\w./-]+")
@@ -286,7 +289,7 @@ def _plain(name: str, value: Any) -> Any:
     raise ValueError(f"the option {name!r} of a target is a {type(value).__name__}, not plain data")
 
 
-__all__ = ["COMPOSITE", "LISTS", "VECTORS", "Target"]
+__all__ = ["COMPOSITE", "EXTERNAL", "LISTS", "VECTORS", "Target"]
 
 
 call_it(Target, "target")

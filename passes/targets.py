@@ -10,12 +10,9 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.span import Span
-from tirscript.ir.target import Target
+from tirscript.ir.target import EXTERNAL, Target
 
 TARGET = "target"
-# the attribute of functions that are compiled by themselves, for another target than their module: the name by which
-# the others call them, as functions of a library
-EXTERNAL = "external"
 # attributes in which Relax names the kind of target that a function is for
 _CODEGEN = ("codegen", "Codegen")
 

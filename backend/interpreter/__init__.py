@@ -12,6 +12,7 @@ from typing import Any
 from tirscript.ir import DiagnosticError, Module, PrimFunc
 from tirscript.ir.check import public
 from tirscript.ir.graph import GraphFunc
+from tirscript.ir.target import EXTERNAL
 
 __all__ = ["interpret"]
 
@@ -30,7 +31,7 @@ def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | 
     AssertionError.
     `max_steps` bounds the number of statements executed.
     """
-    from .program import entry_of, program_of, run_program
+    from .program import entry_of
 
     program = x if isinstance(x, (PrimFunc, GraphFunc, Module)) else getattr(x, "func", None)
     if not isinstance(program, (PrimFunc, GraphFunc, Module)):
@@ -44,11 +45,29 @@ def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | 
         if entry not in (None, name):
             raise TypeError(f"`{name}` is a function; `entry` names a function of a module")
     try:
-        if isinstance(program, GraphFunc) or (isinstance(program, Module) and isinstance(program[name], GraphFunc)):
-            from .graph import run_graph
+        if isinstance(program, Module) and any(EXTERNAL in one.attrs for one in program.functions):
+            from ..runtime.library import linked
+            from .externals import external_functions
 
-            module = Module((program,)) if isinstance(program, GraphFunc) else program
-            return run_graph(module, name, args, kwargs, max_steps)
-        return run_program(program_of(program, max_steps is not None), name, args, kwargs, max_steps)
+            with linked(external_functions(program, max_steps)):
+                return _run(program, name, args, kwargs, max_steps)
+        return _run(program, name, args, kwargs, max_steps)
     except DiagnosticError as error:  # the user's mistake, shown without the frames of our closures
         raise error.with_traceback(None) from None
+
+
+def _run(
+    program: PrimFunc | GraphFunc | Module,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    max_steps: int | None,
+) -> Any:
+    from .program import program_of, run_program
+
+    if isinstance(program, GraphFunc) or (isinstance(program, Module) and isinstance(program[name], GraphFunc)):
+        from .graph import run_graph
+
+        module = Module((program,)) if isinstance(program, GraphFunc) else program
+        return run_graph(module, name, args, kwargs, max_steps)
+    return run_program(program_of(program, max_steps is not None), name, args, kwargs, max_steps)

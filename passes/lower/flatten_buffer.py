@@ -19,10 +19,10 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, BufferRegion, CallFunction, Const, Expr, Ramp
+from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, Ramp
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
-from tirscript.ir.op import cast
+from tirscript.ir.op import OPS, cast
 from tirscript.ir.rewrite import Rule, rewrite, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, Stmt
 
@@ -119,7 +119,7 @@ def _is_flat(buffer: Buffer) -> bool:
 
 
 def _passed_whole(func: PrimFunc) -> frozenset[Buffer]:
-    """Buffers that other functions get with their shape."""
+    """Buffers that other functions get with their shape, those of libraries among them."""
     found: set[Buffer] = set()
     for node in walk(func.body):
         if type(node) is CallFunction:
@@ -128,6 +128,8 @@ def _passed_whole(func: PrimFunc) -> frozenset[Buffer]:
                     found.add(arg)
                 elif type(arg) is BufferRegion:
                     found.add(arg.buffer)
+        elif type(node) is Call and node.op is OPS["call_packed"]:
+            found.update(arg.buffer for arg in node.args if type(arg) is BufferData)
     return frozenset(found)
 
 
