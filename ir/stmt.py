@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 from .buffer import Buffer
 from .constant import ConstantTensor
+from .dtype import INT32, INT64, dtype
 from .expr import BufferRegion, Const, Expr, Var
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
 
+UINT64 = dtype("uint64")
 # kinds of loop, by the name that T has for them
 LOOP_KINDS = ("serial", "parallel", "vectorized", "unroll", "thread_binding")
 # kinds of block axis, with the letter that T.axis.remap has for them
@@ -20,6 +22,18 @@ class Stmt(Node, frozen=True, eq=False, kw_only=True):
     """A step of a program. `trivia` holds the comments and blank lines at it and is never compared."""
 
     trivia: Trivia | None = None
+
+
+def distance(start: Expr, stop: Expr) -> Expr:
+    """`stop - start`, folded where both are numbers: at least 0 then, and of a wider dtype where theirs is too small,
+    as of `range(T.int8(-100), T.int8(100))`."""
+    if type(start) is Const:
+        if start.value == 0:
+            return stop
+        if type(stop) is Const:
+            count = max(0, int(stop.value) - int(start.value))
+            return Const(count, next(one for one in (stop.dtype, INT32, INT64, UINT64) if count <= one.int_range()[1]))
+    return stop - start
 
 
 class For(Stmt, frozen=True, eq=False):
@@ -38,13 +52,8 @@ class For(Stmt, frozen=True, eq=False):
 
     @property
     def extent(self) -> Expr:
-        """The number of iterations where there is no step: `stop - start`, folded where it is constant."""
-        if type(self.start) is Const:
-            if self.start.value == 0:
-                return self.stop
-            if type(self.stop) is Const:
-                return Const(self.stop.value - self.start.value, self.stop.dtype)
-        return self.stop - self.start
+        """The number of iterations where there is no step, see `distance`."""
+        return distance(self.start, self.stop)
 
 
 class While(Stmt, frozen=True, eq=False):
@@ -206,6 +215,11 @@ class Axis(Node, frozen=True, eq=False):
     start: Expr
     stop: Expr
     value: Expr
+
+    @property
+    def extent(self) -> Expr:
+        """How many values the axis takes, see `distance`."""
+        return distance(self.start, self.stop)
 
 
 class LaunchThread(Stmt, frozen=True, eq=False):

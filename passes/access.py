@@ -379,10 +379,18 @@ def loop_range(loop: For, ranges: Mapping[Var, Interval]) -> Interval | None:
 
 def constant_extent(loop: For) -> int | None:
     """The number of iterations where it is the same whatever the variables hold."""
-    if loop.step is not None or loop.start.dtype is not loop.stop.dtype:
+    start, stop = loop.start, loop.stop
+    if loop.step is not None or start.dtype is not stop.dtype:
         return None
-    form = linear(loop.stop) - linear(loop.start)
-    return max(0, form.constant) if form.is_constant else None
+    if type(start) is Const and type(stop) is Const:
+        return max(0, int(stop.value) - int(start.value))
+    if start.dtype.bits < 32:
+        return None  # what is constant is the distance modulo a power of two that is soon reached
+    form = linear(stop) - linear(start)
+    if not form.is_constant:
+        return None
+    # of unsigned numbers too, what is half the range or more is less than nothing
+    return form.constant if 0 < form.constant < 1 << (start.dtype.bits - 1) else 0
 
 
 def union(a: tuple[Extent, ...] | None, b: tuple[Extent, ...] | None) -> tuple[Extent, ...] | None:

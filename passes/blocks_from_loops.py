@@ -158,14 +158,14 @@ def _is_plain(loop: For) -> bool:
 
 
 def _extent(loop: For, sizes: frozenset[Var]) -> Expr | None:
-    """The iterations of a loop whose bounds are numbers, at least one, or that runs from 0 to what `sizes` say."""
+    """The iterations of a loop from a number to a number, as many as its dtype holds, or from 0 to what `sizes` say."""
     if not _is_plain(loop) or type(loop.start) is not Const:
         return None
     if type(loop.stop) is not Const:
         known = loop.start.value == 0 and all(type(node) in _ARITHMETIC for node in walk(loop.stop))
         return loop.stop if known and sizes.issuperset(free_vars(loop.stop)) else None
     extent = int(loop.stop.value) - int(loop.start.value)
-    return const(extent, loop.var.dtype) if extent > 0 else None
+    return const(extent, loop.var.dtype) if 0 < extent <= loop.var.dtype.int_range()[1] else None
 
 
 _ARITHMETIC = (Var, Const, Call)

@@ -119,7 +119,7 @@ class _Division:
                 )
             (inner if within else outer).terms[atom] = factor
         known = edit.analyzer(block)
-        extent = known.simplify(axis.stop - axis.start)
+        extent = known.simplify(axis.extent)
         if not inner.terms:
             return Part(axis, outer, inner, const(1, dtype))
         if not outer.terms and outer.constant == 0:
@@ -164,7 +164,7 @@ class _Division:
                 if not self.units:
                     values[axis.var] = axis.start
                     continue
-            extent = known.simplify(axis.stop - axis.start)
+            extent = known.simplify(axis.extent)
             stop = extent if is_const(part.size, 1) else known.simplify(get_op("ceildiv")(extent, part.size))
             if not (known.can_prove(value >= zero) and known.can_prove(value < stop)):
                 edit.refuse(

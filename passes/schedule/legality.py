@@ -129,7 +129,7 @@ def check_covers(edit: Edit, block: Place) -> None:
     known = edit.analyzer(block.loops()[0] if loops else block).known
     predicate = None if stmt.predicate is None else substitute(stmt.predicate, shifted)
     domain = MappedDomain(mapping, [loop.extent for loop in loops], dict(known), predicate=predicate)
-    shape = [axis.stop - axis.start for axis in stmt.axes]
+    shape = [axis.extent for axis in stmt.axes]
     once = any(axis.kind == "reduce" for axis in stmt.axes)
     if any(loop.step is not None for loop in loops):
         edit.refuse("a loop around the block counts by a step", block)

@@ -32,11 +32,26 @@ def plain(edit: Edit, loop: Place, what: str) -> For:
         )
     if stmt.step is not None:
         edit.refuse(f"the loop `{stmt.var.name}` counts by a step", loop)
+    check_counted(edit, loop)
     leaver = leaves(stmt)
     if leaver is not None:
         word = "break" if type(leaver) is Break else "continue"
         edit.refuse(f"the loop `{stmt.var.name}` has a `{word}` of its own", (loop, ""), (leaver, "here"))
     return stmt
+
+
+def check_counted(edit: Edit, loop: Place) -> None:
+    """Refuse a loop whose dtype does not hold how many iterations it has: `range(T.int8(-100), T.int8(100))`."""
+    stmt: For = loop.stmt
+    dtype, start = stmt.var.dtype, stmt.start
+    fits = stmt.extent.dtype is dtype
+    if fits and type(start) is not Const and (dtype.bits < 32 or not dtype.is_signed):
+        known = edit.analyzer(loop)
+        low, high = known.const_int_bound(start)[0], known.const_int_bound(stmt.stop)[1]
+        ordered = dtype.is_signed or known.can_prove(start <= stmt.stop)
+        fits = ordered and low is not None and high is not None and int(high) - int(low) <= dtype.int_range()[1]
+    if not fits:
+        edit.refuse(f"the {dtype} of `{stmt.var.name}` is not proved to hold how many iterations it has", loop)
 
 
 def leaves(loop: For) -> Stmt | None:
@@ -201,6 +216,7 @@ def plus(a: Expr, b: Expr) -> Expr:
 __all__ = [
     "axis_loops",
     "chain",
+    "check_counted",
     "guarded",
     "inner_loops",
     "is_one",

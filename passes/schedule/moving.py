@@ -57,7 +57,9 @@ def nest(
     conditions: list[Expr] = []
     number = 0
     for axis in block.axes:
-        low, extent = axis.start, known.simplify(axis.stop - axis.start)
+        low, extent = axis.start, known.simplify(axis.extent)
+        if extent.dtype is not axis.var.dtype:
+            edit.refuse(f"the dtype of `{axis.var.name}` does not hold how many values it takes", (loop, ""), axis)
         clipped = False
         area = ranges.get(axis.var)
         if area is not None:

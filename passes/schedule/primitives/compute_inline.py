@@ -111,7 +111,7 @@ def _inliner(edit: Edit, block: Place, store: BufferStore) -> Callable[[BufferLo
     known = edit.analyzer(block)
     for axis in stmt.axes:
         if axis.var in fixed and uses(store.value, axis.var):
-            if not known.can_prove(get_op("equal")(axis.stop - axis.start, 1)):
+            if not known.can_prove(get_op("equal")(axis.extent, 1)):
                 edit.refuse(f"the value depends on the axis `{axis.var.name}`, which is no index of the store", block)
 
     def rule(load: BufferLoad) -> Expr:

@@ -85,7 +85,7 @@ def _check_once(edit: Edit, block: Place, outside: list[Place], store: BufferSto
     for axis in stmt.axes:
         if axis.kind != "spatial":
             edit.refuse(f"the axis `{axis.var.name}` is {axis.kind}", (block, ""), axis)
-        single = known.can_prove(get_op("equal")(axis.stop - axis.start, 1))
+        single = known.can_prove(get_op("equal")(axis.extent, 1))
         if all(index is not axis.var for index in store.indices) and not single:
             edit.refuse(f"the axis `{axis.var.name}` is no index of the store", (block, ""), (axis, "this axis"))
     for place in outside:

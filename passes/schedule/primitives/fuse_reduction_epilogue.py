@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
-from tirscript.ir.op import cast, const
+from tirscript.ir.op import cast, get_op
 from tirscript.ir.rewrite import rewrite, substitute, uses
-from tirscript.ir.stmt import Axis, Block, BufferStore
+from tirscript.ir.stmt import Block, BufferStore
 
 from ...statements import has_effect
 from ..blocks import inferred, reads_of
@@ -162,29 +162,22 @@ def _axes(
         assert one is not None and other is not None
         values[other] = cast(one, other.dtype)
     for axis in block.stmt.axes:
-        if (
-            axis.kind == "spatial"
-            and axis.var not in made
-            and not known.prove_equal(axis.stop - axis.start, _one(axis))
-        ):
+        single = known.can_prove(get_op("equal")(axis.extent, 1))
+        if axis.kind == "spatial" and axis.var not in made and not single:
             edit.refuse(f"the axis `{axis.var.name}` is no index of what is made", block)
     for axis in after.axes:
         if axis.var not in values:
-            if not known.prove_equal(axis.stop - axis.start, _one(axis)):
+            if not known.can_prove(get_op("equal")(axis.extent, 1)):
                 edit.refuse(f"the axis `{axis.var.name}` of `{after.name}` is no index of what it reads", epilogue)
             values[axis.var] = axis.start
         if axis.kind != "spatial":
             edit.refuse(f"the axis `{axis.var.name}` of `{after.name}` is {axis.kind}", epilogue)
     for axis in after.axes:
         if uses(after.body, axis.var) and not any(uses(index, axis.var) for index in store.indices):
-            if not known.prove_equal(axis.stop - axis.start, _one(axis)):
+            if not known.can_prove(get_op("equal")(axis.extent, 1)):
                 edit.refuse(f"`{after.name}` stores several values at one element", epilogue)
     axes_of_indices(edit, epilogue, store.indices, "store")
     return values
-
-
-def _one(axis: Axis) -> Expr:
-    return const(1, axis.var.dtype)
 
 
 def _check_moves(edit: Edit, block: Place, epilogue: Place, scope: Place, store: BufferStore) -> None:

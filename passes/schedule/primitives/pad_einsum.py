@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Call, Expr, Var, is_const
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.rewrite import rewrite
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
@@ -115,6 +115,11 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
 
 def _rounded(edit: Edit, block: Place, axis: Axis, size: int) -> Expr | None:
     """The end of an axis rounded up to a multiple; None where it is one."""
+    dtype = axis.var.dtype
+    # no memory has a size in 32 bits that cannot be rounded up
+    most = int(axis.stop.value) if type(axis.stop) is Const else 0 if dtype.bits >= 32 else dtype.int_range()[1]
+    if most > dtype.int_range()[1] // size * size:
+        edit.refuse(f"the {dtype} of the axis `{axis.var.name}` does not hold it rounded up to {size}", block, axis)
     whole = get_op("ceildiv")(axis.stop, const(size, axis.stop.dtype)) * const(size, axis.stop.dtype)
     known = edit.analyzer(block)
     if known.prove_equal(whole, axis.stop):

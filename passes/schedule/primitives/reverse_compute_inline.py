@@ -72,7 +72,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
             for condition in (values[axis.var] >= axis.start, values[axis.var] < axis.stop):
                 if not known.can_prove(condition):
                     conditions.append(condition)
-        elif known.can_prove(get_op("equal")(axis.stop - axis.start, 1)):
+        elif known.can_prove(get_op("equal")(axis.extent, 1)):
             values[axis.var] = axis.start
         else:
             edit.refuse(

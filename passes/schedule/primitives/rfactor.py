@@ -12,6 +12,7 @@ from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 from ...statements import conjunction
 from ..blocks import inferred
 from ..edit import Edit
+from ..loops import check_counted
 from ..primitive import LoopAt, primitive
 from ..reducers import Update, only_update
 from ..tree import Place
@@ -88,6 +89,7 @@ def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> tuple
     """The update of the block, refused where the loop cannot be factored."""
     stmt: Block = block.stmt
     rf: For = loop.stmt
+    check_counted(edit, loop)
     update = only_update(edit, block)
     if stmt.init is None:
         edit.refuse(f"the block `{stmt.name}` has no T.init", block)
