@@ -11,8 +11,9 @@ JOBS ?= 2
 CASES ?= 5000
 MINUTES ?= 30
 SCHEDULES ?= 20000
+KERNELS ?= 1000
 
-.PHONY: help venv demo test test-interop test-browser fuzz fuzz-schedules fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-interop test-browser fuzz fuzz-schedules fuzz-native fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -45,6 +46,10 @@ fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
 
 fuzz-schedules: $(STAMP)  ## SCHEDULES random sequences of schedule primitives (20000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(SCHEDULES) $(BIN)/python -m pytest -p no:xdist -q tests/property/test_schedules.py
+
+fuzz-native: $(STAMP)  ## KERNELS random kernels with the default schedule, native against interpreted, in each way of calling (1000)
+	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(KERNELS) $(BIN)/python -m pytest -n $(JOBS) -q \
+		tests/property/test_native_kernels.py tests/property/test_default_schedule.py
 
 fuzz-proofs: $(STAMP)  ## 20,000 programs with facts, and 16,000 others, through the passes that prove
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=1350 $(BIN)/python -m pytest -n $(JOBS) -q \

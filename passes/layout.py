@@ -61,6 +61,21 @@ def flat_size(buffer: Buffer) -> Expr:
     return size if type(size) is Const else get_op("max")(size, Const(0, dtype))
 
 
+def span(buffer: Buffer) -> tuple[Expr, Expr]:
+    """How many elements lie from the lowest address of a strided buffer to behind the highest, gaps included, and how
+    far the lowest is from the first element: 0, or less where a stride is."""
+    assert buffer.strides is not None
+    dtype = offset_dtype(buffer)
+    zero = Const(0, dtype)
+    size: Expr = Const(1, dtype)
+    lowest: Expr = zero
+    for dim, stride in zip(buffer.shape, buffer.strides, strict=True):
+        reach = simplified((cast(dim, dtype) - 1) * cast(stride, dtype))
+        down = get_op("min")(reach, zero)
+        size, lowest = size + get_op("max")(reach, zero) - down, lowest + down
+    return simplified(size), simplified(lowest)
+
+
 def offset_dtype(buffer: Buffer) -> DType:
     """The type that flat offsets are counted in: int32 only where the size is known and every offset fits."""
     dims = (*buffer.shape, *(buffer.strides or ()))

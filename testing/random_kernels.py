@@ -6,31 +6,55 @@ Arguments that are small whole numbers make all sums exact, so that results are 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
+from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
 from tirscript.script import parse
+
+from .draw import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Draw = Callable[[st.SearchStrategy[Any]], Any]
 
-SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 24, 33, 40)
+SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 24, 33, 40, 0)
 # instances of a block, so that the interpreter is quick
 MOST = 12_000
 DTYPES = ("float32", "float32", "float64", "int32")
 COMBINERS = ("{} + {}", "T.max({}, {})", "T.min({}, {})")
 
 
-class Kernel:
-    """The text of a kernel: parameters, allocations and lines."""
+class Extent(int):
+    """A size that is called by a name in the text, so that it is known at the call only."""
 
-    def __init__(self, draw: Draw) -> None:
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    __format__ = object.__format__
+
+    def __repr__(self) -> str:
+        return f'"{self.name}"'
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+class Kernel:
+    """The text of a kernel: parameters, allocations and lines; with names for its sizes where `symbolic`."""
+
+    def __init__(self, draw: Draw, symbolic: bool = False) -> None:
         self.draw = draw
+        self.symbolic = symbolic
+        self.extents = 0
         self.dtype: str = self.pick(DTYPES)
         self.params: list[str] = []
         self.lines: list[str] = []
@@ -44,13 +68,23 @@ class Kernel:
         found = [self.pick(SIZES) for _ in range(count)]
         while math.prod(found) > MOST:
             found[found.index(max(found))] = self.pick((1, 2, 3, 4))
-        return found
+        return [self.extent(size) for size in found]
+
+    def extent(self, size: int) -> int:
+        """A size as the text says it."""
+        if not self.symbolic:
+            return size
+        named = Extent(size)
+        named.name = f"n{self.extents}"
+        self.extents += 1
+        return named
 
     def param(self, name: str, shape: Sequence[int], dtype: str | None = None) -> None:
         self.params.append(f'{name}: T.Buffer({tuple(shape)}, "{dtype or self.dtype}")')
 
     def alloc(self, name: str, shape: Sequence[int]) -> None:
-        self.lines.insert(0, f'{name} = T.alloc_buffer({tuple(shape)}, "{self.dtype}")')
+        dims = "".join(f"{size}, " for size in shape)
+        self.lines.insert(0, f'{name} = T.alloc_buffer(({dims}), "{self.dtype}")')
 
     def number(self, value: int) -> str:
         return f"T.{self.dtype}({value})"
@@ -163,7 +197,7 @@ def _convolution(k: Kernel) -> None:
 
 def _reduction(k: Kernel) -> None:
     m, n = k.sizes(2)
-    n *= k.pick((1, 1, 5))
+    n = k.extent(int(n) * k.pick((1, 1, 5)))
     combine, element = k.pick(COMBINERS), k.pick(("A[{}]", "A[{}] * A[{}]", "A[{}] - x[k]"))
     k.param("A", (m, n))
     k.param("x", (n,))
@@ -201,6 +235,7 @@ def _elements(k: Kernel) -> None:
     m, n = k.sizes(2)
     k.param("A", (m, n))
     k.param("b", (n,))
+    corner = "A[0, 0]" if m * n else k.number(1)
     names, source, shape = ["X", "Y", "Z"][: k.pick((1, 2, 3))], "A", (m, n)
     for name in names:
         kind = k.pick(("scale", "broadcast", "transpose", "square"))
@@ -215,7 +250,7 @@ def _elements(k: Kernel) -> None:
             "scale": f"{read} * {k.number(2)}",
             "broadcast": f"{read} + b[j]" if made[1] == n else f"{read} + {k.number(1)}",
             "transpose": f"{read} - {k.number(1)}",
-            "square": f"{read} * {read} - A[0, 0]" if source != "A" else f"{read} + A[0, 0]",
+            "square": f"{read} * {read} - {corner}" if source != "A" else f"{read} + {corner}",
         }[kind]
         k.nest(f"{name}[i, j]", {"i": (made[0], "S"), "j": (made[1], "S")}, value)
         source, shape = name, made
@@ -240,24 +275,37 @@ def _order(k: Kernel) -> None:
         k.lines += [f"    for j in range({n}):", "        if A[j] <= A[i]:", f"            B[i] += {k.number(1)}"]
 
 
+# those whose sizes are all independent of each other
+SYMBOLIC = (_contraction, _contraction, _reduction, _reduction, _rows, _rows, _elements)
 KINDS = (_contraction, _contraction, _convolution, _reduction, _reduction, _rows, _rows, _elements, _order)
 
 
 @st.composite
-def kernels(draw: Any) -> PrimFunc:
-    """Functions with one kernel of a kind that schedules know, its buffers of constant shapes."""
-    kernel = Kernel(draw)
-    kernel.pick(KINDS)(kernel)
+def kernels(draw: Any, symbolic: bool = False) -> PrimFunc:
+    """Functions with one kernel of a kind that schedules know, its buffers of constant shapes, or of symbolic ones."""
+    kernel = Kernel(draw, symbolic)
+    kernel.pick(SYMBOLIC if symbolic else KINDS)(kernel)
     return kernel.function()
 
 
-def whole_arguments(func: PrimFunc, seed: int) -> list[Any]:
-    """Arrays for the parameters of a kernel that hold whole numbers from -3 to 3."""
+def whole_arguments(func: PrimFunc, seed: int, sizes: Mapping[Var, int] | None = None, odd: float = 0.0) -> list[Any]:
+    """Arrays for the parameters of a kernel that hold whole numbers from -3 to 3.
+
+    `sizes` are those of its symbolic dimensions. A part of `odd` of the floats are infinities, nan, -0.0 and the
+    smallest denormal numbers.
+    """
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    shapes = [(buffer.constant_shape(), str(buffer.dtype)) for buffer in func.param_buffers]
-    return [rng.integers(-3, 4, shape).astype(dtype) for shape, dtype in shapes]
+    made = []
+    for buffer in func.param_buffers:
+        array = rng.integers(-3, 4, shape_of(buffer, sizes or {})).astype(str(buffer.dtype))
+        if odd and buffer.dtype.is_float:
+            tiny = np.finfo(array.dtype).smallest_subnormal
+            strange = np.array([np.inf, -np.inf, np.nan, -0.0, tiny, -tiny], array.dtype)
+            array = np.where(rng.random(array.shape) < odd, rng.choice(strange, array.shape), array)
+        made.append(array)
+    return made
 
 
 __all__ = ["kernels", "whole_arguments"]

@@ -8,8 +8,8 @@ before:                                            after:
                                                                B[i * 8 + j] = A_1[i * 8 + j]
 
 Declared strides give the offsets. Offsets are counted in int64 where they might not fit int32. Parameters keep their
-signature and are seen through a flat view; so is what is passed whole to another function. Mutable scalars and buffers
-that are flat already stay.
+signature and are seen through a flat view, which begins at their lowest address where strides may be less than zero; so
+is what is passed whole to another function. Mutable scalars and buffers that are flat already stay.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from tirscript.ir.op import OPS, cast
 from tirscript.ir.rewrite import Rule, rewrite, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, Stmt
 
-from ..layout import flat_size, is_contiguous, offset_dtype, row_major_strides
+from ..layout import flat_size, is_contiguous, offset_dtype, row_major_strides, span
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
+from ..statements import is_zero
 
 
 def _is_deep(node: Node) -> bool:
@@ -47,6 +48,7 @@ class _Flattening:
         self.flat: dict[Buffer, Buffer] = {}
         self.whole = _passed_whole(func)
         self.accessed = {node.buffer for node in walk(func.body) if type(node) in (BufferLoad, BufferStore)}  # type: ignore[attr-defined]
+        self.lowest: dict[Buffer, Expr] = {}  # how far the first place of a flat view is from the first element
         self.head: list[Stmt] = []
         for buffer in func.param_buffers:
             if buffer in self.accessed and not _is_flat(buffer):
@@ -54,14 +56,23 @@ class _Flattening:
 
     def view(self, buffer: Buffer) -> DeclBuffer:
         """The declaration of a flat view of a buffer that stays."""
+        size, offset, factor = flat_size(buffer), buffer.elem_offset, buffer.offset_factor
+        if buffer.strides is not None and any(
+            type(stride) is not Const or stride.value < 0 for stride in buffer.strides
+        ):
+            size, lowest = span(buffer)
+            if not is_zero(lowest):
+                self.lowest[buffer] = lowest
+                offset = lowest if offset is None else simplified(cast(offset, lowest.dtype) + lowest)
+                factor = 0
         flat = self.flat[buffer] = Buffer(
             buffer.name,
-            (flat_size(buffer),),
+            (size,),
             buffer.dtype,
-            elem_offset=buffer.elem_offset,
+            elem_offset=offset,
             scope=buffer.scope,
             align=buffer.align,
-            offset_factor=buffer.offset_factor,
+            offset_factor=factor,
             span=buffer.span,
         )
         return DeclBuffer(flat, BufferData(buffer), span=buffer.span)
@@ -104,7 +115,10 @@ class _Flattening:
     def access(self, node: Any) -> Any:
         buffer = node.buffer
         flat = self.flat.get(buffer)
-        return node if flat is None else node.replace(buffer=flat, indices=(flat_index(buffer, node.indices),))
+        if flat is None:
+            return node
+        index = flat_index(buffer, node.indices, self.lowest.get(buffer))
+        return node.replace(buffer=flat, indices=(index,))
 
     def data(self, node: BufferData) -> BufferData:
         flat = self.flat.get(node.buffer)
@@ -140,14 +154,15 @@ def _leading_matches(body: tuple[Stmt, ...]) -> Any:
         yield stmt
 
 
-def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """The offset of `buffer[indices]` from the buffer's first element; a vector where the last index is one."""
+def flat_index(buffer: Buffer, indices: tuple[Expr, ...], start: Expr | None = None) -> Expr:
+    """The offset of `buffer[indices]` from the buffer's first element, or from `start` elements behind it; a vector
+    where the last index is one."""
     strides = buffer.strides if buffer.strides is not None else row_major_strides(buffer.shape)
     dtype = offset_dtype(buffer)
     for index in indices:
         if index.dtype.element.bits > dtype.bits:
             dtype = index.dtype.element
-    total: Expr = Const(0, dtype)
+    total: Expr = Const(0, dtype) if start is None else -cast(start, dtype)
     last = indices[-1] if indices and indices[-1].dtype.is_vector else None
     for index, stride in zip(indices, strides, strict=True):
         if index is last:

@@ -205,6 +205,18 @@ class TestFlatten:
             """,
         )
 
+    def test_strides_of_less_than_zero(self, golden: Golden) -> None:
+        """The flat view begins at the lowest address, so that its indices count from zero."""
+        rewrites(
+            golden,
+            flatten_buffer,
+            """
+            def f(A: T.Buffer((4, 8), "int32", strides=(-8, 1)), B: T.Buffer((4, 8), "int32", strides=("s", "t"))):
+                for i in range(4):
+                    B[i, 0:8] = A[i, 0:8] + 1
+            """,
+        )
+
     def test_symbolic_shapes_count_in_int64(self, golden: Golden) -> None:
         rewrites(
             golden,
