@@ -111,7 +111,7 @@ class Externals:
         if own is None:
             message = f"`{func.name}` is called as `{func.attrs[EXTERNAL]}` and says no target"
             raise DiagnosticError([error("T402", message, func.span, hint='give it the attribute "target"')])
-        check_target(own)
+        check_target(own, func.span)
         return own
 
     def public(self) -> dict[str, Any]:

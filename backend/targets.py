@@ -28,7 +28,7 @@ def chosen_target(x: PrimFunc | GraphFunc | Module | None, given: Any) -> Target
         with found:
             own = outer_target(x) if isinstance(x, Module) else target_of(x)
         found = own or found
-    check_target(found)
+    check_target(found, None if x is None else x.span)
     return completed(found)
 
 

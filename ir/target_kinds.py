@@ -40,6 +40,8 @@ class TargetKind(Struct, frozen=True, eq=False):
                       arrays and scalars in the order of the parameters; results are written
     graph_to_runtime: `(func, module, target) -> function`: code for a graph function as it stands; the function that
                       it makes takes the arrays of the parameters and then those of the results, which it writes
+    export:           `(request, exportable, path, header, prefix) -> path`: functions as files, which other programs use
+                      (`tirscript.backend.export.library.Exportable`)
     load:             `(path, target) -> {name: function}`: what was exported to a file
     """
 
@@ -51,6 +53,7 @@ class TargetKind(Struct, frozen=True, eq=False):
     graph_to_tir: Hook | None = None
     tir_to_runtime: Hook | None = None
     graph_to_runtime: Hook | None = None
+    export: Hook | None = None
     load: Hook | None = None
 
     def hook(self, name: str) -> Callable[..., Any] | None:
@@ -102,12 +105,15 @@ def target_kind(name: str, span: Span | None = None) -> TargetKind:
     return found
 
 
-def check_target(target: Target) -> TargetKind:
+def check_target(target: Target, span: Span | None = None) -> TargetKind:
     """The kind of a target, whose options are those that it has. T402 and T404 with suggestions where they are not."""
+    span = target.span or span
     resolved = target.resolved()
-    kind = target_kind(resolved.kind, target.span)
+    kind = target_kind(resolved.kind, span)
     problems: list[Diagnostic] = []
     for name, value in resolved.attrs.items():
+        if name == "targets" and resolved.targets:
+            continue
         option = kind.option(name)
         if option is None:
             if name.startswith("feature."):  # what TVM found out of the other options
@@ -115,18 +121,18 @@ def check_target(target: Target) -> TargetKind:
             names = [one.name for one in (*kind.options, *COMMON)]
             near = suggest(name, names)
             hint = f"did you mean `-{near}`?" if near else f"it has {', '.join(names)}"
-            problems.append(error("T404", f"the target `{kind.name}` has no option `{name}`", target.span, hint=hint))
+            problems.append(error("T404", f"the target `{kind.name}` has no option `{name}`", span, hint=hint))
             continue
         takes = option.wrong(value)
         if takes is not None:
             message = f"the option `{name}` of the target `{kind.name}` is {takes}, not {value!r}"
-            problems.append(error("T404", message, target.span, hint=option.doc))
+            problems.append(error("T404", message, span, hint=option.doc))
     if problems:
         raise DiagnosticError(problems)
     for inner in target.targets.values():
-        check_target(inner)
+        check_target(inner, span)
     if target.host is not None:
-        check_target(target.host)
+        check_target(target.host, span)
     return kind
 
 
@@ -156,6 +162,19 @@ register_target_kind(
         keys=("cpu",),
         lowering="tirscript.backend.default_pipeline:lowering",
         tir_to_runtime="tirscript.backend.llvm.runtime:compile_request",
+        export="tirscript.backend.llvm.files:write_files",
+    )
+)
+
+register_target_kind(
+    TargetKind(
+        "c",
+        "C99 source for a processor, one thread; functions run once the system's C compiler has made them.",
+        tuple(one for one in PROCESSOR if one.name not in ("mattr", "entry", "threads")),
+        keys=("cpu",),
+        lowering="tirscript.backend.c.runtime:lowering",
+        tir_to_runtime="tirscript.backend.c.runtime:compile_request",
+        export="tirscript.backend.c.runtime:write_files",
     )
 )
 

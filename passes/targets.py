@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.span import Span
 from tirscript.ir.target import EXTERNAL, Target
+from tirscript.ir.target_kinds import TARGET_KINDS
 
 TARGET = "target"
 # attributes in which Relax names the kind of target that a function is for
@@ -50,6 +51,11 @@ def read_target(value: Any, span: Span | None = None, names: Target | None = Non
         return value
     if names is not None and isinstance(value, str) and value in names.targets:
         return names.targets[value]
+    if names is not None and names.targets and isinstance(value, str) and value.isidentifier():
+        near = suggest(value, names.targets)
+        if near is not None and value not in TARGET_KINDS:
+            message = f"the composite target has no target `{value}`"
+            raise DiagnosticError([error("T402", message, span, hint=f"did you mean `{near}`?")])
     try:
         return Target.parse(dict(value) if isinstance(value, dict) else value)
     except (TypeError, ValueError) as problem:

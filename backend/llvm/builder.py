@@ -26,6 +26,7 @@ class ModuleText:
         self.globals: list[str] = []
         self.metadata: list[str] = []
         self._shared: dict[str, str] = {}
+        self.groups: list[str] = []
 
     def declare(self, name: str, result: str, params: Sequence[str], attributes: str = "") -> str:
         """Declare a function once and return how it is called: its quoted name."""
@@ -47,6 +48,12 @@ class ModuleText:
             self.strings[data] = name
         return self.strings[data]
 
+    def group(self, attributes: str) -> str:
+        """How a function says that it has these attributes, rather than those of the module, `#0`."""
+        if attributes not in self.groups:
+            self.groups.append(attributes)
+        return f"#{1 + self.groups.index(attributes)}"
+
     def node(self, text: str) -> str:
         """A metadata node."""
         self.metadata.append(text)
@@ -64,7 +71,8 @@ class ModuleText:
 
     def text(self, attributes: str) -> str:
         """The whole module."""
-        parts = [*self.globals, *self.declarations.values(), *self.functions, f"attributes #0 = {{ {attributes} }}"]
+        groups = [f"attributes #{at} = {{ {text} }}" for at, text in enumerate((attributes, *self.groups))]
+        parts = [*self.globals, *self.declarations.values(), *self.functions, *groups]
         parts += [f"!{number} = {text}" for number, text in enumerate(self.metadata)]
         return "\n".join(parts) + "\n"
 

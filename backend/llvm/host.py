@@ -17,7 +17,7 @@ _lock = threading.Lock()
 class Host(Struct, frozen=True):
     """A processor as LLVM names it: triple, cpu, features, and the convention of calls where it has several.
 
-    `width` is that of the widest vectors where the target says it.
+    `width` is that of the widest vectors where the target says it; without `threads`, parallel loops run serially.
     """
 
     triple: str
@@ -25,6 +25,7 @@ class Host(Struct, frozen=True):
     features: str
     abi: str = ""
     width: int = 0
+    threads: bool = True
 
     @property
     def vector_bits(self) -> int:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from msgspec import structs
+
 from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Attrs
+from tirscript.ir.span import Span
 from tirscript.ir.target import Target
 from tirscript.ir.target_host import host_target
 from tirscript.ir.target_tags import PROCESSORS
+from tirscript.passes.targets import own_target
 
 from .host import Host, host
 
@@ -37,17 +42,35 @@ def machine(target: Target) -> Host:
     here = host()
     triple = target.triple or here.triple
     same = architecture(triple) == architecture(here.triple) and system(triple) == system(here.triple)
-    width = int(target.get("vector-width", 0))
-    abi = target.abi or ""
+    more: dict[str, Any] = {
+        "width": int(target.get("vector-width", 0)),
+        "abi": target.abi or "",
+        "threads": target.get("threads") != "none",
+    }
     given = target.get("mattr", ())
     if target.cpu is None or (target.cpu in ("native", here.cpu) and same):
         if not same:
-            return Host(triple, "generic", ",".join(given), abi=abi, width=width)
+            return Host(triple, "generic", ",".join(given), **more)
         changed = {one[1:] for one in given}
         kept = [one for one in here.features.split(",") if one[1:] not in changed]
         features = here.features if tuple(given) == tuple(here.features.split(",")) else ",".join((*kept, *given))
-        return Host(here.triple, here.cpu, features, abi=abi, width=width)
-    return Host(here.triple if same else triple, target.cpu, ",".join(target.features), abi=abi, width=width)
+        return Host(here.triple, here.cpu, features, **more)
+    return Host(here.triple if same else triple, target.cpu, ",".join(target.features), **more)
+
+
+def own_machine(func: PrimFunc, module: Host) -> Host:
+    """The processor of a function that names one itself, else that of its module. T402 where they are no kin."""
+    own = own_target(func)
+    if own is None or own.resolved().kind != "llvm":
+        return module
+    own = own.resolved()
+    if own.triple is not None and architecture(own.triple) != architecture(module.triple):
+        message = f"`{func.name}` is for {own.triple} in a module for {module.triple}"
+        raise DiagnosticError([error("T402", message, func.span, hint="build it by itself")])
+    found = machine(own.replace(attrs=Attrs({**own.attrs, "mtriple": module.triple})))
+    if own.cpu is None and not own.get("mattr"):
+        found = structs.replace(found, cpu=module.cpu, features=module.features)
+    return structs.replace(found, triple=module.triple, abi=module.abi, threads=found.threads and module.threads)
 
 
 def complete(target: Target) -> Target:
@@ -64,10 +87,10 @@ def complete(target: Target) -> Target:
     return target.replace(attrs=Attrs({**target.attrs, "num-cores": host_target().attrs["num-cores"]}))
 
 
-def require_here(target: Target) -> Host:
+def require_here(target: Target, span: Span | None = None) -> Host:
     """The processor of a target whose code is to run in this process; T402 where it would not."""
     found, here = machine(target), host()
-    span = target.span
+    span = target.span or span
     if found.triple != here.triple:
         message = f"code for {found.triple} does not run in this process, which is {here.triple}"
         hint = "write it to a file: `tirscript build FILE -o libk.so --target ...`"
@@ -88,4 +111,4 @@ def require_here(target: Target) -> Host:
     return found
 
 
-__all__ = ["architecture", "complete", "machine", "require_here", "system"]
+__all__ = ["architecture", "complete", "machine", "own_machine", "require_here", "system"]

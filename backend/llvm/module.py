@@ -25,6 +25,7 @@ from .builder import ModuleText
 from .codegen import Codegen
 from .host import Host, host, initialize, symbol_exists, target_machine
 from .linking import answer_calls, link, link_libraries
+from .machine import own_machine
 from .sites import Report, Site
 from .state import ModuleState, internal
 from .types import call_type, lane_bytes, value_type
@@ -233,10 +234,11 @@ def _write(
     with recursion_room():
         state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias_functions(module), target=target)
         alone = len(state.functions) == 1
-        compiled = {
-            name: _function(codegen(state, func), hidden=func.private and not alone)
-            for name, func in state.functions.items()
-        }
+        compiled = {}
+        for name, func in state.functions.items():
+            state.target = own_machine(func, target)
+            state.group = "#0" if state.target == target else state.text.group(_attributes(state.target, own=True))
+            compiled[name] = _function(codegen(state, func), hidden=func.private and not alone)
     if state.python_calls:
         state.text.globals.append(f'@"{packed.MODULE_TOKEN}" = global i64 0, align 8')
     return state, compiled
@@ -249,8 +251,17 @@ def _escaped(name: str) -> str:
 
 
 def _finish(state: ModuleState, target: Host) -> str:
-    wide = f' "prefer-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
-    return state.text.text(f"nounwind{wide}")
+    return state.text.text(_attributes(target))
+
+
+def _attributes(target: Host, own: bool = False) -> str:
+    """The attributes of functions for a processor, which they name where it is not that of the module."""
+    words = ["nounwind"]
+    if own:
+        words += [f'"target-cpu"="{target.cpu}"', f'"target-features"="{target.features}"']
+    if target.vector_bits:
+        words.append(f'"prefer-vector-width"="{target.vector_bits}"')
+    return " ".join(words)
 
 
 def optimize(
@@ -323,7 +334,7 @@ def _function(g: Codegen, *, hidden: bool) -> CompiledFunction:
         g.b.end("ret i32 0")
     symbol = state.symbols[func.name]
     linkage = "internal " if hidden else ""
-    state.text.functions.append(g.b.text(f'define {linkage}i32 @"{symbol}"({", ".join(heads)}) #0'))
+    state.text.functions.append(g.b.text(f'define {linkage}i32 @"{symbol}"({", ".join(heads)}) {state.group}'))
     return CompiledFunction(func, symbol, infos, state.sites, state.noalias[func.name])
 
 

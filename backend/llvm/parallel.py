@@ -44,7 +44,13 @@ _LOOSE = frozenset(("fast", "reassoc", "arcp", "afn"))  # flags by which vectors
 def loop(g: Codegen, stmt: For, step: int | None, count: int | None) -> bool:
     """Write a parallel loop, of `count` iterations where that is known; False where it has to be an ordinary loop."""
     bits, signed = stmt.var.dtype.bits, stmt.var.dtype.kind == "int"
-    if g.in_part or step is None or not (bits < 64 or (signed and step == 1)) or count == 1:
+    if (
+        g.in_part
+        or not g.state.target.threads
+        or step is None
+        or not (bits < 64 or (signed and step == 1))
+        or count == 1
+    ):
         return False
     asked = _asked_grain(stmt)
     cost = body_cost(g, stmt) if asked is None else 1.0
@@ -196,7 +202,7 @@ class _Part:
         head = ["i64 %begin", "i64 %end", "ptr noalias %error", "ptr %failed", "i32 %number"]
         private = self.disjoint(values)
         head += [f"{value.kind}{' noalias' if value.outer in private else ''} {value.inner}" for value in values]
-        state.text.functions.append(self.part.b.text(f"define internal i32 {part}({', '.join(head)}) #0"))
+        state.text.functions.append(self.part.b.text(f"define internal i32 {part}({', '.join(head)}) {state.group}"))
         slots, size = _layout(values)
         state.text.functions.append(self.runner(part, run, values, slots))
         closure = b.alloca(f"[{size} x i64]", 64, "closure") if size else "null"
@@ -282,7 +288,7 @@ class _Part:
             where = b.op(f"getelementptr inbounds i64, ptr %closure, i64 {slot}")
             given.append((value.kind, b.op(f"load {value.kind}, ptr {where}, align 8")))
         b.end(f"ret i32 {b.call('i32', part, given)}")
-        return b.text(f"define internal i32 {run}({head}) #0")
+        return b.text(f"define internal i32 {run}({head}) {self.g.state.group}")
 
 
 _SIZE = re.compile(r"(?:<(\d+) x )?(?:i(\d+)|(half|bfloat|float|double|ptr))>?")

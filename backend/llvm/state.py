@@ -62,7 +62,8 @@ class ModuleState:
         self.debug = debug
         self.symbols = symbols
         self.noalias = noalias
-        self.target = target
+        self.target = target  # of the function at hand
+        self.group = "#0"  # its attributes
         self.temporaries: dict[PrimFunc, Any] = {}  # the blocks of the heap that buffers of a function share
 
 

@@ -56,7 +56,7 @@ def run_codegen(module: Module) -> Module:
     for one in module.functions:
         target = own_target(one, outer) if isinstance(one, GraphFunc) else None
         if target is not None and target.resolved().kind != host:
-            check_target(target)
+            check_target(target, one.span)
             targets[one.name] = target
     for target in dict.fromkeys(targets.values()):
         if target_kind(target.resolved().kind).graph_to_tir is not None:
