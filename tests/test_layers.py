@@ -25,6 +25,7 @@ LOOKUPS = {
     "ir/graph_ops/kernel.py": {"script"},
     "ir/node.py": {"printer"},
     "passes/constants/codecs.py": {"script"},
+    "passes/constants/running.py": {"backend"},
     "passes/instruments.py": {"script"},
     "passes/schedule/intrinsics.py": {"script"},
     "passes/schedule/refusal.py": {"printer"},

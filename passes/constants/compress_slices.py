@@ -73,7 +73,7 @@ class Slices(Struct, frozen=True, eq=False):
 
 @module_pass(requires=("lower_blocks",))
 def compress_slices(module: Module, *, codec: str = "best", least: int = 256, ratio: float = 0.9) -> Module:
-    """A loop over tiles of `W` unpacks each from `W_packed[W_offsets[t] : W_offsets[t + 1]]` before it reads it.
+    """`W[t * 8 + i]` in a loop over t becomes `W[i]`, unpacked from `W_packed[W_offsets[t] : W_offsets[t + 1]]`.
 
     `codec` is one of the table, or "best" of all. What stays: constants of fewer than `least` bytes, those that would
     take more than `ratio` of what they take now, and those that are read otherwise than in slices apart.

@@ -9,7 +9,8 @@ before:                                            after:
         B[i] = A[i] + L[i]
 
 What is executed while compiling: loops of constant bounds, blocks, branches, bindings and scalars, over the operators
-that fold exactly. A statement with anything else stays as it is, and so does what takes more than `steps` steps.
+that fold exactly. A statement with anything else stays as it is. What takes more than `steps` steps is compiled, and
+runs as native code where it makes at most `limit` bytes.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from tirscript.ir.arith.folding import fold
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import constant, constants_of
 from tirscript.ir.constant_lists import encode
+from tirscript.ir.dtype import BOOL
 from tirscript.ir.effects import has_effect
-from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, Let, Var
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, Let, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import nodes_in
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import rewrite, substitute, walk
+from tirscript.ir.rewrite import free_vars, rewrite, substitute, walk
 from tirscript.ir.stmt import (
     AllocateConst,
     AllocBuffer,
@@ -46,23 +48,25 @@ from tirscript.ir.stmt import (
 
 from ..pipeline import prim_func_pass
 from ..statements import keep_comments
+from .running import results_of
 
 _ADDRESS = OPS["address_of"]
 
 
 @prim_func_pass()
-def fold_constant(func: PrimFunc, *, steps: int = 1 << 16) -> PrimFunc:
+def fold_constant(func: PrimFunc, *, steps: int = 1 << 16, limit: int = 1 << 28) -> PrimFunc:
     """`L = T.alloc_buffer(...)`, filled from constants, becomes `L = T.allocate_const(...)`."""
-    folding = _Folding(func, steps)
+    folding = _Folding(func, steps, limit)
     rules: dict[type, Any] = dict.fromkeys((For, If, While, Block, Attr, LaunchThread), folding.inside)
     body = folding.body(rewrite(func.body, rules))
     return func if body is func.body else func.replace(body=body)
 
 
 class _Folding:
-    def __init__(self, func: PrimFunc, steps: int) -> None:
-        self.steps = steps
+    def __init__(self, func: PrimFunc, steps: int, limit: int) -> None:
+        self.steps, self.limit = steps, limit
         self.constants = {stmt.buffer: Elements(stmt.data.array) for stmt in constants_of(func) if stmt.data.resolved}
+        self.data = {stmt.buffer: stmt.data for stmt in constants_of(func) if stmt.data.resolved}
         # buffers that are used otherwise than by loads and stores of their elements
         self.opaque = {id(buffer) for node in walk(func.body) for buffer in _whole_uses(node)}
 
@@ -98,17 +102,11 @@ class _Folding:
         readers = [place for place in range(at + 1, len(stmts)) if _mentions(stmts[place], buffer)]
         if not writers or any(place < writers[-1] and place not in writers for place in readers):
             return None
-        try:
-            run = _Run(self.constants, buffer, shape, self.steps)
-            for place in writers:
-                run.stmt(stmts[place])
-        except _Unknown:
+        array = self.result(buffer, shape, [stmts[place] for place in writers])
+        if array is None:
             return None
-        if len(run.memory) != run.size:
-            return None  # what was not written stays unknown
-        values = [run.memory[element].value for element in range(run.size)]
-        data = constant(encode(values, buffer.dtype).reshape(shape))
-        self.constants[buffer] = Elements(data.array)
+        data = constant(array)
+        self.constants[buffer], self.data[buffer] = Elements(data.array), data
         whole = buffer if buffer.scope == "global" else buffer.replace(scope="global")
         made = AllocateConst(whole, data, span=alloc.span, trivia=alloc.trivia)
         rest: list[Stmt] = []
@@ -117,9 +115,44 @@ class _Folding:
                 comments = stmts[place - 1] if place - 1 in writers else None
                 rest += (stmts[place],) if comments is None else keep_comments(comments, (stmts[place],))
         if whole is not buffer:
-            self.constants[whole] = self.constants[buffer]
+            self.constants[whole], self.data[whole] = self.constants[buffer], data
             rest = list(substitute(tuple(rest), {buffer: whole}))
         return (*stmts[:at], made, *rest)
+
+    def result(self, buffer: Buffer, shape: tuple[int, ...], writers: list[Stmt]) -> Any:
+        """What statements leave in a buffer as an array; None where that is not known, or not all of it is written."""
+        try:
+            run = _Run(self.constants, buffer, shape, self.steps)
+            for stmt in writers:
+                run.stmt(stmt)
+        except _TooLong:
+            return self.run(buffer, writers)
+        except _Unknown:
+            return None
+        if len(run.memory) != run.size:
+            return None
+        values = [run.memory[element].value for element in range(run.size)]
+        return encode(values, buffer.dtype).reshape(shape)
+
+    def run(self, buffer: Buffer, writers: list[Stmt]) -> Any:
+        """The same by native code, which runs beside a flag for each element: whether it is written."""
+        used = {node for stmt in writers for node in walk(stmt) if type(node) is Buffer}
+        known = [AllocateConst(one, self.data[one]) for one in used if one in self.data]
+        written = Buffer(f"{buffer.name}_written", buffer.shape, BOOL)
+        target = buffer if buffer.scope == "global" else buffer.replace(scope="global")
+
+        def mark(store: BufferStore) -> Any:
+            if store.buffer is not buffer:
+                return store
+            return store.replace(buffer=target), BufferStore(written, store.indices, const(True))
+
+        body = rewrite(tuple(writers), {BufferStore: mark})
+        body = substitute(body, {buffer: target}) if target is not buffer else body
+        func = PrimFunc("folded", (target, written), (*known, *body))
+        if free_vars(func):
+            return None
+        found = results_of(func, self.limit)
+        return found[0] if found is not None and found[1].all() else None
 
 
 def _whole_uses(node: Any) -> Iterator[Buffer]:
@@ -147,7 +180,11 @@ def _mentions(stmt: Stmt, buffer: Buffer) -> bool:
 
 
 class _Unknown(Exception):
-    """A value is not known while compiling, or it takes too long to find it."""
+    """A value is not known while compiling."""
+
+
+class _TooLong(_Unknown):
+    """It takes too long in Python."""
 
 
 class _Run:
@@ -161,8 +198,6 @@ class _Run:
         for dim in shape:
             self.size *= dim
         self.left = steps
-        if self.size > steps:
-            raise _Unknown
         self.memory: dict[int, Const] = {}
         self.vars: dict[Var, Const] = {}
         self.scalars: dict[Buffer, Const] = {}
@@ -175,8 +210,10 @@ class _Run:
         """Execute one statement."""
         self.left -= 1
         rule = _STMTS.get(type(stmt))
-        if rule is None or self.left < 0:
+        if rule is None:
             raise _Unknown
+        if self.left < 0:
+            raise _TooLong
         rule(self, stmt)
 
     def loop(self, stmt: For) -> None:

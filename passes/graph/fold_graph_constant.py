@@ -6,7 +6,8 @@ before:                                            after:
         b = G.matmul(x, a)                                 G.output(b)
         G.output(b)
 
-The meaning of an operator is its numpy reference. Results of over `limit` bytes stay operators.
+The meaning of an operator is its numpy reference. A tensor function that is called with constants alone is compiled and
+run now, where its loops show that it ends. Results of over `limit` bytes stay as they are.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tirscript.ir.constant import constant
 from tirscript.ir.expr import Const
 from tirscript.ir.graph import (
     Dataflow,
+    FunctionRef,
     GraphBind,
     GraphConst,
     GraphExpr,
@@ -30,35 +32,47 @@ from tirscript.ir.graph import (
     TupleExpr,
     TupleItem,
 )
+from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute
 from tirscript.ir.stmt import Stmt
 
-from ..pipeline import graph_func_pass
+from ..constants.parameters import hindrance, with_constants
+from ..constants.running import results_of
+from ..pipeline import module_pass
 
 LIMIT = 1 << 28
 
 
-@graph_func_pass()
-def fold_graph_constant(func: GraphFunc, *, limit: int = LIMIT) -> GraphFunc:
+@module_pass()
+def fold_graph_constant(module: Module, *, limit: int = LIMIT) -> Module:
     """`a = G.permute_dims(G.const([[1, 2]]))` becomes `G.const([[1], [2]])` where `a` is used."""
+    functions = tuple(_function(one, module, limit) if type(one) is GraphFunc else one for one in module.functions)
+    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
+    return module if same else module.replace(functions=functions)
+
+
+def _function(func: GraphFunc, module: Module, limit: int) -> GraphFunc:
     values: dict[GraphVar, GraphExpr] = {}
-    body = _folded(func.body, values, limit)
+    body = _folded(func.body, values, module, limit)
     if not values:
         return func
     return func.replace(body=body, value=substitute(func.value, values))
 
 
-def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], limit: int) -> tuple[Stmt, ...]:
+def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], module: Module, limit: int) -> tuple[Stmt, ...]:
     kept: list[Stmt] = []
     for stmt in body:
         if type(stmt) is Dataflow:
-            inner = _folded(stmt.body, values, limit)
+            inner = _folded(stmt.body, values, module, limit)
             outputs = tuple(var for var in stmt.outputs if var not in values)
             if inner:
                 kept.append(stmt.replace(body=inner, outputs=outputs))
             continue
         if type(stmt) is GraphIf:
-            then, orelse = _folded(stmt.then_body, values, limit), _folded(stmt.else_body, values, limit)
+            then, orelse = (
+                _folded(stmt.then_body, values, module, limit),
+                _folded(stmt.else_body, values, module, limit),
+            )
             stmt = stmt.replace(
                 then_body=then,
                 else_body=orelse,
@@ -69,7 +83,7 @@ def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], limit: in
         else:
             stmt = substitute(stmt, values) if values else stmt
             if type(stmt) is GraphBind:
-                found = _value(stmt, limit)
+                found = _value(stmt, module, limit)
                 if found is not None:
                     values[stmt.var] = found
                     continue
@@ -77,7 +91,7 @@ def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], limit: in
     return tuple(kept)
 
 
-def _value(stmt: GraphBind, limit: int) -> GraphExpr | None:
+def _value(stmt: GraphBind, module: Module, limit: int) -> GraphExpr | None:
     """What a binding always gives, as a constant or a tuple of such; None where it is not known or too large."""
     value = stmt.value
     if type(value) is GraphConst:
@@ -85,6 +99,8 @@ def _value(stmt: GraphBind, limit: int) -> GraphExpr | None:
     if type(value) is TupleItem and type(value.value) is TupleExpr:
         item = value.value.fields[value.index]
         return item if type(item) is GraphConst else None
+    if type(value) is OpCall and value.op.name == "call_tir":
+        return _called(value, module, limit)
     if type(value) is not OpCall or value.op.reference is None or not value.op.pure:
         return None
     try:
@@ -93,6 +109,25 @@ def _value(stmt: GraphBind, limit: int) -> GraphExpr | None:
         return None
     made = _constants(value.op.reference(*args, **value.attrs))
     return None if made is None or _size(made) > limit or not _typed(made, stmt.var) else made
+
+
+def _called(call: OpCall, module: Module, limit: int) -> GraphExpr | None:
+    """The results of a tensor function for constants; None where they are not known now."""
+    reference, given, *rest = call.args
+    func = module.prim_func(reference.function) if type(reference) is FunctionRef else None
+    if func is None or rest or type(given) is not TupleExpr:
+        return None
+    known = {at: value.data for at, value in enumerate(given.fields) if type(value) is GraphConst}
+    outs = len(func.params) - len(given.fields)
+    if len(known) < len(given.fields) or not known or outs != len(call.types):
+        return None
+    if any(hindrance(func, at, module) or not data.resolved for at, data in known.items()):
+        return None
+    results = results_of(with_constants(func, known, module), limit)
+    if results is None:
+        return None
+    fields = tuple(GraphConst(constant(array), span=call.span) for array in results)
+    return fields[0] if len(fields) == 1 else TupleExpr(fields)
 
 
 def _argument(value: GraphExpr) -> Any:
