@@ -9,8 +9,18 @@ from tirscript.ir.rewrite import uses
 from tirscript.ir.stmt import Block
 
 from ..blocks import reads_of, writes_of
-from ..dataflow import accesses_outside_blocks, before, check_not_viewed, loads_of, readers, scope_of, top, writers
-from ..edit import Edit
+from ..dataflow import (
+    accesses_outside_blocks,
+    allocation,
+    before,
+    check_not_viewed,
+    loads_of,
+    readers,
+    scope_of,
+    top,
+    writers,
+)
+from ..edit import Edit, defined_in, used_in
 from ..legality import check_covers
 from ..moving import Box, axes_of_indices, moved_loops, needed, nest
 from ..primitive import BlockAt, LoopAt, primitive
@@ -96,6 +106,26 @@ def reverse_compute_at(
     at = last if index == -1 else index
     remove(edit, block)
     edit.tree.splice(loop, "body", at, at, (made,))
+    for buffer in own:
+        _allocate_before(edit, buffer, loop)
+
+
+def _allocate_before(edit: Edit, buffer: Buffer, loop: Place) -> None:
+    """Let a buffer that is allocated behind the loop be there in it."""
+    home = allocation(edit, buffer)
+    if home is None or before(home, loop):
+        return
+    first = loop
+    while first.parent is not None and first.parent is not home.parent:
+        first = first.parent
+    between = () if first.parent is None else tuple(place.stmt for place in home.siblings()[first.index : home.index])
+    if first.parent is None or first.field != home.field or defined_in(between) & used_in(home.stmt):
+        edit.refuse(
+            f"`{buffer.name}` is allocated behind the loop, and cannot be before it", (loop, ""), (home, "here")
+        )
+    stmt = home.stmt
+    edit.replace(home)
+    edit.tree.insert(first, before=(stmt,))
 
 
 def _same(a: tuple[Linear, Linear] | None, b: tuple[Linear, Linear] | None) -> bool:
