@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -195,6 +196,16 @@ class BuiltModule:
         """The module it was built from as source text; the options are those of `tirscript.printer.script`."""
         text: str = self.module.script(**options)
         return text
+
+    def export(self, path: str | Path, *, header: str | Path | None = None, prefix: str | None = None) -> Path:
+        """Write the public functions to a file for other programs, and a header for C: see docs/backends.md.
+
+        The suffix of `path` says what is written: a library (.so, .a), an object (.o), assembly (.s), LLVM IR (.ll,
+        .bc), or C source (.c). Raises DiagnosticError where the program needs Python, or a linker is not there.
+        """
+        from .export.built import export_functions
+
+        return export_functions(self._functions.values(), self.module.name, path, header=header, prefix=prefix)
 
     def __repr__(self) -> str:
         return f"<tirscript module {self.module.name}: {', '.join(self._functions)}>"

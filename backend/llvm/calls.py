@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .codegen import Codegen
 
 # C functions with `...`, and how many parameters stand before it
-_VARIADIC = {"printf": 1, "fprintf": 2, "dprintf": 2, "sprintf": 2, "snprintf": 3}
+VARIADIC = {"printf": 1, "fprintf": 2, "dprintf": 2, "sprintf": 2, "snprintf": 3}
 
 
 # C functions
@@ -40,13 +40,13 @@ def call_extern(g: Codegen, call: Call, *, pure: bool) -> str:
     given = []
     for arg in args:
         value, kind = g.value(arg), _c_type(arg.dtype, span)
-        if name.value in _VARIADIC and kind == "float":
+        if name.value in VARIADIC and kind == "float":
             value, kind = g.b.op(f"fpext float {value} to double"), "double"
         given.append((_extended(kind, arg.dtype), value))
     g.state.externs.setdefault(name.value, span)
     attributes = "nounwind willreturn memory(none)" if pure else "nounwind"
     back = _extended(result, call.dtype, result=True)
-    fixed = _VARIADIC.get(name.value)
+    fixed = VARIADIC.get(name.value)
     if fixed is None:
         symbol = g.b.module.declare(name.value, back, [kind for kind, _ in given], attributes)
         return g.b.call(back, symbol, given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tirscript.backend.runtime.arguments import expr_words
 from tirscript.ir.diagnostic import DiagnosticError, error
@@ -40,6 +40,14 @@ from .types import lane_bytes, memory_type, value_type
 
 if TYPE_CHECKING:
     from .codegen import Codegen
+    from .ranges import Ranges
+
+
+class HasRanges(Protocol):
+    """A code generator that knows bounds of integers."""
+
+    ranges: Ranges
+
 
 # a T.unroll loop is written out when all its copies together have at most this many nodes
 UNROLLED_NODES = 6000
@@ -82,13 +90,13 @@ def _loop(g: Codegen, stmt: For) -> None:
     step = 1 if stmt.step is None else int(stmt.step.value) if type(stmt.step) is Const else None
     if step == 0:
         raise DiagnosticError([error("T304", "the step of the loop is zero", stmt.span)])
-    values = _constant_values(stmt, step)
+    values = constant_values(stmt, step)
     if values is not None and not values:
         return
     if stmt.kind == "unroll" and values is not None and _fits(g, stmt, len(values)):
         _unrolled(g, stmt, values)
         return
-    _enter_range(g, stmt, step, values)
+    enter_range(g, stmt, step, values)
     if stmt.kind == "parallel" and parallel.loop(g, stmt, step, None if values is None else len(values)):
         return
     bits, signed = stmt.var.dtype.bits, stmt.var.dtype.kind == "int"
@@ -98,7 +106,8 @@ def _loop(g: Codegen, stmt: For) -> None:
         _general(g, stmt)
 
 
-def _constant_values(stmt: For, step: int | None) -> range | None:
+def constant_values(stmt: For, step: int | None) -> range | None:
+    """The values of a loop's variable, where they are known."""
     if type(stmt.start) is Const and type(stmt.stop) is Const and step is not None:
         return range(int(stmt.start.value), int(stmt.stop.value), step)
     return None
@@ -130,7 +139,7 @@ def _unrolled(g: Codegen, stmt: For, values: range) -> None:
     b.start(end)
 
 
-def _enter_range(g: Codegen, stmt: For, step: int | None, values: range | None) -> None:
+def enter_range(g: HasRanges, stmt: For, step: int | None, values: range | None) -> None:
     """Tell what the loop variable can be."""
     if values is not None:
         found = (min(values[0], values[-1]), max(values[0], values[-1]))
@@ -290,15 +299,17 @@ def _return(g: Codegen, stmt: Return) -> None:
 def _assert(g: Codegen, stmt: Assert) -> None:
     if g.ranges.proves(stmt.condition):
         return
-    message = stmt.message or f"the condition does not hold: {_words(stmt.condition)}"
+    message = stmt.message or f"the condition does not hold: {words_of(stmt.condition)}"
     g.check(g.value(stmt.condition), "assert", message, lambda: g.mentioned(stmt.condition))
 
 
-def _words(condition: Expr) -> str:
+def words_of(condition: Expr) -> str:
+    """A condition as it was written."""
     return condition.span.text if condition.span is not None else expr_words(condition)
 
 
-def _static_assert(g: Codegen, stmt: StaticAssert) -> None:
+def prove(g: HasRanges, stmt: StaticAssert) -> None:
+    """Raise T403 unless the assertion is proved."""
     known = g.ranges.proves(stmt.condition)
     if known:
         return
@@ -390,7 +401,7 @@ STMTS: dict[type, Callable[[Codegen, Any], None]] = {
     MatchBuffer: memory.match,
     Evaluate: _evaluate,
     Assert: _assert,
-    StaticAssert: _static_assert,
+    StaticAssert: prove,
     Assume: _assume,
     Attr: _attr,
     Block: _block,

@@ -72,14 +72,21 @@ class Parameter(Struct, frozen=True):
 class CFunction:
     """A C function with its signature; called from Python with arrays and numbers, it returns an int or None.
 
-    `owner` is what its code lives in, and is kept. Raises DiagnosticError for arguments that the
-    signature does not take.
+    `owner` is what its code lives in, and is kept; `symbol` is what it is called there, None where that is not known.
+    Raises DiagnosticError for arguments that the signature does not take.
     """
 
     def __init__(
-        self, name: str, address: int, signature: tuple[Parameter, ...], returns: DType | None, owner: Any
+        self,
+        name: str,
+        address: int,
+        signature: tuple[Parameter, ...],
+        returns: DType | None,
+        owner: Any,
+        symbol: str | None = None,
     ) -> None:
         self.name, self.address, self.signature, self.returns, self.owner = name, address, signature, returns, owner
+        self.symbol = symbol
         self.given = tuple(parameter for parameter in signature if parameter.given)
 
     @property
@@ -203,7 +210,8 @@ def c_function(
     if returns not in (None, "int32"):
         raise ValueError(f"{name} returns {returns!r}: library functions return nothing, or a status of int32")
     result = None if returns is None else dtype(returns)
-    return CFunction(name, address, read_signature(name, signature), result, owner)
+    known = symbol or getattr(function, "__name__", None)
+    return CFunction(name, address, read_signature(name, signature), result, owner, known)
 
 
 def read_signature(name: str, signature: Sequence[str]) -> tuple[Parameter, ...]:

@@ -37,10 +37,8 @@ RAISED = 2  # what a part returns where Python code that it called has raised: i
 FUTEX = {"x86_64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98, "powerpc64le": 221, "s390x": 238}
 
 # what a thread does between two looks at a word that another will change
-_PAUSE = {
-    "x86_64": 'call void asm sideeffect "pause", "~{memory}"()',
-    "aarch64": 'call void asm sideeffect "isb", "~{memory}"()',
-}
+_PAUSE = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @llvm.aarch64.isb(i32 15)"}
+_PAUSE_DECLARED = {"x86_64": "declare void @llvm.x86.sse2.pause()", "aarch64": "declare void @llvm.aarch64.isb(i32)"}
 
 # sleep until the word is another, and wake who sleeps for a word
 _FUTEX_WAIT = """
@@ -565,4 +563,4 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
         raised=RAISED,
         pause=_PAUSE.get(processor, ""),
     )
-    return pool + waits + (start if threads else _NO_START)
+    return pool + _PAUSE_DECLARED.get(processor, "") + waits + (start if threads else _NO_START)

@@ -12,7 +12,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tirscript.ir.diagnostic import DiagnosticError, error
+
 from . import layout
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class _Slot(ctypes.Structure):
@@ -135,6 +140,25 @@ class FunctionBase(_Memory):
     def assembly(self) -> str:
         """The machine code as assembly text."""
         text: str = self._core.assembly()
+        return text
+
+    def export(self, path: str | Path, *, header: str | Path | None = None, prefix: str | None = None) -> Path:
+        """Write the function to a file for other programs, and a header for C: see docs/backends.md.
+
+        The suffix of `path` says what is written: a library (.so, .a), an object (.o), assembly (.s), LLVM IR (.ll,
+        .bc), or C source (.c). Raises DiagnosticError where the program needs Python, or a linker is not there.
+        """
+        from ..export.built import export_functions
+
+        return export_functions([self], self.__name__, path, header=header, prefix=prefix)
+
+    def source(self) -> str:
+        """The source that the code generator wrote, where it writes one, as that of the target `c` does."""
+        source = getattr(self._core, "source", None)
+        if source is None:
+            hint = 'build it for C: `tirscript.build(program, target="c")`'
+            raise DiagnosticError([error("T402", "the target of this function writes no source", hint=hint)])
+        text: str = source()
         return text
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -125,6 +126,21 @@ class GraphFunction:
     def assembly(self) -> str:
         """The machine code as assembly text."""
         text: str = self.native.assembly()  # type: ignore[attr-defined]
+        return text
+
+    def export(self, path: str | Path, *, header: str | Path | None = None, prefix: str | None = None) -> Path:
+        """Write the function to a file for other programs, and a header for C: see docs/backends.md.
+
+        The suffix of `path` says what is written: a library (.so, .a), an object (.o), assembly (.s), LLVM IR (.ll,
+        .bc), or C source (.c). Raises DiagnosticError where the program needs Python, or a linker is not there.
+        """
+        from ..export.built import export_functions
+
+        return export_functions([self], self.__name__, path, header=header, prefix=prefix)
+
+    def source(self) -> str:
+        """The source that the code generator wrote, where it writes one, as that of the target `c` does."""
+        text: str = self.native.source()  # type: ignore[attr-defined]
         return text
 
     def __repr__(self) -> str:

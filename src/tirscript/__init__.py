@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .backend.interpreter import interpret
     from .backend.runtime.blas import register_blas
     from .backend.runtime.library import register_library
+    from .backend.runtime.loaded import load
     from .backend.runtime.threads import get_num_threads, set_num_threads
     from .backend.typing_extensions import jit
     from .ir.constant import ConstantStore, constant
@@ -42,6 +43,7 @@ _NAMES = {
     "interpret": "backend.interpreter",
     "ir_module": "script",
     "jit": "backend.build",
+    "load": "backend.runtime.loaded",
     "load_tensors": "ir.constant_file",
     "onnx_params": "script.onnx",
     "parse": "script",
@@ -72,6 +74,7 @@ __all__ = [
     "interpret",
     "ir_module",
     "jit",
+    "load",
     "load_tensors",
     "onnx_params",
     "parse",

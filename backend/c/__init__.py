@@ -1,0 +1,1 @@
+"""C source: lowered functions as C99 with the user's names."""

@@ -1,0 +1,1 @@
+"""Programs as files: shared and static libraries, objects, headers."""

@@ -1,0 +1,331 @@
+"""Exported libraries in Python: `load` opens one with ctypes and calls its C functions with arrays.
+
+Neither the front end nor LLVM is loaded for it; what the functions take stands in the library itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from msgspec import ValidationError, json
+
+from tirscript.ir.check import public
+from tirscript.ir.diagnostic import DiagnosticError, assertion, error, suggest
+from tirscript.ir.dtype import dtype
+
+from ..export.plan import ARGUMENT, ASSERTION, BOUNDS, DIVISION, MEMORY, VERSION, CFunctionPlan, CParam, LibraryPlan
+from .arrays import numpy_dtype
+from .c_library import C_TYPES
+
+_CODES = {ARGUMENT: "T301", BOUNDS: "T302", DIVISION: "T304", MEMORY: "T301"}
+# narrow floats cross as their bits
+_BITS = {16: ctypes.c_uint16, 8: ctypes.c_uint8}
+
+
+class _Array(ctypes.Structure):
+    """struct tirscript_array."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("dtype_code", ctypes.c_uint8),
+        ("dtype_bits", ctypes.c_uint8),
+        ("dtype_lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+@public
+def load(path: str | Path) -> LoadedLibrary:
+    """The functions of a library that was exported: `library["name"]` or `library.name`.
+
+    A tensor function writes into the arrays it is called with; a graph function returns new ones. Raises OSError where
+    the file cannot be loaded, DiagnosticError where it is no such library.
+    """
+    file = Path(path)
+    library = ctypes.CDLL(str(file if file.is_absolute() or not file.exists() else file.resolve()))
+    about = _about(library, file)
+    try:
+        plan = json.decode(about, type=LibraryPlan)
+    except ValidationError as problem:
+        raise _no_library(file, str(problem)) from None
+    if plan.version != VERSION:
+        raise _no_library(file, f"it is of the version {plan.version}, and this tirscript reads {VERSION}")
+    return LoadedLibrary(file, plan, library)
+
+
+def _about(library: ctypes.CDLL, file: Path) -> bytes:
+    """What the library says of itself; its prefix is made of the file's name, unless it was given."""
+    from ..export.names import c_name
+
+    guess = c_name(file.name.split(".")[0].removeprefix("lib") or "library") + "_"
+    for name in (f"{guess}functions", "tirscript_functions"):
+        function = getattr(library, name, None)
+        if function is not None:
+            function.restype = ctypes.c_char_p
+            found: bytes = function()
+            return found
+    raise _no_library(file, f"it has no function `{guess}functions`")
+
+
+def _no_library(file: Path, why: str) -> DiagnosticError:
+    hint = "a library that was renamed keeps its functions where it is exported with a prefix of its own"
+    return DiagnosticError([error("T307", f"`{file.name}` is no library that tirscript exported: {why}", hint=hint)])
+
+
+class LoadedLibrary:
+    """The functions of an exported library, by `library["name"]` or `library.name`."""
+
+    def __init__(self, path: Path, plan: LibraryPlan, library: ctypes.CDLL) -> None:
+        self.path, self.plan = path, plan
+        self._library = library
+        self._message = library[f"{plan.prefix}message"]
+        self._message.restype = ctypes.c_char_p
+        helpers = {one.graph.shapes for one in plan.functions if one.graph is not None}
+        found = {one.symbol: LoadedFunction(self, one) for one in plan.functions}
+        self._functions = {one.plan.name: one for symbol, one in found.items() if symbol not in helpers}
+        for one in found.values():
+            if one.plan.graph is not None and one.plan.graph.shapes is not None:
+                one.teller = found[one.plan.graph.shapes]
+
+    def message(self) -> str:
+        """What was wrong in the last call of this thread."""
+        return str(self._message().decode(errors="replace"))
+
+    def set_num_threads(self, n: int) -> None:
+        """Let `n` threads run the parallel loops of this library; nothing where it has none."""
+        if self.plan.threads:
+            self._library[f"{self.plan.prefix}set_num_threads"](ctypes.c_int32(n))
+
+    def __getitem__(self, name: str) -> LoadedFunction:
+        if name not in self._functions:
+            raise KeyError(self._missing(name))
+        return self._functions[name]
+
+    def __getattr__(self, name: str) -> LoadedFunction:
+        functions: dict[str, LoadedFunction] = self.__dict__.get("_functions", {})
+        if name not in functions:
+            raise AttributeError(self._missing(name) if functions else name)
+        return functions[name]
+
+    def _missing(self, name: str) -> str:
+        near = suggest(name, self._functions)
+        more = f"; did you mean {near!r}?" if near else f"; its functions: {', '.join(self._functions)}"
+        return f"{self.path.name} has no function {name!r}{more}"
+
+    def __iter__(self) -> Iterator[LoadedFunction]:
+        return iter(self._functions.values())
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *self._functions]
+
+    def __repr__(self) -> str:
+        return f"<tirscript library {self.path.name}: {', '.join(self._functions)}>"
+
+
+class LoadedFunction:
+    """A function of an exported library: call it with arrays and numbers, by position or by name."""
+
+    def __init__(self, library: LoadedLibrary, plan: CFunctionPlan) -> None:
+        self.library, self.plan = library, plan
+        self.__name__ = self.__qualname__ = plan.name
+        self.__doc__ = plan.doc
+        self.teller: LoadedFunction | None = None
+        self._function = library._library[plan.symbol]
+        self._function.restype = ctypes.c_int32
+        outs = 0 if plan.graph is None else plan.graph.outs
+        self._inputs = plan.params[: len(plan.params) - outs]
+        self._results = plan.params[len(plan.params) - outs :]
+        names = (
+            [one.name for one in self._inputs] if plan.graph is None else _tree_names(self._inputs, plan.graph.takes)
+        )
+        self._names = names
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(c if c.isidentifier() else "_", kind) for c in self._names])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self._given(args, kwargs)
+        graph = self.plan.graph
+        if graph is None:
+            return self._call(self.plan.params, given)
+        flat = [leaf for value, tree in zip(given, graph.takes, strict=True) for leaf in self._apart(value, tree)]
+        outs = [np.empty(shape, _dtype(one)) for shape, one in zip(self._shapes(flat), self._results, strict=True)]
+        self._call(self.plan.params, [*flat, *outs])
+        return _together(graph.gives, iter(outs))
+
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        names = self._names
+        if len(args) > len(names) or len(args) + len(kwargs) != len(names):
+            words = f"{len(names)} argument{'' if len(names) == 1 else 's'} ({', '.join(names)})"
+            self._wrong(f"takes {words}, but {len(args) + len(kwargs)} are given")
+        found = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names or name in found:
+                self._wrong(f"is given `{name}` twice" if name in found else f"has no parameter `{name}`")
+            found[name] = value
+        return [found[name] for name in names]
+
+    def _apart(self, value: Any, tree: Any) -> Iterator[Any]:
+        """The tensors and numbers of an argument."""
+        rank = int(tree.partition(":")[2] or -1) if isinstance(tree, str) else len(tree)
+        if isinstance(tree, list) or rank >= 0:
+            if not isinstance(value, (tuple, list)) or len(value) != rank:
+                self._wrong(f"takes a tuple of {rank}, not {value!r}")
+            if isinstance(tree, str):
+                yield from value
+            else:
+                for one, field in zip(value, tree, strict=True):
+                    yield from self._apart(one, field)
+        else:
+            yield value
+
+    def _shapes(self, flat: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The shapes of the results."""
+        graph = self.plan.graph
+        assert graph is not None
+        if self.teller is None:
+            return [tuple(dim for dim in dims if dim is not None) for dims in graph.dims]
+        told = np.empty(sum(map(len, graph.dims)), np.int64)
+        self.teller._call(self.teller.plan.params, [*flat, told])
+        rest = iter(told.tolist())
+        return [tuple(itertools.islice(rest, len(dims))) for dims in graph.dims]
+
+    def _call(self, params: Sequence[CParam], given: Sequence[Any]) -> Any:
+        keep: list[Any] = []
+        passed = [_PASSED[one.kind](self, one, value, keep) for one, value in zip(params, given, strict=True)]
+        result = None
+        if self.plan.returns is not None:
+            result = _scalar_type(self.plan.returns)()
+            passed.append(ctypes.byref(result))
+        code = self._function(*passed)
+        if code == ASSERTION:
+            raise assertion(error("T310", self.library.message()))
+        if code:
+            raise DiagnosticError([error(_CODES.get(code, "T301"), self.library.message())])
+        return None if result is None else _python(result, self.plan.returns or "")
+
+    def _wrong(self, message: str) -> NoReturn:
+        raise DiagnosticError([error("T301", f"`{self.plan.name}` {message}")])
+
+    def _array(self, one: CParam, value: Any, keep: list[Any]) -> Any:
+        """The struct of an array."""
+        array, want = self._numpy(one, value), _dtype(one)
+        if array.dtype != want:
+            self._wrong(f"takes an array of {want.name} as `{one.name}`, not of {array.dtype.name}")
+        if one.written and not array.flags.writeable:
+            self._wrong(f"writes into `{one.name}`, which is read-only")
+        if any(step % want.itemsize for step in array.strides):
+            self._wrong(f"takes elements of {want.name} as `{one.name}`, and these overlap each other")
+        code = _code(one.dtype)
+        sizes = ctypes.c_int64 * array.ndim
+        shape, strides = sizes(*array.shape), sizes(*(step // want.itemsize for step in array.strides))
+        made = _Array(array.ctypes.data, 1, 0, array.ndim, code & 255, code >> 8 & 255, code >> 16, shape, strides, 0)
+        keep += [array, shape, strides, made]
+        return ctypes.byref(made)
+
+    def _numpy(self, one: CParam, value: Any) -> np.ndarray[Any, Any]:
+        if isinstance(value, np.ndarray):
+            return value
+        if not hasattr(value, "__dlpack__"):
+            self._wrong(f"takes an array as `{one.name}`, not a value of the type {type(value).__name__}")
+        return np.from_dlpack(value)
+
+    def _scalar(self, one: CParam, value: Any, keep: list[Any]) -> Any:
+        from .arguments import scalar_argument
+        from .arrays import ArrayProblem
+
+        kind = dtype(one.dtype)
+        try:
+            number = scalar_argument(value, kind)
+        except ArrayProblem as problem:
+            self._wrong(f"takes {problem.expected} as `{one.name}`, not {problem.got}")
+        if kind.name in C_TYPES:
+            return C_TYPES[kind.name](number)
+        bits = np.array(number, numpy_dtype(kind)).view(np.uint16 if kind.bits == 16 else np.uint8)
+        return _BITS[kind.bits](int(bits))
+
+    def _pointer(self, one: CParam, value: Any, keep: list[Any]) -> Any:
+        if value is None:
+            return ctypes.c_void_p(None)
+        array = self._numpy(one, value)
+        keep.append(array)
+        return ctypes.c_void_p(array.ctypes.data)
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}{self.__signature__} of {self.library.path.name}>"
+
+
+_PASSED = {"array": LoadedFunction._array, "scalar": LoadedFunction._scalar, "pointer": LoadedFunction._pointer}
+
+
+def _code(name: str) -> int:
+    from .exchange import type_code
+
+    found = type_code(dtype(name))
+    assert found is not None
+    return found
+
+
+def _dtype(one: CParam) -> np.dtype[Any]:
+    return numpy_dtype(dtype(one.dtype))
+
+
+def _scalar_type(name: str) -> Any:
+    return C_TYPES.get(name) or _BITS[dtype(name).bits]
+
+
+def _python(value: Any, name: str) -> Any:
+    """A returned scalar as Python's."""
+    if name in C_TYPES:
+        return value.value
+    kind = dtype(name)
+    bits = np.array(value.value, np.uint16 if kind.bits == 16 else np.uint8)
+    return float(bits.view(numpy_dtype(kind)))
+
+
+def _tree_names(params: Sequence[CParam], trees: Sequence[Any]) -> list[str]:
+    """The names of a graph function's parameters, of which one may be several arrays."""
+    rest, names = list(params), list[str]()
+    for tree in trees:
+        count = _leaves(tree)
+        name = rest[0].name if count else f"arg{len(names)}"
+        names.append(name if count == 1 else name.rpartition("_")[0] or name)
+        del rest[:count]
+    return names
+
+
+def _leaves(tree: Any) -> int:
+    if isinstance(tree, list):
+        return sum(map(_leaves, tree))
+    return int(tree.partition(":")[2] or 1)
+
+
+def _together(tree: Any, outs: Iterator[np.ndarray[Any, Any]]) -> Any:
+    """The value of a result from its arrays."""
+    if isinstance(tree, list):
+        return tuple(_together(field, outs) for field in tree)
+    if tree == "prim":
+        return next(outs).item()
+    return tuple(next(outs).tolist()) if tree != "tensor" else next(outs)
+
+
+__all__ = ["LoadedFunction", "LoadedLibrary", "load"]
