@@ -31,7 +31,7 @@ from tirscript.ir.graph import FunctionRef
 from tirscript.ir.module import Function, Module
 from tirscript.ir.node import Attrs
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.rewrite import refresh, rewrite, walk
 from tirscript.ir.target import Target
 
 from .pipeline import module_pass
@@ -84,7 +84,7 @@ def bind_targets(module: Module) -> Module:
         functions.append(one if kept is None else _with_target(_calling(one, kept, renamed), kept))
         for target in wanted:
             if (target, one.name) in renamed:
-                copy = _calling(one, target, renamed).replace(name=renamed[target, one.name], private=True)
+                copy = refresh(_calling(one, target, renamed)).replace(name=renamed[target, one.name], private=True)
                 functions.append(_with_target(copy, target))
     same = len(functions) == len(module.functions) and all(map(lambda a, b: a is b, functions, module.functions))
     return module if same else module.replace(functions=tuple(functions))
@@ -151,13 +151,14 @@ def split_targets(module: Module) -> Module:
     def split(func: Function) -> Function:
         """One function, whose calls of other units go through their names."""
         here = unit[func.name]
+        kind = "" if here is None else here.kind
 
         def over(call: CallFunction) -> Expr:
             callee = by_name.get(call.function)
             if callee is None or unit[call.function] == here:
                 return call
             if call.function not in names:
-                message = f"`{func.name}` is for `{here}` and calls `{call.function}`, which is for the host"
+                message = f"`{func.name}` is for `{kind}` and calls `{call.function}`, which is for the host"
                 hint = f"give `{call.function}` the same target, or call it from the host"
                 raise DiagnosticError([error("T402", message, call.span, hint=hint)])
             return _library_call(call, callee, names[call.function])
