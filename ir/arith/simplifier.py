@@ -517,7 +517,7 @@ def of_variables(node: Expr) -> bool:
 
 
 def awkward(node: Call) -> bool:
-    """Whether a sum is written with a zero, several constants, or a constant times a constant multiple."""
+    """Whether a sum is written with a zero, several constants, or a constant times a constant or a multiple of one."""
     constants = 0
     stack: list[Expr] = [node]
     while stack:
@@ -530,7 +530,7 @@ def awkward(node: Call) -> bool:
             stack += one.args
         elif type(one) is Call and one.op is _MUL and Const in map(type, one.args):
             inner = one.args[0] if type(one.args[1]) is Const else one.args[1]
-            if type(inner) is Call and inner.op is _MUL and Const in map(type, inner.args):
+            if type(inner) is Const or (type(inner) is Call and inner.op is _MUL and Const in map(type, inner.args)):
                 return True
             stack.append(inner)
     return constants > 1

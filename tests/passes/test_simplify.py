@@ -11,9 +11,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tirscript.backend.interpreter import interpret
-from tirscript.ir import AllocBuffer, Buffer, BufferStore, Const, Expr, For, PrimFunc, Var, cast, const, dtype, get_op
+from tirscript.ir import (
+    AllocBuffer,
+    Buffer,
+    BufferStore,
+    Call,
+    Const,
+    Expr,
+    For,
+    PrimFunc,
+    Var,
+    cast,
+    const,
+    dtype,
+    get_op,
+)
 from tirscript.ir.arith import bounds, constant_difference, expression, linear
 from tirscript.ir.arith.folding import fold
+from tirscript.ir.op import OPS
 from tirscript.passes import get_pass, simplified
 from tirscript.testing import Golden
 
@@ -24,6 +39,11 @@ RANGES = {i: (0, 7), j: (0, 3)}
 
 def shown(expr: Any) -> str:
     return str(simplified(expr, RANGES).script(fragment=True)).strip()
+
+
+def test_a_product_of_constants_in_a_sum_is_its_value() -> None:
+    product = Call(OPS["mul"], (const(1), const(512)), const(1).dtype)
+    assert shown(product + n * 8) == "n * 8 + 512"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from helpers.passes import same
 from helpers.script import HEADER, function
 
 import tirscript
-from tirscript.ir import DiagnosticError, Module, PrimFunc, walk
+from tirscript.ir import BufferLoad, DiagnosticError, Module, PrimFunc, walk
 from tirscript.ir.constant import constants_of
 from tirscript.ir.stmt import For
 from tirscript.ir.verify import verify
@@ -25,6 +25,7 @@ from tirscript.passes.constants import (
 from tirscript.passes.lint import lint
 from tirscript.passes.remove_no_op import remove_no_op
 from tirscript.script import parse
+from tirscript.testing import examples
 
 PARAMS = 'A: T.Buffer((16,), "float32"), B: T.Buffer((4, 4), "float32"), X: T.Buffer((16,), "int32"), n: T.int32'
 
@@ -425,3 +426,21 @@ def test_winograd_with_its_matrices_folded_into_unrolled_code() -> None:
         result = np.zeros((2, 2), np.float32)
         call(d, g, result)
         assert np.allclose(result, expected, atol=1e-5)
+
+
+def test_the_example_of_winograd_reads_no_matrix_and_is_the_direct_convolution() -> None:
+    (example,) = [one for one in examples() if one.name == "winograd"]
+    lowered = DEFAULT_LOWERING(example.kernel)
+    matrices = {stmt.buffer for stmt in constants_of(lowered)}
+    assert len(matrices) == 3
+    assert not any(type(node) is BufferLoad and node.buffer in matrices for node in walk(lowered))
+    assert not constants_of(remove_no_op(lowered))
+    image, weight, out = example.inputs(np.random.default_rng(1))
+    direct = np.zeros_like(out)
+    for y in range(3):
+        for x in range(3):
+            window = image[:, y : y + out.shape[1], x : x + out.shape[2]]
+            direct += np.einsum("cyx,kc->kyx", window, weight[:, :, y, x])
+    for call in (tirscript.build(example.kernel), lambda *args: tirscript.interpret(example.kernel, *args)):
+        call(image, weight, out)
+        assert np.allclose(out, direct, atol=1e-4)
