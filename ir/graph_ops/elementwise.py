@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtype import BOOL, DType
+from ..dtype import BOOL, FLOAT64, DType
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, PrimType
 from ..op import OPS
@@ -32,7 +32,7 @@ from .rules import (
     of_rank,
     tensor,
 )
-from .table import BROADCAST, ELEMENTWISE, GraphOp, Parameter, register
+from .table import BROADCAST, ELEMENTWISE, NEVER, GraphOp, Parameter, register
 
 Value = str | Callable[..., Expr]
 
@@ -70,6 +70,7 @@ def unary(
     operand: str = "x",
     example: str = "",
     symbol: str | None = None,
+    narrow: str | None = None,
 ) -> GraphOp:
     """An operator on each element of one tensor."""
     return register(
@@ -83,6 +84,7 @@ def unary(
             legalize=elementwise(value),
             fusion=ELEMENTWISE,
             symbol=symbol,
+            narrow=narrow,
         )
     )
 
@@ -96,6 +98,7 @@ def binary(
     kinds: tuple[str, ...] = NUMBERS,
     result: DType | None = None,
     symbol: str | None = None,
+    narrow: str | None = None,
 ) -> GraphOp:
     """An operator on the elements of two tensors, which broadcast."""
     return register(
@@ -109,6 +112,7 @@ def binary(
             legalize=_of_tensors(elementwise(value) if result is None else _of_one_dtype(elementwise(value))),
             fusion=BROADCAST,
             symbol=symbol,
+            narrow=narrow,
         )
     )
 
@@ -180,8 +184,41 @@ binary("floor_mod", "floormod", numpy("mod"), "The remainder of `floor_divide`, 
 binary("mod", "truncmod", numpy("fmod"), "The remainder of a quotient rounded toward zero, with the dividend's sign.")
 binary("maximum", "max", _chosen(True), "`x1 if x1 > x2 else x2`.")
 binary("minimum", "min", _chosen(False), "`x1 if x1 < x2 else x2`.")
-binary("atan2", "atan2", wide(numpy("arctan2")), "The angle of the point (x2, x1).", kinds=FLOATS)
-binary("log_add_exp", _log_add_exp, wide(numpy("logaddexp")), "log(exp(x1) + exp(x2)).", kinds=FLOATS)
+
+
+def _in_float64(function: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr], Expr]:
+    """`function`, of integers computed in float64 and rounded toward zero."""
+
+    def value(a: Expr, b: Expr) -> Expr:
+        if a.dtype.is_float:
+            return function(a, b)
+        return cast_to(function(cast_to(a, FLOAT64), cast_to(b, FLOAT64)), a.dtype)
+
+    return value
+
+
+def _np_in_float64(function: Reference) -> Reference:
+    def reference(a: Any, b: Any) -> Any:
+        if a.dtype.kind not in "iu":
+            return wide(function)(a, b)
+        return function(a.astype("float64"), b.astype("float64")).astype(a.dtype)
+
+    return reference
+
+
+binary(
+    "atan2",
+    _in_float64(lambda a, b: _op("atan2", a, b)),
+    _np_in_float64(numpy("arctan2")),
+    "The angle of the point (x2, x1); of integers rounded toward zero.",
+)
+binary(
+    "log_add_exp",
+    _in_float64(_log_add_exp),
+    _np_in_float64(numpy("logaddexp")),
+    "log(exp(x1) + exp(x2)); of integers rounded toward zero.",
+    narrow=NEVER,
+)
 
 
 def _infer_power(call: OpCall, types: Types) -> GraphType:
@@ -238,6 +275,7 @@ register(
         reference=_np_power,
         legalize=_legalize_power,
         fusion=BROADCAST,
+        narrow=NEVER,
         symbol="**",
     )
 )
@@ -305,6 +343,8 @@ unary("bitwise_not", "bitwise_not", numpy("invert"), "Every bit changed.", kinds
 
 # -- elementary functions
 
+# whose values soon leave the range of float16, or whose slope makes much of a small error
+_STEEP = ("exp", "log", "tan", "sinh", "cosh", "atanh")
 for _name, _numpy, _doc in (
     ("exp", "exp", "e raised to x."),
     ("log", "log", "The natural logarithm."),
@@ -322,7 +362,7 @@ for _name, _numpy, _doc in (
     ("acosh", "arccosh", "The inverse hyperbolic cosine."),
     ("atanh", "arctanh", "The inverse hyperbolic tangent."),
 ):
-    unary(_name, _name, wide(numpy(_numpy)), _doc)
+    unary(_name, _name, wide(numpy(_numpy)), _doc, narrow=NEVER if _name in _STEEP else None)
 
 
 def _np_rsqrt(x: Any) -> Any:
@@ -337,7 +377,7 @@ def _np_sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-unary("rsqrt", "rsqrt", wide(_np_rsqrt), "1 / sqrt(x).")
+unary("rsqrt", "rsqrt", wide(_np_rsqrt), "1 / sqrt(x).", narrow=NEVER)
 unary("sigmoid", "sigmoid", wide(_np_sigmoid), "1 / (1 + exp(-x)).")
 unary("erf", "erf", wide(ref.erf), "The error function.")
 
@@ -420,6 +460,7 @@ register(
         reference=_np_cast,
         legalize=elementwise(lambda x, *, dtype: cast_to(x, dtype)),
         fusion=ELEMENTWISE,
+        narrow=NEVER,
     )
 )
 

@@ -13,7 +13,7 @@ from .elementwise import unary
 from .kernel import elementwise
 from .reference import wide
 from .rules import FLOATS, NUMBERS, Types, axis_of, common_dtype, equal_dims, refuse, tensor
-from .table import BROADCAST, GraphOp, Parameter, register
+from .table import BROADCAST, NEVER, GraphOp, Parameter, register
 
 
 def _op(name: str, *args: Any) -> Expr:
@@ -133,6 +133,7 @@ unary(
     attr("beta", real, 1.0),
     attr("threshold", real, 20.0),
     operand="data",
+    narrow=NEVER,
 )
 
 

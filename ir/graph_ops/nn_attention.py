@@ -16,7 +16,7 @@ from .kernel import T, kernel, size
 from .reduce import accumulator
 from .reference import wide
 from .rules import NUMBERS, Types, common_device, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
-from .table import OPAQUE, GraphOp, Parameter, register
+from .table import ALWAYS, OPAQUE, GraphOp, Parameter, register
 
 
 def _infer(call: OpCall, types: Types) -> GraphType:
@@ -196,5 +196,6 @@ for _name, _bias in (("nn.attention", None), ("nn.attention_bias", ...)):
             reference=wide(_np_attention),
             legalize=kernel(_attention, _parts),
             fusion=OPAQUE,
+            narrow=ALWAYS,
         )
     )

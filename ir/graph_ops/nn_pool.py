@@ -17,7 +17,7 @@ from .nn_conv import SPACE, both, by_letter, check_layout, scaled
 from .reduce import accumulator, least
 from .reference import Reference, wide
 from .rules import NUMBERS, Types, like, of_rank, rank_of, refuse, tensor
-from .table import REDUCTION, GraphOp, Parameter, register
+from .table import FOLLOW, REDUCTION, GraphOp, Parameter, register
 
 
 def _out_layout(attrs: dict[str, Any]) -> dict[str, Any]:
@@ -383,6 +383,7 @@ for _rank in (1, 2, 3):
                 complete=_out_layout,
                 legalize=kernel(_kernel, _parts),
                 fusion=REDUCTION,
+                narrow=FOLLOW,
             )
         )
     register(
@@ -396,5 +397,6 @@ for _rank in (1, 2, 3):
             complete=_out_layout,
             legalize=kernel(_adaptive, _adaptive_parts),
             fusion=REDUCTION,
+            narrow=FOLLOW,
         )
     )

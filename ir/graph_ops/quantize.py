@@ -13,7 +13,7 @@ from .attrs import attr, element_type, integer
 from .kernel import elementwise
 from .reference import numpy_dtype
 from .rules import FLOATS, INTS, Types, axis_of, equal_dims, like, refuse, tensor
-from .table import BROADCAST, GraphOp, Parameter, register
+from .table import BROADCAST, NEVER, GraphOp, Parameter, register
 
 _AXIS = attr("axis", integer, -1)
 
@@ -123,5 +123,6 @@ for _name, _infer, _value, _reference, _kind, _doc in (
             reference=_reference,
             legalize=elementwise(_value, along={1: "axis", 2: "axis"}),
             fusion=BROADCAST,
+            narrow=NEVER,
         )
     )

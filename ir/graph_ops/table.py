@@ -29,6 +29,12 @@ CONTRACTION = "contraction"  # sums of products, into which elementwise tails fu
 OPAQUE = "opaque"  # is not fused
 FUSION_KINDS = (ELEMENTWISE, BROADCAST, INJECTIVE, REDUCTION, CONTRACTION, OPAQUE)
 
+# what a pass to narrow floats does with an operator (`to_mixed_precision`)
+ALWAYS = "always"  # worth it: many products a result, summed in float32
+FOLLOW = "follow"  # as its arguments are: computing it narrow costs no more accuracy than storing them did
+NEVER = "never"  # its result or its sums leave the range or the accuracy of narrow floats
+_PRECISION = {CONTRACTION: ALWAYS, ELEMENTWISE: FOLLOW, BROADCAST: FOLLOW, INJECTIVE: FOLLOW}
+
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 
 
@@ -80,6 +86,7 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     symbol:     Python's operator for it on tensors
     pure:       False where a call does more than give its value
     tvm:        its name under R where that differs
+    narrow:     ALWAYS, FOLLOW or NEVER where it is not what the kind of fusion tells (`precision`)
     """
 
     name: str
@@ -95,6 +102,12 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     symbol: str | None = None
     pure: bool = True
     tvm: str | None = None
+    narrow: str | None = None
+
+    @property
+    def precision(self) -> str:
+        """What becomes of it where a model is computed in narrow floats: ALWAYS, FOLLOW or NEVER."""
+        return self.narrow or _PRECISION.get(self.fusion, NEVER)
 
     @property
     def spelling(self) -> str:

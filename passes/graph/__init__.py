@@ -13,14 +13,19 @@ from .fuse_by_pattern import fuse_by_pattern
 from .fuse_ops import fuse_ops
 from .fuse_tir import fuse_tir
 from .graph_to_tensor import graph_to_tensor
+from .lambda_lift import lambda_lift
 from .legalize_ops import legalize_ops
 from .merge_composite import merge_composite
+from .rewrite_reshape import rewrite_reshape
 from .run_codegen import run_codegen
 from .static_memory_plan import static_memory_plan
+from .to_mixed_precision import to_mixed_precision
+from .write_in_place import write_in_place
 
 # from graph functions to tensor functions, which `build` does before DEFAULT_LOWERING
 GRAPH_LOWERING = Sequential(
     (
+        lambda_lift,
         canonicalize_bindings,
         common_graph_subexpression,
         decompose_for_inference,
@@ -30,8 +35,10 @@ GRAPH_LOWERING = Sequential(
         annotate_pattern,
         fuse_ops,
         fuse_tir,
+        rewrite_reshape,
         graph_to_tensor,
         share_functions,
+        write_in_place,
         static_memory_plan,
     )
 )
@@ -50,8 +57,12 @@ __all__ = [
     "fuse_ops",
     "fuse_tir",
     "graph_to_tensor",
+    "lambda_lift",
     "legalize_ops",
     "merge_composite",
+    "rewrite_reshape",
     "run_codegen",
     "static_memory_plan",
+    "to_mixed_precision",
+    "write_in_place",
 ]

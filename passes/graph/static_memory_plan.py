@@ -12,8 +12,10 @@ before:                                    after:
 
 A temporary is alive from the first statement of the function's body that names it, or a view of it, to the last. The
 largest are placed first, each in the smallest gap that the others alive with it leave (Pisarchyk and Lee, "Efficient
-memory management for deep neural net inference", 2020). Sizes that are symbolic
-stay allocations of their own, and so does what no call of a function gets.
+memory management for deep neural net inference", 2020). A function may say how large its symbolic dimensions get,
+`T.func_attr({"tir_var_upper_bound": {"n": 128}})` (graph functions, too): then sizes that follow from them are planned
+as at their largest, and a call with a larger one fails. Other symbolic sizes stay allocations of their own, and so does
+what no call of a function gets.
 """
 
 from __future__ import annotations
@@ -22,17 +24,20 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import INT32, INT64, dtype
-from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Expr, const
+from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import AllocBuffer, DeclBuffer, Stmt
+from tirscript.ir.stmt import AllocBuffer, Assert, DeclBuffer, Stmt
 
 from ..pipeline import prim_func_pass
 
+UPPER_BOUND = "tir_var_upper_bound"
 ALIGN = 64  # bytes: a line of the caches, and the widest vector
 
 
@@ -58,14 +63,33 @@ class MemoryPlan(Struct, frozen=True, eq=False):
     live: int
 
 
+def upper_bounds(func: PrimFunc) -> dict[Var, int]:
+    """How large the symbolic dimensions of `func` get, as its attribute says; other names in it bound nothing.
+
+    Raises DiagnosticError for a bound that is no size.
+    """
+    told = func.attrs.get(UPPER_BOUND, {})
+    symbols = {var.name: var for var in walk(tuple(func.params)) if type(var) is Var and var.dtype.is_int}
+    found = {}
+    for name, bound in dict(told).items():
+        worth = bound.value if isinstance(bound, Const) else bound
+        if not isinstance(worth, int) or isinstance(worth, bool) or worth < 0:
+            message = f"`{UPPER_BOUND}` says of `{name}` {worth!r}, which is no size"
+            raise DiagnosticError([error("T401", message, func.span, hint="a size is an int that is not negative")])
+        if name in symbols:
+            found[symbols[name]] = worth
+    return found
+
+
 def lifetimes(func: PrimFunc) -> list[Lifetime]:
-    """The temporaries that the body of `func` allocates with constant sizes, in the order of their allocation."""
+    """The temporaries that the body of `func` allocates with sizes that are known or bounded, in their order."""
+    known = Analyzer({var: (0, bound) for var, bound in upper_bounds(func).items()})
     sizes: dict[Buffer, int] = {}
     uses: dict[Buffer, list[int]] = {}
     roots: dict[Buffer, Buffer] = {}
     for at, stmt in enumerate(func.body):
         if type(stmt) is AllocBuffer:
-            size = _bytes(stmt)
+            size = _bytes(stmt, known)
             if size is not None:
                 sizes[stmt.buffer] = size
                 roots[stmt.buffer] = stmt.buffer
@@ -118,7 +142,11 @@ def static_memory_plan(func: PrimFunc) -> PrimFunc:
         return func
     made = plan(found)
     arena = Buffer("arena", (_number(made.total),), dtype("uint8"), align=ALIGN)
-    body: list[Stmt] = [AllocBuffer(arena)]
+    body: list[Stmt] = []
+    for var, bound in upper_bounds(func).items():
+        message = f"{var.name} is above {bound}, its `{UPPER_BOUND}`"
+        body.append(Assert(get_op("less_equal")(var, const(bound, var.dtype)), message, span=func.span))
+    body.append(AllocBuffer(arena))
     for stmt in func.body:
         if type(stmt) is AllocBuffer and stmt.buffer in made.offsets:
             address = _address(arena, made.offsets[stmt.buffer])
@@ -152,16 +180,18 @@ def _number(value: int) -> Expr:
     return const(value, INT32 if value < 1 << 31 else INT64)
 
 
-def _bytes(stmt: AllocBuffer) -> int | None:
-    """The size of an allocation that may be planned."""
+def _bytes(stmt: AllocBuffer, known: Analyzer) -> int | None:
+    """The size of an allocation that may be planned, at most."""
     buffer = stmt.buffer
-    shape = buffer.constant_shape()
     plain = buffer.strides is None and buffer.elem_offset is None and not buffer.allocated_addr
-    if shape is None or not plain or buffer.scope != "global" or stmt.annotations or buffer.align > ALIGN:
+    if not plain or buffer.scope != "global" or stmt.annotations or buffer.align > ALIGN:
         return None
     count = 1
-    for size in shape:
-        count *= size
+    for size in buffer.shape:
+        variables = {node for node in walk(size) if type(node) is Var}
+        if not variables <= known.known.keys():
+            return None
+        count *= max(0, known.const_int_bound(size)[1])
     return count * buffer.dtype.itemsize
 
 
@@ -173,4 +203,13 @@ def _buffers(node: Node) -> set[Buffer]:
     return {part for part in walk(node) if type(part) is Buffer}
 
 
-__all__ = ["ALIGN", "Lifetime", "MemoryPlan", "lifetimes", "plan", "static_memory_plan"]
+__all__ = [
+    "ALIGN",
+    "UPPER_BOUND",
+    "Lifetime",
+    "MemoryPlan",
+    "lifetimes",
+    "plan",
+    "static_memory_plan",
+    "upper_bounds",
+]

@@ -15,7 +15,7 @@ from tirscript.ir import Const, Expr, Module, PrimFunc, differences, walk
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.verify import verify
 from tirscript.passes import Sequential
-from tirscript.passes.graph import GRAPH_LOWERING, bind_symbolic_vars, fuse_by_pattern
+from tirscript.passes.graph import GRAPH_LOWERING, bind_symbolic_vars, fuse_by_pattern, to_mixed_precision
 from tirscript.passes.graph.patterns import is_op, wildcard
 from tirscript.script import parse
 from tirscript.testing import graphs
@@ -36,10 +36,15 @@ ANYWHERE = (
         "common_graph_subexpression",
         "legalize_ops{only=add}",
         "legalize_ops{skip=nn.relu}",
+        "lambda_lift",
+        "rewrite_reshape",
         "pattern",
     ),
 )
-REST = ("legalize_ops", "fuse_ops", "fuse_tir", "dead_code_elimination", "graph_to_tensor", "inline_private_functions")
+REST = (
+    *("legalize_ops", "fuse_ops", "fuse_tir", "rewrite_reshape", "dead_code_elimination", "lambda_lift"),
+    *("graph_to_tensor", "inline_private_functions"),
+)
 
 
 def leaves(value: Any) -> list[Any]:
@@ -111,7 +116,20 @@ def test_each_pass_of_the_lowering_keeps_the_result(drawn: tuple[Module, list[An
 def test_passes_in_other_orders_keep_the_result(drawn: tuple[Module, list[Any]], first: list[str], data: Any) -> None:
     module, inputs = drawn
     note(module.script())
-    assert_kept(module, inputs, [*first, *REST, "static_memory_plan"], data.draw)
+    last = data.draw(st.permutations(("write_in_place", "static_memory_plan", "share_functions")))
+    assert_kept(module, inputs, [*first, *REST, *last], data.draw)
+
+
+@FEW
+@given(graphs(), st.sampled_from(("float16", "bfloat16")))
+def test_narrow_floats_leave_a_program_of_the_same_types(drawn: tuple[Module, list[Any]], narrow: str) -> None:
+    module, inputs = drawn
+    made = to_mixed_precision(module, dtype=narrow)
+    note(made.script())
+    assert_program(made)
+    expected, found = tirscript.interpret(module, *inputs), tirscript.interpret(made, *inputs)
+    for one, other in zip(leaves(found), leaves(expected), strict=True):
+        assert (np.asarray(one).dtype, np.shape(one)) == (np.asarray(other).dtype, np.shape(other))
 
 
 @FEW

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tirscript
+from tirscript.ir import DiagnosticError
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import const
+from tirscript.passes import Sequential
 from tirscript.passes.graph.static_memory_plan import ALIGN, Lifetime, lifetimes, plan, static_memory_plan
 from tirscript.script import parse
 
@@ -86,3 +89,50 @@ def test_no_two_that_are_alive_at_once_overlap(drawn: list[tuple[int, int, int]]
                 there = made.offsets[other.buffer]
                 assert start + one.bytes <= there or there + other.bytes <= start
     assert made.live <= made.total <= made.separate
+
+
+BOUNDED = """
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", 4), "float32"), w: G.Tensor((4, 4), "float32")):
+        G.func_attr({"tir_var_upper_bound": {"n": 8, "other": 3}})
+        with G.dataflow():
+            a = G.matmul(x, w)
+            b = G.matmul(a, w)
+            c = G.concat((b, b, x), axis=0)
+            d = G.matmul(c, w)
+            G.output(d)
+        return d
+"""
+
+
+def test_symbolic_sizes_are_planned_as_at_their_largest() -> None:
+    module = parse(BOUNDED)
+    lowered = Sequential.parse("legalize_ops,graph_to_tensor")(module)
+    sizes = {one.buffer.name: one.bytes for one in lifetimes(lowered["main"])}
+    assert sizes == {"a": 8 * 16, "b": 8 * 16, "c": 24 * 16}
+    planned = static_memory_plan(lowered)
+    text = planned["main"].script()
+    assert 'assert n <= 8, "n is above 8, its `tir_var_upper_bound`"' in text
+    assert 'arena = T.alloc_buffer((512,), "uint8", align=64)' in text
+    assert 'c = T.decl_buffer((n * 3, 4), "float32", data=arena.data)' in text
+    built = tirscript.build(module)
+    w = np.eye(4, dtype="float32") * 2
+    for n in (1, 5, 8):
+        x = np.arange(4 * n, dtype="float32").reshape(n, 4)
+        np.testing.assert_array_equal(built(x, w), np.concatenate([8 * x, 8 * x, 2 * x]))
+    with pytest.raises(AssertionError, match="n is above 8"):
+        built(np.ones((9, 4), "float32"), w)
+
+
+def test_without_a_bound_symbolic_sizes_are_allocations_of_their_own() -> None:
+    lowered = Sequential.parse("legalize_ops,graph_to_tensor")(parse(BOUNDED.replace('"n": 8, ', "")))
+    assert lifetimes(lowered["main"]) == []
+    assert static_memory_plan(lowered)["main"] is lowered["main"]
+
+
+def test_a_bound_that_is_no_size() -> None:
+    lowered = Sequential.parse("legalize_ops,graph_to_tensor")(parse(BOUNDED.replace('"n": 8', '"n": -8')))
+    with pytest.raises(DiagnosticError, match="`tir_var_upper_bound` says of `n` -8, which is no size"):
+        static_memory_plan(lowered)

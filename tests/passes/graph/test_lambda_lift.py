@@ -1,0 +1,118 @@
+"""Local functions become functions of the module."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import walk
+from tirscript.ir.graph import GraphFunc
+from tirscript.ir.verify import verify
+from tirscript.passes.graph import lambda_lift
+from tirscript.script import parse
+
+NESTED = """
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", 4), "float32"), w: G.Tensor((4,), "float32"), c: G.Tensor((), "bool")):
+        k = G.exp(w)
+
+        @G.graph_func
+        def scaled(a: G.Tensor((n, 4), "float32")):
+            @G.graph_func
+            def wide(b: G.Tensor((4,), "float32")):
+                z = G.add(b, k)
+                s = G.broadcast_to(z, (n, 4))
+                return s
+
+            q = wide(w)
+            y = G.multiply(a, q)
+            return y
+
+        y = scaled(x)
+        if c:
+            z = scaled(y)
+        else:
+            z = G.multiply(y, G.const(2.0, "float32"))
+        return z
+"""
+
+
+def arguments(flag=True):
+    rng = np.random.default_rng(0)
+    return [rng.random((3, 4), "float32"), rng.random(4, "float32"), np.array(flag)]
+
+
+def assert_kept(before, after):
+    assert verify(after) == []
+    assert parse(after.script()).script() == after.script()
+    for flag in (True, False):
+        given = arguments(flag)
+        np.testing.assert_array_equal(tirscript.interpret(after, *given), tirscript.interpret(before, *given))
+
+
+def test_functions_in_functions():
+    before = parse(NESTED)
+    after = lambda_lift(before)
+    assert [one.name for one in after.functions] == ["wide", "scaled", "main"]
+    assert all(one.private for one in after.functions if one.name != "main")
+    heads = {one.name: [param.name for param in one.params] for one in after.functions}
+    # what they take from around them comes first; a dimension that no tensor has is a number
+    assert heads == {"wide": ["n", "k", "b"], "scaled": ["k", "w", "a"], "main": ["x", "w", "c"]}
+    assert "M.scaled(k, w, x)" in after.script() and "M.wide(G.prim_value(n), k, w)" in after.script()
+    assert not any(type(node) is GraphFunc for one in after.functions for stmt in one.body for node in walk(stmt))
+    assert_kept(before, after)
+    np.testing.assert_allclose(tirscript.build(before)(*arguments()), tirscript.interpret(before, *arguments()), 1e-5)
+
+
+def test_a_name_that_the_module_has():
+    other = """
+    @G.graph_func(private=True)
+    def scaled(a: G.Tensor((4,), "float32")):
+        return a
+"""
+    before = parse(NESTED.rstrip() + "\n" + other)
+    after = lambda_lift(before)
+    assert "scaled_1" in after and "M.scaled_1(k, w, x)" in after.script()
+    assert_kept(before, after)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # the function is a value
+        NESTED.replace("        y = scaled(x)\n", "        t = (scaled, x)\n        y = scaled(x)\n"),
+        # it leaves its dataflow, and what it takes does not
+        """
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", 4), "float32"), w: G.Tensor((4,), "float32"), c: G.Tensor((), "bool")):
+        with G.dataflow():
+            k = G.exp(w)
+
+            @G.graph_func
+            def scaled(a: G.Tensor((n, 4), "float32")):
+                y = G.multiply(a, k)
+                return y
+
+            G.output(scaled)
+        y = scaled(x)
+        return y
+""",
+    ],
+)
+def test_what_is_more_than_called_is_a_closure(text):
+    before = parse(text)
+    after = lambda_lift(before)
+    shown = after["main"].script()
+    assert "G.make_closure(scaled, (k" in shown and "G.invoke_pure_closure(" in shown
+    assert_kept(before, after)
+
+
+def test_without_local_functions_nothing_changes():
+    module = parse(NESTED)
+    lifted = lambda_lift(module)
+    assert lambda_lift(lifted) is lifted
