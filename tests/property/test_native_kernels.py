@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 import tirscript
-from tirscript.backend.default_pipeline import default_pipeline
+from tirscript.backend.default_pipeline import lowering_of
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.llvm import parallel
 from tirscript.backend.runtime.arguments import written_params
 from tirscript.ir import Attrs, Buffer, DiagnosticError, Module, PrimFunc, Var, substitute
 from tirscript.ir.dtype import INT64
+from tirscript.ir.target import Target
 from tirscript.passes.schedule.default_cpu import work
 from tirscript.testing import copies
 from tirscript.testing.random_kernels import kernels, whole_arguments
@@ -41,6 +42,11 @@ def eager() -> Any:
         patch.setattr(parallel, "ROUSE", 0.0)
         patch.setenv("TIRSCRIPT_CACHE", "0")
         yield
+
+
+def checked(kernel: PrimFunc) -> Any:
+    """The kernel as it is scheduled by default, with a check of each index and divisor in the code."""
+    return tirscript.build(kernel, pipeline=lowering_of(Target.parse("llvm")), debug=True)
 
 
 def agree(wanted: list[Array], found: list[Array]) -> bool:
@@ -81,7 +87,7 @@ def test_every_index_is_in_its_buffer(kernel: PrimFunc, seed: int, offset: int, 
     note(kernel.script())
     arguments = whole_arguments(kernel, seed, odd=odd)
     wanted = interpreted(kernel, arguments)
-    for function in (tirscript.build(kernel), tirscript.build(kernel, pipeline=default_pipeline(), debug=True)):
+    for function in (tirscript.build(kernel), checked(kernel)):
         check_call(function, arguments, wanted, offset)
 
 
@@ -89,7 +95,7 @@ def test_every_index_is_in_its_buffer(kernel: PrimFunc, seed: int, offset: int, 
 @many
 def test_sizes_that_are_known_at_the_call(kernel: PrimFunc, data: Any) -> None:
     note(kernel.script())
-    functions = (tirscript.build(kernel), tirscript.build(kernel, pipeline=default_pipeline(), debug=True))
+    functions = (tirscript.build(kernel), checked(kernel))
     for seed in range(4):
         sizes = {symbol: data.draw(st.sampled_from(SIZES)) for symbol in kernel.symbols}
         arguments = whole_arguments(kernel, seed, sizes, odd=0.02 * (seed % 2))
@@ -142,7 +148,7 @@ def test_views(kernel: PrimFunc, seed: int, data: Any) -> None:
     chosen = [data.draw(layouts(param, param in written)) for param in kernel.params]
     arguments = [np.array(layout.of(value)[0]) for layout, value in zip(chosen, values, strict=True)]
     wanted = interpreted(kernel, arguments)
-    for function in (tirscript.build(kernel), tirscript.build(kernel, pipeline=default_pipeline(), debug=True)):
+    for function in (tirscript.build(kernel), checked(kernel)):
         views = [layout.of(value) for layout, value in zip(chosen, values, strict=True)]
         function(*(view for view, _ in views))
         assert agree(wanted, [view for view, _ in views])

@@ -58,6 +58,7 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
     if len(work.blocks()) > MOST:
         return schedule
     inline_producers(work)
+    work.done |= {block.name for block in work.blocks() if any(map(work.is_empty, work.sch.get_loops(block)))}
     # from the last block on: a reader may take its producers into its loops
     for name in [block.name for block in reversed(work.blocks())]:
         nest = work.nest(name) if work.fresh(name) else None

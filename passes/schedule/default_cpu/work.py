@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tirscript.ir.expr import Const
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
 from ..primitive import BlockHandle, LoopHandle
@@ -59,6 +60,11 @@ class Work:
     def extent(self, loop: LoopHandle) -> int | None:
         """The iterations of a serial loop from 0 to a number."""
         return extent_of(self.sch.get(loop))
+
+    def is_empty(self, loop: LoopHandle) -> bool:
+        """Whether a loop from 0 never runs, so that there is nothing to schedule in it."""
+        stop = self.sch.get(loop).stop
+        return type(stop) is Const and stop.value <= 0
 
     def vectorize(self, block: str | BlockHandle, lanes: int) -> None:
         """Run the innermost loop of a block in vectors, written out behind each other."""

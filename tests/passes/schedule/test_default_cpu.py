@@ -17,6 +17,7 @@ from tirscript.passes.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, contraction, convolution, default_schedule, rules, tidied
 from tirscript.passes.schedule.default_cpu.work import Work
+from tirscript.script import parse
 from tirscript.script import tir as T
 from tirscript.testing import assert_same_result, copies
 
@@ -375,3 +376,20 @@ def test_tiles_of_convolutions_divide_what_they_tile() -> None:
     for vectors, pixels in ((4, 56), (4, 14), (2, 7), (3, 5), (1, 1)):
         size, height = convolution.tile_of(vectors, pixels, 32)
         assert vectors % size == 0 and pixels % height == 0 and size * height + size + 1 <= 32
+
+
+@pytest.mark.parametrize("extents", ["2, 4, 0", "0, 4, 2", "2, 0, 4"])
+def test_products_of_nothing_stay(extents: str) -> None:
+    m, n, k = map(int, extents.split(", "))
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer({m, k}, "float32"), B: T.Buffer({k, n}, "float32"), C: T.Buffer({m, n}, "float32")):
+    for i, j, k in T.grid({extents}):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+""")
+    assert isinstance(func, PrimFunc)
+    assert default_schedule(func, CpuFacts(512, 2)).func is func
