@@ -35,12 +35,12 @@ from tirscript.ir.stmt import (
 
 from . import constants, memory, parallel
 from .expr import bind
+from .ranges import Ranges
 from .state import Targets, internal
 from .types import lane_bytes, memory_type, value_type
 
 if TYPE_CHECKING:
     from .codegen import Codegen
-    from .ranges import Ranges
 
 
 class HasRanges(Protocol):

@@ -36,7 +36,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops.calls import CALL_DPS_PACKED
 from tirscript.ir.module import Function, Module
 from tirscript.ir.node import Attrs
-from tirscript.ir.rewrite import rewrite
+from tirscript.ir.rewrite import refresh, rewrite
 from tirscript.ir.target import Target
 from tirscript.ir.target_kinds import check_target, target_kind
 
@@ -136,7 +136,7 @@ def _called_by_name(module: Module, graphs: dict[str, GraphFunc], targets: dict[
             func, name = graphs[one.name], names[one.name]
             attrs = {**func.attrs.without("codegen", "Codegen"), TARGET: targets[one.name], EXTERNAL: name}
             if not func.private:
-                functions.append(_stub(func, name))
+                functions.append(_stub(refresh(func), name))
             functions.append(func.replace(name=inner[one.name], private=True, attrs=Attrs(attrs)))
         elif isinstance(one, GraphFunc) and one.name not in targets:
             functions.append(rewrite(one, {FunctionCall: over, GraphBind: bind}))
