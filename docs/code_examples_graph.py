@@ -39,7 +39,7 @@ GRAPH: dict[str, Example] = {
         model("gv = cls.main(x)"),
     ),
     "T216": Example(
-        "Steps of a dataflow, and of a function that is not declared otherwise, do nothing but give their value, so "
+        "Steps of a function that is not declared otherwise do nothing but give their value, so "
         "that passes may move, repeat and drop them. Put what prints or calls the outside world behind the dataflow, "
         "in a function with `@G.graph_func(pure=False)`; a library function without effects is called by "
         "`G.call_pure_packed`.",

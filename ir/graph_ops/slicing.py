@@ -48,12 +48,17 @@ def _infer_split(call: OpCall, types: Types) -> GraphType:
     if kind.rank is None or kind.shape is None:
         if kind.rank is not None:
             axis_of(call, call.attrs["axis"], kind.rank)
-        return TupleType(tuple(of_rank(kind.rank, kind.dtype, kind.vdevice) for _ in range(count)))
+        return _parts([of_rank(kind.rank, kind.dtype, kind.vdevice) for _ in range(count)])
     axis = axis_of(call, call.attrs["axis"], kind.rank)
     whole = kind.shape[axis]
     extents = _equal_parts(whole, count) if isinstance(where, int) else _parts_between(whole, where)
     parts = [like(kind, shape=(*kind.shape[:axis], extent, *kind.shape[axis + 1 :])) for extent in extents]
-    return TupleType(tuple(parts))
+    return _parts(parts)
+
+
+def _parts(parts: Sequence[GraphType]) -> GraphType:
+    """A tuple of parts; one part is a tensor by itself, as it is for apache-tvm."""
+    return parts[0] if len(parts) == 1 else TupleType(tuple(parts))
 
 
 def _equal_parts(whole: Expr, count: int) -> list[Expr]:
@@ -105,6 +110,8 @@ def _np_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
     import numpy as np
 
     where = indices_or_sections
+    if where in (1, (), []):
+        return x
     if isinstance(where, int):
         part = -(-x.shape[axis] // where)
         where = [part * at for at in range(1, where)]
@@ -116,7 +123,7 @@ register(
         "split",
         (X, attr("indices_or_sections", _sections), attr("axis", integer, 0)),
         _infer_split,
-        "Parts along an axis: so many of one size, the last one smaller, or those that begin at some indices.",
+        "Parts along an axis: so many of one size, the last one smaller, or those that begin at some indices. One part is no tuple.",
         "G.split(x: (6, 3), indices_or_sections=[1, 3], axis=0)",
         reference=_np_split,
         legalize=kernel(_split, _split_places),

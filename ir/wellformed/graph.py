@@ -257,10 +257,10 @@ class GraphVerifier:
     def effect(self, call: OpCall | FunctionCall, at: Any) -> None:
         """A call that does more than give its value stands where that is allowed."""
         name = self.impure(call)
-        if name is None or (self.flow is None and not self.pure):
+        if name is None or not self.pure:
             return
         if self.flow is not None:
-            hint = "put it before or behind the dataflow"
+            hint = "put it before or behind the dataflow, and say that the function has effects: `pure=False`"
             notes = pointing(self.flow.span, "the dataflow is here")
             self.report("T216", f"{name} has effects, which a dataflow has not", call, notes=notes, hint=hint)
         else:

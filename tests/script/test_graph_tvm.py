@@ -171,3 +171,26 @@ def test_arguments_that_are_no_more_may_be_empty() -> None:
     assert structural_equal(now, then)
     with pytest.raises(DiagnosticError, match="takes no argument `axis_separators`"):
         bound(f"y = {call.format(', axis_separators=[1]')}")
+
+
+LAZY = """
+@R.function(pure={pure})
+def transform_params(
+    A: R.Tensor((16,), dtype="float32"), fset_output: R.Callable((T.int64, R.Any), R.Tuple, False)
+) -> R.Tuple:
+    with R.dataflow():
+        lv: R.Any = R.call_packed("get_item", 0, ty_args=(R.Any,))
+        B: R.Tensor((16,), dtype="float32") = R.match_cast(lv, R.Tensor((16,), dtype="float32"))
+        C: R.Tensor((16,), dtype="float32") = R.add(A, B)
+        fset_output(0, C)
+        R.output(C)
+    return R.tuple()
+"""
+
+
+def test_effects_stand_in_the_dataflow_of_a_function_that_has_some() -> None:
+    """As LazySetOutput and LazyTransformParams of apache-tvm put them."""
+    found = parse(LAZY.format(pure=False))
+    assert structural_equal(parse(found.script(dialect="tvm")), found)
+    with pytest.raises(DiagnosticError, match="has effects, which a dataflow has not"):
+        parse(LAZY.format(pure=True))
