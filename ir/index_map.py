@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .check import public
 from .dtype import INT64, DType
-from .expr import Const, Expr, Var
+from .expr import Call, Const, Expr, Var
 from .node import Node
 from .op import as_expr
-from .rewrite import substitute
+from .rewrite import rewrite, substitute
 from .words import call_it
 
 if TYPE_CHECKING:
@@ -38,6 +38,24 @@ class IndexMap(Node, frozen=True, eq=False):
         made = function(*params)
         indices = tuple(as_expr(item, dtype) for item in (made if isinstance(made, (tuple, list)) else (made,)))
         return IndexMap(params, indices, None if inverse is None else IndexMap.of(inverse, dtype=dtype))
+
+    def with_dtype(self, dtype: DType) -> IndexMap:
+        """The same map on indices of another dtype; `inverse` is not kept."""
+        if all(param.dtype is dtype for param in self.params) and all(index.dtype is dtype for index in self.indices):
+            return self
+        fresh = {param: Var(param.name, dtype) for param in self.params}
+
+        def call(node: Call) -> Expr:
+            if not node.dtype.is_int and not node.dtype.is_bool:
+                return node
+            return node.args[0] if node.op.name == "cast" else node.op(*node.args)
+
+        rules: dict[Any, Any] = {
+            Var: lambda var: fresh.get(var, var),
+            Const: lambda node: Const(node.value, dtype) if node.dtype.is_int else node,
+            Call: call,
+        }
+        return IndexMap(tuple(fresh.values()), tuple(rewrite(index, rules) for index in self.indices))
 
     @public
     def apply(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:

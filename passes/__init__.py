@@ -22,6 +22,7 @@ from . import (  # noqa: F401  (these fill the table of passes)
 )
 from . import constants as _constants  # noqa: F401
 from . import graph as _graph  # noqa: F401
+from . import layouts as _layouts  # noqa: F401
 from . import lower as _lower  # noqa: F401
 from .access import access_regions
 from .instruments import PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach

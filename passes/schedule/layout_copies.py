@@ -1,6 +1,5 @@
 """Copies of a parameter into another layout and back, so that a function keeps its interface.
 
-before:                                            after, with `lambda i: (i // 4, i % 4)` and 0 as padding:
 before:                                after, with `lambda i: (i // 4, i % 4)` and 0 as padding:
     for i in range(14):                    A_packed = T.alloc_buffer((4, 4), "int32")
         with T.block("B"):                 for ax0, ax1 in T.grid(4, 4):

@@ -75,7 +75,9 @@ class Schedule:
         """The module as it is now; a function alone is in a module of its own."""
         if isinstance(self._program, PrimFunc):
             return Module((self.func,), name="Module")
-        functions = tuple(self._function(function.name) for function in self._program.functions)
+        functions = tuple(
+            self._function(one.name) if isinstance(one, PrimFunc) else one for one in self._program.functions
+        )
         return self._program.replace(functions=functions)
 
     def work_on(self, name: str) -> None:

@@ -1,0 +1,230 @@
+"""The values of a dataflow with the layouts they are stored in, and the calls that make and read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT64
+from tirscript.ir.expr import Const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.module import Module
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Block
+
+from .calls import called, is_constant
+from .mapping import Conversion, PadMapping, conversion_of
+from .stages import Staged, staged
+
+# what a tensor is known by: the variable of its plain form, or a constant
+Value = GraphVar | GraphConst
+
+
+class Form(Struct, frozen=True, eq=False):
+    """A variable as `value` in a layout; None is the plain one."""
+
+    value: Value
+    mapping: PadMapping | None = None
+
+
+class Kernel(Struct, frozen=True, eq=False):
+    """A call of a function as stages, whose last parameter is its result."""
+
+    bind: GraphBind
+    func: PrimFunc
+    program: Staged
+    args: tuple[Value, ...]
+
+    @property
+    def out(self) -> Buffer:
+        """What it writes."""
+        return self.program.params[-1]
+
+    def values(self) -> list[tuple[Buffer, Value]]:
+        """Its parameters with what is passed, the result last."""
+        return list(zip(self.program.params, (*self.args, self.bind.var), strict=True))
+
+
+class Fixed(Struct, frozen=True, eq=False):
+    """A call of a function on packed tensors, which stays as it is; `native` is the value that its result holds."""
+
+    bind: GraphBind
+    func: PrimFunc
+    program: Staged | None
+    args: tuple[GraphExpr, ...]
+    native: Form | None
+
+
+class Flow:
+    """The bindings of a dataflow: conversions, kernels, functions on packed tensors, and all others.
+
+    `forms` tells for each variable what it is a layout of. `aliases` are plain values that are others again.
+    """
+
+    def __init__(self, block: Dataflow, module: Module, known: dict[str, Any]) -> None:
+        self.block, self.module, self.known = block, module, known
+        self.forms: dict[GraphVar, Form] = {}
+        self.claims: dict[GraphVar, Const] = {}
+        self.steps: list[Kernel | Fixed | GraphBind | Any] = []
+        self.conversions: set[GraphVar] = set()
+        self.functions: dict[GraphVar, PrimFunc] = {}
+        self._native = self._natives()
+        for stmt in block.body:
+            self.steps.append(self._step(stmt))
+
+    def form(self, var: Value) -> Form:
+        """What a variable is."""
+        return self.forms.get(var, Form(var)) if type(var) is GraphVar else Form(var)
+
+    def is_padded(self, value: Any) -> bool:
+        """Whether a variable is a value with padding around it."""
+        mapping = self.form(value).mapping
+        return mapping is not None and mapping.padded
+
+    def owner(self, value: Any) -> Value:
+        """The value that a variable holds: one that is a view of another without padding counts by itself."""
+        form = self.form(value)
+        return form.value if form.mapping is None or form.mapping.padded else value  # type: ignore[no-any-return]
+
+    def conversion(self, func: PrimFunc) -> Conversion | None:
+        """The mapping that a function carries out, one that can be moved."""
+        key = f"conversion {func.name}"
+        if key not in self.known:
+            found = conversion_of(func)
+            ok = found is not None and all(map(is_constant, _buffers(func))) and found.mapping.is_dense()
+            self.known[key] = found if ok else None
+        found = self.known[key]
+        assert found is None or type(found) is Conversion
+        return found
+
+    def program(self, func: PrimFunc) -> Staged | None:
+        """A function of known shapes as stages that write its last parameter and nothing else of the caller's."""
+        key = f"stages {func.name}"
+        if key not in self.known:
+            found = staged(func) if all(map(is_constant, _buffers(func))) else None
+            if found is not None and found.written() & set(found.params) != {found.params[-1]}:
+                found = None
+            self.known[key] = found
+        found = self.known[key]
+        assert found is None or type(found) is Staged
+        return found
+
+    def _natives(self) -> dict[GraphVar, tuple[GraphVar, Conversion]]:
+        """Results of calls that only crops take, one mapping each, with what the first crop makes of them."""
+        made: dict[GraphVar, GraphBind] = {}
+        uses: dict[GraphVar, list[Any]] = {}
+        for stmt in self.block.body:
+            for node in walk(stmt.value) if type(stmt) is GraphBind else walk(stmt):
+                if type(node) is GraphVar:
+                    uses.setdefault(node, []).append(stmt)
+            if type(stmt) is GraphBind and called(stmt.value, self.module) is not None:
+                made[stmt.var] = stmt
+        found: dict[GraphVar, tuple[GraphVar, Conversion]] = {}
+        packed: set[GraphVar] = set()
+        for var, stmt in made.items():
+            func, args = called(stmt.value, self.module) or (None, ())
+            assert func is not None
+            conversion = self.conversion(func) if len(args) == 1 else None
+            pads = conversion is not None and conversion.packs and conversion.mapping.padded
+            if pads or (conversion is None and any(arg in packed for arg in args)):
+                packed.add(var)
+        for var in made:
+            if var in self.block.outputs or (var not in packed and not self._is_hinted(uses.get(var, []))):
+                continue
+            crops = [self._crop(user) for user in uses.get(var, [])]
+            first = crops[0] if crops else None
+            if first is None or any(one is None or not one[1].mapping.same_layout(first[1].mapping) for one in crops):
+                continue
+            func, args = called(made[var].value, self.module) or (None, ())
+            own = None if func is None or len(args) != 1 else self.conversion(func)
+            if own is None:
+                found[var] = first
+        return found
+
+    def _crop(self, stmt: Any) -> tuple[GraphVar, Conversion] | None:
+        found = called(stmt.value, self.module) if type(stmt) is GraphBind else None
+        if found is None or len(found[1]) != 1:
+            return None
+        conversion = self.conversion(found[0])
+        return None if conversion is None or conversion.packs else (stmt.var, conversion)
+
+    def _is_hinted(self, users: list[Any]) -> bool:
+        """Whether a function that takes a value says that it crops."""
+        for user in users:
+            found = called(user.value, self.module) if type(user) is GraphBind else None
+            if found is not None and any(type(n) is Block and "postproc" in n.annotations for n in walk(found[0])):
+                return True
+        return False
+
+    def _step(self, stmt: Any) -> Any:
+        found = called(stmt.value, self.module) if type(stmt) is GraphBind else None
+        if found is None or not all(type(arg) in (GraphVar, GraphConst) for arg in found[1]):
+            return stmt
+        func, args = found
+        if len(args) == 1 and self._is_conversion(stmt, func, args[0]):
+            self.conversions.add(stmt.var)
+            self.functions[stmt.var] = func
+            return None
+        native = None
+        if stmt.var in self._native:
+            value, conversion = self._native[stmt.var]
+            native = self.forms[stmt.var] = Form(value, conversion.mapping)
+            if conversion.mapping.pad_value is not None:
+                self.claims[stmt.var] = conversion.mapping.pad_value
+        program = self.program(func)
+        packed = any(self.is_padded(arg) for arg in args)
+        if native is not None or packed:
+            return Fixed(stmt, func, program, args, native)
+        if program is None or not all(type(arg) in (GraphVar, GraphConst) for arg in args):
+            return stmt
+        return Kernel(stmt, func, program, args)  # type: ignore[arg-type]
+
+    def _is_conversion(self, stmt: GraphBind, func: PrimFunc, given: Any) -> bool:
+        """Whether a call gives another form of its argument; `forms` then tells which."""
+        conversion = self.conversion(func)
+        if conversion is None or (type(given) is GraphConst and not given.data.resolved):
+            return False
+        form, mapping = self.form(given), conversion.mapping
+        if not conversion.packs:
+            if form.mapping is None or not form.mapping.same_layout(mapping):
+                return False
+            self.forms[stmt.var] = self.form(form.value)
+            return True
+        if form.mapping is None:
+            self.forms[stmt.var] = Form(form.value, mapping)
+            return True
+        if mapping.padded:
+            return False
+        made = _composed(form.mapping, mapping)
+        if made is None or not made.is_dense():
+            return False
+        plain = len(made.shape) == len(made.packed_shape) and all(
+            index is param for index, param in zip(made.index_map.indices, made.index_map.params, strict=True)
+        )
+        same = plain and not made.padded
+        self.forms[stmt.var] = self.form(form.value) if same else Form(form.value, made)
+        return True
+
+
+def _composed(first: PadMapping, second: PadMapping) -> PadMapping | None:
+    """The mapping of one after the other."""
+    from tirscript.ir.arith.analyzer import Analyzer
+    from tirscript.ir.expr import const
+
+    known = Analyzer()
+    for param, dim in zip(first.index_map.params, first.shape, strict=True):
+        known.bind(param, (const(0, INT64), dim))
+    places = tuple(map(known.simplify, second.index_map.apply(first.index_map.indices)))
+    joined = IndexMap(first.index_map.params, places)
+    return PadMapping.of(joined, first.shape, first.pad_value, second.packed_shape)
+
+
+def _buffers(func: PrimFunc) -> tuple[Buffer, ...]:
+    return tuple(param for param in func.params if type(param) is Buffer)
+
+
+__all__ = ["Fixed", "Flow", "Form", "Kernel", "Value"]

@@ -1,0 +1,212 @@
+"""Blocks that pack and crop parameters become functions of their own, which the graph calls.
+
+before:                                            after:
+    @T.prim_func(private=True)                         @T.prim_func(private=True)
+    def grow(A: ..., B: ...):                          def grow_pad_A(A: (14,), A_packed: (4, 4)): ...
+        A_packed = T.alloc_buffer((4, 4), "int32")
+        ... with T.block("A_pad"):                     @T.prim_func(private=True)
+                T.block_attr({"preproc": "pad"})       def grow_packed(A_packed: (4, 4), B_packed: (4, 4)): ...
+        ... B_packed[...] = A_packed[...] * 2
+        ... with T.block("B_crop"):                    @T.prim_func(private=True)
+                T.block_attr({"postproc": ["crop"]})   def grow_crop_B(B_packed: (4, 4), B: (14,)): ...
+    ...
+    y = G.call_tir(cls.grow, (x,))                     lv = G.call_tir(cls.grow_pad_A, (x,))
+                                                       lv_1 = G.call_tir(cls.grow_packed, (lv,))
+                                                       y = G.call_tir(cls.grow_crop_B, (lv_1,))
+
+What a crop says of the padding, `["crop", 0]`, is assumed at the head of the new function. A block is lifted where it
+is all that touches the parameter, a pad in front of and a crop behind all other uses of the packed buffer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad, Const, Var, const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphBind, GraphFunc, TensorType
+from tirscript.ir.module import Module
+from tirscript.ir.node import Attrs
+from tirscript.ir.op import cast, get_op
+from tirscript.ir.rewrite import refresh, rewrite, walk
+from tirscript.ir.stmt import AllocBuffer, Assume, Block, For, Stmt
+
+from ..pipeline import module_pass
+from .calls import Names, buffer_type, call, called
+from .mapping import conversion_of
+
+PREPROC, POSTPROC, PAD, CROP = "preproc", "postproc", "pad", "crop"
+
+
+class Lifted(Struct, frozen=True, eq=False):
+    """A function in parts: `pads` by the place of the parameter, the packed one, and the crop of the result."""
+
+    pads: dict[int, PrimFunc]
+    packed: PrimFunc
+    crop: PrimFunc | None
+
+
+@module_pass()
+def lift_layout_blocks(module: Module) -> Module:
+    """`y = G.call_tir(cls.f, (x,))` becomes calls of `f_pad_A`, `f_packed` and `f_crop_B`, where f has such blocks."""
+    names = Names(function.name for function in module.functions)
+    parts: dict[str, Lifted | None] = {}
+    made: list[PrimFunc] = []
+
+    def lifted(func: PrimFunc) -> Lifted | None:
+        if func.name not in parts:
+            found = parts[func.name] = _split(func, names)
+            if found is not None:
+                made.extend((*found.pads.values(), found.packed, *([] if found.crop is None else [found.crop])))
+        return parts[func.name]
+
+    def bind(stmt: GraphBind) -> Any:
+        found = called(stmt.value, module)
+        split = None if found is None else lifted(found[0])
+        if found is None or split is None:
+            return stmt
+        args = found[1]
+        kind = stmt.var.type
+        assert type(kind) is TensorType
+        binds: list[GraphBind] = []
+        given = list(args)
+        for at, pad in split.pads.items():
+            one = call(f"{stmt.var.name}_pad", pad.name, (args[at],), buffer_type(_result(pad)), stmt.span)
+            binds.append(one)
+            given[at] = one.var
+        if split.crop is None:
+            last = call(stmt.var.name, split.packed.name, given, kind, stmt.span)
+        else:
+            inner = buffer_type(_result(split.packed))
+            binds.append(call(f"{stmt.var.name}_packed", split.packed.name, given, inner, stmt.span))
+            last = call(stmt.var.name, split.crop.name, (binds[-1].var,), kind, stmt.span)
+        return (*binds, stmt.replace(value=last.value))
+
+    functions = []
+    for function in module.functions:
+        functions.append(rewrite(function, {GraphBind: bind}) if type(function) is GraphFunc else function)
+    if not made:
+        return module
+    gone = {name for name, found in parts.items() if found is not None}
+    kept = [one for one in functions if not (one.name in gone and one.private and not _is_called(one.name, functions))]
+    return module.replace(functions=(*made, *kept))
+
+
+def _result(func: PrimFunc) -> Buffer:
+    last = func.params[-1]
+    assert type(last) is Buffer
+    return last
+
+
+def _is_called(name: str, functions: list[Any]) -> bool:
+    return any(getattr(node, "function", None) == name for function in functions for node in walk(function))
+
+
+def _split(func: PrimFunc, names: Names) -> Lifted | None:
+    """The parts of a function; None where it has nothing to lift."""
+    params = [param for param in func.params if type(param) is Buffer]
+    held = {stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer}
+    body = list(func.body)
+    stand_in: dict[Buffer, Buffer] = {}
+    pads: dict[int, PrimFunc] = {}
+    crop: PrimFunc | None = None
+    for stmt in func.body:
+        block = _marked(stmt)
+        if block is None:
+            continue
+        pad = block.annotations.get(PREPROC) == PAD
+        mark = block.annotations.get(POSTPROC)
+        for source, target in _copies(stmt, params, held, pad):
+            rest = [other for other in body if other is not stmt]
+            outer, inner = (source, target) if pad else (target, source)
+            at = body.index(stmt)
+            beside = body[:at] if pad else body[at + 1 :]
+            if inner in stand_in or outer in stand_in or _touches(rest, outer) or _uses(beside, inner):
+                continue
+            prologue = () if pad else _claim(stmt, source, mark)
+            name = f"{func.name}_{PAD if pad else CROP}_{outer.name}"
+            made = PrimFunc(name, (source, target), (*prologue, stmt), private=True)
+            if conversion_of(made) is None or (not pad and outer is not params[-1]):
+                continue
+            made = refresh(made.replace(name=names.fresh(name)))
+            body = rest
+            stand_in[outer] = inner
+            if pad:
+                pads[params.index(outer)] = made
+            else:
+                crop = made
+    if not stand_in:
+        return None
+    inner_buffers = set(stand_in.values())
+    left = tuple(stmt for stmt in body if type(stmt) is not AllocBuffer or stmt.buffer not in inner_buffers)
+    packed = func.replace(
+        name=names.fresh(f"{func.name}_packed"),
+        params=tuple(stand_in.get(param, param) for param in func.params),  # type: ignore[arg-type]
+        body=left,
+        attrs=Attrs({key: value for key, value in func.attrs.items() if key != "op_pattern"}),
+        private=True,
+        docstring=None,
+        trivia=None,
+    )
+    return Lifted(pads, refresh(packed), crop)
+
+
+def _marked(stmt: Stmt) -> Block | None:
+    """The only block in loops, where it is marked."""
+    while type(stmt) is For and len(stmt.body) == 1:
+        stmt = stmt.body[0]
+    if type(stmt) is not Block:
+        return None
+    mark = stmt.annotations.get(POSTPROC)
+    crops = isinstance(mark, (list, tuple)) and len(mark) > 0 and mark[0] == CROP
+    return stmt if stmt.annotations.get(PREPROC) == PAD or crops or mark == CROP else None
+
+
+def _copies(stmt: Stmt, params: list[Buffer], held: set[Buffer], pad: bool) -> list[tuple[Buffer, Buffer]]:
+    """The buffers that a nest copies from and to: a parameter and one that the function allocates."""
+    used = list(dict.fromkeys(node for node in walk(stmt) if type(node) is Buffer))
+    outer, inner = [one for one in used if one in params], [one for one in used if one in held]
+    if len(outer) != 1 or len(inner) != 1:
+        return []
+    return [(outer[0], inner[0]) if pad else (inner[0], outer[0])]
+
+
+def _touches(stmts: list[Stmt], buffer: Buffer) -> bool:
+    return any(node is buffer for stmt in stmts for node in walk(stmt))
+
+
+def _uses(stmts: list[Stmt], buffer: Buffer) -> bool:
+    """Whether statements do more with a buffer than to allocate it."""
+    return _touches([stmt for stmt in stmts if type(stmt) is not AllocBuffer], buffer)
+
+
+def _claim(stmt: Stmt, source: Buffer, mark: object) -> tuple[Stmt, ...]:
+    """What a crop says of the padding of `source`, as loops around an assumption."""
+    if not isinstance(mark, (list, tuple)) or len(mark) < 2:
+        return ()
+    said = mark[1]
+    bare = conversion_of(PrimFunc("crop", tuple(_ends(stmt, source)), (stmt,)))
+    if bare is None or bare.packs or not bare.mapping.padded:
+        return ()
+    value = said if type(said) is Const else const(said, source.dtype)
+    if value.dtype is not source.dtype:
+        return ()
+    dtype = source.shape[0].dtype
+    loops = tuple(Var(f"ax{at}", dtype) for at in range(source.ndim))
+    free = bare.mapping.pads(loops, dtype)
+    same = get_op("equal")(BufferLoad(source, loops), value)
+    claim: Stmt = Assume(get_op("logical_or")(get_op("logical_not")(free), same))
+    for loop, dim in reversed(list(zip(loops, source.shape, strict=True))):
+        claim = For(loop, const(0, dtype), cast(dim, dtype), (claim,))
+    return (claim,)
+
+
+def _ends(stmt: Stmt, source: Buffer) -> list[Buffer]:
+    used = list(dict.fromkeys(node for node in walk(stmt) if type(node) is Buffer))
+    return [source, *(one for one in used if one is not source)]
+
+
+__all__ = ["Lifted", "lift_layout_blocks"]

@@ -1,0 +1,539 @@
+"""A tensor function on buffers in other layouts, whose loops run over the packed places, padding too.
+
+before:                                            after, with A and B in tiles of 4:
+    for i in range(14):                                for i0, i1 in T.grid(4, 4):
+        with T.block("B"):                                 with T.block("B"):
+            vi = T.axis.spatial(14, i)                         v0, v1 = T.axis.remap("SS", [i0, i1])
+            B[vi] = A[vi] + 1                                  B[v0, v1] = A[v0, v1] + 1
+
+What is computed in the padding is never looked at by what the function computed before. An iteration over padding is
+left as it is where it can neither fail nor change a sum; else it gets a condition. Where B's padding must hold a
+number, it is proved that it does, or a select or a stage of its own stores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT32, INT64
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const, is_const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Attrs
+from tirscript.ir.op import OPS, cast, get_op
+from tirscript.ir.rewrite import rewrite, substitute
+from tirscript.ir.stmt import AllocBuffer, Axis, BufferStore, Stmt
+
+from ..statements import conjunction
+from ..trapping import may_trap
+from .groups import Group, Layouts, groups_of
+from .mapping import PadMapping, resized
+from .numbers import values_at
+from .padding import candidates, in_padding, is_neutral, reduced, same_value, update_of
+from .stages import Stage, Staged, known_axes, statement
+
+_CHOICES = (OPS["if_then_else"],)
+LARGEST = 1 << 16  # places of padding that are looked at one by one
+
+
+class Packed(Struct, frozen=True, eq=False):
+    """A packed function: its statements, what is known of each written buffer's padding, and what it costs.
+
+    `selects` are values chosen by whether a place is padding, `branches` conditions in loops, `fills` stages that
+    store padding.
+    """
+
+    func: PrimFunc
+    padding: dict[Buffer, Const | None]
+    selects: int
+    branches: int
+    fills: int
+
+
+class Plan(Struct, frozen=True, eq=False):
+    """The packed axes of a stage, what the old ones are in them, and where each group is padding."""
+
+    stage: Stage
+    groups: tuple[Group, ...]
+    axes: tuple[Axis, ...]
+    replaced: dict[Any, Any]
+    padding: tuple[Expr, ...]
+
+    def real(self, kind: str | None = None) -> Expr | None:
+        """The condition that no group (of a kind) is padding; None where none has padding."""
+        return conjunction(
+            known_axes(self.axes).simplify(get_op("logical_not")(free))
+            for group, free in zip(self.groups, self.padding, strict=True)
+            if not is_const(free, False) and kind in (None, group.kind)
+        )
+
+    def padded(self, kind: str) -> list[tuple[Group, Expr]]:
+        """The groups of a kind that have padding, with its condition."""
+        pairs = zip(self.groups, self.padding, strict=True)
+        return [(group, free) for group, free in pairs if group.kind == kind and not is_const(free, False)]
+
+
+def plan(stage: Stage, layouts: Layouts) -> Plan:
+    """How a stage runs over packed places."""
+    groups, _ = groups_of(stage, layouts)
+    leads: dict[Var, list[tuple[Var, Expr]]] = {}
+    behind: list[tuple[Var, Expr]] = []
+    replaced: dict[Any, Any] = {}
+    padding: list[Expr] = []
+    grouped: set[Var] = set()
+    for group in groups:
+        dtype = group.axes[0].dtype
+        fresh = [Var("v", dtype) for _ in group.component.outs]
+        sized = list(zip(fresh, group.sizes(), strict=True))
+        # sums keep their order: what is reduced stays where its axis was
+        first = len(sized) if group.kind == "reduce" else 1
+        leads[group.axes[0]] = sized[:first]
+        behind += sized[first:]
+        grouped.update(group.axes)
+        mapping = group.mapping
+        places = tuple(
+            fresh[group.component.outs.index(out)] if out in group.component.outs else const(0, dtype)
+            for out in range(len(mapping.packed_shape))
+        )
+        known = Analyzer()
+        for var, size in sized:
+            known.bind(var, (const(0, dtype), resized(size, dtype)))
+        back = mapping.back(places, dtype)
+        inside = []
+        for dim, old in zip(group.component.dims, group.axes, strict=True):
+            index = known.simplify(back[dim])
+            replaced[old] = index
+            for part in (index >= 0, get_op("less")(index, resized(mapping.shape[dim], dtype))):
+                if not known.can_prove(part):
+                    inside.append(part)
+        held = conjunction(inside)
+        padding.append(const(False) if held is None else known.simplify(get_op("logical_not")(known.simplify(held))))
+    axes: list[Axis] = []
+    for kind in ("spatial", "reduce"):
+        for axis in stage.axes:
+            if axis.kind != kind:
+                continue
+            if axis.var in leads:
+                axes += [_axis(var, kind, size) for var, size in leads[axis.var]]
+            elif axis.var not in grouped:
+                axes.append(axis)
+        if kind == "spatial":
+            axes += [_axis(var, kind, size) for var, size in behind]
+    axes = _in_order(axes, stage, layouts, replaced)
+    names: dict[Any, Any] = {axis.var: Var(f"v{at}", axis.var.dtype) for at, axis in enumerate(axes)}
+    renamed = tuple(axis.replace(var=names[axis.var]) for axis in axes)
+    moved = {var: substitute(value, names) for var, value in replaced.items()}
+    for axis in stage.axes:
+        if axis.var not in grouped:
+            moved[axis.var] = names[axis.var]
+    return Plan(stage, tuple(groups), renamed, moved, tuple(substitute(free, names) for free in padding))
+
+
+def _axis(var: Var, kind: str, size: Expr) -> Axis:
+    zero = const(0, var.dtype)
+    return Axis(var, kind, zero, resized(size, var.dtype), zero)
+
+
+def _in_order(axes: list[Axis], stage: Stage, layouts: Layouts, replaced: Mapping[Any, Any]) -> list[Axis]:
+    """The axes with the spatial ones in the order of the packed buffer that is written, where they are its indices."""
+    mapping = layouts.get(stage.buffer)
+    if mapping is None:
+        return axes
+    known = known_axes(tuple(axes))
+    places = [known.simplify(index) for index in _places(stage.store.indices, mapping, replaced)]
+    spatial = [axis for axis in axes if axis.kind == "spatial"]
+    order = {index: at for at, index in enumerate(places) if type(index) is Var}
+    if not all(axis.var in order or is_const(axis.stop, 1) for axis in spatial):
+        return axes
+    spatial.sort(key=lambda axis: order.get(axis.var, -1))
+    return [*spatial, *(axis for axis in axes if axis.kind != "spatial")]
+
+
+def _places(indices: tuple[Expr, ...], mapping: PadMapping | None, replaced: Mapping[Any, Any]) -> tuple[Expr, ...]:
+    moved: tuple[Expr, ...] = substitute(indices, replaced)
+    if mapping is None:
+        return moved
+    dtype = INT64 if any(index.dtype.bits > 32 for index in moved) else INT32
+    return mapping.apply(moved, dtype)
+
+
+class Packing:
+    """One function on its way to packed buffers. `padding` says what stands in the padding of the parameters read."""
+
+    def __init__(self, program: Staged, layouts: Layouts, padding: Mapping[Buffer, Const | None]) -> None:
+        self.program = program
+        self.layouts = dict(layouts)
+        self.padding: dict[Buffer, Const | None] = dict(padding)
+        self.new = {buffer: _renewed(buffer, self.layouts.get(buffer)) for buffer in _buffers(program)}
+        self.plans = [plan(stage, self.layouts) for stage in program.stages]
+        self.selects = self.branches = self.fills = 0
+        self.body: list[Stmt] = []
+
+    # wanting
+
+    def wants(self, wanted: Mapping[Buffer, Const]) -> dict[Buffer, Const]:
+        """What should stand in the padding of buffers, so that `wanted` is there and reductions are right."""
+        found = dict(wanted)
+        for one in reversed(self.plans):
+            out = found.get(one.stage.buffer)
+            for group, free in one.padded("reduce"):
+                self._want(one, group, free, None, found)
+            if out is not None:
+                for group, free in one.padded("spatial"):
+                    self._want(one, group, free, out, found)
+        return found
+
+    def _want(self, one: Plan, group: Group, free: Expr, out: Const | None, found: dict[Buffer, Const]) -> None:
+        """Padding of what is read with which a group's padding does not matter, or gives `out`."""
+        buffers = [buffer for buffer, _ in group.members if buffer is not one.stage.buffer]
+        if not buffers:
+            return
+        dtype = buffers[0].dtype
+        for value in candidates(dtype, out):
+            if any(buffer.dtype is not dtype for buffer in buffers):
+                return
+            values = {buffer: found.get(buffer, value) for buffer in buffers}
+            made = self._made(one, group, free, values)
+            if made is not None and (made is True if out is None else same_value(out, made)):  # type: ignore[arg-type]
+                for buffer in buffers:
+                    found.setdefault(buffer, value)
+                return
+
+    def _made(self, one: Plan, group: Group, free: Expr, values: Mapping[Buffer, Const]) -> Const | bool | None:
+        """What a stage stores in a group's padding; for a reduced group, True where it changes nothing."""
+        known = known_axes(one.axes)
+        stage = one.stage
+        update = update_of(stage)
+        with known.scope(free):
+            if group.kind == "reduce":
+                if update is None:
+                    return None
+                term = in_padding(update[1], group, values, one.replaced, known)
+                return True if is_neutral(stage, term) else None
+            if update is not None and (stage.init is not None or stage.buffer in self.padding):
+                begin: Const | None
+                if stage.init is None:
+                    begin = self.padding.get(stage.buffer)
+                else:
+                    begin = stage.init.value if type(stage.init.value) is Const else None
+                return reduced(stage, begin, in_padding(update[1], group, values, one.replaced, known))
+            if any(load.buffer is stage.buffer for load in stage.loads()):
+                return None
+            value = in_padding(stage.store.value, group, values, one.replaced, known)
+            return value if type(value) is Const else None
+
+    # making
+
+    def function(self, name: str, wanted: Mapping[Buffer, Const]) -> Packed | None:
+        """The function under a new name, with `wanted` in the padding of its results; None where it cannot be."""
+        aims = self.wants(wanted)
+        last = {one.stage.buffer: at for at, one in enumerate(self.plans)}
+        unfilled: set[Buffer] = set()
+        for at, one in enumerate(self.plans):
+            buffer = one.stage.buffer
+            if not self._may_move(one):
+                return None
+            mapping = self.layouts.get(buffer)
+            padded = mapping is not None and mapping.padded
+            alone = sum(other.stage.buffer is buffer for other in self.plans) == 1
+            before = self.padding.get(buffer)
+            stored = self._stage(one, aims.get(buffer) if alone and padded else None)
+            if not padded:
+                continue
+            first = not any(other.stage.buffer is buffer for other in self.plans[:at])
+            if stored is False:
+                unfilled.add(buffer)
+            elif first or same_value(before, stored) or update_of(one.stage) is not None:  # type: ignore[arg-type]
+                self.padding[buffer] = stored  # type: ignore[assignment]
+            else:
+                self.padding[buffer] = None
+            if at == last[buffer]:
+                aim = aims.get(buffer)
+                if buffer in unfilled or (aim is not None and not same_value(self.padding.get(buffer), aim)):
+                    value = const(0, buffer.dtype) if aim is None else aim
+                    self._fill(buffer, value)
+                    self.padding[buffer] = value
+        params = tuple(self.new[param] for param in self.program.params)
+        allocated = tuple(AllocBuffer(self.new[buffer]) for buffer in self.program.temporaries)
+        func = self.program.func
+        attrs = Attrs({key: value for key, value in func.attrs.items() if key not in ("op_pattern", "global_symbol")})
+        made = PrimFunc(name, params, (*self.program.constants, *allocated, *self.body), attrs, private=True)
+        written = {buffer: self.padding.get(buffer) for buffer in self.program.written()}
+        return Packed(made, written, self.selects, self.branches, self.fills)
+
+    def _may_move(self, one: Plan) -> bool:
+        """Whether the iterations of a stage may run in another order."""
+        stage = one.stage
+        for load in stage.loads():
+            if load.buffer is stage.buffer and (load.indices != stage.store.indices or update_of(stage) is None):
+                return False
+        # max and min have an order too, where there is nan
+        floats = stage.buffer.dtype.is_float
+        if floats and any(group.kind == "reduce" and not keeps_order(group) for group in one.groups):
+            return False
+        # a beginning of another reduction might be stored over
+        aligned = all(group.owner is stage.buffer for group, _ in one.padded("spatial"))
+        return aligned or stage.init is None
+
+    def _stage(self, one: Plan, aim: Const | None) -> Const | bool | None:
+        """Emit one stage. What then stands in the padding of its buffer: a number, None unknown, False nothing."""
+        stage, known = one.stage, known_axes(one.axes)
+        mapping = self.layouts.get(stage.buffer)
+        spatial, reduce = one.padded("spatial"), one.padded("reduce")
+        where = None if stage.where is None else known.simplify(substitute(stage.where, one.replaced))
+        aligned = all(group.owner is stage.buffer for group, _ in spatial)
+        whole = mapping is not None and self._is_whole(one, mapping)
+        indices = self._simple(_places(stage.store.indices, mapping, one.replaced), known)
+        value = self._moved(stage.store.value, one, known)
+        init = None
+        if stage.init is not None:
+            init = BufferStore(self.new[stage.buffer], indices, self._moved(stage.init.value, one, known))
+        real = {kind: one.real(kind) for kind in ("spatial", "reduce")}
+        needs = {"spatial": bool(spatial) and aligned, "reduce": bool(reduce)}
+        neutral = all(self._made(one, group, free, self._values(group)) is True for group, free in reduce)
+        if needs["spatial"]:
+            needs["spatial"] = not self._is_safe(value, known, where, real["reduce"])
+        if needs["reduce"]:
+            needs["reduce"] = not neutral or not self._is_safe(value, known, where, real["spatial"])
+        if spatial and not aligned:
+            where = conjunction(part for part in (where, real["spatial"]) if part is not None)
+        given = [real[kind] for kind in needs if needs[kind]]
+        if not self._is_safe(value, known, where, conjunction(part for part in given if part is not None)):
+            needs = {kind: real[kind] is not None and (kind == "reduce" or aligned) for kind in needs}
+        state: Const | bool | None = None
+        if (spatial and (not aligned or where is not None or not whole)) or (
+            mapping is not None and mapping.padded and not whole
+        ):
+            state = False
+        elif spatial:
+            state = self._state(one, spatial)
+        guard = None
+        update = update_of(stage)
+        if update is None and not reduce:
+            if needs["spatial"]:
+                held = real["spatial"]
+                assert held is not None
+                fill = const(0, stage.buffer.dtype) if aim is None else aim
+                value = get_op("if_then_else")(held, value, fill)
+                state = fill if state is not False else False
+                self.branches += 1
+            elif aim is not None and state is not False and not same_value(state, aim):  # type: ignore[arg-type]
+                held = real["spatial"]
+                if held is not None:
+                    value = get_op("Select")(held, value, aim)
+                    state = aim
+                    self.selects += 1
+        else:
+            guard = conjunction(part for kind in needs if needs[kind] and (part := real[kind]) is not None)
+            if guard is not None:
+                self.branches += 1
+                if needs["spatial"] and state is not False:
+                    # only the beginning of the reduction is stored there
+                    begin = None if stage.init is None else stage.init.value
+                    state = begin if type(begin) is Const else None
+                    if stage.init is None:
+                        state = self.padding.get(stage.buffer)
+        if where is not None:
+            self.branches += 1
+        store = BufferStore(self.new[stage.buffer], indices, value)
+        made = Stage(stage.name, one.axes, store, init, where, _kept(stage.annotations))
+        self.body.append(statement(made, guard))
+        return state
+
+    def _values(self, group: Group) -> dict[Buffer, Const]:
+        found = ((buffer, self.padding.get(buffer)) for buffer, _ in group.members)
+        return {buffer: value for buffer, value in found if value is not None}
+
+    def _state(self, one: Plan, spatial: list[tuple[Group, Expr]]) -> Const | None:
+        """The number in all of the padding that a stage stores, None where it is not known or not one."""
+        state: Const | None = None
+        for at, (group, free) in enumerate(spatial):
+            made = self._made(one, group, free, self._values(group))
+            if type(made) is not Const or (at and not same_value(state, made)):
+                return None
+            state = made
+        return state
+
+    def _is_whole(self, one: Plan, mapping: PadMapping) -> bool:
+        """Whether a stage reaches all padding that lies beside what it stores."""
+        owned = {group.component for group in one.groups if group.owner is one.stage.buffer}
+        kept = {(component.dims, component.outs) for component in owned}
+        for component in mapping.components():
+            if (component.dims, component.outs) in kept:
+                continue
+            if any(not _is_same(mapping, dim, out) for dim, out in zip(component.dims, component.outs, strict=False)):
+                return False
+            if len(component.dims) != len(component.outs):
+                return False
+        return True
+
+    def _moved(self, value: Expr, one: Plan, known: Analyzer) -> Expr:
+        """An expression on packed axes and buffers, its indices simplified."""
+
+        def load(node: BufferLoad) -> BufferLoad:
+            places = _places(node.indices, self.layouts.get(node.buffer), {})
+            return BufferLoad(self.new.get(node.buffer, node.buffer), places, span=node.span)
+
+        moved: Expr = rewrite(substitute(value, _typed(one.replaced)), {BufferLoad: load})
+        return known.simplify(moved)
+
+    @staticmethod
+    def _simple(places: tuple[Expr, ...], known: Analyzer) -> tuple[Expr, ...]:
+        return tuple(known.simplify(place) for place in places)
+
+    def _is_safe(self, value: Expr, known: Analyzer, *conditions: Expr | None) -> bool:
+        """Whether an expression can be evaluated in all iterations in which the conditions hold."""
+        with known.scope(*(part for part in conditions if part is not None)):
+            return known.facts.unreachable or _is_safe(value, known)
+
+    def _fill(self, buffer: Buffer, value: Const) -> None:
+        """Emit stages that store a number in the padding of a buffer."""
+        self.fills += 1
+        self.body += fill_statements(self.layouts[buffer], self.new[buffer], value)
+
+
+def fill_statements(mapping: PadMapping, packed: Buffer, value: Const) -> list[Stmt]:
+    """Loops that store a number in the padding of a packed buffer."""
+    made: list[Stmt] = []
+    dtype = packed.shape[0].dtype
+    for number, (starts, sizes, where) in enumerate(_boxes(mapping)):
+        axes = tuple(
+            Axis(Var(f"v{at}", dtype), "spatial", const(0, dtype), resized(size, dtype), const(0, dtype))
+            for at, size in enumerate(sizes)
+        )
+        indices = tuple(
+            axis.var if is_const(start, 0) else axis.var + resized(start, dtype)
+            for axis, start in zip(axes, starts, strict=True)
+        )
+        free = None
+        if where:
+            free = known_axes(axes).simplify(mapping.pads(tuple(axis.var for axis in axes), dtype))
+        name = f"{packed.name}_padding" + (f"_{number}" if number else "")
+        made.append(statement(Stage(name, axes, BufferStore(packed, indices, value), None, free)))
+    return made
+
+
+def keeps_order(group: Group) -> bool:
+    """Whether the packed axes of a group, the first outermost, reach its elements in the order of its axes."""
+    import numpy as np
+
+    mapping, (dims, outs) = group.mapping, (group.component.dims, group.component.outs)
+    sizes = [int(size.value) for size in group.sizes() if type(size) is Const]
+    if len(dims) != 1 or len(sizes) != len(outs) or np.prod(sizes) > LARGEST:
+        return False
+    values: dict[Var, Any] = dict.fromkeys(mapping.inverse.params, 0)
+    values.update({mapping.inverse.params[out]: axis for out, axis in zip(outs, np.indices(sizes), strict=True)})
+    found = np.broadcast_to(values_at(mapping.inverse.indices[dims[0]], values), sizes).reshape(-1)
+    size = mapping.shape[dims[0]]
+    real = found[(found >= 0) & (found < int(size.value))] if type(size) is Const else found
+    return bool((np.diff(real) > 0).all())
+
+
+def _is_same(mapping: PadMapping, dim: int, out: int) -> bool:
+    same = Analyzer().prove_equal(mapping.shape[dim], mapping.packed_shape[out])
+    return same and mapping.index_map.indices[out] is mapping.index_map.params[dim]
+
+
+def _typed(replaced: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {var: cast(value, var.dtype) for var, value in replaced.items()}
+
+
+def _kept(annotations: Attrs) -> Attrs:
+    return annotations.without("preproc", "postproc")
+
+
+def _buffers(program: Staged) -> list[Buffer]:
+    return [*program.params, *program.temporaries]
+
+
+def _renewed(buffer: Buffer, mapping: PadMapping | None) -> Buffer:
+    """A buffer in its layout."""
+    if mapping is None:
+        return buffer.replace()
+    dtype = buffer.shape[0].dtype
+    return buffer.replace(shape=tuple(resized(dim, dtype) for dim in mapping.packed_shape))
+
+
+def _is_safe(expr: Expr, known: Analyzer) -> bool:
+    """Whether an expression can be evaluated: every element in range, no division of integers that could fail."""
+    kind = type(expr)
+    if kind is Call:
+        if expr.op in _CHOICES:  # type: ignore[attr-defined]
+            condition, yes, no = expr.args  # type: ignore[attr-defined]
+            if not _is_safe(condition, known):
+                return False
+            for held, arm in ((condition, yes), (get_op("logical_not")(condition), no)):
+                with known.scope(held):
+                    if not (known.facts.unreachable or _is_safe(arm, known)):
+                        return False
+            return True
+        if may_trap(expr.replace(args=tuple(map(_bare, expr.args)))):  # type: ignore[attr-defined]
+            return False
+        return all(_is_safe(arg, known) for arg in expr.args)  # type: ignore[attr-defined]
+    if kind is BufferLoad:
+        for index, dim in zip(expr.indices, expr.buffer.shape, strict=True):  # type: ignore[attr-defined]
+            if not _is_safe(index, known):
+                return False
+            if not (known.can_prove(index >= 0) and known.can_prove(get_op("less")(index, resized(dim, index.dtype)))):
+                return False
+        return True
+    return kind in (Const, Var) or all(_is_safe(child, known) for child in _parts(expr))
+
+
+def _bare(expr: Expr) -> Expr:
+    """An operand in whose place a variable stands, unless it is a constant: the operator alone is asked about."""
+    return expr if type(expr) is Const else Var("x", expr.dtype)
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    from tirscript.ir.rewrite import children
+
+    return [child for child in children(expr) if isinstance(child, Expr)]
+
+
+def _boxes(mapping: PadMapping) -> list[tuple[list[Expr], list[Expr], bool]]:
+    """Boxes that hold all padding, as starts and sizes; with True padding is only a part of the box."""
+    found: list[tuple[list[Expr], list[Expr], bool]] = []
+    zeros: list[Expr] = [const(0, INT64) for _ in mapping.packed_shape]
+    for component in mapping.components():
+        outs = component.outs
+        dims = [mapping.packed_shape[out] for out in outs]
+        box = _box(mapping, component.dims, outs) if all(type(dim) is Const for dim in dims) else None
+        if box is None:
+            return [(zeros, list(mapping.packed_shape), True)]
+        if box:
+            starts, sizes = list(zeros), list(mapping.packed_shape)
+            for at, (low, high) in zip(outs, box, strict=True):
+                starts[at], sizes[at] = const(low, INT64), const(high - low, INT64)
+            found.append((starts, sizes, False))
+    return found
+
+
+def _box(mapping: PadMapping, dims: tuple[int, ...], outs: tuple[int, ...]) -> list[tuple[int, int]] | tuple[()] | None:
+    """The box that the padding of one component is, () where it has none, None where it is no box."""
+    import numpy as np
+
+    sizes = [int(dim.value) for out in outs if type(dim := mapping.packed_shape[out]) is Const]
+    if np.prod(sizes) > LARGEST:
+        return None
+    grid = np.indices(sizes)
+    values: dict[Var, Any] = dict.fromkeys(mapping.inverse.params, 0)
+    values.update({mapping.inverse.params[out]: grid[at] for at, out in enumerate(outs)})
+    free = np.zeros(sizes, bool)
+    for one in dims:
+        length = mapping.shape[one]
+        if type(length) is not Const:
+            return None
+        index = values_at(mapping.inverse.indices[one], values)
+        free |= np.broadcast_to((index < 0) | (index >= int(length.value)), sizes)
+    if not free.any():
+        return ()
+    ends = [(int(places.min()), int(places.max()) + 1) for places in np.nonzero(free)]
+    return ends if free[tuple(slice(*end) for end in ends)].all() else None
+
+
+__all__ = ["Packed", "Packing", "Plan", "fill_statements", "plan"]

@@ -1,0 +1,174 @@
+"""Layouts move through the graph until they meet and cancel, or reach a constant or the graph's edge.
+
+before:                                            after:
+    with G.dataflow():                                 with G.dataflow():
+        a = G.call_tir(cls.grow, (x,))                     x_packed = G.call_tir(cls.pack, (x,))
+        p = G.call_tir(cls.pad, (a,))                      a_packed = G.call_tir(cls.grow_packed, (x_packed,))
+        q = G.call_tir(cls.addone, (p,))                   q = G.call_tir(cls.addone, (a_packed,))
+        b = G.call_tir(cls.crop, (q,))                     c_packed = G.call_tir(cls.grow_packed, (q,))
+        c = G.call_tir(cls.grow, (b,))                     c = G.call_tir(cls.crop, (c_packed,))
+        G.output(c)                                        G.output(c)
+
+What a kernel does with a layout is read in its statements (`packing.py`); which kernels take one is a matter of cost
+(`planning.py`), and what has to stand in the padding is asked backward and proved forward (`emitting.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.check import public
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
+from tirscript.ir.graph import Dataflow, GraphBind, GraphFunc, GraphIf, GraphVar
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.module import Module
+from tirscript.ir.node import recursion_room
+from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.stmt import Stmt
+
+from ..graph.dead_code import dead_code_elimination
+from ..pipeline import module_pass
+from .calls import Names, called
+from .emitting import Emitting, Functions, Report
+from .flow import Flow
+from .mapping import PadMapping
+from .planning import Decide, Decision, Plan
+
+Asked = Mapping[str | GraphVar, Mapping[str, IndexMap | Callable[..., Any]]]
+
+
+class Reflowed(Struct, frozen=True, eq=False):
+    """The module with its layouts moved, what was decided of each kernel, and what is left."""
+
+    module: Module
+    decisions: tuple[Decision, ...]
+    report: Report
+
+    def __str__(self) -> str:
+        left = self.report
+        lines = [str(one) for one in self.decisions]
+        lines.append(
+            f"{left.conversions} conversions left of {left.cancelled} and {left.folded} constants packed; "
+            f"{left.selects} selects, {left.branches} branches, {left.fills} stages that fill padding"
+        )
+        return "\n".join(lines)
+
+
+@module_pass()
+def reflow_layouts(module: Module) -> Module:
+    """`q = pad(grow(x))` becomes `q = grow_packed(pad(x))`; a pad that meets the crop of the same layout goes."""
+    return reflow(module).module
+
+
+@public
+def reflow(module: Module, *, layouts: Asked | None = None, decide: Decide | None = None) -> Reflowed:
+    """Move layouts through the dataflows of a module.
+
+    `layouts` asks for layouts: by the variable that a call of a tensor function is bound to, or its name, and the name
+    of a parameter, an index map; these calls are packed. `decide` is asked of every other kernel, with what the cost
+    says: True packs it, False keeps it plain, None leaves it to the cost. So does the attribute `"layout"` of a
+    function, "packed" or "plain".
+
+    Raises DiagnosticError (T301) where `layouts` names no such call or parameter, or a map that is not injective.
+    """
+    with recursion_room():
+        return _Reflow(module, layouts or {}, decide).run()
+
+
+class _Reflow:
+    def __init__(self, module: Module, asked: Asked, decide: Decide | None) -> None:
+        self.module, self.asked, self.decide = module, asked, decide
+        self.known: dict[str, Any] = {}
+        names = Names(function.name for function in module.functions)
+        self.functions = Functions(names, list(module.prim_funcs))
+        self.report = Report(edges={})
+        self.decisions: list[Decision] = []
+        self.unseen = set(asked)
+
+    def run(self) -> Reflowed:
+        functions = tuple(self._function(one) if type(one) is GraphFunc else one for one in self.module.functions)
+        if self.unseen:
+            name = min(one.name if type(one) is GraphVar else str(one) for one in self.unseen)
+            near = suggest(name, [n.name for one in self.module.graph_funcs for n in walk(one) if type(n) is GraphVar])
+            hint = f"did you mean `{near}`?" if near else "the name is that of the variable the call is bound to"
+            raise _wrong(f"no call of a tensor function is bound to `{name}`", hint)
+        if all(a is b for a, b in zip(functions, self.module.functions, strict=True)):
+            return Reflowed(self.module, tuple(self.decisions), self.report)
+        made = self.module.replace(functions=(*self.functions.made, *functions))
+        tidy = dead_code_elimination.function(made)
+        return Reflowed(tidy, tuple(self.decisions), self.report)
+
+    def _function(self, func: GraphFunc) -> GraphFunc:
+        instead: dict[Any, Any] = {}
+        body = self._body(func.body, instead)
+        if body is func.body:
+            return func
+        return func.replace(body=body, value=substitute(func.value, instead) if instead else func.value)
+
+    def _body(self, body: tuple[Stmt, ...], instead: dict[Any, Any]) -> tuple[Stmt, ...]:
+        made: list[Stmt] = []
+        for stmt in body:
+            now: Stmt = substitute(stmt, instead) if instead else stmt
+            if type(now) is Dataflow:
+                now = self._block(now, instead)
+            elif type(now) is GraphIf:
+                now = self._branches(now)
+            made.append(now)
+        same = len(made) == len(body) and all(a is b for a, b in zip(made, body, strict=True))
+        return body if same else tuple(made)
+
+    def _branches(self, stmt: GraphIf) -> GraphIf:
+        sides = []
+        for body, value in ((stmt.then_body, stmt.then_value), (stmt.else_body, stmt.else_value)):
+            inside: dict[Any, Any] = {}
+            inner = self._body(body, inside)
+            sides.append((inner, substitute(value, inside) if inside else value))
+        (then, one), (orelse, other) = sides
+        if then is stmt.then_body and orelse is stmt.else_body:
+            return stmt
+        return stmt.replace(then_body=then, then_value=one, else_body=orelse, else_value=other)
+
+    def _block(self, block: Dataflow, instead: dict[Any, Any]) -> Dataflow:
+        flow = Flow(block, self.module, self.known)
+        plan = Plan(flow, self._mappings(flow), self.decide)
+        if not plan.layouts and not flow.conversions:
+            return block
+        emitting = Emitting(plan, self.functions, self.report)
+        made = emitting.block()
+        self.decisions += plan.decisions
+        instead.update(emitting.instead)
+        return made
+
+    def _mappings(self, flow: Flow) -> dict[GraphVar, dict[str, PadMapping]]:
+        found: dict[GraphVar, dict[str, PadMapping]] = {}
+        for stmt in flow.block.body:
+            if type(stmt) is not GraphBind:
+                continue
+            key = next((one for one in (stmt.var, stmt.var.name) if one in self.asked), None)
+            target = None if key is None else called(stmt.value, self.module)
+            if key is None or target is None:
+                continue
+            name = stmt.var.name
+            self.unseen.discard(key)
+            params = {param.name: param for param in target[0].params if type(param) is Buffer}
+            wanted = found[stmt.var] = {}
+            for param, given in self.asked[key].items():
+                if param not in params:
+                    hint = f"its parameters are {', '.join(f'`{one}`' for one in params)}"
+                    raise _wrong(f"`{target[0].name}`, called for `{name}`, has no parameter `{param}`", hint)
+                mapping = PadMapping.of(given, params[param].shape)
+                if mapping is None:
+                    raise _wrong(f"the layout of `{param}` of `{name}` is not proved to keep its elements apart")
+                wanted[param] = mapping
+        return found
+
+
+def _wrong(message: str, hint: str | None = None) -> DiagnosticError:
+    return DiagnosticError([error("T301", message, None, hint=hint)])
+
+
+__all__ = ["Reflowed", "reflow", "reflow_layouts"]

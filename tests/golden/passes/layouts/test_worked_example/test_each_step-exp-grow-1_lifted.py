@@ -1,0 +1,54 @@
+from tirscript.script import ir as I, tir as T, graph as G
+
+
+@I.ir_module
+class Model:
+    @T.prim_func(private=True)
+    def grow_pad_A(A: T.Buffer((14,), "float32"), A_packed: T.Buffer((4, 4), "float32")):
+        for ax0, ax1 in T.grid(4, 4):
+            with T.block("A_pad"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                T.block_attr({"preproc": "pad"})
+                A_packed[v0, v1] = A[v0 * 4 + v1] if v0 * 4 + v1 < 14 else 0.0
+
+    @T.prim_func(private=True)
+    def grow_packed(A_packed: T.Buffer((4, 4), "float32"), B_packed: T.Buffer((4, 4), "float32")):
+        for i in range(14):
+            with T.block("grow"):
+                vi = T.axis.spatial(14, i)
+                B_packed[vi // 4, vi % 4] = A_packed[vi // 4, vi % 4] * 2.0
+        for ax0, ax1 in T.grid(4, 4):
+            with T.block("B_packed_pad"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                T.where(ax0 * 4 + ax1 >= 14)
+                B_packed[v0, v1] = 0.0
+
+    @T.prim_func(private=True)
+    def grow_crop_B(B_packed: T.Buffer((4, 4), "float32"), B: T.Buffer((14,), "float32")):
+        for ax0, ax1 in T.grid(4, 4):
+            T.assume(not ax0 * 4 + ax1 >= 14 or B_packed[ax0, ax1] == 0.0)
+        for ax0 in range(14):
+            with T.block("B_crop"):
+                v0 = T.axis.spatial(14, ax0)
+                T.block_attr({"postproc": ["crop", 0.0]})
+                B[v0] = B_packed[v0 // 4, v0 % 4]
+
+    @T.prim_func(private=True)
+    def middle(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+        for i in range(14):
+            with T.block("middle"):
+                vi = T.axis.spatial(14, i)
+                B[vi] = T.exp(A[vi])
+
+    @G.graph_func
+    def main(x: G.Tensor((14,), "float32")) -> G.Tensor((14,), "float32"):
+        with G.dataflow():
+            a_pad = G.call_tir(Model.grow_pad_A, (x,), out=G.Tensor((4, 4), "float32"))
+            a_packed = G.call_tir(Model.grow_packed, (a_pad,), out=G.Tensor((4, 4), "float32"))
+            a = G.call_tir(Model.grow_crop_B, (a_packed,), out=G.Tensor((14,), "float32"))
+            b = G.call_tir(Model.middle, (a,), out=G.Tensor((14,), "float32"))
+            c_pad = G.call_tir(Model.grow_pad_A, (b,), out=G.Tensor((4, 4), "float32"))
+            c_packed = G.call_tir(Model.grow_packed, (c_pad,), out=G.Tensor((4, 4), "float32"))
+            c = G.call_tir(Model.grow_crop_B, (c_packed,), out=G.Tensor((14,), "float32"))
+            G.output(c)
+        return c
