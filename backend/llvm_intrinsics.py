@@ -24,12 +24,15 @@ class Intrinsic(Struct, frozen=True, eq=False):
 
     features: the processor features of which every one of one group must be there
     compute:  the result of numpy arrays of the dtypes `params`
+    tile:     the numbers that the first operands must be, the size of a tile; the others and the result are tiles then,
+              which LLVM has a type of their own for. Empty for vectors
     """
 
     result: DType
     params: tuple[DType, ...]
     features: tuple[tuple[str, ...], ...]
     compute: Callable[..., Any]
+    tile: tuple[int, ...] = ()
 
 
 def name_of(call: Call) -> str | None:
@@ -66,7 +69,8 @@ def fitting(known: Intrinsic, call: Call) -> tuple[Expr, ...] | None:
         return None
     for args in operands(call):
         if len(args) == len(known.params) and all(map(_same_bits, args, known.params)):
-            return args
+            sizes = [arg.value if type(arg) is Const else None for arg in args[: len(known.tile)]]
+            return args if sizes == list(known.tile) else None
     return None
 
 
@@ -114,8 +118,26 @@ def _pairs(result: str) -> Callable[..., Any]:
     return compute
 
 
+def _tiles(*sizes_and_tiles: Any) -> Any:
+    """The product of 16 rows of 64 bytes and of 16 lines of 16 times 4 bytes, added to 16 by 16 numbers."""
+    total, a, b = sizes_and_tiles[len(TILE) :]
+    right = b.reshape(16, 16, 4).transpose(0, 2, 1).reshape(64, 16).astype("int64")
+    exact = total.astype("int64") + (a.reshape(16, 64).astype("int64") @ right).reshape(-1)
+    return exact.astype("int32")
+
+
+# rows, bytes of a row of the result, bytes of a row of the left operand
+TILE = (16, 64, 64)
+
+
 def _made() -> dict[str, Intrinsic]:
     found: dict[str, Intrinsic] = {}
+    kinds = {"s": dtype("int8x1024"), "u": dtype("uint8x1024")}
+    sums, sizes = dtype("int32x256"), (dtype("int16"),) * len(TILE)
+    for left, right in ("ss", "su", "us", "uu"):
+        found[f"llvm.x86.tdpb{left}{right}d.internal"] = Intrinsic(
+            sums, (*sizes, sums, kinds[left], kinds[right]), (("amx-int8", "amx-tile"),), _tiles, TILE
+        )
 
     def enter(name: str, result: str, params: tuple[str, ...], bits: int, features: Any, compute: Any) -> None:
         kinds = [dtype(f"{kind}x{bits // dtype(kind).bits}") for kind in (result, *params)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.bounds import Interval, Ranges, bounds, exact
 from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.buffer import Buffer
@@ -25,7 +26,7 @@ from tirscript.ir.expr import (
 )
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, cast
-from tirscript.ir.rewrite import children, walk
+from tirscript.ir.rewrite import children, substitute, walk
 from tirscript.ir.stmt import (
     AllocateConst,
     AllocBuffer,
@@ -291,7 +292,17 @@ def relax_index(index: Expr, loops: tuple[For, ...], seen: Accesses, inner: froz
 
 def sum_of(expr: Expr, seen: Accesses) -> Linear:
     """The linear form of an expression, bound names and widening casts seen through."""
-    return linear(expr, seen.values, lambda inner: exact(linear(inner, seen.values), seen.ranges))
+    form = linear(expr, seen.values, lambda inner: exact(linear(inner, seen.values), seen.ranges))
+    if all(type(atom) is not Call or atom.op not in _DIVISIONS for atom in form.terms):
+        return form
+    # a quotient of a sum may be a sum: (i * 32 + j) // 16, where j is below 16
+    while any(node in seen.values for node in walk(expr)):
+        expr = substitute(expr, seen.values)
+    simpler = Analyzer(seen.ranges).simplify(expr)
+    return linear(simpler, seen.values, lambda inner: exact(linear(inner, seen.values), seen.ranges))
+
+
+_DIVISIONS = (OPS["floordiv"], OPS["floormod"])
 
 
 def _relax(

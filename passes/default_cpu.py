@@ -21,16 +21,20 @@ from .targets import target_of
 
 # what is taken where neither the options nor a target say it
 VECTOR_BITS, THREADS = 256, 1
+TILES = "+amx-int8"
 
 
 @prim_func_pass(opt_level=1)
-def default_cpu(func: PrimFunc, *, vector_bits: int = 0, threads: int = 0, reassociate: bool = True) -> PrimFunc:
+def default_cpu(
+    func: PrimFunc, *, vector_bits: int = 0, threads: int = 0, reassociate: bool = True, tiles: bool | None = None
+) -> PrimFunc:
     """`for i: for j: C[i, j] = A[i, j]` becomes `for i in T.parallel(n): ...`; sums become tiles and vectors.
 
     vector_bits: the width of a vector register: 512, 256, 128; 0 is that of the function's target, 256 without one
     threads:     how many iterations of a parallel loop run at once; 1 leaves loops serial; 0 is the cores of the
                  function's target, else of the one around, 1 without one
     reassociate: whether sums of floats may be rounded in another order, and products be added without being rounded
+    tiles:       whether there are instructions for products of tiles of bytes (AMX); None asks the function's target
     """
     from .schedule.default_cpu import CpuFacts, default_schedule
     from .schedule.primitive import PRIMITIVES
@@ -38,5 +42,7 @@ def default_cpu(func: PrimFunc, *, vector_bits: int = 0, threads: int = 0, reass
     known = [one for one in (target_of(func), Target.current()) if one is not None]
     bits = vector_bits or next((one.main.vector_bits for one in known if one.main.vector_bits), VECTOR_BITS)
     cores = threads or next((one.main.cores for one in known if one.main.cores), THREADS)
-    made = default_schedule(func, CpuFacts(bits, cores, reassociate))
+    if tiles is None:
+        tiles = any(TILES in one.main.features for one in known[:1])
+    made = default_schedule(func, CpuFacts(bits, cores, reassociate, tiles))
     return made.func if any(not PRIMITIVES[step.primitive].query for step in made.trace.steps) else func

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tirscript.backend.runtime import threads
+from tirscript.backend.runtime import threads, tiles
 
 _lock = threading.Lock()
 
@@ -71,7 +71,11 @@ def host() -> Host:
     import llvmlite.binding as llvm
 
     initialize()
-    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    features = llvm.get_host_cpu_features()
+    if features.get("amx-tile") and not tiles.supported():
+        for name in features:
+            features[name] = features[name] and not name.startswith("amx-")
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten())
 
 
 def target_machine(target: Host, opt_level: int, *, jit: bool = True) -> Any:
@@ -102,4 +106,6 @@ def symbol_exists(name: str) -> bool:
     initialize()
     if name == threads.PARALLEL:
         threads.require_pool()
+    if name == tiles.SYMBOL:
+        return tiles.permitted()
     return llvm.address_of_symbol(name) is not None

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tirscript.backend.llvm_intrinsics import KNOWN, Intrinsic, as_operator, fitting, name_of, operands
+from tirscript.backend.runtime import tiles
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Call, Const, Expr, StringImm
@@ -57,12 +58,36 @@ def _known(g: Codegen, call: Call, name: str, known: Intrinsic, span: Span | Non
     if args is None:
         raise wrong_types(call, f"({', '.join(map(str, known.params))}) -> {known.result}")
     require_features(name, known.features, g.state.target, span)
+    if known.tile:
+        return _tiles(g, args, name, known)
     given = []
     for arg, want in zip(args, known.params, strict=True):
         value, have, kind = g.value(arg), value_type(arg.dtype), value_type(want)
         given.append((kind, value if have == kind else g.b.op(f"bitcast {have} {value} to {kind}")))
     result = value_type(known.result)
     return g.b.call(result, g.b.module.declare(name, result, [kind for kind, _ in given]), given)
+
+
+def _tiles(g: Codegen, args: tuple[Expr, ...], name: str, known: Intrinsic) -> str:
+    """A call of an intrinsic on tiles: the vectors become tiles before and a vector again behind it.
+
+    LLVM keeps tiles in their registers where they go from one call to the next, and loads them from memory at once.
+    """
+    tiles.require(g.span)
+    g.b.module.declare(tiles.SYMBOL, "void", [])
+    begin = g.b.module.declare("llvm.x86.cast.vector.to.tile.v256i32", "x86_amx", [_WORDS])
+    end = g.b.module.declare("llvm.x86.cast.tile.to.vector.v256i32", _WORDS, ["x86_amx"])
+    given = [("i16", str(size)) for size in known.tile]
+    for arg in args[len(known.tile) :]:
+        value, have = g.value(arg), value_type(arg.dtype)
+        words = value if have == _WORDS else g.b.op(f"bitcast {have} {value} to {_WORDS}")
+        given.append(("x86_amx", g.b.call("x86_amx", begin, [(_WORDS, words)])))
+    symbol = g.b.module.declare(name, "x86_amx", [kind for kind, _ in given])
+    return g.b.call(_WORDS, end, [("x86_amx", g.b.call("x86_amx", symbol, given))])
+
+
+# a tile as a vector: 16 rows of 64 bytes
+_WORDS = "<256 x i32>"
 
 
 def require_features(name: str, features: tuple[tuple[str, ...], ...], target: Host, span: Span | None) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tirscript.ir.arith.bounds import Ranges
 from tirscript.ir.arith.linear import Linear, expression
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Broadcast, BufferLoad, CallFunction, Const, Expr, Ramp, Var
@@ -21,9 +22,9 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import nodes_in, shape_of
 from tirscript.ir.op import cast
 from tirscript.ir.rewrite import definitions, rewrite, walk
-from tirscript.ir.stmt import AllocBuffer, BufferStore, Stmt
+from tirscript.ir.stmt import AllocBuffer, BufferStore, For, Stmt
 
-from ..access import Accesses, Extent, box, union
+from ..access import Accesses, Extent, box, loop_range, union
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
 
@@ -36,18 +37,20 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
     """`B = T.alloc_buffer((4, 8))`, used as `B[i, j]` inside the loop over i, becomes `B = T.alloc_buffer((1, 8))`."""
     plans: dict[Buffer, tuple[Buffer, tuple[Linear | None, ...]]] = {}
 
-    def body(stmts: tuple[Stmt, ...]) -> None:
+    def body(stmts: tuple[Stmt, ...], ranges: Ranges) -> None:
         for at, stmt in enumerate(stmts):
             if type(stmt) is AllocBuffer:
-                plan = _plan(stmt.buffer, stmts[at + 1 :])
+                plan = _plan(stmt.buffer, stmts[at + 1 :], ranges)
                 if plan is not None:
                     plans[stmt.buffer] = plan
+            around = loop_range(stmt, ranges) if type(stmt) is For else None
+            known = ranges if around is None else {**ranges, stmt.var: around}  # type: ignore[attr-defined]
             for name in ("body", "then", "orelse"):
                 inner = getattr(stmt, name, None)
                 if isinstance(inner, tuple):
-                    body(inner)
+                    body(inner, known)
 
-    body(func.body)
+    body(func.body, {})
     if not plans:
         return func
     result: PrimFunc = rewrite(
@@ -61,8 +64,11 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
     return result
 
 
-def _plan(buffer: Buffer, scope: tuple[Stmt, ...]) -> tuple[Buffer, tuple[Linear | None, ...]] | None:
-    """The smaller buffer and what to take from each index; None where nothing is gained or known."""
+def _plan(buffer: Buffer, scope: tuple[Stmt, ...], ranges: Ranges) -> tuple[Buffer, tuple[Linear | None, ...]] | None:
+    """The smaller buffer and what to take from each index; None where nothing is gained or known.
+
+    `ranges` are those of the variables around the scope.
+    """
     if (
         buffer.strides is not None
         or buffer.elem_offset is not None
@@ -71,7 +77,7 @@ def _plan(buffer: Buffer, scope: tuple[Stmt, ...]) -> tuple[Buffer, tuple[Linear
         or _seen_whole(scope, buffer)
     ):
         return None
-    accesses = Accesses(scope)
+    accesses = Accesses(scope, known=ranges)
     inner = frozenset(node for node in definitions(scope) if type(node) is Var)
     area: tuple[Extent, ...] | None = None
     first = True

@@ -19,6 +19,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from tirscript.ir.arith.bounds import Interval, Ranges
 from tirscript.ir.arith.linear import constant_difference
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Var
@@ -27,7 +28,7 @@ from tirscript.ir.node import Node, nodes_in, shape_of
 from tirscript.ir.rewrite import definitions, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt, While
 
-from ..access import Access, Accesses, Extent, box, constant_extent, contains, here, sum_of
+from ..access import Access, Accesses, Extent, box, constant_extent, contains, here, loop_range, sum_of
 from ..pipeline import prim_func_pass
 
 
@@ -128,6 +129,7 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
         return home
     path.reverse()
     best, crossed, inner = home, False, set(definitions(tuple(home.body)))
+    ranges: dict[Var, Interval] = {}
     fixed = any(type(node) is Var and node in inner for dim in buffer.shape for node in walk(dim))
     if fixed:
         return home
@@ -144,7 +146,10 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
             ):
                 break
             crossed = crossed or owner.kind != "thread_binding"
-        if not crossed or fills_first(step.body, buffer):
+            around = loop_range(owner, ranges)
+            if around is not None:
+                ranges[owner.var] = around
+        if not crossed or fills_first(step.body, buffer, ranges):
             best = step
             crossed = False
     return best
@@ -154,12 +159,15 @@ def _in(body: tuple[Stmt, ...], buffer: Buffer) -> bool:
     return any(node is buffer for node in walk(body))
 
 
-def fills_first(body: tuple[Stmt, ...], buffer: Buffer) -> bool:
-    """Whether `body` reads of `buffer` only what it wrote before in the same run."""
+def fills_first(body: tuple[Stmt, ...], buffer: Buffer, ranges: Ranges | None = None) -> bool:
+    """Whether `body` reads of `buffer` only what it wrote before in the same run.
+
+    `ranges` are those of the variables around it.
+    """
     inner = frozenset(node for node in definitions(body) if type(node) is Var)
     written: list[tuple[Extent, ...]] = []
     for stmt in body:
-        seen = Accesses((stmt,))
+        seen = Accesses((stmt,), known=ranges)
         mine = [access for access in seen.found if access.buffer is buffer]
         local: list[tuple[tuple[For, ...], tuple[Extent, ...]]] = []
         for access in mine:

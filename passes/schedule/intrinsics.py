@@ -76,6 +76,55 @@ def impl(
 """
 
 
+_TILE_DESC = """
+@T.prim_func
+def desc(A: T.Buffer((16, 64), "{a}"), B: T.Buffer((16, 16, 4), "{b}"), C: T.Buffer((256,), "int32")):
+    for i, j, k in T.grid(16, 16, 64):
+        with T.block("update"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            C[vi * 16 + vj] = C[vi * 16 + vj] + T.cast(A[vi, vk], "int32") * T.cast(B[vk // 4, vj, vk % 4], "int32")
+"""
+_TILE_IMPL = """
+@T.prim_func
+def impl(
+    A: T.Buffer((16, 64), "{a}", strides=(64, 1)),
+    B: T.Buffer((16, 16, 4), "{b}", strides=(64, 4, 1)),
+    C: T.Buffer((256,), "int32", strides=(1,)),
+):
+    rows = T.decl_buffer((1024,), "{a}", data=T.address_of(A[0, 0]))
+    lines = T.decl_buffer((1024,), "{b}", data=T.address_of(B[0, 0, 0]))
+    C[0:256] = T.call_llvm_pure_intrin(
+        "int32x256",
+        "llvm.x86.tdpb{signs}d.internal",
+        T.int16(16),
+        T.int16(64),
+        T.int16(64),
+        C[0:256],
+        rows[0:1024],
+        lines[0:1024],
+    )
+"""
+_INTERLEAVE_DESC = """
+@T.prim_func
+def desc(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{dtype}")):
+    for i, j in T.grid(4, 16):
+        with T.block("interleave"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vj, vi] = A[vi, vj]
+"""
+_INTERLEAVE_IMPL = """
+@T.prim_func
+def impl(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{dtype}", strides=(4, 1))):
+    quads = T.decl_buffer((64,), "{dtype}", data=T.address_of(B[0, 0]))
+    upper = T.Shuffle([A[0, 0:16], A[1, 0:16]], {pairs})
+    lower = T.Shuffle([A[2, 0:16], A[3, 0:16]], {pairs})
+    quads[0:64] = T.Shuffle([upper, lower], {quads})
+"""
+# the places of what is taken in turn from two vectors, one element or two at once
+_PAIRS = [at for lane in range(16) for at in (lane, 16 + lane)]
+_QUADS = [at for lane in range(0, 32, 2) for at in (lane, lane + 1, 32 + lane, 33 + lane)]
+
+
 _TRANSPOSE_DESC = """
 @T.prim_func
 def desc(A: T.Buffer(({n}, {n}), "{dtype}"), B: T.Buffer(({n}, {n}), "{dtype}")):
@@ -118,6 +167,16 @@ for _m, _n, _k in FMA_TILES:
 BUILT_IN["dot_4x4_i8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="int8", n=4)
 BUILT_IN["dot_16x4_u8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="uint8", n=16)
 BUILT_IN["dot_16x4_vnni"] = partial(_made, _DOT_DESC, _VNNI_IMPL, a="uint8", n=16)
+# the tiles of AMX: 16 rows of 64 bytes times 64 lines of 16, of which four lines lie in turn in one
+for _signs in ("ss", "su", "us", "uu"):
+    _left, _right = ("int8" if sign == "s" else "uint8" for sign in _signs)
+    BUILT_IN[f"dot_16x16x64_{_left}_{_right}_amx"] = partial(
+        _made, _TILE_DESC, _TILE_IMPL, a=_left, b=_right, signs=_signs
+    )
+for _dtype in ("int8", "uint8"):
+    BUILT_IN[f"interleave_4x16_{_dtype}"] = partial(
+        _made, _INTERLEAVE_DESC, _INTERLEAVE_IMPL, dtype=_dtype, pairs=_PAIRS, quads=_QUADS
+    )
 for _dtype, _lanes in (("float32", 16), ("float64", 8)):
     BUILT_IN[f"transpose_f{_dtype[5:]}_{_lanes}x{_lanes}"] = partial(_transpose, _lanes, _dtype)
 

@@ -7,6 +7,8 @@ annotated, are left alone.
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
@@ -30,7 +32,7 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     """
     facts = facts or CpuFacts()
     if func.attrs.get("fastmath") is False:
-        facts = CpuFacts(facts.vector_bits, facts.threads, reassociate=False)
+        facts = structs.replace(facts, reassociate=False)
     with recursion_room():
         if not may_schedule(func):
             return Schedule(func)

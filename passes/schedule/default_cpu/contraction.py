@@ -84,7 +84,7 @@ def _scheduled(
     if source is not None:
         sch.compute_inline(source)
     left = _rows(work, nest, roles, rows)
-    result = _result(work, nest, reader, not (roles.rows.divides(rows) and roles.columns.divides(width)))
+    result = result_of(work, nest, reader, not (roles.rows.divides(rows) and roles.columns.divides(width)))
     dims = {dim.var.name: loop for dim, loop in zip(_by_axis(nest), sch.get_loops(nest.name), strict=True)}
     i_0, i_1 = sch.split(dims[roles.rows.var.name], [None, rows])
     j_0, j_1 = sch.split(dims[roles.columns.var.name], [None, width])
@@ -337,7 +337,7 @@ def _rows(work: Work, nest: Nest, roles: Roles, rows: int) -> BlockHandle | None
     return copy
 
 
-def _result(work: Work, nest: Nest, reader: BlockHandle | None, padded: bool) -> BlockHandle:
+def result_of(work: Work, nest: Nest, reader: BlockHandle | None, padded: bool) -> BlockHandle:
     """The block that stores what a tile holds."""
     if padded:
         found: list[BlockHandle] = work.sch.get_consumers(nest.name)

@@ -11,11 +11,13 @@ class CpuFacts(Struct, frozen=True):
     vector_bits: the width of a vector register; 512, 256, 128
     threads:     how many iterations of a parallel loop run at once
     reassociate: whether sums of floats may be rounded in another order, and products added without being rounded
+    tiles:       whether there are instructions for products of tiles of bytes (AMX)
     """
 
     vector_bits: int = 256
     threads: int = 1
     reassociate: bool = True
+    tiles: bool = False
 
     @property
     def registers(self) -> int:

@@ -9,6 +9,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Attr, Block, For, LaunchThread
 
 from ..schedule import Schedule
+from .byte_products import byte_product
 from .chains import inline_producers, rows, shared_rows
 from .contraction import contraction
 from .convolution import convolution, pointwise
@@ -21,6 +22,7 @@ from .work import Work
 
 RULES: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
+    byte_product,
     contraction,
     pointwise,
     convolution,

@@ -24,14 +24,16 @@ def numpy_name(kind: DType) -> str:
 def known_call(name: str, *, count: str = "", old: bool = False) -> Any:
     """A kernel that calls an intrinsic of the table; with `old`, on int32 vectors as older versions of LLVM had it."""
     known = KNOWN[name]
-    buffers = [*known.params, known.result]
+    vectors = known.params[len(known.tile) :]
+    buffers = [*vectors, known.result]
     params = ", ".join(f'P{k}: T.Buffer(({kind.lanes},), "{kind.element}")' for k, kind in enumerate(buffers))
-    given = [f"P{k}[0:{kind.lanes}]" for k, kind in enumerate(known.params)]
+    given = [f"P{k}[0:{kind.lanes}]" for k, kind in enumerate(vectors)]
     if old:
         given = [
             f'T.reinterpret("int32x{kind.bits * kind.lanes // 32}", {word})'
-            for kind, word in zip(known.params, given, strict=True)
+            for kind, word in zip(vectors, given, strict=True)
         ]
+    given = [*(f"T.int16({size})" for size in known.tile), *given]
     result = f"P{len(buffers) - 1}[0:{known.result.lanes}]"
     call = f'T.call_llvm_pure_intrin("{known.result}", "{name}", {count}{", ".join(given)})'
     return function(f"{result} = {call}", params)
@@ -55,7 +57,7 @@ def test_those_of_the_table_mean_what_the_processor_does(name: str) -> None:
         func = known_call(name, **options)
         native = tirscript.build(func)
         for _ in range(5):
-            given = [values(rng, kind) for kind in known.params]
+            given = [values(rng, kind) for kind in known.params[len(known.tile) :]]
             outs = [np.zeros(known.result.lanes, numpy_name(known.result)) for _ in range(2)]
             native(*given, outs[0])
             tirscript.interpret(func, *given, outs[1])

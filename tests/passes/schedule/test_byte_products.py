@@ -1,0 +1,181 @@
+"""Products of bytes by the tiles of AMX: the instructions, what the default schedule makes of kernels, and who may."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.backend.interpreter import interpret
+from tirscript.backend.llvm.host import host
+from tirscript.backend.runtime import tiles
+from tirscript.ir import AllocBuffer, DiagnosticError, PrimFunc, walk
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.passes.schedule.tensor_intrin import TensorIntrin
+from tirscript.script import parse
+from tirscript.script import tir as T
+from tirscript.testing import assert_same_result
+
+FACTS = CpuFacts(vector_bits=512, threads=2, tiles=True)
+HERE = "+amx-int8" in host().features.split(",") and tiles.permitted()
+BYTES = ("int8", "uint8")
+
+
+@pytest.mark.parametrize("left", BYTES)
+@pytest.mark.parametrize("right", BYTES)
+def test_the_instruction_is_what_is_described(left: str, right: str) -> None:
+    intrin = TensorIntrin.get(f"dot_16x16x64_{left}_{right}_amx")
+    rng = np.random.default_rng(1)
+    whole = {"int8": (-128, 128), "uint8": (0, 256)}
+    A = rng.integers(*whole[left], (16, 64), left)
+    B = rng.integers(*whole[right], (16, 16, 4), right)
+    A[0], B[:, 0] = whole[left][0] or 255, whole[right][0] or 255
+    start = rng.integers(-(1 << 31), 1 << 31, 256).astype("int32")
+    start[:2] = (1 << 31) - 1, -(1 << 31)  # sums wrap
+    results = []
+    for function in (intrin.desc, intrin.impl):
+        results.append(start.copy())
+        interpret(function, A, B, results[-1])
+    if HERE:
+        results.append(start.copy())
+        tirscript.build(intrin.impl)(A, B, results[-1])
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+def test_lines_in_turn(dtype: str) -> None:
+    intrin = TensorIntrin.get(f"interleave_4x16_{dtype}")
+    assert_same_result(intrin.desc, intrin.impl)
+
+
+def product(m: int, n: int, k: int, left: str = "int8", right: str = "int8") -> PrimFunc:
+    @T.prim_func
+    def product(A: T.Buffer((m, k), left), B: T.Buffer((k, n), right), C: T.Buffer((m, n), "int32")):
+        for i, j, p in T.grid(m, n, k):
+            with T.block("C"):
+                vi, vj, vp = T.axis.remap("SSR", [i, j, p])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] += T.cast(A[vi, vp], "int32") * T.cast(B[vp, vj], "int32")
+
+    return product
+
+
+@T.prim_func
+def linear(
+    X: T.Buffer((2, 17, 70), "uint8"),
+    W: T.Buffer((20, 70), "int8"),
+    bias: T.Buffer((20,), "int32"),
+    Y: T.Buffer((2, 17, 20), "int32"),
+):
+    for b, i, j in T.grid(2, 17, 20):
+        total: T.int32 = 0
+        for k in range(70):
+            total += T.cast(W[j, k], "int32") * T.cast(X[b, i, k], "int32")
+        Y[b, i, j] = T.max(total + bias[j], 0)
+
+
+KERNELS = {
+    "whole": product(32, 16, 128),
+    "odd": product(33, 18, 67),
+    "few": product(9, 66, 64, "uint8", "int8"),
+    "signs": product(17, 16, 130, "int8", "uint8"),
+    "unsigned": product(32, 17, 65, "uint8", "uint8"),
+    "linear": linear,
+}
+
+
+def words(program: PrimFunc) -> str:
+    return program.script()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_products_of_bytes_are_tiles(name: str) -> None:
+    kernel = KERNELS[name]
+    made = default_schedule(kernel, FACTS).func
+    assert "llvm.x86.tdpb" in words(made)
+    assert_same_result(kernel, made, tolerance=0.0, native=HERE)
+    # results are two by two tiles in registers, and lines behind them
+    lowered = DEFAULT_LOWERING(made)
+    local = [node.buffer for node in walk(lowered.body) if type(node) is AllocBuffer and node.buffer.scope == "local"]
+    assert len(local) == 2
+    assert all(np.prod(buffer.constant_shape() or (1 << 20,)) <= 4 * 256 for buffer in local)
+
+
+def test_other_products_are_not() -> None:
+    plain = CpuFacts(vector_bits=512, threads=2)
+    for kernel, facts in (
+        (KERNELS["whole"], plain),
+        (product(64, 64, 8), FACTS),
+        (product(4, 64, 128), FACTS),
+        (product(64, 64, 64, "int16", "int8"), FACTS),
+    ):
+        assert "llvm.x86" not in words(default_schedule(kernel, facts).func)
+
+
+NARROW = """
+@T.prim_func
+def main(A: T.Buffer((32, 64), "int8"), B: T.Buffer((64, 16), "int8"), C: T.Buffer((32, 16), "int32")):
+    for i, j, k in T.grid(32, 16, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] += T.cast({value}, "int32")
+"""
+
+
+@pytest.mark.parametrize("value", ["A[vi, vk] * B[vk, vj]", 'T.cast(A[vi, vk], "int16") * T.cast(B[vk, vj], "int16")'])
+def test_products_that_are_rounded_before_they_are_added_are_not(value: str) -> None:
+    kernel = parse(NARROW.format(value=value))
+    assert isinstance(kernel, PrimFunc)
+    made = default_schedule(kernel, FACTS).func
+    assert "llvm.x86" not in words(made)
+    assert_same_result(kernel, made, tolerance=0.0)
+
+
+CALL = """
+@T.prim_func
+def main(A: T.Buffer((1024,), "int8"), B: T.Buffer((1024,), "int8"), C: T.Buffer((256,), "int32")):
+    C[0:256] = T.call_llvm_pure_intrin(
+        "int32x256", "llvm.x86.tdpbssd.internal", T.int16({rows}), T.int16(64), T.int16(64),
+        C[0:256], A[0:1024], B[0:1024],
+    )
+"""
+
+
+@pytest.mark.skipif(not HERE, reason="the processor has no tiles")
+def test_a_tile_has_one_size() -> None:
+    for build in (tirscript.build, lambda f: interpret(f, *(np.zeros(n, d) for n, d in SIZES))):
+        with pytest.raises(DiagnosticError) as info:
+            build(parse(CALL.format(rows=8)))
+        assert info.value.diagnostics[0].code == "T204"
+
+
+SIZES = ((1024, "int8"), (1024, "int8"), (256, "int32"))
+
+
+@pytest.mark.skipif(not HERE, reason="the processor has no tiles")
+def test_code_asks_for_the_right_to_use_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIRSCRIPT_CACHE", "0")
+    monkeypatch.setattr(tiles, "permitted", lambda: False)
+    with pytest.raises(DiagnosticError) as info:
+        tirscript.build(parse(CALL.format(rows=16)))
+    assert info.value.diagnostics[0].code == "T402"
+    assert "dot_16x4_vnni" in str(info.value)
+
+
+def test_a_system_without_tiles_is_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refuses:
+        def syscall(self, number: int, what: int, argument: Any) -> int:
+            assert what == 0x1021  # a question, no request
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Refuses())
+    assert not tiles.supported.__wrapped__()
+    monkeypatch.setattr(tiles.sys, "platform", "darwin")
+    assert not tiles.supported.__wrapped__()
