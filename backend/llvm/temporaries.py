@@ -17,6 +17,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import nodes_in
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, Attr, For, If, Stmt, While
 
@@ -195,4 +196,4 @@ class _Lifetimes:
 def _heads(stmt: Any) -> list[Any]:
     if type(stmt) is For:
         return [part for part in (stmt.start, stmt.stop, stmt.step) if part is not None]
-    return [stmt.value] if type(stmt) is Attr else [stmt.condition]
+    return [*nodes_in(stmt.target), *nodes_in(stmt.value)] if type(stmt) is Attr else [stmt.condition]

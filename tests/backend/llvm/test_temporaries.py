@@ -176,3 +176,9 @@ def test_sizes_of_a_block_are_those_of_its_largest() -> None:
     found = plan(func, lambda buffer: sizes[buffer.name])
     assert {(slot.number, slot.size, slot.align) for slot in found.values()} == {(0, 300, 128)}
     assert plan(func, lambda buffer: None) == {}
+
+
+def test_attributes_of_any_value_stand_around_temporaries() -> None:
+    inner = alloc("X") + fill("X", "A") + fill("B", "X")
+    for value in ('"text"', '{"sizes": [1, 2]}', "n"):
+        same_result(function(f'with T.attr("key", "note", {value}):\n' + indented(inner), PARAMS))
