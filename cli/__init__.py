@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cache": ("cache", "Show or empty the cache of compiled kernels."),
     "demo": ("demo", "Take every example from its source to native code and back, and show that each step holds."),
     "passes": ("passes", "List the passes with their options."),
+    "targets": ("targets", "List what programs can be built for, and what a target says."),
     "ops": ("ops", "List the operators and intrinsics of T."),
     "explain": ("explain", "Explain a diagnostic code, with an example."),
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import click
 
-from tirscript.ir import DiagnosticError, error
+from tirscript.ir import DiagnosticError, error, structural_equal
 
 from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, split_name
 from .output import note, report, source, write
@@ -20,26 +22,39 @@ Examples:
   tirscript opt kernel.py --passes=default --until flatten_buffer --verify-each
   tirscript opt many.py --split --passes=simplify          programs between lines `# -----`
   tirscript print k.py | tirscript opt - --passes=simplify --timing
+  tirscript opt model.py --passes=build --target="llvm -mcpu=x86-64-v3" --dump stages
+  tirscript opt kernel.py --passes=build --bisect results  which pass makes it compute something else
 
 Programs go to standard output; what --print-changed, --timing and --list tell goes to standard error."""
 
 
-def read_passes(text: str) -> Any:
-    """The pipeline that a text names; `default` is the lowering of `build`."""
+def read_passes(text: str, target: Any = None) -> Any:
+    """The pipeline that a text names; `default` is the lowering of tensor functions, `build` all that `build` does."""
     from tirscript.passes import DEFAULT_LOWERING, Sequential
 
     if text.strip() == "default":
         return DEFAULT_LOWERING
+    if text.strip() == "build":
+        from tirscript.backend.default_pipeline import default_pipeline
+
+        return default_pipeline(target)
     return Sequential.parse(text)
 
 
 @click.command(name="opt", epilog=EPILOG)
 @click.argument("file", type=FILE, metavar="FILE[:NAME]")
 @click.option(
-    "--passes", "-p", default="", metavar="PASSES", help="`a,b{x=1}`, or `default` for the lowering of build."
+    "--passes",
+    "-p",
+    default="",
+    metavar="PASSES",
+    help="`a,b{x=1}`, `default` for the lowering of tensor functions, or `build` for all that build does.",
 )
+@click.option("--target", metavar="TARGET", help="What functions are for that say nothing themselves.")
 @click.option("--until", metavar="PASS", help="Stop after this pass.")
 @click.option("--disable", metavar="PASS", multiple=True, help="Leave this pass out; may be given several times.")
+@click.option("--require", metavar="PASS", multiple=True, help="Run this pass at every level; may be repeated.")
+@click.option("--opt-level", type=click.IntRange(0, 3), default=3, show_default=True, help="Leave higher passes out.")
 @click.option("--list", "listed", is_flag=True, help="List the passes that would run, a line each, and end.")
 @click.option("--print-changed", is_flag=True, help="Print the program after each pass that changes it.")
 @click.option("--print-before", metavar="PASS", multiple=True, help="Print the program before a pass; `all` is each.")
@@ -47,21 +62,31 @@ def read_passes(text: str) -> Any:
 @click.option("--diff", "differ", is_flag=True, help="Print what each pass changes, as a diff.")
 @click.option("--verify-each", is_flag=True, help="Check the program after each pass.")
 @click.option("--roundtrip-each", is_flag=True, help="Print and read the program after each pass, and compare.")
+@click.option("--dump", metavar="DIR", help="Write the program before the passes and after each into a folder.")
+@click.option(
+    "--bisect",
+    type=click.Choice(["results", "verify", "roundtrip"]),
+    help="Find the pass that breaks this, and print what it changes.",
+)
 @click.option("--timing", is_flag=True, help="Tell how long each pass took.")
 @click.option("--split", is_flag=True, help="Take the programs between lines `# -----` each by itself.")
 @printing
 @click.pass_context
-def command(ctx: click.Context, file: str, passes: str, until: str | None, split: bool, **options: Any) -> None:
+def command(
+    ctx: click.Context, file: str, passes: str, target: str | None, until: str | None, split: bool, **options: Any
+) -> None:
     """Apply PASSES to every function and module of FILE and print what they become.
 
     Without --passes the programs are read, checked and printed. `tirscript passes` lists the passes.
     """
     shape = layout(options)
-    pipeline = read_passes(passes)
+    around = read_target(target)
+    pipeline = read_passes(passes, around)
     if until is not None:
         pipeline = pipeline.until(until)
     if options["listed"]:
-        write("".join(f"{entry}\n" for entry in pipeline if entry.name not in _names(options["disable"])))
+        with _context(options, []) as context:
+            write("".join(f"{entry}\n" for entry in pipeline if context.runs(entry)))
         return
     timing, instruments = _instruments(options)
     printed: list[str] = []
@@ -69,8 +94,12 @@ def command(ctx: click.Context, file: str, passes: str, until: str | None, split
     for found in _inputs(file) if split else [lambda: some(file)[1]]:
         try:
             programs = found()
-            if programs:
-                made = _apply(pipeline, list(programs.values()), instruments, options)
+            if programs and options["bisect"] is not None:
+                with around or nullcontext():
+                    failed |= _bisected(pipeline, programs, options)
+            elif programs:
+                with around or nullcontext():
+                    made = _apply(pipeline, programs, instruments, options)
                 printed.append(file_text(made, **shape))
         except DiagnosticError as problem:
             report(problem)
@@ -79,6 +108,22 @@ def command(ctx: click.Context, file: str, passes: str, until: str | None, split
     if timing is not None:
         note(timing.report())
     ctx.exit(1 if failed else 0)
+
+
+def read_target(text: str | None) -> Any:
+    """The target that an option names; None where it is not given."""
+    if text is None:
+        return None
+    from tirscript.ir import Target
+    from tirscript.ir.target_kinds import check_target
+
+    try:
+        target = Target.parse(text)
+    except ValueError as problem:
+        hint = "`tirscript targets` lists what there is"
+        raise DiagnosticError([error("T402", f"no target: {problem}", hint=hint)]) from None
+    check_target(target)
+    return target
 
 
 def _names(names: tuple[str, ...]) -> set[str]:
@@ -114,8 +159,54 @@ def _instruments(options: dict[str, Any]) -> tuple[Any, list[Any]]:
     return timing, made
 
 
-def _apply(pipeline: Any, programs: list[Program], instruments: list[Any], options: dict[str, Any]) -> list[Program]:
-    from tirscript.passes import Instrument, PassContext
+def _context(options: dict[str, Any], instruments: list[Any]) -> Any:
+    """What the options say of all passes."""
+    from tirscript.passes import PassContext
+
+    return PassContext(
+        instruments, disabled=options["disable"], required=options["require"], opt_level=options["opt_level"]
+    )
+
+
+def _bisected(pipeline: Any, programs: dict[str, Program], options: dict[str, Any]) -> bool:
+    """Print which pass breaks what `--bisect` names, for each program; whether one does."""
+    from tirscript.ir.verify import check_well_formed
+    from tirscript.passes import bisect
+    from tirscript.printer import diff
+    from tirscript.script import parse
+    from tirscript.testing import assert_same_result
+
+    def roundtrip(program: Any, made: Any) -> bool:
+        return structural_equal(parse(made.script(constants="inline")), made)
+
+    checks: dict[str, Any] = {
+        "verify": lambda program, made: check_well_formed(made),
+        "roundtrip": roundtrip,
+        "results": lambda program, made: assert_same_result(program, made, runs=1, native=False),
+    }
+    check, broken = checks[options["bisect"]], False
+    program: Any
+    for name, program in programs.items():
+        with _context(options, []):
+            try:
+                found = bisect(pipeline, program, lambda made, program=program: check(program, made))
+            except ValueError as problem:
+                message = f"`{name}`: {problem}: {problem.__cause__}"
+                raise DiagnosticError([error("T404", message, program.span)]) from None
+        if found is None:
+            write(f"{name}: holds after every pass\n")
+            continue
+        broken = True
+        write(f"{name}: {found}\n")
+        if found.after is not None:
+            source(diff(found.before, found.after))
+    return broken
+
+
+def _apply(
+    pipeline: Any, programs: dict[str, Program], instruments: list[Any], options: dict[str, Any]
+) -> list[Program]:
+    from tirscript.passes import DumpEach, Instrument
     from tirscript.printer import diff
 
     class PrintDiff(Instrument):
@@ -126,5 +217,16 @@ def _apply(pipeline: Any, programs: list[Program], instruments: list[Any], optio
             note(f"# {entry}: no change" if not text else f"# after {entry}\n{text}")
 
     watching = [*instruments, PrintDiff()] if options["differ"] else instruments
-    with PassContext(instruments=watching, disabled=options["disable"]):
-        return [pipeline(program) for program in programs]
+    made = []
+    for name, program in programs.items():
+        own = []
+        if options["dump"] is not None:
+            own.append(DumpEach(Path(options["dump"], *([name] if len(programs) > 1 else []))))
+        try:
+            context = _context(options, [*watching, *own])
+            with context:
+                made.append(pipeline(program))
+        except FileExistsError as problem:
+            message = f"the folder of --dump is to be new or empty: {problem}"
+            raise DiagnosticError([error("T307", message)]) from None
+    return made

@@ -43,6 +43,7 @@ def described(entry: Any) -> dict[str, Any]:
         "summary": _summary(entry),
         "doc": entry.doc,
         "requires": list(entry.requires),
+        "opt_level": entry.opt_level,
         "options": options,
     }
 
@@ -56,6 +57,8 @@ def _page(entry: Any) -> str:
     lines += [f"    {line}".rstrip() for line in entry.doc.splitlines()]
     if entry.requires:
         lines += ["", f"    after: {', '.join(entry.requires)}"]
+    if entry.opt_level:
+        lines += ["", f"    at opt_level {entry.opt_level} and above"]
     for option in entry.options.values():
         lines += ["", f"    option {option.name}: {option.type.__name__} = {option.default!r}"]
     return "\n".join(lines) + "\n"

@@ -40,8 +40,8 @@ class TargetKind(Struct, frozen=True, eq=False):
                       arrays and scalars in the order of the parameters; results are written
     graph_to_runtime: `(func, module, target) -> function`: code for a graph function as it stands; the function that
                       it makes takes the arrays of the parameters and then those of the results, which it writes
-    export:           `(request, exportable, path, header, prefix) -> path`: functions as files, which other programs use
-                      (`tirscript.backend.export.library.Exportable`)
+    export:           `(request, exportable, path, header, prefix) -> path`: functions as files, which other programs
+                      use (`tirscript.backend.export.library.Exportable`)
     load:             `(path, target) -> {name: function}`: what was exported to a file
     """
 
@@ -141,7 +141,6 @@ PROCESSOR = (
     TargetOption("mattr", tuple, "its features by LLVM's names, as +avx2,-avx512f"),
     TargetOption("mtriple", str, "architecture, vendor and system; without it: this machine's"),
     TargetOption("mabi", str, "the convention of calls, where the architecture has several, as lp64d"),
-    TargetOption("mfloat-abi", str, "how floats are passed", choices=("soft", "softfp", "hard", "default")),
     TargetOption("vector-width", int, "bits in the widest vector that loops should use", least=64),
     TargetOption("num-cores", int, "how many iterations of a parallel loop run at once", least=1),
     TargetOption("l1-cache", int, "bytes in the data cache of a core", least=0),
@@ -155,10 +154,7 @@ register_target_kind(
     TargetKind(
         "llvm",
         "A processor, through LLVM; without options, the one this runs on.",
-        (
-            *PROCESSOR,
-            TargetOption("jit", str, "the engine that TVM uses; there is one here", choices=("mcjit", "orcjit")),
-        ),
+        PROCESSOR,
         keys=("cpu",),
         lowering="tirscript.backend.default_pipeline:lowering",
         tir_to_runtime="tirscript.backend.llvm.runtime:compile_request",

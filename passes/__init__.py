@@ -25,7 +25,8 @@ from . import graph as _graph  # noqa: F401
 from . import layouts as _layouts  # noqa: F401
 from . import lower as _lower  # noqa: F401
 from .access import access_regions
-from .instruments import PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach
+from .bisection import Broken, bisect
+from .instruments import DumpEach, PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach
 from .lower import DEFAULT_LOWERING
 from .pipeline import (
     PASSES,
@@ -43,6 +44,8 @@ from .simplify import simplified
 __all__ = [
     "DEFAULT_LOWERING",
     "PASSES",
+    "Broken",
+    "DumpEach",
     "Instrument",
     "Pass",
     "PassContext",
@@ -55,6 +58,7 @@ __all__ = [
     "Timing",
     "VerifyEach",
     "access_regions",
+    "bisect",
     "get_pass",
     "graph_func_pass",
     "module_pass",

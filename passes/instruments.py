@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import IO
 
 from tirscript.ir.diagnostic import DiagnosticError, error
@@ -98,6 +99,39 @@ class VerifyEach(Instrument):
             message = f"pass `{entry.name}` made an illegal program: {found.message}"
             notes = (f"the verifier says {found.code}", *found.notes)
             raise DiagnosticError([error("T499", message, found.span, notes=notes, hint=REPORT)]) from problem
+
+
+class DumpEach(Instrument):
+    """Write the program after each pass into a folder: `00_input.py`, `01_lower_reduce.py`, ...
+
+    A pass that changes nothing leaves a number out. Constants are written out in the texts.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.count = 0
+
+    def enter(self) -> None:
+        """Make the folder; FileExistsError where it holds something, which would be mixed with what is written."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if any(self.folder.iterdir()):
+            raise FileExistsError(f"{self.folder} is not empty")
+        self.count = 0
+
+    def before(self, entry: Pass, program: PrimFunc | Module) -> None:
+        if self.count == 0:
+            self.write("input", program)
+
+    def after(self, entry: Pass, before: PrimFunc | Module, program: PrimFunc | Module) -> None:
+        if program is before:
+            self.count += 1
+        else:
+            self.write(entry.name, program)
+
+    def write(self, name: str, program: PrimFunc | Module) -> None:
+        """Write one stage."""
+        (self.folder / f"{self.count:02}_{name}.py").write_text(program.script(constants="inline"), encoding="utf-8")
+        self.count += 1
 
 
 class RoundTripEach(Instrument):

@@ -203,10 +203,24 @@ class Sequential:
         return hash(self.passes)
 
     def __call__(self, program: Program) -> Program:
-        """The program after all passes."""
+        """The program after all passes.
+
+        A lone function goes through passes over functions of both kinds as a module of its own.
+        """
+        if self.needs_module(program):
+            alone: Any = program
+            made = self(Module((alone,), name=alone.name))
+            if len(made.functions) == 1:
+                return made.functions[0]  # type: ignore[return-value]
+            message = f"the pipeline makes {len(made.functions)} functions of `{program.name}`; apply it to a module"
+            raise DiagnosticError([error("T404", message)])
         for entry in self.passes:
             program = entry(program)
         return program
+
+    def needs_module(self, program: Any) -> bool:
+        """Whether a program is a lone function and a pass is over functions of the other kind."""
+        return isinstance(program, (PrimFunc, GraphFunc)) and any(not _takes(entry, program) for entry in self.passes)
 
     def __iter__(self) -> Iterator[Pass]:
         return iter(self.passes)
@@ -394,9 +408,9 @@ class PassContext:
     def __enter__(self) -> PassContext:
         if not hasattr(_contexts, "stack"):
             _contexts.stack = []
-        _contexts.stack.append(self)
         for instrument in self.instruments:
             instrument.enter()
+        _contexts.stack.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -405,8 +419,12 @@ class PassContext:
             instrument.leave()
 
 
+def _takes(entry: Pass, program: Any) -> bool:
+    return isinstance(program, (_TAKES[entry.kind], Module))
+
+
 def _apply(entry: Pass, program: Any) -> Any:
-    if not isinstance(program, (_TAKES[entry.kind], Module)):
+    if not _takes(entry, program):
         message = f"pass `{entry.name}` takes {_WORDS[entry.kind]} or a module, not {words(program)}"
         raise DiagnosticError([error("T404", message)])
     context = PassContext.current()

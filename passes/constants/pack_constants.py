@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LIMIT = 1 << 28
 
 
-@module_pass()
+@module_pass(opt_level=1)
 def pack_constants(module: Module, *, limit: int = LIMIT) -> Module:
     """`P[j // 16, i, j % 16] = W[i, j]` for all of a constant `W` becomes a constant `P`."""
     functions: dict[str, Any] = {

@@ -22,7 +22,7 @@ from .dead_code import is_pure
 from .replacing import Replacing, variables
 
 
-@module_pass()
+@module_pass(opt_level=1)
 def common_graph_subexpression(module: Module) -> Module:
     """`a = G.exp(x); b = G.exp(x); c = G.add(a, b)` becomes `a = G.exp(x); c = G.add(a, a)`."""
     functions = tuple(_Common(module).function(one) if type(one) is GraphFunc else one for one in module.functions)

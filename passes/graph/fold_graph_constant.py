@@ -43,7 +43,7 @@ from ..pipeline import module_pass
 LIMIT = 1 << 28
 
 
-@module_pass()
+@module_pass(opt_level=1)
 def fold_graph_constant(module: Module, *, limit: int = LIMIT) -> Module:
     """`a = G.permute_dims(G.const([[1, 2]]))` becomes `G.const([[1], [2]])` where `a` is used."""
     functions = tuple(_function(one, module, limit) if type(one) is GraphFunc else one for one in module.functions)

@@ -64,7 +64,7 @@ class _Use(Struct, frozen=True, eq=False):
     bind: GraphBind | None
 
 
-@module_pass()
+@module_pass(opt_level=1)
 def fuse_ops(module: Module, *, most: int = MOST) -> Module:
     """`a = G.call_tir(cls.f, (x,)); b = G.call_tir(cls.g, (a,))` becomes `b = cls.fused_f_g(x)`.
 

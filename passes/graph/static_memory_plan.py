@@ -133,7 +133,7 @@ def plan(temporaries: Iterable[Lifetime]) -> MemoryPlan:
     return MemoryPlan(offsets, total, separate, live)
 
 
-@prim_func_pass()
+@prim_func_pass(opt_level=1)
 def static_memory_plan(func: PrimFunc) -> PrimFunc:
     """`h = T.alloc_buffer((64,), "float32")` becomes `h = T.decl_buffer((64,), "float32", data=arena.data)`."""
     passed = _passed(func)
