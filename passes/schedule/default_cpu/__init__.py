@@ -13,7 +13,7 @@ from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import AllocBuffer, Block, Stmt
+from tirscript.ir.stmt import Block
 
 from ...blocks_from_loops import with_blocks
 from ..primitive import PRIMITIVES
@@ -43,31 +43,25 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 
 
 def _symbolic(func: PrimFunc, facts: CpuFacts) -> Schedule | None:
-    """The schedule of a function with sums of products of symbolic sizes; None where there are none, or some remain.
+    """The schedule of a function whose loops have symbolic sizes; None where there are none, or sums remain.
 
-    The init of a sum without terms would be left out by its block: so no block with an init may be left.
+    The init of a sum without terms would be left out by its block: so none that was made of a loop may be left.
     """
     blocks = with_blocks(func, symbolic=True)
-    if not any(_is_sum(node, {"spatial", "reduce"}) for node in walk(blocks.body)):
+    if not any(type(node) is Block and _symbolic_axes(node) for node in walk(blocks.body)):
         return None
     made = apply_rules(Schedule(blocks), facts)
-    if any(_is_sum(node, {"reduce"}) for node in walk(made.func.body)):
-        return None
-    return made if any(map(_is_tile, made.func.body)) else None
+    given = {node.name for node in walk(func.body) if type(node) is Block}
+    for node in walk(made.func.body):
+        if type(node) is Block and node.init is not None and "reduce" in _symbolic_axes(node):
+            if node.name not in given:
+                return None
+    return made
 
 
-def _is_tile(stmt: Stmt) -> bool:
-    """Whether a statement allocates the results of a contraction whose size is not known."""
-    return type(stmt) is AllocBuffer and stmt.buffer.scope == "local" and stmt.buffer.constant_shape() is None
-
-
-def _is_sum(node: object, kinds: set[str]) -> bool:
-    """Whether a block begins a reduction, and the length of an axis of these kinds is not known."""
-    return (
-        type(node) is Block
-        and node.init is not None
-        and any(axis.kind in kinds and type(axis.stop) is not Const for axis in node.axes)
-    )
+def _symbolic_axes(block: Block) -> set[str]:
+    """The kinds of the axes whose lengths are not known."""
+    return {axis.kind for axis in block.axes if type(axis.stop) is not Const}
 
 
 def tidied(trace: Trace) -> Trace:

@@ -34,7 +34,7 @@ CACHED = 1 << 14
 def inline_producers(work: Work) -> None:
     """Put what is cheap, or read once, where it is read."""
     for name in [block.name for block in work.blocks()]:
-        nest = work.nest(name)
+        nest = work.nest(name, symbolic=True)
         if nest is not None and not nest.reduced and _worth(work, nest):
             work.attempt(_inline, name)
 
@@ -50,13 +50,15 @@ def _worth(work: Work, nest: Nest) -> bool:
         return False
     times, size = 0, sum(1 for _ in walk(nest.value))
     for reader in _readers(work, buffer):
-        other = work.nest(reader)
+        other = work.nest(reader, symbolic=True)
         if other is None or is_product(work, other):
             return False
-        count = sum(1 for load in _loads(other) if load.buffer is buffer)
+        loads = [load for load in _loads(other) if load.buffer is buffer]
+        count = len(loads)
         if count * size + sum(1 for _ in walk(other.store.value)) > LARGEST:
             return False  # chains of values that are used twice each would double again and again
-        times += other.instances * count
+        # what stands there several times is computed once
+        times += other.instances * (count if heavy(nest.value) else len({load.indices for load in loads}))
     return 0 < times <= nest.instances * (1 if heavy(nest.value) else AGAIN)
 
 
@@ -89,20 +91,20 @@ def rows(work: Work, nest: Nest) -> bool:
     inside = [nest.name]
     for name in [block.name for block in reversed(_before(work, nest))]:
         if _feeds(work, name, inside) and work.fresh(name):
-            other = work.nest(name)
+            other = work.nest(name, symbolic=True)
             if other is not None and not is_product(work, other) and work.attempt(_move, name, row):
                 inside.append(name)
     if len(inside) == 1:
         return False
     instances, vectors = 0.0, False
     for name in inside:
-        inner = nest_of(work.sch, work.sch.get_block(name), depth)
+        inner = nest_of(work.sch, work.sch.get_block(name), depth, symbolic=True)
         work.done.add(name)
         if inner is not None:
-            instances += inner.instances
+            instances += inner.work
             vectors |= inner.reduced != () and work.attempt(lanes_apart, inner)
     for dim in nest.dims[:depth]:
-        instances *= dim.extent
+        instances *= dim.extent if dim.known else math.inf
     work.parallel(work.sch.get_loops(nest.name)[:depth], instances)
     # short rows of what is in the cache anyway gain nothing
     return vectors or instances >= CACHED
@@ -111,18 +113,18 @@ def rows(work: Work, nest: Nest) -> bool:
 def shared_rows(work: Work, name: str) -> bool:
     """Schedule the reductions in loops that several blocks share already, as plain loops are written."""
     outer = work.sch.get_loops(name)[:1]
-    if not outer or work.extent(outer[0]) is None:
+    if not outer:
         return False
     blocks: list[BlockHandle] = work.sch.get_child_blocks(outer[0])
     instances = 0.0
     for block in blocks:
         loops = work.sch.get_loops(block)
         depth = max((at + 1 for at, loop in enumerate(loops) if len(work.sch.get(loop).body) > 1), default=0)
-        inner = nest_of(work.sch, block, depth)
+        inner = nest_of(work.sch, block, depth, symbolic=True)
         extents = [work.extent(loop) for loop in loops]
-        if None in extents or not depth:
+        if not depth:
             return False
-        instances += math.prod(extent or 1 for extent in extents)
+        instances += math.inf if None in extents else math.prod(extent or 1 for extent in extents)
         work.done.add(block.name)
         if inner is not None and inner.reduced:
             work.attempt(lanes_apart, inner)
@@ -165,7 +167,7 @@ def _depth(work: Work, nest: Nest) -> int:
             makers = [b for b in work.blocks() if load.buffer in writes_of(work.block(b.name)) and b.name not in seen]
             for maker in makers:
                 seen.add(maker.name)
-                other = work.nest(maker)
+                other = work.nest(maker, symbolic=True)
                 if other is None or is_product(work, other):
                     continue
                 todo.append(other)

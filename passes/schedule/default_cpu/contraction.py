@@ -118,9 +118,9 @@ def _scheduled(
             work.attempt(_vector_copy, copy, lanes)
             work.done.add(copy.name)
     work.contract(f"{nest.name}_update")
-    work.parallel([*outer, *tiles], float(nest.instances))
+    work.parallel([*outer, *tiles], nest.work)
     if left is not None:
-        work.parallel(sch.get_loops(left)[:1], float(nest.instances / 16))
+        work.parallel(sch.get_loops(left)[:1], nest.work / 16)
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update"}
 
 

@@ -54,7 +54,16 @@ def parallel(work: Work, nest: Nest) -> bool:
 
 
 def _work_of(nest: Nest) -> float:
-    return float(nest.instances) * (8 if heavy(nest.value) else 1)
+    return nest.work * (8 if heavy(nest.value) else 1)
+
+
+def along(work: Work, nest: Nest) -> bool:
+    """Put the loop along memory innermost, and what begins the reduction before it."""
+    if not nest.reduced or not stream(work, nest.name):
+        return False
+    work.sch.decompose_reduction(nest.name, nest.reduced[0].loop)
+    work.done |= {f"{nest.name}_init", f"{nest.name}_update"}
+    return True
 
 
 def stream(work: Work, name: str) -> bool:
@@ -84,4 +93,4 @@ def stream(work: Work, name: str) -> bool:
     return True
 
 
-__all__ = ["parallel", "stream", "transpose"]
+__all__ = ["along", "parallel", "stream", "transpose"]

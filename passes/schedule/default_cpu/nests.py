@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
 from tirscript.ir.arith.linear import Linear, linear
@@ -82,12 +84,22 @@ class Nest(Struct, frozen=True, eq=False):
         return next((dim for dim in self.dims if dim.var is var), None)
 
     @property
+    def known(self) -> bool:
+        """Whether the numbers of iterations are known."""
+        return all(dim.known for dim in self.dims)
+
+    @property
     def instances(self) -> int:
         """How often the block runs."""
         count = 1
         for dim in self.dims:
             count *= dim.extent
         return count
+
+    @property
+    def work(self) -> float:
+        """How often the block runs, without end where it is not known: a kernel decides that when it runs."""
+        return float(self.instances) if self.known else math.inf
 
 
 # stands for extents that are not known

@@ -19,6 +19,8 @@ from .work import Work
 
 # partial results are kept in so many vectors, so that one addition need not wait for another
 VECTORS = 4
+# lines whose length is not known may be short: each vector more has to be combined
+SYMBOLIC = 2
 # lines of fewer vectors are reduced one by one
 SHORT = 4
 # a reduction of everything is cut into parts for threads, always the same ones so that results do not depend on threads
@@ -44,8 +46,8 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     # the reduction innermost, and the axis along the lines last of all
     others = [dim.loop for dim in nest.reduced if dim is not inner]
     sch.reorder(*[dim.loop for dim in nest.spatial], *others, inner.loop)
-    name, lanes = nest.name, lanes_of(inner.extent, one)
-    if not nest.spatial and not others and inner.extent >= 2 * PART:
+    name, lanes = nest.name, lanes_of(inner.extent, one) if inner.known else SYMBOLIC * one
+    if not nest.spatial and not others and inner.known and inner.extent >= 2 * PART:
         size = -(-inner.extent // min(PARTS, inner.extent // PART))
         part, _ = sch.split(inner.loop, [None, -(-size // lanes) * lanes])
         partial = sch.rfactor(part)
@@ -54,7 +56,7 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     whole = len(sch.get_loops(name)) <= len(nest.dims) + 1
     lane_results(work, name, lanes)
     if whole:
-        work.parallel(sch.get_loops(name)[:-1], float(nest.instances))
+        work.parallel(sch.get_loops(name)[:-1], nest.work)
     return True
 
 
@@ -67,7 +69,20 @@ def lanes_of(extent: int, one: int) -> int:
 
 
 def lane_results(work: Work, name: str, lanes: int) -> None:
-    """Split the innermost loop of a reduction into lanes with partial results, which are made where they are used."""
+    """Split the innermost loop of a reduction into lanes with partial results, which are made where they are used.
+
+    The partial results are combined by vectors, then by quarters of a vector: one by one, each would wait for the last.
+    """
+    _lanes(work, name, lanes)
+    one = work.facts.lanes(work.block(name).body[0].buffer.dtype.bits)  # type: ignore[attr-defined]
+    for size in (one, one // 4):
+        if 2 <= size < lanes and lanes % size == 0:
+            _lanes(work, name, size)
+            lanes = size
+
+
+def _lanes(work: Work, name: str, lanes: int) -> None:
+    """One step: partial results in vectors of so many lanes."""
     sch = work.sch
     _, lane = sch.split(sch.get_loops(name)[-1], [None, lanes])
     partial = sch.rfactor(lane)
@@ -78,11 +93,12 @@ def lane_results(work: Work, name: str, lanes: int) -> None:
     lane = next(loop for loop in loops if not _reduces(work, partial.name, loop))
     rest = [loop for loop in loops if loop != lane]
     sch.reorder(*rest, lane)
-    sch.decompose_reduction(partial, rest[0])
-    for part in (f"{partial.name}_init", f"{partial.name}_update"):
+    init = sch.decompose_reduction(partial, rest[0])
+    update = sch.get_child_blocks(rest[0])[0]
+    for part in (init, update):
         sch.vectorize(sch.get_loops(part)[-1])
-    work.contract(f"{partial.name}_update")
-    work.done |= {name, partial.name, f"{partial.name}_init", f"{partial.name}_update"}
+    work.contract(update.name)
+    work.done |= {name, init.name, update.name}
 
 
 def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:

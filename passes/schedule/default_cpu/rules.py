@@ -13,7 +13,7 @@ from .byte_products import byte_product
 from .chains import inline_producers, rows, shared_rows
 from .contraction import contraction
 from .convolution import convolution, pointwise
-from .elementwise import parallel, stream, transpose
+from .elementwise import along, parallel, stream, transpose
 from .facts import CpuFacts
 from .nests import Nest
 from .reductions import lanes_apart
@@ -31,6 +31,8 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     transpose,
     parallel,
 )
+# those that need no numbers of iterations
+SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (rows, contraction, lanes_apart, along, parallel)
 
 
 # blocks of a function; what depends on what is asked of each pair of them
@@ -63,15 +65,12 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
     work.done |= {block.name for block in work.blocks() if any(map(work.is_empty, work.sch.get_loops(block)))}
     # from the last block on: a reader may take its producers into its loops
     for name in [block.name for block in reversed(work.blocks())]:
-        nest = work.nest(name) if work.fresh(name) else None
-        if nest is not None:
-            any(work.attempt(rule, nest) for rule in RULES)
-            continue
         nest = work.nest(name, symbolic=True) if work.fresh(name) else None
         if nest is not None:
-            work.attempt(contraction, nest)
+            any(work.attempt(rule, nest) for rule in (RULES if nest.known else SYMBOLIC))
     for name in [block.name for block in work.blocks()]:
-        if work.fresh(name) and work.nest(name) is None:
+        nest = work.nest(name, symbolic=True) if work.fresh(name) else None
+        if work.fresh(name) and (nest is None or not nest.known):
             any(work.attempt(rule, name) for rule in (shared_rows, stream))
     return work.sch
 

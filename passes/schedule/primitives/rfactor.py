@@ -220,6 +220,8 @@ def _conditions(edit: Edit, stmt: Block, loops: list[Place]) -> tuple[list[Expr]
     reducing: list[Expr] = []
     starts = {loop.var: loop.start for loop in reduced}
     known = edit.analyzer(loops[0])
+    for loop in reduced:
+        known.assume(loop.start < loop.stop)  # where a loop does not run, nothing is reduced
     for part in conjuncts(stmt.predicate):
         if not any(uses(part, loop.var) for loop in reduced):
             spatial.append(part)
