@@ -30,8 +30,11 @@ def noalias_functions(module: Module) -> dict[str, bool]:
     sites = [(func, node) for func in functions.values() for node in walk(func) if type(node) is CallFunction]
     if not sites:
         return found
-    roots = {func.name: _roots(func) for func, _ in sites}
-    parts = {func.name: _parts(func) for func, _ in sites}
+    callers = {func.name: func for func, _ in sites}
+    roots = {name: _roots(func) for name, func in callers.items()}
+    parts = {name: _parts(func) for name, func in callers.items()}
+    called = {call.function for _, call in sites} & functions.keys()
+    written = {name: written_params(functions[name], module) for name in called}
     changed = True
     while changed:
         changed = False
@@ -39,7 +42,9 @@ def noalias_functions(module: Module) -> dict[str, bool]:
             callee = functions.get(call.function)
             if callee is None or not found[callee.name] or len(call.args) != len(callee.params):
                 continue
-            if _may_overlap(callee, call, module, roots[caller.name], parts[caller.name], found[caller.name]):
+            if _may_overlap(
+                callee, call, written[callee.name], roots[caller.name], parts[caller.name], found[caller.name]
+            ):
                 found[callee.name] = False
                 changed = True
     return found
@@ -48,12 +53,11 @@ def noalias_functions(module: Module) -> dict[str, bool]:
 def _may_overlap(
     callee: PrimFunc,
     call: CallFunction,
-    module: Module,
+    written: frozenset[Var | Buffer],
     roots: dict[Any, Any],
     parts: dict[Any, tuple[int, int]],
     disjoint: bool,
 ) -> bool:
-    written = written_params(callee, module)
     passed = [
         (param in written, _root(arg, roots), parts.get(arg) if isinstance(arg, Buffer) else None)
         for param, arg in zip(callee.params, call.args, strict=True)

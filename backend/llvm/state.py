@@ -64,7 +64,7 @@ class ModuleState:
         self.noalias = noalias
         self.target = target  # of the function at hand
         self.group = "#0"  # its attributes
-        self.temporaries: dict[PrimFunc, Any] = {}  # the blocks of the heap that buffers of a function share
+        self.temporaries: dict[str, Any] = {}  # by function, the blocks of the heap that its buffers share
 
 
 def internal(message: str, span: Span | None = None) -> DiagnosticError:

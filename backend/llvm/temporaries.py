@@ -41,9 +41,9 @@ class Slot(Struct, frozen=True, eq=False):
 def slot_of(g: Codegen, buffer: Buffer, needs: Callable[[Buffer], tuple[int, int] | None]) -> Slot | None:
     """The block of a buffer; None where it has none."""
     plans = g.state.temporaries
-    if g.func not in plans:
-        plans[g.func] = plan(g.func, needs)
-    found: Slot | None = plans[g.func].get(buffer)
+    if g.func.name not in plans:
+        plans[g.func.name] = plan(g.func, needs)
+    found: Slot | None = plans[g.func.name].get(buffer)
     return found
 
 

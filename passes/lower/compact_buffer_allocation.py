@@ -12,6 +12,7 @@ A buffer whose address is taken, or that is viewed, passed or strided, stays as 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from tirscript.ir.arith.bounds import Ranges
@@ -24,7 +25,7 @@ from tirscript.ir.op import cast
 from tirscript.ir.rewrite import definitions, rewrite, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, For, Stmt
 
-from ..access import Accesses, Extent, box, loop_range, union
+from ..access import Access, Accesses, Extent, box, loop_range, union
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
 
@@ -36,11 +37,14 @@ MOST = 1 << 16
 def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
     """`B = T.alloc_buffer((4, 8))`, used as `B[i, j]` inside the loop over i, becomes `B = T.alloc_buffer((1, 8))`."""
     plans: dict[Buffer, tuple[Buffer, tuple[Linear | None, ...]]] = {}
+    whole = _seen_whole(func)
 
     def body(stmts: tuple[Stmt, ...], ranges: Ranges) -> None:
+        scope: _Scope | None = None
         for at, stmt in enumerate(stmts):
-            if type(stmt) is AllocBuffer:
-                plan = _plan(stmt.buffer, stmts[at + 1 :], ranges)
+            if type(stmt) is AllocBuffer and stmt.buffer not in whole:
+                scope = scope or _Scope(stmts, at + 1, ranges)
+                plan = _plan(stmt.buffer, scope, scope.inner(at + 1))
                 if plan is not None:
                     plans[stmt.buffer] = plan
             around = loop_range(stmt, ranges) if type(stmt) is For else None
@@ -64,29 +68,48 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
     return result
 
 
-def _plan(buffer: Buffer, scope: tuple[Stmt, ...], ranges: Ranges) -> tuple[Buffer, tuple[Linear | None, ...]] | None:
-    """The smaller buffer and what to take from each index; None where nothing is gained or known.
+class _Scope:
+    """The statements of a body from the `start`-th on, in which all the buffers that it allocates are used.
 
-    `ranges` are those of the variables around the scope.
+    `ranges` are those of the variables around it.
     """
-    if (
-        buffer.strides is not None
-        or buffer.elem_offset is not None
-        or buffer.is_scalar
-        or not buffer.shape
-        or _seen_whole(scope, buffer)
-    ):
+
+    def __init__(self, stmts: tuple[Stmt, ...], start: int, ranges: Ranges) -> None:
+        self.stmts, self.start, self.ranges = stmts, start, ranges
+
+    @cached_property
+    def accesses(self) -> Accesses:
+        """What they read and write."""
+        return Accesses(self.stmts[self.start :], known=self.ranges)
+
+    @cached_property
+    def by_buffer(self) -> dict[Buffer, list[Access]]:
+        """The accesses of each buffer."""
+        found: dict[Buffer, list[Access]] = {}
+        for access in self.accesses.found:
+            found.setdefault(access.buffer, []).append(access)
+        return found
+
+    @cached_property
+    def defined(self) -> list[frozenset[Var]]:
+        """The variables that each statement of the body defines."""
+        return [frozenset(node for node in definitions((stmt,)) if type(node) is Var) for stmt in self.stmts]
+
+    def inner(self, at: int) -> frozenset[Var]:
+        """The variables that the statements from the `at`-th on define."""
+        return frozenset().union(*self.defined[at:])
+
+
+def _plan(buffer: Buffer, scope: _Scope, inner: frozenset[Var]) -> tuple[Buffer, tuple[Linear | None, ...]] | None:
+    """The smaller buffer and what to take from each index; None where nothing is gained or known."""
+    if buffer.strides is not None or buffer.elem_offset is not None or buffer.is_scalar or not buffer.shape:
         return None
-    accesses = Accesses(scope, known=ranges)
-    inner = frozenset(node for node in definitions(scope) if type(node) is Var)
     area: tuple[Extent, ...] | None = None
     first = True
-    for access in accesses.found:
-        if access.buffer is not buffer:
-            continue
+    for access in scope.by_buffer.get(buffer, ()):
         if access.indices is None:
             return None
-        mine = box(access, accesses, inner)
+        mine = box(access, scope.accesses, inner)
         area, first = (mine, False) if first else (union(area, mine), False)
     if area is None:
         return None
@@ -119,19 +142,17 @@ def _shrink(dim: Expr, extent: Extent) -> tuple[Expr, Linear | None]:
     return Const(size, dim.dtype), low
 
 
-def _seen_whole(scope: tuple[Stmt, ...], buffer: Buffer) -> bool:
-    """Whether an attribute or annotation speaks of `buffer`; addresses, views and arguments count as accesses."""
-    for node in walk(scope):
+def _seen_whole(func: PrimFunc) -> set[Buffer]:
+    """The buffers that attributes and annotations speak of; addresses, views and arguments count as accesses."""
+    found: set[Buffer] = set()
+    for node in walk(func.body):
+        if type(node) is CallFunction:
+            continue
         plan = shape_of(type(node))
         for (_, many), value in zip(plan.children, plan.get_children(node), strict=True):
-            if (
-                many == 2
-                and value is not None
-                and type(node) is not CallFunction
-                and any(one is buffer for one in nodes_in(value))
-            ):
-                return True
-    return False
+            if many == 2 and value is not None:
+                found.update(one for one in nodes_in(value) if type(one) is Buffer)
+    return found
 
 
 def _swap(stmt: AllocBuffer, plans: dict[Buffer, Any]) -> AllocBuffer:

@@ -110,8 +110,9 @@ def test_dynamic_sizes_beyond_64_bits_are_refused_too(n: int, m: int) -> None:
 @T.prim_func
 def f(A: T.Buffer((1,), "float32"), n: T.int64, m: T.int64):
     C = T.alloc_buffer((n * n, m), "float32")
-    C[n, 0] = 1.0
-    A[0] = C[n, 0]
+    C[0, 0] = 2.0
+    C[n, m - 1] = 1.0
+    A[0] = C[n, m - 1]
 """
     kernel = tirscript.build(tirscript.parse(text))
     given = np.zeros(1, np.float32)

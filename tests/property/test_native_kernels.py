@@ -20,7 +20,7 @@ from tirscript.backend.default_pipeline import lowering_of
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.llvm import parallel
 from tirscript.backend.runtime.arguments import written_params
-from tirscript.ir import Attrs, Buffer, DiagnosticError, Module, PrimFunc, Var, substitute
+from tirscript.ir import Attrs, Buffer, Call, DiagnosticError, Module, PrimFunc, Var, substitute, walk
 from tirscript.ir.dtype import INT64
 from tirscript.ir.target import Target
 from tirscript.passes.schedule.default_cpu import work
@@ -55,9 +55,24 @@ def agree(wanted: list[Array], found: list[Array]) -> bool:
 
 
 def interpreted(kernel: PrimFunc, arguments: list[Array]) -> list[Array]:
+    """What the interpreter leaves; another kernel is drawn where it reads what a sum of nothing did not store."""
     wanted = copies(arguments)
-    interpret(kernel, *wanted)
+    try:
+        interpret(kernel, *wanted)
+    except DiagnosticError as problem:
+        assume(any(one.code != "T303" for one in problem.diagnostics))
+        raise
     return wanted
+
+
+def numbers(kernel: PrimFunc, seed: int, odd: float = 0.0, sizes: Any = None) -> list[Array]:
+    """Arguments, without nan where the kernel has a maximum or minimum: which numbers on the two sides of a nan come
+    through depends on the order, as `T.max(nan, x)` is x and `T.max(x, nan)` is nan."""
+    arguments = whole_arguments(kernel, seed, sizes, odd)
+    if any(type(node) is Call and node.op.name in ("max", "min") for node in walk(kernel)):
+        for array in arguments:
+            array[array != array] = 1
+    return arguments
 
 
 def fenced(array: Array, offset: int) -> tuple[Array, Array]:
@@ -85,10 +100,24 @@ def check_call(function: Any, arguments: list[Array], wanted: list[Array], offse
 @many
 def test_every_index_is_in_its_buffer(kernel: PrimFunc, seed: int, offset: int, odd: float) -> None:
     note(kernel.script())
-    arguments = whole_arguments(kernel, seed, odd=odd)
+    arguments = numbers(kernel, seed, odd)
     wanted = interpreted(kernel, arguments)
     for function in (tirscript.build(kernel), checked(kernel)):
         check_call(function, arguments, wanted, offset)
+
+
+@given(kernels(), st.integers(0, 99), st.sampled_from((0.02, 0.2)))
+@many
+def test_the_order_is_kept_where_it_is_to_be(kernel: PrimFunc, seed: int, odd: float) -> None:
+    """With `fastmath` of False all results are those of the loops as they stand, nan and signs of zeros among them."""
+    kernel = kernel.replace(attrs=Attrs({"fastmath": False}))
+    note(kernel.script())
+    arguments = whole_arguments(kernel, seed, odd=odd)
+    wanted, found = interpreted(kernel, arguments), copies(arguments)
+    tirscript.build(kernel)(*found)
+    for a, b in zip(wanted, found, strict=True):
+        assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        assert (np.signbit(a) == np.signbit(b))[a == 0].all()
 
 
 @given(kernels(symbolic=True), st.data())
@@ -98,7 +127,7 @@ def test_sizes_that_are_known_at_the_call(kernel: PrimFunc, data: Any) -> None:
     functions = (tirscript.build(kernel), checked(kernel))
     for seed in range(4):
         sizes = {symbol: data.draw(st.sampled_from(SIZES)) for symbol in kernel.symbols}
-        arguments = whole_arguments(kernel, seed, sizes, odd=0.02 * (seed % 2))
+        arguments = numbers(kernel, seed, 0.02 * (seed % 2), sizes)
         wanted = interpreted(kernel, arguments)
         for function in functions:
             check_call(function, arguments, wanted, seed)
@@ -188,6 +217,6 @@ def test_arguments_that_overlap(kernel: PrimFunc, seed: int, shift: int, data: A
         assert all(map(np.array_equal, before, given_arguments))
         kernel = kernel.replace(attrs=Attrs({"noalias": False}))  # whose statements run as they stand
     wanted = overlapping()
-    interpret(kernel, *wanted)
+    interpret(kernel, *wanted)  # in their memory, not in copies
     tirscript.build(kernel)(*given_arguments)
     assert agree(wanted, given_arguments)
