@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import resource
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -68,12 +70,24 @@ def costs(rounds: int) -> dict[str, Any]:
     return found
 
 
+def building(gigabytes: float = 1.0) -> dict[str, Any]:
+    """What building a model takes beside its constants, in a process of its own: the most memory at any time beside
+    theirs and that of the imports, in MB, the seconds of building, and the bytes that were hashed meanwhile."""
+    environment = {**os.environ, "TIRSCRIPT_CACHE": "0"}
+    script = Path(__file__).with_name("constants_memory.py")
+    command = [sys.executable, str(script), str(int(gigabytes * (1 << 30)))]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return dict(zip(("beside, MB", "build, s", "hashed again, MB"), map(float, found.stdout.split()), strict=True))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     for name, value in costs(parser.parse_args().rounds).items():
         sys.stdout.write(f"  {name:34}{value:10,.2f}\n")
+    for name, value in building().items():
+        sys.stdout.write(f"  {f'1 GB built: {name}':34}{value:10,.2f}\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +16,19 @@ import pytest
 from helpers.script import HEADER, function
 
 import tirscript
-from tirscript.ir import AllocateConst, Buffer, BufferLoad, BufferStore, DiagnosticError, For, PrimFunc, Var, constant
+from tirscript.ir import (
+    AllocateConst,
+    Buffer,
+    BufferLoad,
+    BufferStore,
+    ConstantTensor,
+    DiagnosticError,
+    For,
+    PrimFunc,
+    Var,
+    constant,
+    structural_hash,
+)
 from tirscript.ir import const as number
 from tirscript.ir import dtype as dtype_of
 from tirscript.passes import DEFAULT_LOWERING, Sequential
@@ -216,3 +233,74 @@ def test_the_data_stays_itself_through_lowering() -> None:
         (stmt,) = [stmt for stmt in program.body if type(stmt) is AllocateConst]
         assert stmt.data.array is constant(k).array
     assert stmt.buffer.constant_shape() == (128,)
+
+
+# -- large ones
+
+MODEL = """
+@G.graph_func
+def main(x: G.Tensor((2, 64), "float32")):
+    with G.dataflow():
+        a = G.matmul(x, G.const(w[0]))
+        b = G.nn.relu(G.matmul(a, G.const(w[1])))
+        G.output(b)
+    return b
+"""
+
+
+def weights(first: int = 1) -> list[Any]:
+    return [np.full((64, 4096), first, np.float32), np.full((4096, 64), 2, np.float32)]
+
+
+def test_nothing_is_hashed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = parse(MODEL, names={"w": weights()})
+    text = program.script()
+    store = tirscript.ConstantStore(program)
+    hashed = []
+    module = sys.modules[ConstantTensor.__module__]
+    taken = module.digest_of
+    monkeypatch.setattr(module, "digest_of", lambda *args: hashed.append(args) or taken(*args))
+    again = parse(text, constants=store)
+    assert again.script() == text
+    tirscript.build(again)(np.ones((2, 64), np.float32))
+    pickle.loads(pickle.dumps(again))
+    structural_hash(again)
+    assert not hashed
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+import tirscript
+tirscript.build(tirscript.parse("@T.prim_func\\ndef f(A: T.Buffer((1,), 'int32')):\\n    A[0] = 1\\n"))
+weights = [np.full((64, 1 << 18), 1, np.float32), np.full((1 << 18, 64), 2, np.float32)]
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+before = peak()
+program = tirscript.parse(sys.stdin.read(), names={"w": weights})
+tirscript.build(program)(np.ones((2, 64), np.float32))
+program.script()
+print(peak() - before)
+"""
+
+
+def test_building_takes_no_second_copy() -> None:
+    environment = {**os.environ, "TIRSCRIPT_CACHE": "0", "TIRSCRIPT_CHECK": "0"}
+    found = subprocess.run(
+        [sys.executable, "-c", MEMORY], input=MODEL, capture_output=True, text=True, check=True, env=environment
+    )
+    assert int(found.stdout) < 100  # MB, where the constants are 128
+
+
+def test_code_from_the_cache_finds_large_constants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIRSCRIPT_CACHE", "1")
+    monkeypatch.setenv("TIRSCRIPT_CACHE_DIR", str(tmp_path))
+    names = {"w": weights()}
+    x = np.ones((2, 64), np.float32)
+    wanted = tirscript.build(parse(MODEL, names=names))(x)
+    kept = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert kept and sum(file.stat().st_size for file in kept) < 1 << 20  # the data is not in it
+    assert np.array_equal(tirscript.build(parse(MODEL, names=names))(x), wanted)
+    other = {"w": weights(5)}
+    assert np.array_equal(
+        tirscript.build(parse(MODEL, names=other))(x), tirscript.interpret(parse(MODEL, names=other), x)
+    )
