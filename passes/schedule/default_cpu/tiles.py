@@ -26,12 +26,14 @@ WRITTEN_OUT = 32
 
 
 class Tile(Struct, frozen=True, eq=False):
-    """The dimension along vectors, and the one that shares what is read along them; sizes in iterations."""
+    """The dimension along vectors of so many `lanes`, and the one that shares what is read along them; the sizes of the
+    tile in iterations."""
 
     columns: Dim
     width: int
     rows: Dim | None
     height: int
+    lanes: int
 
 
 def register_tile(work: Work, nest: Nest) -> bool:
@@ -39,7 +41,7 @@ def register_tile(work: Work, nest: Nest) -> bool:
     tile = tile_of(work, nest)
     if tile is None:
         return False
-    sch, lanes = work.sch, work.facts.lanes(nest.dtype.bits)
+    sch, lanes = work.sch, tile.lanes
     result = sch.cache_write(nest.name, 0, "local")
     x_0, x_1 = _split(work, tile.columns, tile.width)
     outer = [dim.loop for dim in nest.spatial if dim is not tile.columns and dim is not tile.rows]
@@ -52,6 +54,7 @@ def register_tile(work: Work, nest: Nest) -> bool:
     outer.append(x_0)
     sch.reorder(*outer, *inner, *rows, x_1)
     sch.reverse_compute_at(result, x_0)
+    _producers_near(work, nest, tile)
     sch.decompose_reduction(nest.name, inner[0])
     for part in (f"{nest.name}_init", f"{nest.name}_update"):
         loops = sch.get_loops(part)
@@ -71,6 +74,31 @@ def register_tile(work: Work, nest: Nest) -> bool:
     return True
 
 
+def _producers_near(work: Work, nest: Nest, tile: Tile) -> None:
+    """Make what only the tiles read, such as an image with a border, in the loops over its own parts."""
+    for producer in work.sch.get_producers(nest.name):
+        made = work.nest(producer) if work.fresh(producer.name) else None
+        if made is None or made.reduced or len(work.sch.get_consumers(producer)) > 1:
+            continue
+        loads = [load for load in nest.loads() if load.buffer is made.store.buffer]
+        apart = []
+        for dim in nest.spatial:
+            place = next((at for at, index in enumerate(loads[0].indices) if index is dim.var), None)
+            if (
+                dim in (tile.columns, tile.rows)
+                or place is None
+                or any(load.indices[place] is not dim.var for load in loads)
+            ):
+                break
+            apart.append(dim)
+        if apart and work.attempt(_move, producer.name, apart[-1].loop):
+            work.done.add(producer.name)
+
+
+def _move(work: Work, name: str, loop: LoopHandle) -> None:
+    work.sch.compute_at(name, loop)
+
+
 def tile_of(work: Work, nest: Nest) -> Tile | None:
     """The tile of a reduction; None where no vector can go along its result."""
     if nest.update is None or not nest.store.indices or nest.dtype.bits < 8:
@@ -84,20 +112,23 @@ def tile_of(work: Work, nest: Nest) -> Tile | None:
     strides = [stride_of(load, columns.var) for load in loads]
     if not loads or 1 not in strides or any(stride not in (0, 1) for stride in strides):
         return None
-    lanes = work.facts.lanes(nest.dtype.bits)
-    if columns.extent % lanes:
-        return None  # a predicate would keep the tile out of registers
+    one = work.facts.lanes(nest.dtype.bits)
+    # a predicate would keep the tile out of registers
+    lanes = next((one // part for part in (1, 2, 4) if columns.extent % max(4, one // part) == 0), 0)
+    if lanes < 4:
+        return None
     along = [load for load, stride in zip(loads, strides, strict=True) if stride == 1]
     rows = _rows(nest, columns, along)
     vectors = columns.extent // lanes
-    count = max(size for size in range(1, 5 if rows is None else 3) if vectors % size == 0)
+    most = 2 if rows is not None else 4 if lanes == one else 8
+    count = max(size for size in range(1, most + 1) if vectors % size == 0)
     if rows is None:
         if nest.dims[-1] is columns:
             return None  # LLVM makes vectors of such loops, which go through memory as it lies
-        return Tile(columns, count * lanes, None, 1)
+        return Tile(columns, count * lanes, None, 1, lanes)
     budget = (work.facts.registers - 2) // count - 1
     height = max(size for size in range(1, min(budget, rows.extent) + 1) if rows.extent % size == 0)
-    return Tile(columns, count * lanes, rows, height) if height > 1 else Tile(columns, count * lanes, None, 1)
+    return Tile(columns, count * lanes, *((rows, height) if height > 1 else (None, 1)), lanes)
 
 
 def _rows(nest: Nest, columns: Dim, along: list[BufferLoad]) -> Dim | None:

@@ -195,3 +195,30 @@ def test_what_is_read_several_times_at_one_place_is_computed_there() -> None:
     assert blocks(default_schedule(cubes, WIDE).func) == ["B"]
     assert blocks(default_schedule(apart, WIDE).func) == ["X", "B"]
     assert_same_result(cubes, default_schedule(cubes, WIDE).func)
+
+
+@T.prim_func
+def blurred(X: T.Buffer((5, 9, 24), "float32"), W: T.Buffer((5, 3, 3), "float32"), Y: T.Buffer((5, 9, 24), "float32")):
+    P = T.alloc_buffer((5, 11, 26), "float32")
+    for c, y, x in T.grid(5, 11, 26):
+        with T.block("P"):
+            vc, vy, vx = T.axis.remap("SSS", [c, y, x])
+            P[vc, vy, vx] = T.if_then_else(
+                vy > 0 and vy <= 9 and vx > 0 and vx <= 24, X[vc, vy - 1, vx - 1], T.float32(0)
+            )
+    for c, y, x, dy, dx in T.grid(5, 9, 24, 3, 3):
+        with T.block("Y"):
+            vc, vy, vx, vdy, vdx = T.axis.remap("SSSRR", [c, y, x, dy, dx])
+            with T.init():
+                Y[vc, vy, vx] = T.float32(0)
+            Y[vc, vy, vx] += P[vc, vy + vdy, vx + vdx] * W[vc, vdy, vdx]
+
+
+def test_a_depthwise_convolution_makes_the_border_of_a_channel_where_it_is_read() -> None:
+    schedule = default_schedule(blurred, WIDE)
+    assert schedule.get_loops("P")[0] == schedule.get_loops("Y_update")[0]
+    # 24 columns are no vectors of 16 lanes, but of 8
+    assert {
+        int(loop.stop.value) for loop in map(schedule.get, schedule.get_loops("Y_update")) if loop.kind == "vectorized"
+    } == {8}
+    assert_same_result(blurred, schedule.func, tolerance=1e-6)
