@@ -24,7 +24,7 @@ LAYERS = {
 LOOKUPS = {
     "ir/graph_ops/kernel.py": {"script"},
     "ir/node.py": {"printer"},
-    "passes/constants/codecs.py": {"script"},
+    "passes/constants/codecs.py": {"backend", "script"},
     "passes/constants/running.py": {"backend"},
     "passes/instruments.py": {"script"},
     "passes/schedule/intrinsics.py": {"script"},

@@ -4,13 +4,14 @@
     palette   at most 256 different elements in a table, and an index of 1, 2, 4 or 8 bits for each element
 
 A codec of one's own is `register_codec(Codec("mine", pack, unpack))`: `pack(data, itemsize)` gets the bytes of a
-constant and returns those to keep (None where it cannot), `unpack` is a prim_func with the parameters
-`packed: T.Buffer(("m",), "uint8"), out: T.Buffer(("n",), "uint8")`, which writes all of `out`.
+constant and returns those to keep, as bytes or a flat array of uint8 (None where it cannot). `unpack` is a prim_func with
+the parameters `packed: T.Buffer(("m",), "uint8"), out: T.Buffer(("n",), "uint8")`, which writes all of `out`. What it
+packs is unpacked at once, and compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.words import words
+
+from ..pipeline import PassContext
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +63,40 @@ def register_codec(codec: Codec) -> Codec:
         raise DiagnosticError([error("T404", message, codec.function().span, hint=hint)])
     CODECS[codec.name] = codec
     return codec
+
+
+def packed_by(codec: Codec, data: np.ndarray[Any, Any], itemsize: int) -> np.ndarray[Any, Any] | None:
+    """Bytes as a codec packs them; None where it does not. T404 for what is neither bytes nor an array of them."""
+    import numpy as np
+
+    made = codec.pack(data, itemsize)
+    if made is None:
+        return None
+    found = np.frombuffer(made, np.uint8) if isinstance(made, (bytes, bytearray)) else made
+    if not isinstance(found, np.ndarray) or found.dtype != np.uint8 or found.ndim != 1:
+        message = f"the codec `{codec.name}` packs into {words(found)}, which is no flat array of uint8"
+        raise DiagnosticError([error("T404", message)])
+    return np.ascontiguousarray(found)
+
+
+def give_back(codec: Codec, pairs: Iterable[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]) -> None:
+    """See that a codec of the user's unpacks each of (packed, data) to its data; T404 where it does not."""
+    if codec.name in _OWN:
+        return  # which tests show
+    import numpy as np
+
+    from tirscript.backend.build import build
+
+    with PassContext():  # nobody watches these passes
+        call = build(codec.function(), debug=True)
+    for packed, data in pairs:
+        out = np.zeros_like(data)
+        call(packed, out)
+        if not np.array_equal(out, data):
+            at = int(np.flatnonzero(out != data)[0])
+            what = f"byte {at} is {out[at]}, not {data[at]}"
+            message = f"the codec `{codec.name}` does not give back what it packed: {what}"
+            raise DiagnosticError([error("T404", message, codec.function().span)])
 
 
 def get_codec(name: str) -> Codec:
@@ -209,5 +247,6 @@ def _unpack_palette() -> PrimFunc:
 
 CODECS["zero_run"] = Codec("zero_run", pack_zero_run, _unpack_zero_run)
 CODECS["palette"] = Codec("palette", pack_palette, _unpack_palette)
+_OWN = frozenset(CODECS)
 
-__all__ = ["CODECS", "Codec", "get_codec", "pack_palette", "pack_zero_run", "register_codec"]
+__all__ = ["CODECS", "Codec", "get_codec", "give_back", "pack_palette", "pack_zero_run", "packed_by", "register_codec"]

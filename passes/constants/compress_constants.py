@@ -41,7 +41,7 @@ from tirscript.ir.stmt import (
 )
 
 from ..pipeline import module_pass
-from .codecs import CODECS, Codec, get_codec
+from .codecs import CODECS, Codec, get_codec, give_back, packed_by
 
 _UINT8 = dtype("uint8")
 # statements whose names are seen behind them
@@ -102,15 +102,19 @@ class _Compression:
         if data.digest in self.packed:
             return self.packed[data.digest]
         best: tuple[Codec, Any] | None = None
+        raw = data.array.reshape(-1).view(np.uint8)
         for codec in self.packing.codecs:
-            made = codec.pack(data.array.reshape(-1).view(np.uint8), data.dtype.itemsize)
+            made = packed_by(codec, raw, data.dtype.itemsize)
             if (
                 made is not None
                 and made.nbytes <= self.ratio * data.nbytes
                 and (best is None or made.nbytes < best[1].nbytes)
             ):
                 best = codec, made
-        found = None if best is None else (best[0], constant(np.array(best[1], np.uint8)))
+        found = None
+        if best is not None:
+            give_back(best[0], [(best[1], raw)])
+            found = best[0], constant(best[1].copy())
         self.packed[data.digest] = found
         return found
 

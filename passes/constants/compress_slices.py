@@ -39,7 +39,7 @@ from tirscript.ir.stmt import AllocateConst, AllocBuffer, DeclBuffer, Evaluate, 
 from ..access import Access, Accesses, box, constant_extent
 from ..pipeline import module_pass
 from ..simplify import leaves_loop, simplified
-from .codecs import CODECS, Codec, get_codec
+from .codecs import CODECS, Codec, get_codec, give_back, packed_by
 from .compress_constants import Packing
 
 if TYPE_CHECKING:
@@ -99,13 +99,15 @@ def _compressed(func: PrimFunc, stmt: AllocateConst, packing: Packing, least: in
     slices = _slices(func, stmt, shape)
     if slices is None:
         return func
-    best = _packed(slices.cut(data.array.reshape(shape)), packing.codecs, data.dtype.itemsize)
+    cut = slices.cut(data.array.reshape(shape))
+    best = _packed(cut, packing.codecs, data.dtype.itemsize)
     if best is None:
         return func
     codec, parts = best
     offsets = np.cumsum([0, *(part.nbytes for part in parts)], dtype=np.int64)
     if offsets[-1] + offsets.nbytes > ratio * data.nbytes:
         return func
+    give_back(codec, zip(parts, cut, strict=True))
     size = int(offsets[-1])
     notes = {"codec": codec.name, "bytes": data.nbytes, "slices": len(parts), "table": offsets.nbytes}
     packed = AllocateConst(
@@ -124,16 +126,12 @@ def _compressed(func: PrimFunc, stmt: AllocateConst, packing: Packing, least: in
 
 def _packed(slices: list[Any], codecs: list[Codec], itemsize: int) -> tuple[Codec, list[Any]] | None:
     """The slices as the codec packs them that makes least of all together."""
-    import numpy as np
-
     best: tuple[int, Codec, list[Any]] | None = None
     for codec in codecs:
-        parts = [codec.pack(one, itemsize) for one in slices]
-        if all(part is not None for part in parts):
-            arrays = [np.asarray(part, np.uint8).reshape(-1) for part in parts]
-            size = sum(part.nbytes for part in arrays)
-            if best is None or size < best[0]:
-                best = size, codec, arrays
+        parts = [part for one in slices if (part := packed_by(codec, one, itemsize)) is not None]
+        size = sum(part.nbytes for part in parts)
+        if len(parts) == len(slices) and (best is None or size < best[0]):
+            best = size, codec, parts
     return None if best is None else (best[1], best[2])
 
 

@@ -19,6 +19,7 @@ from tirscript.passes.constants import (
     CODECS,
     Codec,
     compress_constants,
+    compress_slices,
     compression_report,
     compression_table,
     register_codec,
@@ -253,6 +254,38 @@ def test_wrong_codecs() -> None:
     )
     with pytest.raises(DiagnosticError, match="did you mean `palette`"):
         compress_constants(module, codec="pallete")
+
+
+@pytest.mark.parametrize("compress", [compress_constants, compress_slices])
+@pytest.mark.parametrize(
+    ("pack", "words"),
+    [
+        (lambda data, itemsize: bytes(data[:3]), r"does not give back what it packed: byte 3 is 0, not 4"),
+        (lambda data, itemsize: data.astype(np.int64), "packs into a Python ndarray, which is no flat array of uint8"),
+        (lambda data, itemsize: "text", "packs into a Python str, which is no flat array of uint8"),
+        (lambda data, itemsize: None, None),
+    ],
+)
+def test_codecs_are_found_out(compress: Any, pack: Any, words: str | None) -> None:
+    @T.prim_func
+    def unpack_first(packed: T.Buffer(("m",), "uint8"), out: T.Buffer(("n",), "uint8")):
+        for i in range(m):
+            out[i] = packed[i]
+
+    module = module_of(
+        'K = T.allocate_const(k, "uint8", (800,))\nfor t in range(4):\n    X[t] = 0\n    for i in range(200):\n'
+        '        X[t] = X[t] + K[t * 200 + i].astype("int32")',
+        k=(np.arange(800) + 1).astype(np.uint8),
+    )
+    register_codec(Codec("first", pack, unpack_first))
+    try:
+        if words is None:
+            assert compress(module, codec="first", ratio=2.0) is module
+            return
+        with pytest.raises(DiagnosticError, match=words):
+            compress(module, codec="first", ratio=9.0)
+    finally:
+        del CODECS["first"]
 
 
 def test_a_function_alone_has_no_room_for_another() -> None:
