@@ -21,7 +21,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.span import Source, Span, Trivia
-from tirscript.ir.verify import check_well_formed, covers_axes_in_part
+from tirscript.ir.verify import check_well_formed
 
 from .budget import Budget
 from .constant import Sources
@@ -36,6 +36,7 @@ from .namespace import Form, ModuleForm, Namespace, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
 from .trivia import Comments
+from .tvm_allows import tvm_allows
 
 Definition = PrimFunc | GraphFunc | Module
 # modules whose decorators call `prim_func`: what they decorate stands in the frame above them
@@ -336,7 +337,7 @@ class Reader(ModuleReader):
             try:
                 check_well_formed(definition)
             except DiagnosticError as problem:
-                if not (self.theirs and (_partial(definition) or _recursive(definition, problem))):
+                if not (self.theirs and tvm_allows(definition, problem)):
                     self.diagnostics += problem.diagnostics
         if self.diagnostics:
             # several names of one failed definition may be blamed on one place; each message is said once
@@ -490,31 +491,6 @@ class Reader(ModuleReader):
             return "other"  # a decorator of the user's own, such as `tirscript.jit`, that asked for the function
         self.report("T003", "this is not a decorator of the language", expr, hint="`@T.prim_func` or `@I.ir_module`")
         return None
-
-
-def _recursive(definition: Definition, problem: DiagnosticError) -> bool:
-    """Whether only calls in a circle are wrong, which TVM allows: then the graph functions are marked as unchecked."""
-    if not isinstance(definition, Module) or any(found.code != "T215" for found in problem.diagnostics):
-        return False
-    for func in definition.graph_funcs:
-        force_setattr(func, "check_well_formed", False)
-    return True
-
-
-def _partial(definition: Definition) -> bool:
-    """Whether only axes covered in part are wrong, which TVM's schedules leave: then the functions that have them are
-    marked as not to be checked, so that our own text of them is read again."""
-    made = definition.functions if isinstance(definition, Module) else (definition,)
-    functions = [found for found in made if isinstance(found, PrimFunc)]
-    names = {found.name: found for found in functions} if isinstance(definition, Module) else None
-    marked = [found for found in functions if covers_axes_in_part(found, names)]
-    for found in marked:
-        force_setattr(found, "check_well_formed", False)
-    try:
-        check_well_formed(definition)
-    except DiagnosticError:
-        return False
-    return bool(marked)
 
 
 def _position(found: Diagnostic) -> tuple[int, int]:

@@ -8,6 +8,7 @@ import pytest
 
 from tirscript.ir import DiagnosticError, GraphFunc, structural_equal
 from tirscript.ir.graph import FunctionCall, GraphBind, GraphConst, OpCall, PrimType, PrimValue, StringValue, TupleExpr
+from tirscript.passes import get_pass
 from tirscript.script import parse
 
 HEAD = (
@@ -194,3 +195,38 @@ def test_effects_stand_in_the_dataflow_of_a_function_that_has_some() -> None:
     assert structural_equal(parse(found.script(dialect="tvm")), found)
     with pytest.raises(DiagnosticError, match="has effects, which a dataflow has not"):
         parse(LAZY.format(pure=True))
+
+
+WRITES = """from tvm.script import ir as I, relax as R, tirx as T
+@I.ir_module
+class M:
+    @T.prim_func
+    def twice(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = M
+        with R.dataflow():
+            y = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), runtime_device_index=0)
+            _: R.Tuple() = cls.twice(x, y)
+            z = R.add(y, y)
+            R.output(z)
+        {line}
+        return z
+"""
+
+
+def test_a_pure_function_may_call_tensor_functions_as_in_tvm() -> None:
+    made = parse(WRITES.format(line=""))
+    assert structural_equal(parse(made.script()), made)
+    assert structural_equal(parse(made.script(dialect="tvm")), made)
+    kept = get_pass("dead_code_elimination")(made)
+    assert "twice(x, y)" in kept.script()
+    with pytest.raises(DiagnosticError, match=r"`G\\.call_packed`|`lib.log` has effects"):
+        parse(
+            WRITES.format(line='R.call_packed("lib.log", z, ty_args=(R.Tuple,))').replace(
+                "cls.twice(x, y)", "R.tuple()"
+            )
+        )
