@@ -11,9 +11,10 @@ JOBS ?= 2
 CASES ?= 5000
 MINUTES ?= 30
 SCHEDULES ?= 20000
+LAYOUTS ?= 2000
 KERNELS ?= 1000
 
-.PHONY: help venv demo test test-interop test-browser fuzz fuzz-schedules fuzz-native fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-interop test-browser fuzz fuzz-schedules fuzz-layouts fuzz-native fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -46,6 +47,9 @@ fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
 
 fuzz-schedules: $(STAMP)  ## SCHEDULES random sequences of schedule primitives (20000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(SCHEDULES) $(BIN)/python -m pytest -p no:xdist -q tests/property/test_schedules.py
+
+fuzz-layouts: $(STAMP)  ## LAYOUTS random graphs with random layouts: moved and not, interpreted and native (2000)
+	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(LAYOUTS) $(BIN)/python -m pytest -p no:xdist -q tests/property/test_layouts.py
 
 fuzz-native: $(STAMP)  ## KERNELS random kernels with the default schedule, native against interpreted, in each way of calling (1000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(KERNELS) $(BIN)/python -m pytest -n $(JOBS) -q \
@@ -98,6 +102,7 @@ docs: $(STAMP)  ## write again what programs make of docs/
 	$(BIN)/python docs/make_language.py
 	$(BIN)/python docs/make_schedules.py
 	$(BIN)/python docs/make_operators.py
+	$(BIN)/python docs/make_targets.py
 
 ci:  ## all that .ci/run checks
 	.ci/run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ def _bisected(pipeline: Any, programs: dict[str, Program], options: dict[str, An
     for name, program in programs.items():
         with _context(options, []):
             try:
-                found = bisect(pipeline, program, lambda made, program=program: check(program, made))
+                found = bisect(pipeline, program, partial(check, program))
             except ValueError as problem:
                 message = f"`{name}`: {problem}: {problem.__cause__}"
                 raise DiagnosticError([error("T404", message, program.span)]) from None

@@ -178,7 +178,6 @@ register_target_kind(
     TargetKind(
         "composite",
         "Several targets by name, one of them the host, for modules whose functions run in different places.",
-        (TargetOption("devices", tuple, "TVM's list of targets"),),
     )
 )
 

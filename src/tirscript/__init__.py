@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .backend.build import build
+    from .backend.default_pipeline import default_pipeline
     from .backend.interpreter import interpret
     from .backend.runtime.blas import register_blas
     from .backend.runtime.library import register_library
@@ -37,6 +38,7 @@ _NAMES = {
     "TargetOption": "ir.target_kinds",
     "build": "backend.build",
     "constant": "ir.constant",
+    "default_pipeline": "backend.default_pipeline",
     "from_onnx": "script.onnx",
     "graph_func": "script",
     "get_num_threads": "backend.runtime.threads",
@@ -68,6 +70,7 @@ __all__ = [
     "TargetOption",
     "build",
     "constant",
+    "default_pipeline",
     "from_onnx",
     "get_num_threads",
     "graph_func",
