@@ -4,9 +4,9 @@
     palette   at most 256 different elements in a table, and an index of 1, 2, 4 or 8 bits for each element
 
 A codec of one's own is `register_codec(Codec("mine", pack, unpack))`: `pack(data, itemsize)` gets the bytes of a
-constant and returns those to keep, as bytes or a flat array of uint8 (None where it cannot). `unpack` is a prim_func with
-the parameters `packed: T.Buffer(("m",), "uint8"), out: T.Buffer(("n",), "uint8")`, which writes all of `out`. What it
-packs is unpacked at once, and compared.
+constant and returns those to keep, as bytes or a flat array of uint8 (None where it cannot). `unpack` is a prim_func
+with the parameters `packed: T.Buffer(("m",), "uint8"), out: T.Buffer(("n",), "uint8")`, which writes all of `out`. What
+it packs is unpacked at once, and compared.
 """
 
 from __future__ import annotations

@@ -12,11 +12,12 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.check import public
-from tirscript.ir.constant import ConstantTensor, constants_of
+from tirscript.ir.constant import ConstantTensor, constant_nodes
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphBind, GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs
-from tirscript.ir.rewrite import rewrite
+from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import AllocateConst
 
 from ..pipeline import prim_func_pass
@@ -52,25 +53,30 @@ class ConstantReport(Struct, frozen=True):
 
     def __str__(self) -> str:
         shape = "x".join(map(str, self.shape)) or "scalar"
+        name = f"{self.function}.{self.name}" if self.name else self.function
         return (
-            f"{self.function}.{self.name}: {self.dtype} {shape}, {self.nbytes} bytes, {self.sparsity:.1%} zero, "
+            f"{name}: {self.dtype} {shape}, {self.nbytes} bytes, {self.sparsity:.1%} zero, "
             f"{self.values} value{'s' if self.values != 1 else ''}"
         )
 
 
 @public
-def constants_report(program: PrimFunc | Module) -> list[ConstantReport]:
-    """What every constant of a program is made of, largest first; unresolved ones are left out."""
+def constants_report(program: PrimFunc | GraphFunc | Module) -> list[ConstantReport]:
+    """What every constant of a program is made of, largest first; unresolved ones are left out.
+
+    A value of a graph has the name that it is bound to, or none.
+    """
     functions = program.functions if isinstance(program, Module) else (program,)
     found = []
     for function in functions:
-        if isinstance(function, PrimFunc):
-            for stmt in constants_of(function):
-                if stmt.data.resolved:
-                    data = stmt.data
-                    zeros, values = count_zeros(data), count_values(data)
-                    name, kind = stmt.buffer.name, data.dtype.name
-                    found.append(ConstantReport(function.name, name, kind, data.shape, data.nbytes, zeros, values))
+        bound = {id(node.value): node.var.name for node in walk(function) if type(node) is GraphBind}
+        for node in constant_nodes(function):
+            if node.data.resolved:
+                data = node.data
+                name = node.buffer.name if type(node) is AllocateConst else bound.get(id(node), "")
+                zeros, values = count_zeros(data), count_values(data)
+                row = name, data.dtype.name, data.shape, data.nbytes, zeros, values
+                found.append(ConstantReport(function.name, *row))
     return sorted(found, key=lambda one: -one.nbytes)
 
 

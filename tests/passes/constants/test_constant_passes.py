@@ -161,6 +161,22 @@ def test_the_report() -> None:
     assert constants_report(missing) == [] and sparsify_report(missing) is missing
 
 
+def test_the_report_of_a_graph() -> None:
+    text = """
+@G.graph_func
+def main(x: G.Tensor((2, 3), "float32")):
+    with G.dataflow():
+        w = G.const([[0.0, -0.0, 1.0], [2.0, 2.0, 0.0]])
+        y = G.add(G.multiply(x, w), G.const(1.5))
+        G.output(y)
+    return y
+"""
+    assert list(map(str, constants_report(parse(text)))) == [
+        "main.w: float32 2x3, 24 bytes, 50.0% zero, 4 values",
+        "main: float32 scalar, 4 bytes, 0.0% zero, 1 value",
+    ]
+
+
 def test_sparse_constants_are_annotated() -> None:
     becomes(
         sparsify_report,
