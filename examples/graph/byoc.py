@@ -3,7 +3,8 @@
 The accelerator is simulated in Python: it multiplies tiles of 16x16 int8 and adds them up in int32, and nothing else. A
 pass of one's own finds what it can do by a pattern and marks it; `merge_composite` joins neighbours, so that what lies
 between them stays on the accelerator; `run_codegen` has the rest call it by name; and `build` gives each function to
-the kind of its target. The module is a program at every step: it is printed, read back and executed between every two.
+the kind of its target. One function of the module is for C source, which the system's compiler compiles. The module is
+a program at every step: it is printed, read back and executed between every two.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ TILE = 16
 PROGRAM = """
 @I.ir_module
 class Model:
+    @T.prim_func(private=True)
+    def scaled(d: T.Buffer((40, 20), "int32"), scale: T.Buffer((20,), "float32"), y: T.Buffer((40, 20), "float32")):
+        T.func_attr({"target": "device"})
+        for i, j in T.grid(40, 20):
+            y[i, j] = T.cast(d[i, j], "float32") * scale[j]
+
     @G.graph_func
     def main(
         x: G.Tensor((40, 48), "int8"), w0: G.Tensor((48, 32), "int8"), w1: G.Tensor((32, 20), "int8"),
@@ -36,7 +43,8 @@ class Model:
             b = G.nn.relu(a)
             c = G.astype(G.clip(G.right_shift(b, G.const(7, "int32")), 0, 127), "int8")
             d = G.matmul(c, w1, out_dtype="int32")
-            y = G.multiply(G.astype(d, "float32"), scale)
+            e = G.call_tir(Model.scaled, (d, scale), out=G.Tensor((40, 20), "float32"))
+            y = G.nn.relu(e)
             G.output(y)
         return y
 """
@@ -141,12 +149,18 @@ def register() -> None:
 
 @module_pass(name="take_accel16")
 def take(module: Module) -> Module:
-    """Products of int8 matrices, and what follows them there, become functions for `accel16`."""
+    """Products of int8 matrices, and what follows them there, become functions for `accel`."""
     x, w = (wildcard().has_dtype("int8") for _ in range(2))
     product = is_op("matmul")(x, w).where(is_matrix)
     narrowed = is_op("astype")(is_op("clip")(is_op("right_shift")(is_op("nn.relu")(product), wildcard())))
     patterns = {"accel16.layer": narrowed.has_dtype("int8"), "accel16.matmul": product}
-    return fuse_by_pattern(module, patterns, attrs={"target": Target.parse("accel16 -tile=16")})
+    return fuse_by_pattern(module, patterns, attrs={"target": "accel"})
+
+
+# one value says how all of the module is built: what names no target, and what the names mean
+def targets() -> Target:
+    """This processor, the accelerator, and C source."""
+    return Target.composite(host="llvm", accel="accel16 -tile=16", device="c")
 
 
 def is_matrix(expr: Any) -> bool:
@@ -172,13 +186,14 @@ def main() -> None:
     expected = tirscript.interpret(module, *args)
 
     for step in Sequential.parse("canonicalize_bindings,take_accel16,merge_composite,run_codegen"):
-        module = read(step(module).script(constants="inline"))
+        with targets():
+            module = read(step(module).script(constants="inline"))
         np.testing.assert_array_equal(tirscript.interpret(module, *args), expected)
         MACHINE.instructions = 0
-        np.testing.assert_allclose(tirscript.build(module)(*args), expected, rtol=1e-6)
+        np.testing.assert_allclose(tirscript.build(module, target=targets())(*args), expected, rtol=1e-6)
         functions = ", ".join(one.name for one in module.functions)
-        print(f"{step.name:<21} {functions}; {MACHINE.instructions} tiles multiplied there")
-    print(module)
+        print(f"{step.name}: {functions}; {MACHINE.instructions} tiles multiplied there")
+    print(module["main"])
 
 
 if __name__ == "__main__":
