@@ -28,6 +28,8 @@ from .work import Work, only_reader
 
 # the body of the innermost reduction loop is repeated up to so many products
 WRITTEN_OUT = 96
+# so few rows do not pay for a copy of the other operand
+FEW = 24
 # columns of fewer elements become one with the dimensions beside them
 LONG = 192
 # bytes of a panel that stays in the first cache, and of an operand that stays in the second
@@ -210,6 +212,9 @@ def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
     rows, columns = roles.rows, roles.columns
     depth = nest.instances // (rows.extent * columns.extent * _count(roles.outer))
     sizes = (range(1, 32) if rows.known else (1, 2, 4, 8), range(1, 5) if columns.known else (1, 2))
+    whole = [vectors for vectors in sizes[1] if columns.divides(vectors * lanes)]
+    if rows.known and rows.extent <= FEW and whole:
+        sizes = (sizes[0], whole)  # so that the other operand can be read where it lies
     registers, bits = work.facts.registers, nest.dtype.bits
     return tile_of(rows.extent, columns.extent, lanes, registers, depth=depth, bits=bits, sizes=sizes)
 
@@ -252,7 +257,7 @@ def tile_of(
 
 def reads_straight(roles: Roles, rows: int, width: int) -> bool:
     """Whether the operand of the columns is read as it lies: for few rows a copy takes longer than what it saves."""
-    few = roles.rows.known and roles.rows.extent <= 2 * rows
+    few = roles.rows.known and roles.rows.extent <= min(2 * rows, FEW)
     order = [dim.var for dim in roles.reduced] + [roles.columns.var]
     lies = list(roles.right.indices[-len(order) :]) == order and roles.right.buffer.strides is None
     return few and lies and roles.columns.divides(width)

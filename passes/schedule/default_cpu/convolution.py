@@ -12,6 +12,8 @@ for f_0 in T.parallel(F // 32):
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
 from tirscript.ir.expr import BufferLoad, Var
@@ -22,6 +24,9 @@ from tirscript.ir.rewrite import uses
 from ..primitive import BlockHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
 from .work import Work, only_reader
+
+# fewer pixels do not pay for the copy of the weights
+PIXELS = 4
 
 
 class Roles(Struct, frozen=True, eq=False):
@@ -103,7 +108,7 @@ def roles_of(work: Work, nest: Nest) -> Roles | None:
         pixels = [dim for dim in nest.spatial if uses(image.indices, dim.var) and not uses(weights.indices, dim.var)]
         for filters in sorted(mine, key=lambda dim: -dim.extent):
             lanes = next((one // part for part in (1, 2) if filters.extent % max(4, one // part) == 0), 0)
-            if lanes < 4 or not pixels:
+            if lanes < 4 or math.prod(dim.extent for dim in pixels) < PIXELS:
                 continue
             beside = next((dim for dim in reversed(pixels) if dim.extent >= 4), pixels[-1])
             vectors, height = tile_of(filters.extent // lanes, beside.extent, work.facts.registers)

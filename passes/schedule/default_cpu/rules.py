@@ -13,6 +13,7 @@ from .byte_products import byte_product
 from .chains import inline_producers, rows, shared_rows
 from .contraction import contraction
 from .convolution import convolution, pointwise
+from .dot_products import dot_products
 from .elementwise import along, parallel, stream, transpose
 from .facts import CpuFacts
 from .nests import Nest
@@ -23,6 +24,7 @@ from .work import Work
 RULES: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
     byte_product,
+    dot_products,
     contraction,
     pointwise,
     convolution,
