@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -81,6 +82,7 @@ class Emitting:
         self.body: list[Stmt] = []
         self.instead: dict[GraphVar, Value] = {}
         self.aims: dict[Key, Const] = {}
+        self.needed: set[Key] = set()
         need, _ = plan.needs(plan.packed)
         self.used = {key for keys in need.values() for key in keys}
 
@@ -126,18 +128,26 @@ class Emitting:
                     form = flow.form(arg)  # type: ignore[arg-type]
                     if form.mapping is not None and form.mapping.padded and form.mapping.pad_value is not None:
                         if self.looks_at(step, at):
-                            self.aims.setdefault(self.keys.key(form.value, form.mapping), form.mapping.pad_value)
+                            key = self.keys.key(form.value, form.mapping)
+                            self.aims.setdefault(key, form.mapping.pad_value)
+                            self.needed.add(key)
             elif type(step) is Kernel and step.bind.var in self.plan.packed:
                 layouts = self.plan.layouts[step.bind.var]
-                wanted = {}
-                if step.out in layouts:
-                    aim = self.aims.get(self.keys.key(step.bind.var, layouts[step.out]))
-                    if aim is not None:
-                        wanted[step.out] = aim
-                aims = Packing(step.program, layouts, {}).wants(wanted)
+                packing = Packing(step.program, layouts, {})
+                aims = packing.wants(self._wanted(step, layouts))
                 for buffer, value in step.values()[:-1]:
                     if buffer in aims and buffer in layouts:
-                        self.aims.setdefault(self.keys.key(flow.owner(value), layouts[buffer]), aims[buffer])
+                        key = self.keys.key(flow.owner(value), layouts[buffer])
+                        self.aims.setdefault(key, aims[buffer])
+                        if buffer in packing.needed:
+                            self.needed.add(key)
+
+    def _wanted(self, step: Kernel, layouts: Mapping[Buffer, PadMapping]) -> dict[Buffer, Const]:
+        """What the padding of a kernel's result should hold."""
+        if step.out not in layouts:
+            return {}
+        aim = self.aims.get(self.keys.key(step.bind.var, layouts[step.out]))
+        return {} if aim is None else {step.out: aim}
 
     def looks_at(self, step: Fixed, at: int) -> bool:
         """Whether what a function on packed tensors stores, padding aside, may depend on the padding of an argument."""
@@ -260,12 +270,9 @@ class Emitting:
             given.append(found)
             if mapping is not None:
                 padding[buffer] = found.padding
-        wanted: dict[Buffer, Const] = {}
-        if step.out in layouts:
-            aim = self.aims.get(self.keys.key(var, layouts[step.out]))
-            if aim is not None:
-                wanted[step.out] = aim
-        made = Packing(step.program, layouts, padding).function(f"{step.func.name}_packed", wanted)
+        needed = [step.out] if step.out in layouts and self.keys.key(var, layouts[step.out]) in self.needed else []
+        packing = Packing(step.program, layouts, padding)
+        made = packing.function(f"{step.func.name}_packed", self._wanted(step, layouts), needed)
         assert made is not None, "a kernel that was packed in the plan cannot be packed"
         func = self.functions.shared(made.func)
         self.report.selects += made.selects

@@ -14,6 +14,7 @@ from msgspec import Struct
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Expr, Var, const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.rewrite import substitute
@@ -152,7 +153,8 @@ def _induced(
         return var in dims and known.prove_equal(size_of(axes[var].stop), sizes[dims[var]])
 
     inside = [group for group in groups if all(whole(var) for var in group.axes)]
-    # (the dimension that it leads, the index, its size) in the order of the packed buffer
+    # (the dimension that it leads, the index, its size) in the order of the packed buffer; what is inside of tiles
+    # comes last, what is reduced first
     items: list[tuple[int | None, Expr, Expr]] = []
     covered: set[int] = set()
     template = next(((b, at) for b, at in accesses(stage) if b in layouts and b is not buffer), None)
@@ -172,6 +174,13 @@ def _induced(
         made = _packed(group, dims, params)
         items.insert(place, (dim, *made[0]))
         items += [(None, *one) for one in made[1:]]
+    leads = [item for item in items if item[0] is not None]
+    summed = {axes[var].kind for group in inside for var in group.axes} == {"spatial", "reduce"}
+    if summed:
+        reduced = [index for group in inside if group.kind == "reduce" for index, _ in _packed(group, dims, params)]
+        inner = [item for item in items if item[0] is None]
+        first = [item for item in inner if any(structural_equal(item[1], one, map_free_vars=False) for one in reduced)]
+        items = [*leads, *first, *(item for item in inner if item not in first)]
     if len(items) == buffer.ndim and all(index is param for (_, index, _), param in zip(items, params, strict=True)):
         return None
     mapping = IndexMap(params, tuple(index for _, index, _ in items))

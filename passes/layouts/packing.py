@@ -13,7 +13,7 @@ number, it is proved that it does, or a select or a stage of its own stores it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -172,36 +172,41 @@ class Packing:
         self.plans = [plan(stage, self.layouts) for stage in program.stages]
         self.selects = self.branches = self.fills = 0
         self.body: list[Stmt] = []
+        self.needed: set[Buffer] = set()
 
     # wanting
 
     def wants(self, wanted: Mapping[Buffer, Const]) -> dict[Buffer, Const]:
-        """What should stand in the padding of buffers, so that `wanted` is there and reductions are right."""
+        """What should stand in the padding of buffers, so that `wanted` is there and reductions are right.
+
+        `needed` then has those that a reduction needs; for the others another number is as right.
+        """
         found = dict(wanted)
         for one in reversed(self.plans):
             out = found.get(one.stage.buffer)
             for group, free in one.padded("reduce"):
-                self._want(one, group, free, None, found)
+                self.needed.update(self._want(one, group, free, None, found))
             if out is not None:
                 for group, free in one.padded("spatial"):
                     self._want(one, group, free, out, found)
         return found
 
-    def _want(self, one: Plan, group: Group, free: Expr, out: Const | None, found: dict[Buffer, Const]) -> None:
-        """Padding of what is read with which a group's padding does not matter, or gives `out`."""
+    def _want(self, one: Plan, group: Group, free: Expr, out: Const | None, found: dict[Buffer, Const]) -> list[Buffer]:
+        """Find padding of what is read with which a group's padding does not matter, or gives `out`; of what."""
         buffers = [buffer for buffer, _ in group.members if buffer is not one.stage.buffer]
         if not buffers:
-            return
+            return []
         dtype = buffers[0].dtype
         for value in candidates(dtype, out):
             if any(buffer.dtype is not dtype for buffer in buffers):
-                return
+                return []
             values = {buffer: found.get(buffer, value) for buffer in buffers}
             made = self._made(one, group, free, values)
             if made is not None and (made is True if out is None else same_value(out, made)):  # type: ignore[arg-type]
                 for buffer in buffers:
                     found.setdefault(buffer, value)
-                return
+                return buffers
+        return []
 
     def _made(self, one: Plan, group: Group, free: Expr, values: Mapping[Buffer, Const]) -> Const | bool | None:
         """What a stage stores in a group's padding; for a reduced group, True where it changes nothing."""
@@ -228,8 +233,12 @@ class Packing:
 
     # making
 
-    def function(self, name: str, wanted: Mapping[Buffer, Const]) -> Packed | None:
-        """The function under a new name, with `wanted` in the padding of its results; None where it cannot be."""
+    def function(self, name: str, wanted: Mapping[Buffer, Const], needed: Collection[Buffer] = ()) -> Packed | None:
+        """The function under a new name; None where it cannot be packed.
+
+        `wanted` should be in the padding of its results, and is there for those that are `needed`.
+        """
+        self.needed.update(needed)
         aims = self.wants(wanted)
         last = {one.stage.buffer: at for at, one in enumerate(self.plans)}
         unfilled: set[Buffer] = set()
@@ -241,7 +250,7 @@ class Packing:
             padded = mapping is not None and mapping.padded
             alone = sum(other.stage.buffer is buffer for other in self.plans) == 1
             before = self.padding.get(buffer)
-            stored = self._stage(one, aims.get(buffer) if alone and padded else None)
+            stored = self._stage(one, aims.get(buffer) if alone and padded else None, buffer in self.needed)
             if not padded:
                 continue
             first = not any(other.stage.buffer is buffer for other in self.plans[:at])
@@ -253,7 +262,8 @@ class Packing:
                 self.padding[buffer] = None
             if at == last[buffer]:
                 aim = aims.get(buffer)
-                if buffer in unfilled or (aim is not None and not same_value(self.padding.get(buffer), aim)):
+                missed = aim is not None and not same_value(self.padding.get(buffer), aim)
+                if buffer in unfilled or (missed and buffer in self.needed):
                     value = const(0, buffer.dtype) if aim is None else aim
                     self._fill(buffer, value)
                     self.padding[buffer] = value
@@ -279,8 +289,11 @@ class Packing:
         aligned = all(group.owner is stage.buffer for group, _ in one.padded("spatial"))
         return aligned or stage.init is None
 
-    def _stage(self, one: Plan, aim: Const | None) -> Const | bool | None:
-        """Emit one stage. What then stands in the padding of its buffer: a number, None unknown, False nothing."""
+    def _stage(self, one: Plan, aim: Const | None, needed: bool) -> Const | bool | None:
+        """Emit one stage, with `aim` in the padding where that is `needed`.
+
+        What then stands in the padding of its buffer: a number, None where that is unknown, False where nothing does.
+        """
         stage, known = one.stage, known_axes(one.axes)
         mapping = self.layouts.get(stage.buffer)
         spatial, reduce = one.padded("spatial"), one.padded("reduce")
@@ -321,7 +334,7 @@ class Packing:
                 value = get_op("if_then_else")(held, value, fill)
                 state = fill if state is not False else False
                 self.branches += 1
-            elif aim is not None and state is not False and not same_value(state, aim):  # type: ignore[arg-type]
+            elif needed and aim is not None and state is not False and not same_value(state, aim):  # type: ignore[arg-type]
                 held = real["spatial"]
                 if held is not None:
                     value = get_op("Select")(held, value, aim)

@@ -134,7 +134,7 @@ class Plan:
                     for buffer, value in kernel.values()
                     if (name := identity(self.flow.owner(value))) in self.wanted
                 }
-                given = {buffer: one for buffer, one in given.items() if _fits(one, buffer)}
+                given = {buffer: one for buffer, one in given.items() if fits(one, buffer)}
                 before = self.layouts.get(kernel.bind.var, {})
                 if not given or all(before.get(buffer) is one for buffer, one in given.items()):
                     continue
@@ -293,7 +293,7 @@ def _read(step: Any) -> Any:
     return step.bind.value if type(step) is Fixed else getattr(step, "value", step)
 
 
-def _fits(mapping: PadMapping, buffer: Any) -> bool:
+def fits(mapping: PadMapping, buffer: Any) -> bool:
     """Whether a layout is one of a buffer of this shape."""
     shape = [int(dim.value) for dim in mapping.shape if type(dim) is Const]
     return buffer.constant_shape() == tuple(shape)
@@ -308,4 +308,4 @@ def _width(var: GraphVar) -> float:
     return kind.dtype.bits / 8 if type(kind) is TensorType and kind.dtype is not None else 4
 
 
-__all__ = ["Decide", "Decision", "Keys", "Plan", "identity"]
+__all__ = ["Decide", "Decision", "Keys", "Plan", "fits", "identity"]

@@ -36,9 +36,9 @@ from .calls import Names, called
 from .emitting import Emitting, Functions, Report
 from .flow import Flow
 from .mapping import PadMapping
-from .planning import Decide, Decision, Plan
+from .planning import Decide, Decision, Plan, fits
 
-Asked = Mapping[str | GraphVar, Mapping[str, IndexMap | Callable[..., Any]]]
+Asked = Mapping[str | GraphVar, Mapping[str, IndexMap | PadMapping | Callable[..., Any]]]
 
 
 class Reflowed(Struct, frozen=True, eq=False):
@@ -69,9 +69,9 @@ def reflow(module: Module, *, layouts: Asked | None = None, decide: Decide | Non
     """Move layouts through the dataflows of a module.
 
     `layouts` asks for layouts: by the variable that a call of a tensor function is bound to, or its name, and the name
-    of a parameter, an index map; these calls are packed. `decide` is asked of every other kernel, with what the cost
-    says: True packs it, False keeps it plain, None leaves it to the cost. So does the attribute `"layout"` of a
-    function, "packed" or "plain".
+    of a parameter, an index map or a PadMapping; these calls are packed where they can be. `decide` is asked of every
+    kernel that a layout reaches, with what the cost says: True packs it, False keeps it plain, None leaves it to the
+    cost. The attribute `"layout"` of a tensor function, "packed" or "plain", does the same.
 
     Raises DiagnosticError (T301) where `layouts` names no such call or parameter, or a map that is not injective.
     """
@@ -160,7 +160,10 @@ class _Reflow:
                 if param not in params:
                     hint = f"its parameters are {', '.join(f'`{one}`' for one in params)}"
                     raise _wrong(f"`{target[0].name}`, called for `{name}`, has no parameter `{param}`", hint)
-                mapping = PadMapping.of(given, params[param].shape)
+                own = given if type(given) is PadMapping else None
+                mapping = PadMapping.of(given, params[param].shape) if own is None else own  # type: ignore[arg-type]
+                if own is not None and not fits(own, params[param]):
+                    raise _wrong(f"the layout of `{param}` of `{name}` is one of another shape")
                 if mapping is None:
                     raise _wrong(f"the layout of `{param}` of `{name}` is not proved to keep its elements apart")
                 wanted[param] = mapping
