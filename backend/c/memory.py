@@ -381,7 +381,9 @@ def constant(w: Writer, stmt: AllocateConst) -> None:
         found = w.module.constant_name(buffer.name)
         w.module.constants[stmt.data.digest, element_.name] = found
         flat = np.ascontiguousarray(array).reshape(-1)
-        texts = [literal(value, element_) for value in flat.astype("float64" if element_.is_float else flat.dtype)]
+        with np.errstate(invalid="ignore"):  # of nan that signals
+            plain = flat.astype("float64") if element_.is_float else flat
+        texts = [literal(value, element_) for value in plain]
         rows = [", ".join(texts[at : at + _ITEMS]) for at in range(0, len(texts), _ITEMS)]
         body = ",\n  ".join(rows) or "0"
         w.module.tables.append(f"static {c_type(element_)} const {found}[{max(1, len(texts))}] = {{\n  {body}\n}};")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .writer import Writer
 
 UINT64 = dtype("uint64")
-Rule = Callable[["Writer", Call], str]
+Rule = Callable[..., str]
 RULES: dict[str, Rule] = {}
 
 

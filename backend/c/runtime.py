@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import tempfile
+import weakref
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -106,11 +107,21 @@ class Sources:
         from ..llvm.host import host
         from ..runtime.loaded import load
 
-        with tempfile.TemporaryDirectory() as folder:
-            source, made = Path(folder) / "kernels.c", Path(folder) / "libkernels.so"
-            source.write_text(self.text)
-            compile_c(source, made, host(), self._made[1], self.request.opt_level)
-            return load(made)
+        folder = tempfile.TemporaryDirectory()
+        source, made = Path(folder.name) / "kernels.c", Path(folder.name) / "libkernels.so"
+        source.write_text(self.text)
+        compile_c(source, made, host(), self._made[1], self.request.opt_level)
+        library = load(made)
+        weakref.finalize(library, _unload, library.handle, folder)
+        return library
+
+
+def _unload(handle: int, folder: tempfile.TemporaryDirectory[str]) -> None:
+    """Close a library before its file goes: the system knows libraries by their files, whose numbers are used again."""
+    from _ctypes import dlclose
+
+    dlclose(handle)
+    folder.cleanup()
 
 
 class _Core:

@@ -253,7 +253,7 @@ def _block(w: Writer, stmt: Block) -> bool:
     raise DiagnosticError([error("T401", message, stmt.span, hint=hint)])
 
 
-def _plain(rule: Callable[[Writer, Any], None]) -> Callable[[Writer, Any], bool]:
+def _plain(rule: Callable[..., Any]) -> Callable[..., Any]:
     def run(w: Writer, stmt: Any) -> bool:
         rule(w, stmt)
         return False
@@ -261,7 +261,7 @@ def _plain(rule: Callable[[Writer, Any], None]) -> Callable[[Writer, Any], bool]
     return run
 
 
-STMTS: dict[type, Callable[[Writer, Any], bool]] = {
+STMTS: dict[type, Callable[..., Any]] = {
     For: _for,
     While: _while,
     If: _if,

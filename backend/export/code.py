@@ -206,7 +206,7 @@ def _named_libraries(text: str, state: ModuleState) -> tuple[str, tuple[CFunctio
         if again:
             text = declared.sub("", text)
         text = text.replace(f'@"{symbol}"', f'@"{function.symbol}"')
-    return text, tuple(state.libraries.values())
+    return text, (*state.libraries.values(),)
 
 
 def optimized(code: ExportedCode, target: Host, opt_level: int, spill: Path | None = None) -> tuple[Any, Any]:

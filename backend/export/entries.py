@@ -129,6 +129,7 @@ class _Writer:
         self.func, self.kernel, self.written, self.struct = func, kernel, written, struct
         self.body: list[Stmt] = []
         self.arrays: list[_Array] = []
+        self.names: set[str] = set()
 
     def write(self) -> Entry:
         """All of it."""
@@ -145,7 +146,7 @@ class _Writer:
                 shape = tuple(map(_words, buffer.shape))
                 if buffer.dtype.lanes != 1:
                     shape = (*shape, str(buffer.dtype.lanes))
-                params.append(CParam(buffer.name, "array", buffer.dtype.element.name, shape, is_written))
+                params.append(CParam(self.unique(buffer.name), "array", buffer.dtype.element.name, shape, is_written))
                 continue
             assert isinstance(param, Var)
             if param.dtype.is_vector:
@@ -155,9 +156,11 @@ class _Writer:
             passed.append(copy)
             if param.dtype.is_handle:
                 to = param.dtype.pointee
-                params.append(CParam(param.name, "pointer", "void" if to is None else to.name, (), is_written))
+                params.append(
+                    CParam(self.unique(param.name), "pointer", "void" if to is None else to.name, (), is_written)
+                )
             else:
-                params.append(CParam(param.name, "scalar", param.dtype.name))
+                params.append(CParam(self.unique(param.name), "scalar", param.dtype.name))
         if noalias(self.func):
             self.separate()
         returns = self.kernel.returns
@@ -167,6 +170,15 @@ class _Writer:
             ENTRY + self.func.name, tuple(given), tuple(self.body), returns=returns, private=True, span=self.func.span
         )
         return Entry(made, tuple(params))
+
+    def unique(self, name: str) -> str:
+        """The name of a parameter, unlike those before it."""
+        made, count = name, 0
+        while made in self.names:
+            count += 1
+            made = f"{name}_{count}"
+        self.names.add(made)
+        return made
 
     def refused(self, message: str, param: Any) -> DiagnosticError:
         return DiagnosticError(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import inspect
 import itertools
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -53,7 +55,7 @@ def load(path: str | Path) -> LoadedLibrary:
     the file cannot be loaded, DiagnosticError where it is no such library.
     """
     file = Path(path)
-    library = ctypes.CDLL(str(file if file.is_absolute() or not file.exists() else file.resolve()))
+    library = ctypes.CDLL(str(_fresh(file)))
     about = _about(library, file)
     try:
         plan = json.decode(about, type=LibraryPlan)
@@ -62,6 +64,25 @@ def load(path: str | Path) -> LoadedLibrary:
     if plan.version != VERSION:
         raise _no_library(file, f"it is of the version {plan.version}, and this tirscript reads {VERSION}")
     return LoadedLibrary(file, plan, library)
+
+
+_loaded: dict[Path, tuple[int, int, int]] = {}  # what was loaded, by inode, size and time
+_copies: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _fresh(file: Path) -> Path:
+    """The file to load: a copy where another one was loaded from the same place before, since the system would take
+    that one again."""
+    if not file.exists():
+        return file  # a name that the system's loader looks for
+    file = file.resolve()
+    about = file.stat()
+    now = (about.st_ino, about.st_size, about.st_mtime_ns)
+    if _loaded.setdefault(file, now) == now:
+        return file
+    folder = tempfile.TemporaryDirectory()
+    _copies.append(folder)
+    return Path(shutil.copy(file, folder.name))
 
 
 def _about(library: ctypes.CDLL, file: Path) -> bytes:
@@ -97,6 +118,11 @@ class LoadedLibrary:
         for one in found.values():
             if one.plan.graph is not None and one.plan.graph.shapes is not None:
                 one.teller = found[one.plan.graph.shapes]
+
+    @property
+    def handle(self) -> int:
+        """The library as the system's loader knows it."""
+        return self._library._handle
 
     def message(self) -> str:
         """What was wrong in the last call of this thread."""
