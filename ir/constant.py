@@ -6,7 +6,6 @@ digest; the data is one read-only array, shared by all programs of the process t
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import math
 import os
@@ -304,10 +303,12 @@ def _brief(value: object) -> str:
 def _array_dtype(array: np.ndarray[Any, Any]) -> DType:
     """The dtype of an array's elements."""
     name = array.dtype.name
+    hint = "the elements are integers, floats or bools, all of one dtype"
     if array.dtype.kind in "biuf" or array.dtype.type.__module__.partition(".")[0] == "ml_dtypes":
-        with contextlib.suppress(ValueError):
+        try:
             return dtype(name)
-    hint = "the elements must be numbers of one dtype" if array.dtype.kind == "O" else None
+        except ValueError as problem:
+            hint = str(problem)
     what = "Python objects" if array.dtype.kind == "O" else name
     raise DiagnosticError([error("T114", f"the data of a constant is an array of {what}", hint=hint)])
 

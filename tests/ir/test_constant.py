@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tirscript
 from tirscript.ir import ConstantStore, ConstantTensor, DiagnosticError, constant, dtype
 from tirscript.ir.constant import _KNOWN
-from tirscript.ir.constant_file import ConstantFile
+from tirscript.ir.constant_file import ConstantFile, load_tensors, save_tensors
+from tirscript.script import parse
 
 KINDS = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -397,3 +399,64 @@ def test_any_bits_survive_a_file(kind: str, data: list[int], flat: bool) -> None
         store.save(f"{folder}/a")
         again = ConstantFile(f"{folder}/a").read(value.digest, value.shape, value.dtype)
     assert again.array.tobytes() == array.tobytes()
+
+
+# -- graphs
+
+GRAPH = """
+@G.graph_func
+def main(x: G.Tensor((20,), "float32")):
+    with G.dataflow():
+        y = G.add(x, G.constant("sha256:{0}", (20,), "float32"))
+        z = G.add(y, G.constant("sha256:{1}", (20,), "float32"))
+        G.output(z)
+    return z
+"""
+
+
+def test_values_of_graphs_are_kept_and_missed() -> None:
+    arrays = [np.arange(20, dtype=np.float32), np.arange(20, 40, dtype=np.float32)]
+    store = ConstantStore()
+    digests = [store.add(array).digest for array in arrays]
+    text = GRAPH.format(*(digest.removeprefix("sha256:") for digest in digests))
+    program = parse(text, constants=store)
+    assert list(ConstantStore(program)) == digests
+    lost = parse(GRAPH.format("0" * 64, "1" * 64))
+    x = np.zeros(20, np.float32)
+    for run in (lambda: tirscript.build(lost), lambda: tirscript.interpret(lost, x)):
+        with pytest.raises(DiagnosticError) as problem:
+            run()
+        found = problem.value.diagnostics
+        assert [one.code for one in found] == ["T312", "T312"]
+        assert "0" * 64 in found[0].message and "1" * 64 in found[1].message
+
+
+def test_tensors_of_files_lie_where_their_dtype_may(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.safetensors"
+    tensors = {
+        "bytes": np.arange((1 << 20) + 1, dtype=np.uint8),
+        "wide": np.arange(1 << 18, dtype=np.float64),
+        "half": np.arange(3, dtype=np.float16),
+        "none": np.zeros((0, 3), np.int32),
+    }
+    save_tensors(path, {name: array.copy() for name, array in tensors.items()})
+    found = load_tensors(path)
+    for name, array in tensors.items():
+        assert found[name].array.flags.aligned and np.array_equal(found[name].array, array)
+    assert not any(found[name].array.flags.owndata for name in ("bytes", "wide"))  # mapped
+
+
+def test_odd_bools_of_files_are_made_plain(tmp_path: Path) -> None:
+    header = b'{"b":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}'
+    path = tmp_path / "odd.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes((0, 1, 7)))
+    (value,) = ConstantStore.load(path).values()
+    assert value == constant(np.array([False, True, True]))
+    assert value.array.tobytes() == bytes((0, 1, 1))
+
+
+def test_dtypes_that_are_not_supported_say_why() -> None:
+    with pytest.raises(DiagnosticError) as problem:
+        constant(np.zeros(4, ml_dtypes.int4))
+    (found,) = problem.value.diagnostics
+    assert found.message == "the data of a constant is an array of int4" and "narrower than a byte" in str(found.hint)
