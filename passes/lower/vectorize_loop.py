@@ -363,12 +363,12 @@ class _Vectorizer:
 
     def choice(self, node: Call, mask: Expr | None) -> Expr | None:
         condition = self.expr(node.args[0], mask)
-        if not condition.dtype.is_vector:
-            if mask is None:
-                return None
+        if not condition.dtype.is_vector:  # and stays so: lanes do not load what it keeps from being loaded
             a, b = (self.expr(arg, mask) for arg in node.args[1:])
             if a.dtype.is_vector or b.dtype.is_vector:
                 a, b = self.wide(a), self.wide(b)
+            elif condition is node.args[0] and a is node.args[1] and b is node.args[2]:
+                return node
             return get_op("if_then_else")(condition, a, b)
         a = self.wide(self.expr(node.args[1], self.both(mask, condition)))
         b = self.wide(self.expr(node.args[2], self.both(mask, get_op("logical_not")(condition))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from helpers.passes import program, rewrites, same
 
 import tirscript
 from tirscript.ir import For, PrimFunc, Ramp, walk
-from tirscript.passes import get_pass
+from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.lower import vectorize_loop
+from tirscript.script import parse
 from tirscript.testing import Golden
 
 PARAMS = (
@@ -85,6 +87,25 @@ def test_a_condition_that_is_the_same_for_all_stays_an_if(golden: Golden) -> Non
         golden,
         "for i in T.vectorized(4):\n    if n < 3:\n        B[i] = A[i]",
     )
+
+
+def test_a_choice_that_is_the_same_for_all_loads_what_is_chosen_only() -> None:
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((12, 8), "float32"), B: T.Buffer((16, 8), "float32")):
+    for i in range(16):
+        for j in T.vectorized(8):
+            B[i, j] = A[i, j] if i < 12 else 0.0
+""")
+    assert isinstance(func, PrimFunc)
+    lowered = DEFAULT_LOWERING(func)
+    assert "if i < 12" in lowered.script()
+    a = np.arange(96, dtype="float32").reshape(12, 8)
+    ways = (partial(tirscript.interpret, lowered), tirscript.build(lowered, pipeline=None, debug=True))
+    for way in ways:
+        b = np.full((16, 8), 9, "float32")
+        way(a, b)
+        np.testing.assert_array_equal(b, np.concatenate([a, np.zeros((4, 8), "float32")]))
 
 
 def test_a_condition_that_the_branch_changes_is_asked_once() -> None:
