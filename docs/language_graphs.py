@@ -121,7 +121,7 @@ class M:
         Example("attributes", graph('G.func_attr({"key": [1, 2]})', "return x", options="(private=True)")),
         Example(
             "an operator of TVM's that has no meaning here is kept",
-            graph("return G.image.grid_sample(x, x, method=G.str('bilinear'))"),
+            graph("return G.vision.get_valid_counts(x, mode=G.str('all'))"),
         ),
         Example(
             "TVM's spelling",

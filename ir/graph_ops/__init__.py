@@ -5,6 +5,7 @@ from . import calls as _calls  # noqa: F401
 from . import create as _create  # noqa: F401
 from . import elementwise as _elementwise  # noqa: F401
 from . import foreign as _foreign  # noqa: F401
+from . import image as _image  # noqa: F401
 from . import index as _index  # noqa: F401
 from . import join as _join  # noqa: F401
 from . import layout as _layout  # noqa: F401
@@ -21,6 +22,7 @@ from . import reduce as _reduce  # noqa: F401
 from . import scatter as _scatter  # noqa: F401
 from . import slicing as _slicing  # noqa: F401
 from . import sort as _sort  # noqa: F401
+from . import vision as _vision  # noqa: F401
 from .table import FUSION_KINDS, GRAPH_OPS, GraphOp, Parameter, graph_op, register
 
 __all__ = ["FUSION_KINDS", "GRAPH_OPS", "GraphOp", "Parameter", "graph_op", "register"]

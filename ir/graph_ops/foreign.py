@@ -32,19 +32,17 @@ def find_op(name: str) -> GraphOp | None:
 PLAIN_STRINGS = frozenset({"hint_on_device"})
 _PURE = {
     "": "collapse_sum_like collapse_sum_to hamming_window hint_on_device to_vdevice wrap_param size bucketize"
-    " multinomial_from_uniform dynamic_strided_slice index_tensor index_put nonzero unique meshgrid linear outer"
-    " reverse_sequence log_add_exp ewise_fma eye eye_like median scatter_elements scatter_nd slice_scatter"
+    " dynamic_strided_slice index_tensor index_put nonzero unique meshgrid linear outer"
+    " reverse_sequence log_add_exp ewise_fma eye eye_like scatter_elements scatter_nd slice_scatter"
     " shape_to_tensor tensor_to_shape layout_transform stop_lift_params",
-    "nn": "attention_var_len batch_flatten cross_entropy_with_logits nll_loss pixel_shuffle attention_bias",
+    "nn": "attention_var_len batch_flatten cross_entropy_with_logits pixel_shuffle attention_bias",
     "builtin": "stop_lift_params",
     "grad": "avg_pool2d_backward max_pool2d_backward nll_loss_backward take_backward start_checkpoint end_checkpoint"
     " no_grad",
-    "image": "affine_grid grid_sample resize2d resize3d",
     "inspect": "tensor_byte_offset tensor_dtype_bits tensor_dtype_code tensor_dtype_lanes tensor_elem_offset"
     " tensor_ndim tensor_shape_i tensor_stride_i",
     "memory": "ensure_zero_offset view",
-    "vision": "all_class_non_max_suppression get_valid_counts multibox_transform_loc non_max_suppression roi_align"
-    " roi_pool",
+    "vision": "all_class_non_max_suppression get_valid_counts multibox_transform_loc non_max_suppression",
     "ccl": "allgather allreduce broadcast_from_worker0 scatter_from_worker0",
 }
 _IMPURE = {

@@ -123,7 +123,8 @@ register(
         "split",
         (X, attr("indices_or_sections", _sections), attr("axis", integer, 0)),
         _infer_split,
-        "Parts along an axis: so many of one size, the last one smaller, or those that begin at some indices. One part is no tuple.",
+        "Parts along an axis: so many of one size, the last one smaller, or those that begin at some indices."
+        " One part is no tuple.",
         "G.split(x: (6, 3), indices_or_sections=[1, 3], axis=0)",
         reference=_np_split,
         legalize=kernel(_split, _split_places),

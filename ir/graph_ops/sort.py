@@ -1,20 +1,20 @@
-"""Elements in order along an axis: sort, argsort, topk. All are stable, by merging runs of twice the length."""
+"""Elements in order along an axis: sort, argsort, topk, median. All are stable, by merging runs of twice the length."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..dtype import INT32, DType
+from ..dtype import INT32, INT64, DType
 from ..expr import Expr
-from ..graph import GraphType, OpCall, TupleType
+from ..graph import GraphType, OpCall, TensorType, TupleType
 from ..op import OPS
 from . import dims
-from .attrs import attr, boolean, element_type, integer, one_of
-from .kernel import T, kernel, part, size
+from .attrs import AXES, KEEPDIMS, attr, boolean, element_type, integer, one_of
+from .kernel import T, kernel, part, size, unflat
 from .reduce import along
 from .reference import numpy_dtype
-from .rules import Types, axis_of, like, tensor
+from .rules import Types, axes_of, axis_of, like, of_rank, tensor
 from .table import OPAQUE, GraphOp, Parameter, register
 
 _AXIS, _DESCENDING = attr("axis", integer, -1), attr("descending", boolean, False)
@@ -171,6 +171,101 @@ def _np_topk(x: Any, k: int, axis: int, ret_type: str, largest: bool, dtype: DTy
     return {"both": (values, indices), "values": values, "indices": indices}[ret_type]
 
 
+# -- median
+
+
+def _infer_median(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0)
+    axes = call.attrs["axis"]
+    reduced = _reduced(call, kind)
+    if axes is None or len(axes) != 1:
+        return reduced
+    return TupleType((reduced, like(reduced, dtype=INT64)))
+
+
+def _reduced(call: OpCall, kind: TensorType) -> TensorType:
+    """The type with the axes gone, or 1."""
+    if kind.rank is None:
+        return of_rank(0 if call.attrs["axis"] is None and not call.attrs["keepdims"] else None, kind.dtype)
+    gone = axes_of(call, call.attrs["axis"], kind.rank)
+    if kind.shape is None:
+        return of_rank(kind.rank - (0 if call.attrs["keepdims"] else len(gone)), kind.dtype, kind.vdevice)
+    keep = call.attrs["keepdims"]
+    shape = [dims.ONE if at in gone else one for at, one in enumerate(kind.shape) if keep or at not in gone]
+    return like(kind, shape=tuple(shape))
+
+
+def _median(x: Any, *outs: Any, kept: Any, gone: Any, at: Any) -> None:
+    rows = T.alloc_buffer([*[size(x, d) for d in kept], total(x, gone)], x.dtype)
+    order = T.alloc_buffer(rows.shape, "int32")
+    for (*i,) in T.grid(*rows.shape):
+        with T.block("rows"):
+            (*v,) = T.axis.remap("S" * len(i), i)
+            rows[*v] = x[*row_place(v, x, kept, gone)]
+    find_order(rows, order, axis=len(kept), before=_below)
+    for (*i,) in T.grid(*outs[0].shape):
+        with T.block("median"):
+            (*v,) = T.axis.remap("S" * len(i), i)
+            outs[0][*v] = rows[*at(v), order[*at(v), (total(x, gone) - 1) // 2]]
+    if len(outs) > 1:
+        for (*i,) in T.grid(*outs[1].shape):
+            with T.block("index"):
+                (*v,) = T.axis.remap("S" * len(i), i)
+                outs[1][*v] = T.cast(order[*at(v), (total(x, gone) - 1) // 2], outs[1].dtype)
+
+
+def total(x: Any, axes: Sequence[int]) -> Any:
+    """The number of elements along some axes."""
+    found: Any = 1
+    for axis in axes:
+        found = size(x, axis) if type(found) is int and found == 1 else found * size(x, axis)
+    return found
+
+
+def row_place(v: Sequence[Any], x: Any, kept: Sequence[int], gone: Sequence[int]) -> list[Any]:
+    """The place in the tensor of a place in its rows."""
+    inner = dict(zip(gone, unflat(v[-1], [size(x, d) for d in gone]), strict=True))
+    outer = dict(zip(kept, v, strict=False))
+    return [{**inner, **outer}[d] for d in range(x.ndim)]
+
+
+def _median_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+    kind = tensor(call, types, 0)
+    if not kind.rank or kind.dtype is None or kind.dtype.is_bool:
+        return None
+    gone = axes_of(call, call.attrs["axis"], kind.rank)
+    kept = [d for d in range(kind.rank) if d not in gone]
+    if not call.attrs["keepdims"]:
+        return {"kept": kept, "gone": sorted(gone), "at": list}
+    return {"kept": kept, "gone": sorted(gone), "at": lambda v: [v[d] for d in kept]}
+
+
+def _np_median(x: Any, axis: Any, keepdims: bool) -> Any:
+    import numpy as np
+
+    gone = tuple(range(x.ndim)) if axis is None else tuple(sorted(one % x.ndim for one in axis))
+    kept = [d for d in range(x.ndim) if d not in gone]
+    rows = np.transpose(x, [*kept, *gone]).reshape([*[x.shape[d] for d in kept], -1])
+    order = np.argsort(rows, -1, kind="stable")[..., (rows.shape[-1] - 1) // 2]
+    values = np.take_along_axis(rows, order[..., None], -1)[..., 0]
+    shape = [1 if d in gone else x.shape[d] for d in range(x.ndim)] if keepdims else values.shape
+    if axis is None or len(axis) != 1:
+        return values.reshape(shape)
+    return values.reshape(shape), order.astype(np.int64).reshape(shape)
+
+
+register(
+    GraphOp(
+        "median",
+        (Parameter("x"), AXES, KEEPDIMS),
+        _infer_median,
+        "The lower median along axes; along one axis its index, too.",
+        "G.median(x: (2, 5), axis=[1])",
+        reference=_np_median,
+        legalize=kernel(_median, _median_parts),
+        fusion=OPAQUE,
+    )
+)
 register(
     GraphOp(
         "sort",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.graph_calls import REFERENCED, drawn
-from helpers.graph_samples import SAMPLES
+from helpers.graph_samples_images import SAMPLES
 
 from tirscript.ir.graph import GraphBind, GraphFunc, GraphType, GraphVar, ShapeType, TensorType, TupleType
 from tirscript.ir.graph_ops import dims

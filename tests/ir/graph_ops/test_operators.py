@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.graph_calls import CALLS, REFERENCED, drawn, expected, legalized, results, value_of
-from helpers.graph_samples import SAMPLES
+from helpers.graph_samples_images import SAMPLES
 
 from tirscript import build, interpret
 from tirscript.ir import Module, dtype

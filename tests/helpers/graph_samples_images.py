@@ -1,0 +1,106 @@
+"""Random calls of operators on images, of losses, medians and samples; with those of all other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from helpers.graph_samples import SAMPLES as OTHERS
+from helpers.graph_samples import Call, Draw, _reduce
+
+
+def _resize(rank: int) -> Callable[[Draw], Call]:
+    letters = "HW" if rank == 2 else "DHW"
+
+    def draw(d: Draw) -> Call:
+        layout = d.one(f"NC{letters}", f"N{letters}C")
+        shape = tuple(d.int(1, 2 if letter in "NC" else 5) for letter in layout)
+        method = d.one("nearest_neighbor", "linear", "cubic")
+        mode = d.one(
+            *("half_pixel", "align_corners", "asymmetric"),
+            *("pytorch_half_pixel", "tf_half_pixel_for_nn", "tf_crop_and_resize"),
+        )
+        kind = d.one("float32", "float16", "int32") if method == "nearest_neighbor" else d.one("float32", "float64")
+        attrs = {
+            "layout": layout,
+            "method": method,
+            "coordinate_transformation_mode": mode,
+            "rounding_method": d.one("", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+            "cubic_exclude": d.int(0, 1) if mode != "tf_crop_and_resize" else 0,
+            "extrapolation_value": d.one(0.0, 2.0),
+            "roi": [d.one(0.0, 0.25) for _ in range(rank)] + [d.one(0.75, 1.0) for _ in range(rank)],
+        }
+        return (d.array(shape, kind), tuple(d.int(1, 6) for _ in range(rank))), attrs
+
+    return draw
+
+
+def _grid_sample(d: Draw) -> Call:
+    rank = d.one(2, 2, 3)
+    n, letters = d.int(1, 2), "HW" if rank == 2 else "DHW"
+    data = d.array((n, d.int(1, 2), *(d.int(1, 4) for _ in range(rank))), d.one("float32", "float16"))
+    grid = d.array((n, rank, *(d.int(1, 3) for _ in range(rank))), "float32", -1.6, 1.6)
+    attrs = {
+        "method": d.one("nearest", "bilinear", *(("bicubic",) if rank == 2 else ())),
+        "padding_mode": d.one("zeros", "border", "reflection"),
+        "align_corners": d.chance(),
+        "layout": f"NC{letters}",
+    }
+    return (data, grid), attrs
+
+
+def _affine_grid(d: Draw) -> Call:
+    attrs = {"align_corners": d.chance()}
+    return (d.array((d.int(1, 2), 2, 3), d.floats()), (d.int(2, 4), d.int(2, 4))), attrs
+
+
+def _roi(more: Callable[[Draw], dict[str, Any]]) -> Callable[[Draw], Call]:
+    def draw(d: Draw) -> Call:
+        n, count = d.int(1, 3), d.int(1, 3)
+        low, more_of_it = d.array((count, 2), "float32", -1, 3), d.array((count, 2), "float32", 0, 5)
+        batch = d.indices((count, 1), n).astype("float32")
+        rois = np.concatenate([batch, low, low + more_of_it], 1).astype("float32")
+        layout = d.one("NCHW", "NHWC")
+        sizes = {"N": n, "C": d.int(1, 2), "H": d.int(2, 6), "W": d.int(2, 6)}
+        data = d.array(tuple(sizes[letter] for letter in layout))
+        attrs = {"pooled_size": [d.int(1, 3), d.int(1, 3)], "spatial_scale": d.one(1.0, 0.5), "layout": layout}
+        return (data, rois), {**attrs, **more(d)}
+
+    return draw
+
+
+def _nll_loss(d: Draw) -> Call:
+    classes, kind = d.int(2, 4), d.one("float32", "float64")
+    shape = d.one((), (d.int(1, 3),), (d.int(1, 2), d.int(1, 3)))
+    rest = (*shape[:1], classes, *shape[1:]) if shape else (classes,)
+    targets = np.asarray(d.indices(shape, classes))
+    targets = np.where(d.rng.integers(0, 4, shape) == 0, -1, targets).astype(targets.dtype)
+    targets.reshape(-1)[0] = 1  # at least one counts
+    weights = (d.array((classes,), kind, 0.5, 2),) if d.chance() else ()
+    attrs = {"reduction": d.one("none", "mean", "sum"), "ignore_index": -1}
+    return (d.array(rest, kind), targets, *weights), attrs
+
+
+def _multinomial(d: Draw) -> Call:
+    rows, classes, count = d.int(1, 3), d.int(1, 5), d.int(1, 4)
+    prob = d.array((rows, classes), "float32", 0.1, 1)
+    prob = (prob / prob.sum(1, keepdims=True)).astype("float32")
+    return (prob, d.array((count, 1), "float32", 0, 1), d.indices((count, 1), rows)), {"dtype": d.one("int64", "int32")}
+
+
+SAMPLES: dict[str, Callable[[Draw], Call]] = {
+    **OTHERS,
+    "image.resize2d": _resize(2),
+    "image.resize3d": _resize(3),
+    "image.grid_sample": _grid_sample,
+    "image.affine_grid": _affine_grid,
+    "vision.roi_align": _roi(
+        lambda d: {"sample_ratio": d.int(-1, 2), "aligned": d.chance(), "mode": d.one("avg", "max")}
+    ),
+    "vision.roi_pool": _roi(lambda d: {}),
+    "nn.nll_loss": _nll_loss,
+    "median": _reduce,
+    "multinomial_from_uniform": _multinomial,
+}
