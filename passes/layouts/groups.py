@@ -181,7 +181,10 @@ def _induced(
         inner = [item for item in items if item[0] is None]
         first = [item for item in inner if any(structural_equal(item[1], one, map_free_vars=False) for one in reduced)]
         items = [*leads, *first, *(item for item in inner if item not in first)]
-    if len(items) == buffer.ndim and all(index is param for (_, index, _), param in zip(items, params, strict=True)):
+    if len(items) == buffer.ndim and all(
+        index is param and known.prove_equal(place, size)
+        for (_, index, place), param, size in zip(items, params, sizes, strict=True)
+    ):
         return None
     mapping = IndexMap(params, tuple(index for _, index, _ in items))
     return PadMapping.of(mapping, sizes, None, tuple(size for _, _, size in items))

@@ -38,7 +38,8 @@ from .flow import Flow
 from .mapping import PadMapping
 from .planning import Decide, Decision, Plan, fits
 
-Asked = Mapping[str | GraphVar, Mapping[str, IndexMap | PadMapping | Callable[..., Any]]]
+Params = Mapping[str, IndexMap | PadMapping | Callable[..., Any]]
+Asked = Mapping[str, Params] | Mapping[GraphVar, Params]
 
 
 class Reflowed(Struct, frozen=True, eq=False):
@@ -81,13 +82,14 @@ def reflow(module: Module, *, layouts: Asked | None = None, decide: Decide | Non
 
 class _Reflow:
     def __init__(self, module: Module, asked: Asked, decide: Decide | None) -> None:
-        self.module, self.asked, self.decide = module, asked, decide
+        self.module, self.decide = module, decide
+        self.asked: dict[Any, Params] = dict(asked)
         self.known: dict[str, Any] = {}
         names = Names(function.name for function in module.functions)
         self.functions = Functions(names, list(module.prim_funcs))
         self.report = Report(edges={})
         self.decisions: list[Decision] = []
-        self.unseen = set(asked)
+        self.unseen = set(self.asked)
 
     def run(self) -> Reflowed:
         functions = tuple(self._function(one) if type(one) is GraphFunc else one for one in self.module.functions)

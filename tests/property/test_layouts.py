@@ -20,7 +20,7 @@ from tirscript.passes.layouts.calls import called
 from tirscript.testing import graphs
 
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "0"))
-SETTINGS = settings(max_examples=CASES or 15, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=CASES or 10, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -1,0 +1,184 @@
+"""Layouts in graphs: where they go, who decides, and what stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript import DiagnosticError
+from tirscript.ir import Module
+from tirscript.passes.graph import legalize_ops
+from tirscript.passes.layouts import PadMapping, reflow, split_preprocessing
+from tirscript.script import parse
+
+
+def graph(params: str, body: str, results: str) -> Module:
+    lines = "\n            ".join(line.strip() for line in body.strip().splitlines())
+    made = parse(f"""
+from tirscript.script import graph as G
+from tirscript.script import ir as I
+from tirscript.script import tir as T
+
+
+@I.ir_module
+class M:
+    @G.graph_func
+    def main({params}):
+        with G.dataflow():
+            {lines}
+            G.output({results})
+        return {results}
+""")
+    assert isinstance(made, Module)
+    return legalize_ops(made)
+
+
+def rows(m: Any, k: Any) -> tuple[Any, ...]:
+    return m // 4, k // 4, m % 4, k % 4
+
+
+def same(before: Module, after: Module, *shapes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-4, 5, shape).astype("float32") for shape in shapes]
+    expected, got = tirscript.interpret(before, *given), tirscript.interpret(after, *given)
+    for a, b in zip(*((one if isinstance(one, tuple) else (one,)) for one in (expected, got)), strict=True):
+        assert np.array_equal(a, b)
+
+
+X = 'x: G.Tensor((6, 7), "float32")'
+W = 'w: G.Tensor((7, 5), "float32")'
+CHAIN = """
+a = G.matmul(x, w)
+b = G.add(a, G.const(1.0, "float32"))
+c = G.nn.relu(b)
+"""
+
+
+def test_a_transpose_and_its_inverse_cancel() -> None:
+    before = graph(X, "a = G.permute_dims(x)\nb = G.exp(a)\nc = G.permute_dims(b)", "c")
+    done = reflow(before)
+    assert done.report.conversions == 0 and done.report.cancelled == 2
+    assert "permute_dims" not in done.module.script()
+    same(before, done.module, (6, 7))
+
+
+def test_a_reshape_and_its_inverse_cancel() -> None:
+    before = graph(X, "a = G.reshape(x, (2, 3, 7))\nb = G.exp(a)\nc = G.reshape(b, (6, 7))", "c")
+    done = reflow(before)
+    assert done.report.conversions == 0
+    same(before, done.module, (6, 7))
+
+
+def test_one_conversion_in_and_one_out() -> None:
+    before = graph(f"{X}, {W}", CHAIN + "d = G.matmul(c, G.permute_dims(w))", "d")
+    done = reflow(before, layouts={"a": {"x1": rows, "out": rows}, "d": {"x1": rows, "out": rows}})
+    # x and w are packed, w turned and packed again, and d comes out; 0 + 1 is not 0: a select for the second product
+    assert done.report.conversions == 5
+    assert (done.report.selects, done.report.branches) == (1, 0)
+    same(before, done.module, (6, 7), (7, 5))
+
+
+def test_constants_are_packed_and_constants_alike_once() -> None:
+    weight = "G.const([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 'float32')"
+    before = graph('x: G.Tensor((5, 2), "float32")', f"a = G.matmul(x, {weight})\nb = G.matmul(x, {weight})", "a, b")
+    done = reflow(before, layouts={"a": {"x1": rows, "out": rows}, "b": {"x1": rows, "out": rows}})
+    assert done.report.folded == 1 and done.report.conversions == 3
+    assert "(1, 1, 4, 4)" in done.module.script() or "[[[[1.0" in done.module.script()
+    same(before, done.module, (5, 2))
+
+
+def test_consumers_that_want_different_padding_get_it() -> None:
+    """A sum wants 0 in the padding, a product 1: one of them is filled anew."""
+    before = graph(X, "a = G.exp(x)\nb = G.sum(a, axis=[1])\nc = G.prod(a, axis=[1])", "b, c")
+    done = reflow(before, layouts={"a": {"out": rows}}, decide=lambda one: True)
+    assert "b_packed" in done.module.script() and "c_packed" in done.module.script()
+    assert done.report.selects + done.report.branches == 2
+    same(before, done.module, (6, 7))
+
+
+def test_who_decides() -> None:
+    before = graph(f"{X}, {W}", CHAIN, "c")
+    asked = {"a": {"x1": rows, "out": rows}}
+    by_cost = reflow(before, layouts=asked)
+    assert [(one.name, one.packed, one.by) for one in by_cost.decisions] == [
+        ("a", True, "caller"),
+        ("b", False, "cost"),
+        ("c", False, "cost"),
+    ]
+    seen = []
+
+    def decide(one: Any) -> bool | None:
+        seen.append(one.name)
+        return True if one.name == "b" else None
+
+    called = reflow(before, layouts=asked, decide=decide)
+    assert seen == ["a", "b", "c"]
+    assert [(one.name, one.packed, one.by) for one in called.decisions][1] == ("b", True, "callback")
+    relu = before.prim_func("relu")
+    assert relu is not None
+    marked = before.with_function(relu.replace(attrs=type(relu.attrs)({**relu.attrs, "layout": "packed"})))
+    annotated = reflow(marked, layouts=asked)
+    assert [(one.name, one.packed, one.by) for one in annotated.decisions][2] == ("c", True, "annotation")
+    for done in (by_cost, called, annotated):
+        same(before, done.module, (6, 7), (7, 5))
+        assert str(done).count("\n") == 3 and "bytes packed" in str(done)
+
+
+def test_a_pad_mapping_may_be_larger_than_its_tiles() -> None:
+    wide = PadMapping.of(lambda m, k: (m, k), (6, 7), None, (8, 8))
+    before = graph(f"{X}, {W}", CHAIN, "c")
+    assert wide is not None
+    done = reflow(before, layouts={"a": {"x1": wide}})
+    assert "x_packed" in done.module.script()
+    same(before, done.module, (6, 7), (7, 5))
+
+
+def test_symbolic_shapes_stay() -> None:
+    before = graph('x: G.Tensor(("n", 7), "float32")', 'a = G.exp(x)\nb = G.add(a, G.const(1.0, "float32"))', "b")
+    done = reflow(before, layouts={"a": {"x": rows}})
+    assert done.decisions == () and done.report.conversions == 0
+    same(before, done.module, (3, 7))
+
+
+def test_nothing_to_do_changes_nothing() -> None:
+    before = graph(f"{X}, {W}", CHAIN, "c")
+    assert reflow(before).module is before
+
+
+@pytest.mark.parametrize(
+    ("layouts", "message"),
+    [
+        ({"aa": {"x1": rows}}, "no call of a tensor function is bound to `aa`"),
+        ({"a": {"x": rows}}, "`matmul`, called for `a`, has no parameter `x`"),
+        ({"a": {"x1": lambda m, k: (m // 2, k)}}, "not proved to keep its elements apart"),
+        ({"a": {"x1": PadMapping.of(lambda m, k: (k, m), (3, 3))}}, "is one of another shape"),
+    ],
+)
+def test_mistakes(layouts: Any, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message):
+        reflow(graph(f"{X}, {W}", CHAIN, "c"), layouts=layouts)
+
+
+def test_inputs_are_converted_once() -> None:
+    before = graph(f"{X}, {W}", CHAIN, "c")
+    done = reflow(before, layouts={"a": {"x1": rows, "out": rows}}).module
+    split = split_preprocessing(done, ["w"])
+    assert [param.name for param in split["main"].params] == ["x", "w_packed"]  # type: ignore[union-attr]
+    rng = np.random.default_rng(0)
+    x, w = rng.integers(-4, 5, (6, 7)).astype("float32"), rng.integers(-4, 5, (7, 5)).astype("float32")
+    built = tirscript.build(split)
+    packed = built["main_preprocess"](w)
+    assert packed.shape == (2, 2, 4, 4)
+    assert np.array_equal(built["main"](x, packed), tirscript.interpret(before, x, w))
+    both = split_preprocessing(done, ["x", "w"])
+    packs = tirscript.build(both)["main_preprocess"](x, w)
+    assert isinstance(packs, tuple) and [pack.shape for pack in packs] == [(2, 2, 4, 4)] * 2
+    with pytest.raises(DiagnosticError, match="has no parameter `ww`"):
+        split_preprocessing(done, ["ww"])
+    with pytest.raises(DiagnosticError, match="converts none of `x`"):
+        split_preprocessing(before, ["x"])
+    with pytest.raises(DiagnosticError, match="`mian` is no graph function"):
+        split_preprocessing(before, ["x"], function="mian")
