@@ -495,7 +495,8 @@ class Schedule:
                                                                 C[()] += C_rf[vk0]
 
         The new dimension of the partial results stands at `factor_axis`. The combiner must be known to be commutative and
-        associative; sums of floats are rounded in another order.
+        associative; sums of floats are rounded in another order. The greatest or least element and where it is are such a
+        reduction, too: `better = A[vk] > best[()]`, then `at[()]` and `best[()]` as `T.if_then_else(better, ...)`.
         """
 
     def rolling_buffer(self, block: BlockHandle | str, write_buffer_index: int | str) -> None:

@@ -10,9 +10,13 @@ for i in T.parallel(n):
 
 from __future__ import annotations
 
-from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import uses
+import math
 
+from tirscript.ir.expr import BufferLoad
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import uses, walk
+
+from ..extremes import extreme_of
 from ..primitive import LoopHandle
 from .nests import Nest, stride_of
 from .work import Work
@@ -57,6 +61,31 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     lane_results(work, name, lanes)
     if whole:
         work.parallel(sch.get_loops(name)[:-1], nest.work)
+    return True
+
+
+def extreme_lanes(work: Work, name: str) -> bool:
+    """Schedule a search for the greatest or least element along memory; False where the block is none."""
+    sch, block = work.sch, work.block(name)
+    found, loops = extreme_of(block), work.sch.get_loops(name)
+    if found is None or not loops or any(len(sch.get(loop).body) != 1 for loop in loops):
+        return False
+    axis = next(axis for axis in block.axes if axis.kind == "reduce")
+    extent, one = work.extent(loops[-1]), work.facts.lanes(found.best.buffer.dtype.bits)
+    loads = [node for node in walk(found.value) if type(node) is BufferLoad and node.indices]
+    if axis.value is not sch.get(loops[-1]).var or any(stride_of(load, axis.var) not in (0, 1) for load in loads):
+        return False
+    if extent is None or extent < 4 * SHORT * one or found.best.buffer.dtype.bits < 8:
+        return False
+    count = math.prod(work.extent(loop) or PART for loop in loops)
+    if len(loops) == 1 and extent >= 2 * PART:
+        size = -(-extent // min(PARTS, extent // PART))
+        part, _ = sch.split(loops[0], [None, -(-size // (SYMBOLIC * one)) * SYMBOLIC * one])
+        partial = sch.rfactor(part)
+        work.done.add(name)
+        name = partial.name
+    _lanes(work, name, SYMBOLIC * one)
+    work.parallel(sch.get_loops(name)[:-1], float(count))
     return True
 
 
@@ -106,4 +135,4 @@ def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:
     return any(axis.kind == "reduce" and uses(axis.value, var) for axis in work.block(name).axes)
 
 
-__all__ = ["lane_results", "lanes_apart", "lanes_of"]
+__all__ = ["extreme_lanes", "lane_results", "lanes_apart", "lanes_of"]

@@ -17,7 +17,7 @@ from .dot_products import dot_products
 from .elementwise import along, parallel, stream, transpose
 from .facts import CpuFacts
 from .nests import Nest
-from .reductions import lanes_apart
+from .reductions import extreme_lanes, lanes_apart
 from .tiles import register_tile
 from .work import Work
 
@@ -73,7 +73,7 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
     for name in [block.name for block in work.blocks()]:
         nest = work.nest(name, symbolic=True) if work.fresh(name) else None
         if work.fresh(name) and (nest is None or not nest.known):
-            any(work.attempt(rule, name) for rule in (shared_rows, stream))
+            any(work.attempt(rule, name) for rule in (extreme_lanes, shared_rows, stream))
     return work.sch
 
 

@@ -128,7 +128,7 @@ def tile_of(work: Work, nest: Nest) -> Tile | None:
         return Tile(columns, count * lanes, None, 1, lanes)
     budget = (work.facts.registers - 2) // count - 1
     height = max(size for size in range(1, min(budget, rows.extent) + 1) if rows.extent % size == 0)
-    return Tile(columns, count * lanes, *((rows, height) if height > 1 else (None, 1)), lanes)
+    return Tile(columns, count * lanes, rows if height > 1 else None, height, lanes)
 
 
 def _rows(nest: Nest, columns: Dim, along: list[BufferLoad]) -> Dim | None:

@@ -6,6 +6,7 @@ from tirscript.ir.arith.linear import Linear
 from tirscript.ir.expr import Var
 from tirscript.ir.stmt import Block
 
+from ...access import union
 from ..blocks import writes_of
 from ..dataflow import accesses_outside_blocks, allocation, before, is_viewed, readers, scope_of, top, writers
 from ..edit import Edit
@@ -80,8 +81,8 @@ def compute_at(edit: Edit, block: BlockAt, loop: LoopAt, preserve_unit_loops: bo
         for axis, extent in zip(axes, area, strict=True):
             if axis is None or (axis in ranges and ranges[axis] is None):
                 continue
-            before_it = ranges.get(axis, extent)
-            ranges[axis] = extent if before_it is extent else None
+            both = union((ranges.get(axis, extent),), (extent,))
+            ranges[axis] = None if both is None else both[0]
     made, _ = nest(edit, stmt, ranges, loop, preserve_unit_loops)
     first = min(top(loop, consumer).index for consumer in consumers)
     at = _position(edit, loop, index, first)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.logic import conjuncts
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Expr, Var, is_const
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
@@ -12,6 +15,7 @@ from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 from ...statements import conjunction
 from ..blocks import inferred
 from ..edit import Edit
+from ..extremes import Extreme, extreme_of
 from ..loops import check_counted
 from ..primitive import LoopAt, primitive
 from ..reducers import Update, only_update
@@ -37,7 +41,8 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
                                                             C[()] += C_rf[vk0]
 
     The new dimension of the partial results stands at `factor_axis`. The combiner must be known to be commutative and
-    associative; sums of floats are rounded in another order.
+    associative; sums of floats are rounded in another order. The greatest or least element and where it is are such a
+    reduction, too: `better = A[vk] > best[()]`, then `at[()]` and `best[()]` as `T.if_then_else(better, ...)`.
     """
     blocks = list(loop.below(Block, nested=False))
     if len(blocks) != 1:
@@ -45,20 +50,73 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
     block = blocks[0]
     stmt: Block = block.stmt
     loops = _nest(edit, block, loop)
-    update, rf = _checked(edit, block, loop, loops)
-    ndim = update.store.buffer.ndim
+    extreme = extreme_of(stmt)
+    kind: _Sum | _Extreme = _Sum(only_update(edit, block)) if extreme is None else _Extreme(extreme, stmt.init or ())
+    rf = _checked(edit, block, loop, loops)
+    if extreme is not None:
+        _check_ascending(edit, block, loops)
+    ndim = kind.stores[0].buffer.ndim
     if not -(ndim + 1) <= factor_axis <= ndim:
         edit.wrong(f"`factor_axis` is {factor_axis}, and the partial results have {ndim + 1} dimensions")
     where = factor_axis if factor_axis >= 0 else factor_axis + ndim + 1
-    partial = _partial_buffer(update.store.buffer, where, rf)
-    first = _partial_block(edit, stmt, update, partial, where, rf, loops)
-    nest = _final_block(edit, stmt, update, partial, where, rf, loops)
+    partials = tuple(_partial_buffer(store.buffer, where, rf) for store in kind.stores)
+    first = _partial_block(edit, stmt, kind, partials, where, rf, loops)
+    nest = _final_block(edit, stmt, kind, partials, where, rf, loops)
     outer: Stmt = first
     for place in reversed(loops):
         outer = place.stmt.replace(body=(outer,))
     edit.replace(loops[0], outer, nest)
-    edit.allocate(partial, edit.block(first.name))
+    for partial in partials:
+        edit.allocate(partial, edit.block(first.name))
     return edit.block(first.name)
+
+
+class _Sum(Struct, frozen=True, eq=False):
+    """A reduction by an operator: what begins a lane, an iteration in a lane, and the end."""
+
+    update: Update
+
+    @property
+    def stores(self) -> tuple[BufferStore, ...]:
+        return (self.update.store,)
+
+    def begins(self, values: dict[Var, Expr]) -> tuple[Expr, ...]:
+        return (self.update.identity,)
+
+    def step(self, lane: tuple[BufferLoad, ...], values: dict[Var, Expr], held: Expr | None) -> tuple[Stmt, ...]:
+        value = substitute(self.update.value, values)
+        if held is not None:
+            # a lane of which nothing is reduced still begins with the identity
+            value = get_op("if_then_else")(held, value, self.update.identity)
+        return (self.combined(lane[0], value),)
+
+    def end(self, results: tuple[BufferLoad, ...], lane: tuple[BufferLoad, ...]) -> tuple[Stmt, ...]:
+        return (self.combined(results[0], lane[0]),)
+
+    def combined(self, mine: BufferLoad, other: Expr) -> BufferStore:
+        return BufferStore(mine.buffer, mine.indices, self.update.combine(mine, other), span=self.update.store.span)
+
+
+class _Extreme(Struct, frozen=True, eq=False):
+    """The greatest or least element and where it is: each lane begins as the whole does."""
+
+    extreme: Extreme
+    init: tuple[Stmt, ...]
+
+    @property
+    def stores(self) -> tuple[BufferStore, ...]:
+        return (self.extreme.at, self.extreme.best)
+
+    def begins(self, values: dict[Var, Expr]) -> tuple[Expr, ...]:
+        inits: dict[Buffer, Expr] = {stmt.buffer: stmt.value for stmt in self.init if type(stmt) is BufferStore}
+        return tuple(substitute(inits[store.buffer], values) for store in self.stores)
+
+    def step(self, lane: tuple[BufferLoad, ...], values: dict[Var, Expr], held: Expr | None) -> tuple[Stmt, ...]:
+        value, index = substitute(self.extreme.value, values), substitute(self.extreme.index, values)
+        return self.extreme.step(lane[0], lane[1], value, index, held=held)
+
+    def end(self, results: tuple[BufferLoad, ...], lane: tuple[BufferLoad, ...]) -> tuple[Stmt, ...]:
+        return self.extreme.step(results[0], results[1], lane[1], lane[0], ties=True)
 
 
 def _nest(edit: Edit, block: Place, loop: Place) -> list[Place]:
@@ -85,12 +143,11 @@ def _nest(edit: Edit, block: Place, loop: Place) -> list[Place]:
     return found[::-1]
 
 
-def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> tuple[Update, For]:
-    """The update of the block, refused where the loop cannot be factored."""
+def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> For:
+    """The loop, refused where it cannot be factored."""
     stmt: Block = block.stmt
     rf: For = loop.stmt
     check_counted(edit, loop)
-    update = only_update(edit, block)
     if stmt.init is None:
         edit.refuse(f"the block `{stmt.name}` has no T.init", block)
     for axis in stmt.axes:
@@ -112,7 +169,27 @@ def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> tuple
         reduce = any(a.kind == "reduce" and uses(a.value, other.var) for a in stmt.axes)
         if spatial and reduce:
             edit.refuse(f"the loop `{other.var.name}` runs over spatial and reduction axes at once", place)
-    return update, rf
+    return rf
+
+
+def _check_ascending(edit: Edit, block: Place, loops: list[Place]) -> None:
+    """Refuse where the loops do not run the reduction axis upward, in which order elements that are equal are found."""
+    axis = next(axis for axis in block.stmt.axes if axis.kind == "reduce")
+    form = linear(axis.value)
+    below = 0  # how far the loops inside go
+    for place in reversed(loops):
+        loop: For = place.stmt
+        step = form.terms.get(loop.var, 0)
+        if not step:
+            continue
+        known = type(loop.extent) is Const
+        if step <= below or (place is not loops[0] and not known):
+            break
+        below += step * (int(loop.extent.value) - 1) if known else 0  # type: ignore[attr-defined]
+    else:
+        if all(type(term) is Var for term in form.terms):
+            return
+    edit.refuse(f"the loops are not proved to run the axis `{axis.var.name}` upward", (block, ""), (axis, "this axis"))
 
 
 def _partial_buffer(buffer: Buffer, where: int, rf: For) -> Buffer:
@@ -122,9 +199,30 @@ def _partial_buffer(buffer: Buffer, where: int, rf: For) -> Buffer:
 
 
 def _partial_block(
-    edit: Edit, stmt: Block, update: Update, partial: Buffer, where: int, rf: For, loops: list[Place]
+    edit: Edit,
+    stmt: Block,
+    kind: _Sum | _Extreme,
+    partials: tuple[Buffer, ...],
+    where: int,
+    rf: For,
+    loops: list[Place],
 ) -> Block:
     """The block of the partial results: the factored loop is spatial, each other reduction loop an axis of its own."""
+    axes, values, lane = _partial_axes(stmt, rf, loops)
+    indices = [substitute(index, values) for index in kind.stores[0].indices]
+    indices.insert(where, lane if _zero(rf) else lane - rf.start)
+    spatial, reducing = _conditions(edit, stmt, loops)
+    held = conjunction(substitute(tuple(reducing), values))
+    body = kind.step(tuple(BufferLoad(partial, tuple(indices)) for partial in partials), values, held)
+    begins = zip(partials, kind.begins(values), kind.stores, strict=True)
+    init = tuple(BufferStore(partial, tuple(indices), value, span=store.span) for partial, value, store in begins)
+    name = edit.fresh_block_name(f"{stmt.name}_rf")
+    made = stmt.replace(name=name, axes=tuple(axes), body=body, init=init, trivia=stmt.trivia)
+    return inferred(made.replace(predicate=conjunction(spatial)))
+
+
+def _partial_axes(stmt: Block, rf: For, loops: list[Place]) -> tuple[list[Axis], dict[Var, Expr], Var]:
+    """The axes of the block of partial results, what loops and old axes are in terms of them, and that of the lanes."""
     axes: list[Axis] = []
     values: dict[Var, Expr] = {}
     lane = Var(f"v{rf.var.name}", rf.var.dtype)
@@ -146,26 +244,17 @@ def _partial_block(
     for axis in stmt.axes:
         if axis.kind == "reduce":
             values[axis.var] = substitute(axis.value, loop_values)
-    indices = [substitute(index, values) for index in update.store.indices]
-    indices.insert(where, lane if _zero(rf) else lane - rf.start)
-    element = BufferLoad(partial, tuple(indices))
-    spatial, reducing = _conditions(edit, stmt, loops)
-    value = substitute(update.value, values)
-    if reducing:
-        # a lane of which nothing is reduced still begins with the identity
-        held = conjunction(substitute(tuple(reducing), loop_values))
-        assert held is not None
-        value = get_op("if_then_else")(held, value, update.identity)
-    store = BufferStore(partial, tuple(indices), update.combine(element, value), span=update.store.span)
-    init = BufferStore(partial, tuple(indices), update.identity, span=update.store.span)
-    made = stmt.replace(
-        name=edit.fresh_block_name(f"{stmt.name}_rf"), axes=tuple(axes), body=(store,), init=(init,), trivia=stmt.trivia
-    )
-    return inferred(made.replace(predicate=conjunction(spatial)))
+    return axes, values, lane
 
 
 def _final_block(
-    edit: Edit, stmt: Block, update: Update, partial: Buffer, where: int, rf: For, loops: list[Place]
+    edit: Edit,
+    stmt: Block,
+    kind: _Sum | _Extreme,
+    partials: tuple[Buffer, ...],
+    where: int,
+    rf: For,
+    loops: list[Place],
 ) -> Stmt:
     """The block that combines the partial results, in loops of its own."""
     over = [
@@ -181,22 +270,17 @@ def _final_block(
         if axis.kind != "reduce":
             var = values[axis.var] = axis.var.replace()
             axes.append(axis.replace(var=var, value=substitute(axis.value, fresh)))
-    indices = [substitute(index, values) for index in update.store.indices]
+    indices = [substitute(index, values) for index in kind.stores[0].indices]
     lanes = list(indices)
     lanes.insert(where, lane if _zero(rf) else lane - rf.start)
-    element = BufferLoad(update.store.buffer, tuple(indices))
-    store = BufferStore(
-        update.store.buffer,
-        tuple(indices),
-        update.combine(element, BufferLoad(partial, tuple(lanes))),
-        span=update.store.span,
-    )
+    results = tuple(BufferLoad(store.buffer, tuple(indices)) for store in kind.stores)
+    body = kind.end(results, tuple(BufferLoad(partial, tuple(lanes)) for partial in partials))
     spatial, _ = _conditions(edit, stmt, loops)
     predicate = conjunction([substitute(part, fresh) for part in spatial])
     made = Block(
         stmt.name,
         tuple(axes),
-        (store,),
+        body,
         substitute(stmt.init or (), values),
         predicate,
         None if stmt.reads is None else (),

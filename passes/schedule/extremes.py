@@ -1,0 +1,187 @@
+"""Reductions to the greatest or least element and where it is, as blocks write them: argmax and argmin.
+
+better = A[vk] > best[()]
+at[()] = vk if better else at[()]
+best[()] = A[vk] if better else best[()]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.arith.linear import linear
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import BOOL
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import BufferLoad, Call, Expr, Var, is_const
+from tirscript.ir.op import OPS, Op, get_op
+from tirscript.ir.rewrite import rewrite, substitute, uses, walk
+from tirscript.ir.stmt import Bind, Block, BufferStore, ScalarDecl, Stmt
+
+# orders, by what they are without equality
+_STRICT = {OPS["greater"]: OPS["greater"], OPS["less"]: OPS["less"]}
+_ORDERS = {**_STRICT, OPS["greater_equal"]: OPS["greater"], OPS["less_equal"]: OPS["less"]}
+_TURNED = {
+    OPS["greater"]: OPS["less"],
+    OPS["less"]: OPS["greater"],
+    OPS["greater_equal"]: OPS["less_equal"],
+    OPS["less_equal"]: OPS["greater_equal"],
+}
+_CHOICES = (OPS["if_then_else"], OPS["Select"])
+
+
+class Extreme(Struct, frozen=True, eq=False):
+    """Where `order(value, best)` holds, `best` becomes `value` and `at` becomes `index`, which grows as loops run.
+
+    A nan is never better than anything, and nothing is better than a nan.
+    """
+
+    at: BufferStore
+    best: BufferStore
+    value: Expr
+    index: Expr
+    order: Op
+
+    @property
+    def first(self) -> bool:
+        """Whether the first of several equal elements is found, and not the last."""
+        return self.order in _STRICT
+
+    def step(
+        self,
+        at: BufferLoad,
+        best: BufferLoad,
+        value: Expr,
+        index: Expr,
+        *,
+        held: Expr | None = None,
+        ties: bool = False,
+    ) -> tuple[Stmt, ...]:
+        """The statements that compare with what `best` and `at` hold, where `held` is true; with `ties` the indices of
+        equal values, too, as is needed where iterations come in another order."""
+        choose = get_op("if_then_else")
+        if held is not None:
+            value = choose(held, value, best)
+        better: Expr = Call(self.order, (value, best), BOOL)
+        if ties:
+            before = get_op("less" if self.first else "greater")(index, at)
+            same = get_op("logical_and")(get_op("equal")(value, best), before)
+            better = get_op("logical_or")(Call(_ORDERS[self.order], (value, best), BOOL), same)
+        elif held is not None and not self.first:
+            better = get_op("logical_and")(held, better)
+        flag, where, most = Var("better", BOOL), Var("where", at.dtype), Var("most", best.dtype)
+        return (
+            Bind(flag, better),
+            Bind(where, choose(flag, index, at)),
+            Bind(most, choose(flag, value, best)),
+            BufferStore(at.buffer, at.indices, where, span=self.at.span),
+            BufferStore(best.buffer, best.indices, most, span=self.best.span),
+        )
+
+
+def extreme_of(block: Block) -> Extreme | None:
+    """The extreme and its place that are the whole body of a reduction block, None where the body is something else."""
+    reduced = [axis for axis in block.axes if axis.kind == "reduce"]
+    stores = _stores(block.body)
+    if len(reduced) != 1 or block.init is None or stores is None:
+        return None
+    begins = {stmt.buffer: stmt for stmt in block.init if type(stmt) is BufferStore}
+    if len(block.init) != 2 or {store.buffer for store in stores} != set(begins):
+        return None
+    for store in stores:
+        same = zip(stores[0].indices, store.indices, begins[store.buffer].indices, strict=False)
+        if len({len(one.indices) for one in (*stores, *begins.values())}) > 1 or not all(
+            structural_equal(a, other, map_free_vars=False) for a, *others in same for other in others
+        ):
+            return None
+    chosen = [_choice(store) for store in stores]
+    if any(one is None for one in chosen):
+        return None
+    (one, first), (other, second) = zip(stores, chosen, strict=True)
+    for (best, mine), (at, yours) in (((one, first), (other, second)), ((other, second), (one, first))):
+        assert mine is not None and yours is not None
+        (condition, value), (again, index) = mine, yours
+        order = _order(condition, value, best)
+        var = reduced[0].var
+        if order is None or not structural_equal(condition, again, map_free_vars=False) or not _grows(index, var):
+            continue
+        if uses((value, index), one.buffer) or uses((value, index), other.buffer):
+            continue
+        found = Extreme(at, best, value, index, order)
+        # an element that equals what is there at the beginning is found by `>=`, whatever index stands there
+        begin = begins[at.buffer].value
+        if found.first or (is_const(begin) and begin.value < 0 and is_const(reduced[0].start, 0)):  # type: ignore[attr-defined]
+            return found
+    return None
+
+
+def _stores(body: tuple[Stmt, ...]) -> list[BufferStore] | None:
+    """Two stores to different buffers as what they store in terms of memory before the block; None for other bodies."""
+    values: dict[Any, Expr] = {}
+    stores: list[BufferStore] = []
+
+    def use(node: Any) -> Any:
+        found = substitute(node, {var: value for var, value in values.items() if type(var) is Var})
+        scalars = {var: value for var, value in values.items() if type(var) is Buffer}
+        return rewrite(found, {BufferLoad: lambda load: scalars.get(load.buffer, load)}) if scalars else found
+
+    for stmt in body:
+        if type(stmt) in (Bind, ScalarDecl) and not stores and stmt.value is not None:  # type: ignore[attr-defined]
+            values[stmt.var if type(stmt) is Bind else stmt.buffer] = use(stmt.value)  # type: ignore[attr-defined]
+        elif type(stmt) is BufferStore and stmt.predicate is None and stmt.buffer not in values:
+            if any(type(node) is BufferLoad and node.buffer is store.buffer for store in stores for node in walk(stmt)):
+                return None
+            stores.append(use(stmt))
+        else:
+            return None
+    return stores if len(stores) == 2 and stores[0].buffer is not stores[1].buffer else None
+
+
+def _choice(store: BufferStore) -> tuple[Expr, Expr] | None:
+    """The condition and the value of a store that keeps what is there otherwise."""
+    value = store.value
+    if type(value) is not Call or value.op not in _CHOICES:
+        return None
+    condition, new, old = value.args
+    return (condition, new) if _is_element(old, store) else None
+
+
+def _is_element(expr: Expr, store: BufferStore) -> bool:
+    return (
+        type(expr) is BufferLoad
+        and expr.buffer is store.buffer
+        and expr.predicate is None
+        and all(structural_equal(a, b, map_free_vars=False) for a, b in zip(expr.indices, store.indices, strict=True))
+    )
+
+
+def _order(condition: Expr, value: Expr, best: BufferStore) -> Op | None:
+    """The operator of `order(value, best)`, whichever stands first."""
+    if type(condition) is not Call or condition.op not in _ORDERS:
+        return None
+    left, right = condition.args
+    if structural_equal(left, value, map_free_vars=False) and _is_element(right, best):
+        return condition.op
+    if structural_equal(right, value, map_free_vars=False) and _is_element(left, best):
+        return _TURNED[condition.op]
+    return None
+
+
+def _grows(index: Expr, var: Var) -> bool:
+    """Whether an index is larger the larger the variable is."""
+    while (
+        type(index) is Call
+        and index.op is OPS["cast"]
+        and index.dtype.is_int
+        and index.dtype.bits >= index.args[0].dtype.bits
+    ):
+        index = index.args[0]
+    if not index.dtype.is_int or index.dtype.bits < 32:
+        return False
+    form = linear(index)
+    return form.terms.get(var, 0) > 0 and not any(uses(term, var) for term in form.terms if term is not var)
+
+
+__all__ = ["Extreme", "extreme_of"]
