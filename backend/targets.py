@@ -6,6 +6,7 @@ from typing import Any
 
 from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error
 from tirscript.ir.graph import GraphFunc
+from tirscript.ir.target import COMPOSITE
 from tirscript.ir.target_kinds import check_target, target_kind
 from tirscript.passes.targets import outer_target, read_target, target_of
 
@@ -52,6 +53,8 @@ def build_request(request: Request) -> dict[str, Any]:
     if compiler is None:
         message = f"the target `{target.kind}` does not compile tensor functions"
         hint = "it takes graph functions that carry it as `target`, in a module for a host"
+        if target.kind == COMPOSITE:
+            hint = "it names none: `Target.composite(host=..., accel=...)`"
         raise DiagnosticError([error("T402", message, request.program.span, hint=hint)])
     made = dict(compiler(request))
     lost = [func.name for func in request.public if func.name not in made]

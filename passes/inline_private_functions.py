@@ -28,6 +28,7 @@ from tirscript.ir.stmt import Block, Evaluate, MatchBuffer, Return, Stmt
 
 from .pipeline import module_pass
 from .statements import keep_comments
+from .targets import TARGET
 
 
 @module_pass()
@@ -47,7 +48,9 @@ def inline_private_functions(module: Module) -> Module:
 
 
 def can_inline(func: PrimFunc) -> bool:
-    """Whether a call of a function may be replaced by its body."""
+    """Whether a call of a function may be replaced by its body; not where it is for a target of its own."""
+    if TARGET in func.attrs:
+        return False
     plain = all(
         param.strides is None and param.elem_offset is None if type(param) is Buffer else not param.dtype.is_handle
         for param in func.params

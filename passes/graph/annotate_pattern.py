@@ -26,6 +26,7 @@ from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, For, If, Stmt
 
 from ..pipeline import prim_func_pass
+from ..targets import TARGET
 
 ELEMENTWISE, BROADCAST, INJECTIVE, REDUCTION, CONTRACTION, OPAQUE = 0, 1, 2, 3, 4, 8
 PATTERN = "op_pattern"
@@ -41,7 +42,12 @@ def annotate_pattern(func: PrimFunc) -> PrimFunc:
 
 
 def pattern_of(func: PrimFunc) -> int:
-    """How the results of a kernel depend on its arguments, found in its blocks."""
+    """How the results of a kernel depend on its arguments, found in its blocks.
+
+    A kernel for a target of its own is opaque, so that it stays one.
+    """
+    if TARGET in func.attrs:
+        return OPAQUE
     if func.returns is not None or not all(type(param) is Buffer or param.dtype.is_int for param in func.params):
         return OPAQUE
     blocks = list(_blocks(func.body))

@@ -33,6 +33,7 @@ from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, DeclBuffer, Evaluate, For, Stmt
 
 from ..pipeline import module_pass
+from ..targets import TARGET
 
 
 @module_pass()
@@ -74,7 +75,9 @@ class _Uses(Struct, frozen=True, eq=False):
 
 class _InPlace:
     def __init__(self, module: Module) -> None:
-        self.kernels = {one.name: one for one in module.functions if isinstance(one, PrimFunc) and one.private}
+        # a kernel for a target of its own is called as it is
+        kernels = [one for one in module.functions if isinstance(one, PrimFunc) and TARGET not in one.attrs]
+        self.kernels = {one.name: one for one in kernels if one.private}
         self.taken = {one.name for one in module.functions}
         self.made: dict[tuple[str, int, int], PrimFunc] = {}
         self.fits: dict[str, list[tuple[int, int]]] = {}

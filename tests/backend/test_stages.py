@@ -31,7 +31,9 @@ class M:
     def shift(a: T.Buffer((4, 8), "float32"), b: T.Buffer((4, 8), "float32")):
         T.func_attr({"target": T.target("test_dsp")})
         for i, j in T.grid(4, 8):
-            b[i, j] = a[i, j] + T.float32(1)
+            with T.block("shift"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                b[vi, vj] = a[vi, vj] + T.float32(1)
 
     @G.graph_func(private=True)
     def dense(x: G.Tensor((4, 8), "float32"), w: G.Tensor((8, 8), "float32")):
@@ -52,6 +54,9 @@ class M:
             G.output(y)
         return y
 """
+
+
+SMALL = "assert a[vi, vj] > T.float32(1e9), 'small'; b[vi, vj] = a[vi, vj]"
 
 
 def halve(x: Any, y: Any) -> None:
@@ -91,6 +96,7 @@ def test_a_module_is_built_from_every_stage(calls: Calls) -> None:
         read = module(text)
         assert structural_equal(read, stage) and read.script(constants="inline") == text
         stage = read
+        assert [one.name for one in stage.functions if "shift" in one.name] == ["shift"], step
         calls.called.clear()
         np.testing.assert_allclose(run(stage, True, arrays(), wanted), wanted, rtol=1e-5)
         assert calls.called == ["shift", "dense"], step
@@ -179,6 +185,6 @@ def test_externals_without_a_target_or_a_code_generator(calls: Calls) -> None:
 
 
 def test_a_failure_over_there_comes_back(calls: Calls) -> None:
-    made = tirscript.build(module(MIXED.replace("b[i, j] = a[i, j] + T.float32(1)", "assert a[i, j] > 1e9, 'small'")))
+    made = tirscript.build(module(MIXED.replace("b[vi, vj] = a[vi, vj] + T.float32(1)", SMALL)))
     with pytest.raises(AssertionError, match="small"):
         made(*arrays())

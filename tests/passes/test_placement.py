@@ -87,8 +87,14 @@ def test_functions_that_only_one_target_calls_are_for_it_and_others_are_copied()
     assert results(lambda *args: tirscript.interpret(made, *args)) == results(
         lambda *args: tirscript.interpret(module(TEXT), *args)
     )
+    inlined = get_pass("inline_private_functions")(made)
+    assert "shared" not in inlined and {"own", "shared_test_dsp"} <= {one.name for one in inlined.functions}
     with COMPOSITE:
         assert get_pass("bind_targets")(made) is made
+
+
+def test_what_it_looks_like(golden: Any) -> None:
+    golden.check(placed())
 
 
 def test_a_module_without_targets_is_left_alone() -> None:

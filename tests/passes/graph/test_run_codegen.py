@@ -77,6 +77,10 @@ def test_neighbours_join_and_no_way_leads_out_and_back(calls: Calls) -> None:
     assert merge_composite(module(TEXT))["main"].script() == module(TEXT)["main"].script()
 
 
+def test_what_it_looks_like(calls: Calls, golden: Any) -> None:
+    golden.check(run_codegen(merge_composite(taken(TEXT, "matmul", "nn.relu"))))
+
+
 def test_groups_for_different_targets_stay_apart(calls: Calls) -> None:
     made = taken(TEXT, "matmul", "nn.relu")
     other = Target("test_npu -level=2")
