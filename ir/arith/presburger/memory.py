@@ -20,8 +20,8 @@ class Root(Struct, eq=False):
     """A piece of memory that overlaps no other: an allocation, a parameter, or an order that must be kept.
 
     `depth` is the number of loops in whose iterations it is another each time. `escapes` says that its contents are
-    seen after the program; `shared` that it may overlap other roots of which this is true. `forms` are the ways in
-    which its elements are counted; one way makes indices coordinates, several make addresses of them.
+    seen after the program, or known before; `shared` that it may overlap other roots of which this is true. `forms` are
+    the ways in which its elements are counted; one way makes indices coordinates, several make addresses of them.
     """
 
     name: str
@@ -97,9 +97,9 @@ class Memory:
         """A buffer that is defined around the statements that are looked at."""
         return self._add(buffer, View(Root(buffer.name, buffer, 0, True, not self.noalias), buffer))
 
-    def allocate(self, buffer: Buffer, depth: int) -> None:
-        """A buffer of its own in every iteration of the `depth` loops around."""
-        self._add(buffer, View(Root(buffer.name, buffer, depth), buffer))
+    def allocate(self, buffer: Buffer, depth: int, *, constant: bool = False) -> None:
+        """A buffer of its own in every iteration of the `depth` loops around; a constant's has contents before."""
+        self._add(buffer, View(Root(buffer.name, buffer, depth, escapes=constant), buffer))
 
     def match(self, stmt: MatchBuffer) -> None:
         """`B = T.match_buffer(...)` of a handle or a region."""

@@ -29,6 +29,7 @@ from ...node import Node, recursion_room
 from ...op import OPS, get_op
 from ...rewrite import children, walk
 from ...stmt import (
+    AllocateConst,
     AllocBuffer,
     Assert,
     Assume,
@@ -267,6 +268,9 @@ class Steps:
 
     def _allocate(self, stmt: Any) -> None:
         self.memory.allocate(stmt.buffer, len(self._loops))
+
+    def _constant(self, stmt: AllocateConst) -> None:
+        self.memory.allocate(stmt.buffer, len(self._loops), constant=True)
 
     def _match(self, stmt: MatchBuffer) -> None:
         self.memory.match(stmt)
@@ -562,6 +566,7 @@ _STMTS: dict[type, Callable[[Steps, Any], None]] = {
     BufferStore: Steps._store,
     ScalarDecl: Steps._declare,
     AllocBuffer: Steps._allocate,
+    AllocateConst: Steps._constant,
     MatchBuffer: Steps._match,
     DeclBuffer: Steps._view,
     Bind: Steps._bind,

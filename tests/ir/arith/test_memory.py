@@ -301,6 +301,11 @@ def test_uncovered_reads_name_an_iteration() -> None:
     assert uncovered_reads(Dependences(empty, {size: (1, 1 << 20)})) == []
     undef = func_of('t = T.alloc_buffer((16,), "float32")\nt[0] = T.undef("float32")\nB[0, 0] = t[0]')
     assert len(uncovered_reads(Dependences(undef))) == 1
+    known = func_of(
+        'k = T.allocate_const([1.0, 2.0], "float32", (2,))\nv = T.decl_buffer((2,), "float32", data=k.data)\n'
+        't = T.alloc_buffer((2,), "float32")\nt[0] = k[1] + v[0]\nB[0, 0] = t[0]'
+    )
+    assert uncovered_reads(Dependences(known)) == []
 
 
 def test_a_while_loop_keeps_its_order() -> None:
