@@ -63,13 +63,13 @@ class Image(Struct, frozen=True, array_like=True):
 
 
 def image_of(
-    compiled: CompiledModule, entries: dict[str, ImageEntry], slots: Sequence[str], program: Node
+    compiled: CompiledModule, entries: dict[str, ImageEntry], slots: Sequence[str], *programs: Node
 ) -> Image | None:
-    """The image of code that was compiled with `keep_code`; None where it has constants that `program` does not hold,
+    """The image of code that was compiled with `keep_code`; None where it has constants that none of `programs` holds,
     and that could therefore not be found again."""
     assert compiled.written is not None
     state = compiled.written.state
-    if not compiled.code or find(state.constants, program) is None:
+    if not compiled.code or all(find(state.constants, program) is None for program in programs):
         return None
     return Image(
         compiled.code,
@@ -92,16 +92,24 @@ def fingerprint(state: ModuleState) -> str:
 
 
 def load(
-    image: Image, program: Node, generate: Callable[[], Generated], opt_level: int, target: Host
+    image: Image,
+    program: Node,
+    lowered: Callable[[], Node],
+    generate: Callable[[], Generated],
+    opt_level: int,
+    target: Host,
 ) -> LoadedModule | None:
     """Link an image into this process; None where something that it refers to is not there.
 
-    `generate` writes the IR of the same program again.
+    `lowered` is the program after its passes, which is asked where these have made constants of others; `generate`
+    writes its IR again.
     """
     import llvmlite.binding as llvm
 
     initialize()
     constants, libraries = find(image.constants, program), find_libraries(image.externs)
+    if constants is None:
+        constants = find(image.constants, lowered())
     if constants is None or libraries is None:
         return None
     link(constants)

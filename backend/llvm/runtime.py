@@ -158,7 +158,7 @@ def _compiled(request: Request, store: Cache | None, key: str | None, machine: H
                 plan.noalias,
                 plan.release,
             )
-        image = image_of(compiled, entries, extension.table.slots, request.program)
+        image = image_of(compiled, entries, extension.table.slots, request.program, request.lowered)
         if image is not None:
             store.write(key, image.encoded())
     if extension.native:
@@ -183,7 +183,7 @@ def _from_image(request: Request, data: bytes, machine: Host) -> dict[str, Any] 
         with PassContext():  # as it was when the code was made
             return generate(request.lowered, machine, request.debug, _Extension(request))
 
-    loaded = load(image, request.program, again, request.opt_level, machine)
+    loaded = load(image, request.program, lambda: request.lowered, again, request.opt_level, machine)
     if loaded is None:
         return None
     native = direct_calls(request)

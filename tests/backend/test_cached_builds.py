@@ -21,7 +21,7 @@ from tirscript.backend.llvm import image, module
 from tirscript.backend.request import Request
 from tirscript.backend.runtime import layout
 from tirscript.backend.targets import chosen_target
-from tirscript.ir import DiagnosticError, Target
+from tirscript.ir import AllocateConst, DiagnosticError, Target, walk
 from tirscript.passes import DEFAULT_LOWERING, PassContext, Sequential, get_pass
 from tirscript.passes.instruments import Timing
 from tirscript.passes.pipeline import PASSES, prim_func_pass
@@ -208,6 +208,35 @@ def add(A: T.Buffer((2000,), "float32"), B: T.Buffer((2000,), "float32")):
     np.testing.assert_array_equal(B, values + 1)
     tirscript.build(tirscript.parse(text, names={"w": values + 1}))
     assert len(files(folder)) == 2
+
+
+def test_code_with_constants_that_passes_make_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that are packed when the function is compiled: the passes make them again, and LLVM has nothing to do."""
+    text = """
+from tirscript.script import tir as T
+
+@T.prim_func
+def product(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    W = T.allocate_const(w, "float32", (64, 64))
+    for i, j, k in T.grid(64, 64, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] += A[vi, vk] * W[vk, vj]
+"""
+    rng = np.random.default_rng(1)
+    w, a = (rng.integers(-3, 4, (64, 64)).astype("float32") for _ in range(2))
+    given = w.copy()
+    first = tirscript.build(tirscript.parse(text, names={"w": given}))
+    assert "64, 64" not in str([stmt.buffer.shape for stmt in walk(first.lowered) if type(stmt) is AllocateConst])
+    assert files(folder)
+    monkeypatch.setattr(module, "compile_functions", refuse)
+    again = tirscript.build(tirscript.parse(text, names={"w": given}))
+    for built in (first, again):
+        found = np.zeros((64, 64), "float32")
+        built(a, found)
+        np.testing.assert_array_equal(found, a @ w)
 
 
 def test_nothing_of_the_process_is_in_the_code(folder: Path) -> None:
@@ -445,11 +474,12 @@ TOGETHER = """
 import sys, time
 import numpy as np, tirscript
 from tirscript.examples import matmul
+from tirscript.passes import DEFAULT_LOWERING
 program = matmul.matmul
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(3):
-    f = tirscript.build(program)
+    f = tirscript.build(program, pipeline=DEFAULT_LOWERING)  # without threads, whose pool would be a second file
     A, B = np.eye(128, dtype="float32"), np.arange(128 * 128, dtype="float32").reshape(128, 128)
     C = np.zeros((128, 128), "float32")
     f(A, B, C)
