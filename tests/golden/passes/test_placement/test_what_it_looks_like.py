@@ -1,5 +1,4 @@
-from tirscript.script import ir as I
-from tirscript.script import tir as T
+from tirscript.script import ir as I, tir as T
 
 
 @I.ir_module

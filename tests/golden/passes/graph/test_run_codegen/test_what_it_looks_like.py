@@ -1,6 +1,4 @@
-from tirscript.script import graph as G
-from tirscript.script import ir as I
-from tirscript.script import tir as T
+from tirscript.script import ir as I, tir as T, graph as G
 
 
 @I.ir_module
@@ -11,7 +9,9 @@ class M:
         w: G.Tensor((8, 8), "float32"),
         v: G.Tensor((8, 8), "float32"),
     ) -> G.Tensor((4, 8), "float32"):
-        G.func_attr({"target": T.target("test_npu -level=1"), "external": "test_npu.matmul_2_relu_matmul_1"})
+        G.func_attr(
+            {"target": T.target("test_npu -level=1"), "external": "test_npu.matmul_2_relu_matmul_1"}
+        )
         with G.dataflow():
             a: G.Tensor((4, 8), "float32") = M.matmul_2(x, w)
             b: G.Tensor((4, 8), "float32") = M.relu(a)
@@ -20,7 +20,9 @@ class M:
         return c
 
     @G.graph_func(private=True)
-    def matmul(d: G.Tensor((4, 8), "float32"), v: G.Tensor((8, 8), "float32")) -> G.Tensor((4, 8), "float32"):
+    def matmul(d: G.Tensor((4, 8), "float32"), v: G.Tensor((8, 8), "float32")) -> G.Tensor(
+        (4, 8), "float32"
+    ):
         G.func_attr(
             {
                 "composite": "test.matmul",
@@ -34,7 +36,9 @@ class M:
         return e
 
     @G.graph_func(private=True)
-    def matmul_1(b: G.Tensor((4, 8), "float32"), v: G.Tensor((8, 8), "float32")) -> G.Tensor((4, 8), "float32"):
+    def matmul_1(b: G.Tensor((4, 8), "float32"), v: G.Tensor((8, 8), "float32")) -> G.Tensor(
+        (4, 8), "float32"
+    ):
         G.func_attr(
             {
                 "composite": "test.matmul",
@@ -48,7 +52,9 @@ class M:
         return c
 
     @G.graph_func(private=True)
-    def matmul_2(x: G.Tensor((4, 8), "float32"), w: G.Tensor((8, 8), "float32")) -> G.Tensor((4, 8), "float32"):
+    def matmul_2(x: G.Tensor((4, 8), "float32"), w: G.Tensor((8, 8), "float32")) -> G.Tensor(
+        (4, 8), "float32"
+    ):
         G.func_attr(
             {
                 "composite": "test.matmul",
@@ -82,7 +88,9 @@ class M:
         v: G.Tensor((8, 8), "float32"),
     ) -> G.Tensor((4, 8), "float32"):
         with G.dataflow():
-            c = G.call_dps_packed("test_npu.matmul_2_relu_matmul_1", (x, w, v), out=G.Tensor((4, 8), "float32"))
+            c = G.call_dps_packed(
+                "test_npu.matmul_2_relu_matmul_1", (x, w, v), out=G.Tensor((4, 8), "float32")
+            )
             d: G.Tensor((4, 8), "float32") = G.exp(c)
             e = G.call_dps_packed("test_npu.matmul", (d, v), out=G.Tensor((4, 8), "float32"))
             y: G.Tensor((4, 8), "float32") = G.add(e, c)
