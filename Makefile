@@ -91,7 +91,7 @@ coverage: $(STAMP)  ## lines of ir, script and printer that the tests reach; fai
 	$(BIN)/coverage report --include='ir/*,script/*,printer/*' --fail-under=95 --format=total
 
 examples: $(STAMP)  ## run each example by itself
-	@for file in examples/[a-z]*.py examples/graph/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+	@for file in examples/[a-z]*.py examples/graph/[a-z]*.py $$(command -v cc >/dev/null && ls examples/c/[a-z]*.py); do $(BIN)/python $$file || exit 1; done
 
 stubs: $(STAMP)  ## write what type checkers know of T and I again
 	$(BIN)/python .ci/stubs.py

@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 
 
 @public
-def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: int = 3, debug: bool = False) -> Any:
+def build(
+    x: Any,
+    *,
+    target: Any = None,
+    pipeline: Any = "default",
+    opt_level: int = 3,
+    debug: bool = False,
+    bounds_check: bool = False,
+) -> Any:
     """Native code for a program: a function for a PrimFunc or a GraphFunc, a BuiltModule for a Module.
 
     A tensor function writes into the arrays it is called with; a graph function returns new ones.
@@ -30,6 +38,7 @@ def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: i
                a lowered program
     opt_level: how hard LLVM tries, 0 to 3
     debug:     add checks of indices and divisors to the code, and run each statement where it was written
+    bounds_check: add those checks, and schedule as without them
     target:    what functions are for that say nothing themselves, nor their module: a Target, or its string, dict or
                tag. None is the innermost `with target:`, else "llvm", this machine
 
@@ -43,8 +52,8 @@ def build(x: Any, *, target: Any = None, pipeline: Any = "default", opt_level: i
     from .targets import build_request, chosen_target
 
     chosen = chosen_target(x, target)
-    debug = bool(debug)
-    passes = _pipeline(pipeline, chosen.main, debug)
+    passes = _pipeline(pipeline, chosen.main, bool(debug))
+    debug = bool(debug or bounds_check)
     if isinstance(x, PrimFunc):
         return build_request(Request(x, passes, chosen.main, opt_level, debug))[x.name]
     from .stages import Stages

@@ -16,27 +16,56 @@ from .output import duration, machine, source, write
 EPILOG = """\b
 Examples:
   tirscript build kernel.py                       compile times and entry points
-  tirscript build kernel.py:matmul --emit asm     machine code as text; `llvm` and `ir` are the stages before"""
+  tirscript build kernel.py:matmul --emit asm     machine code as text; `llvm` and `ir` are the stages before
+  tirscript build kernel.py -o libk.so --header k.h                   a library for C programs
+  tirscript build kernel.py -o k.o --target aarch64/generic           an object file for another processor
+  tirscript build kernel.py -o k.c --target c                         C source"""
 
 
 @click.command(name="build", epilog=EPILOG)
 @click.argument("file", type=FILE, metavar="FILE[:NAME]")
 @click.option(
-    "--emit", type=click.Choice(["ir", "llvm", "asm"]), help="Print the lowered program, LLVM IR or assembly."
+    "--emit",
+    type=click.Choice(["ir", "llvm", "asm", "source"]),
+    help="Print the lowered program, LLVM IR, assembly, or the C source of the target `c`.",
 )
+@click.option("--output", "-o", metavar="PATH", help="Write a library, object or source, by the suffix of PATH.")
+@click.option("--header", metavar="PATH", help="With -o: write the header that C programs include.")
+@click.option("--prefix", metavar="WORD", help="With -o: what the library's own names in C begin with.")
 @click.option("--target", default="llvm", show_default=True, help="What to compile for; `llvm` is this machine.")
 @click.option("--passes", "-p", default="default", show_default=True, metavar="PASSES", help="How to lower.")
-@click.option("--opt-level", type=click.IntRange(0, 3), default=3, show_default=True, help="How hard LLVM tries.")
-@click.option("--debug", is_flag=True, help="Add checks of indices and divisors.")
+@click.option("--opt-level", "-O", type=click.IntRange(0, 3), default=3, show_default=True, help="How hard LLVM tries.")
+@click.option("--debug", is_flag=True, help="Add checks of indices and divisors, and schedule nothing.")
+@click.option("--bounds-check", is_flag=True, help="Add checks of indices and divisors.")
 @click.option("--json", "as_json", is_flag=True, help="Times and entry points as JSON.")
-def command(file: str, emit: str | None, target: str, passes: str, opt_level: int, debug: bool, as_json: bool) -> None:
-    """Compile every function and module of FILE for this machine; print how long it took and what can be called."""
+def command(
+    file: str,
+    emit: str | None,
+    output: str | None,
+    header: str | None,
+    prefix: str | None,
+    target: str,
+    passes: str,
+    opt_level: int,
+    debug: bool,
+    bounds_check: bool,
+    as_json: bool,
+) -> None:
+    """Compile every function and module of FILE; print how long it took and what can be called, or write a library."""
     from tirscript.backend.build import build
 
     started = time.perf_counter()
     _, programs = some(file)
     read = time.perf_counter() - started
     pipeline = read_passes(passes)
+    options: dict[str, Any] = {"opt_level": opt_level, "debug": debug, "bounds_check": bounds_check, "target": target}
+    if output is not None:
+        _export(
+            programs, output, header, prefix, {**options, "pipeline": "default" if passes == "default" else pipeline}
+        )
+        return
+    if header is not None or prefix is not None:
+        raise click.UsageError("--header and --prefix go with -o")
     reports: list[dict[str, Any]] = []
     for name, program in programs.items():
         from tirscript.passes import PassContext, Timing
@@ -44,7 +73,7 @@ def command(file: str, emit: str | None, target: str, passes: str, opt_level: in
         timing = Timing()
         started = time.perf_counter()
         with PassContext(instruments=[timing]):
-            built = build(program, target=target, pipeline=pipeline, opt_level=opt_level, debug=debug)
+            built = build(program, pipeline=pipeline, **options)
         total = time.perf_counter() - started
         lowering = sum(seconds for _, seconds in timing.seconds)
         functions = [built] if isinstance(program, PrimFunc) else list(built)
@@ -73,6 +102,25 @@ def command(file: str, emit: str | None, target: str, passes: str, opt_level: in
             write(f"    {entry['name']}{entry['signature']}\n")
 
 
+def _export(
+    programs: dict[str, Program], output: str, header: str | None, prefix: str | None, options: dict[str, Any]
+) -> None:
+    """Write the programs as one library."""
+    from tirscript.backend.build import build
+    from tirscript.backend.llvm.files import ahead_of_time
+
+    modules = [program for program in programs.values() if isinstance(program, Module)]
+    if modules and len(programs) > 1:
+        names = ", ".join(programs)
+        raise click.UsageError(f"a library is made of one module: pick one of {names} by FILE:NAME")
+    functions = tuple(program for program in programs.values() if not isinstance(program, Module))
+    module = modules[0] if modules else Module(functions, name="library")
+    with ahead_of_time():
+        built = build(module, **options)
+    path = built.export(output, header=header, prefix=prefix)
+    write(f"{path}: {', '.join(function.func.name for function in built)}\n")
+
+
 def _entry(function: Any) -> dict[str, Any]:
     """What can be called: its name, and its parameters as Python shows them."""
     import inspect
@@ -92,5 +140,13 @@ def _emit(what: str, program: Program, functions: list[Any], pipeline: Any) -> N
         # the functions of a module are compiled together, so one has the text of all
         shown = functions[:1] if isinstance(program, Module) else functions
         for function in shown:
-            text = function.llvm_ir() if what == "llvm" else function.assembly()
-            source(text if text.endswith("\n") else f"{text}\n", "llvm" if what == "llvm" else "gas")
+            text = _TEXTS[what](function)
+            source(text if text.endswith("\n") else f"{text}\n", _LANGUAGES[what])
+
+
+_TEXTS = {
+    "llvm": lambda function: function.llvm_ir(),
+    "asm": lambda function: function.assembly(),
+    "source": lambda function: function.source(),
+}
+_LANGUAGES = {"llvm": "llvm", "asm": "gas", "source": "c"}

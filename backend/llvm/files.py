@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -35,8 +38,24 @@ def write_files(request: Request, what: Exportable, path: Path, header: Path | N
     )
 
 
+_ahead: ContextVar[bool] = ContextVar("ahead", default=False)
+
+
+@contextmanager
+def ahead_of_time() -> Iterator[None]:
+    """What is built inside is to be exported, and never called: no code is made in this process, and the processor may
+    have features that this one lacks."""
+    token = _ahead.set(True)
+    try:
+        yield
+    finally:
+        _ahead.reset(token)
+
+
 def is_foreign(request: Request) -> bool:
-    """Whether the code of a request is for another processor or system than this one."""
+    """Whether the code of a request is not to run here: it is exported, or for another processor or system."""
+    if _ahead.get():
+        return True
     there, here = machine(request.target).triple, host().triple
     return architecture(there) != architecture(here) or system(there) != system(here)
 
@@ -89,4 +108,4 @@ class _Core:
         return optimized(code, target, request.opt_level)
 
 
-__all__ = ["foreign_functions", "is_foreign", "write_files"]
+__all__ = ["ahead_of_time", "foreign_functions", "is_foreign", "write_files"]

@@ -297,5 +297,20 @@ def test_build_emits_each_stage(kernel: Any) -> None:
 
 def test_build_refuses(kernel: Any) -> None:
     path = kernel(DOUBLE)
-    assert "target 'cuda' is not supported" in run("build", path, "--target", "cuda").stderr
+    assert "there is no kind of target `cuda`" in run("build", path, "--target", "cuda").stderr
     assert run("build", path, "--passes", "nonsense").exit_code == 1
+
+
+def test_build_writes_libraries(kernel: Any, tmp_path: Path) -> None:
+    path = kernel(DOUBLE)
+    made = run("build", path, "-o", tmp_path / "k.o", "--header", tmp_path / "k.h", "--prefix", "own_", "-O1")
+    assert made.stdout == f"{tmp_path / 'k.o'}: double\n"
+    assert (tmp_path / "k.o").read_bytes()[:4] == b"\x7fELF"
+    assert "const char *own_message(void);" in (tmp_path / "k.h").read_text()
+    assert run("build", path, "-o", tmp_path / "arm.s", "--target", "aarch64/generic").exit_code == 0
+    assert "v0.4s" in (tmp_path / "arm.s").read_text()
+    assert run("build", path, "-o", tmp_path / "k.c", "--target", "c").exit_code == 0
+    assert "static int32_t double_kernel(" in (tmp_path / "k.c").read_text()
+    assert "static int32_t double_kernel(" in run("build", path, "--target", "c", "--emit", "source").stdout
+    assert "out of bounds" not in run("build", path, "--target", "c", "--emit", "source").stdout
+    assert "go with -o" in run("build", path, "--header", tmp_path / "k.h").stderr
