@@ -102,7 +102,7 @@ class CModule:
         self._globals |= {f"{plan.prefix}{word}" for word in ("message", "functions")}
         self._kernels: dict[str, str] = {}
         for name in self.functions:
-            self._kernels[name] = self._global(f"{c_name(name)}_kernel")
+            self._kernels[name] = self._global(c_name(f"{name}_kernel"))
 
     @property
     def taken(self) -> _Taken:
@@ -119,7 +119,7 @@ class CModule:
 
     def constant_name(self, hint: str) -> str:
         """A name for a table."""
-        return self._global(f"{c_name(hint)}_table")
+        return self._global(c_name(f"{hint}_table"))
 
     def kernel(self, name: str) -> str:
         """The C function of a function of the program."""
