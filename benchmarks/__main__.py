@@ -16,6 +16,7 @@ import constants
 import elementary
 import kernels
 import kernels_main
+import layouts
 import models
 import proofs
 import schedules
@@ -114,6 +115,9 @@ def main() -> None:
     if sys.argv[1:2] == ["threads"]:
         threads.main(sys.argv[2:])
         return
+    if sys.argv[1:2] == ["layouts"]:
+        layouts.main(sys.argv[2:])
+        return
     if sys.argv[1:2] == ["models"]:
         models.main(sys.argv[2:])
         return
@@ -124,7 +128,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("all", "kernels", "math", "models", "proofs", "schedules", "threads"),
+        choices=("all", "kernels", "layouts", "math", "models", "proofs", "schedules", "threads"),
         default="all",
         help="what to measure",
     )
