@@ -1,0 +1,146 @@
+"""Code for the processors that targets name, as far as this machine is one of their kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.backend.llvm import emit_ir
+from tirscript.backend.llvm.host import host
+from tirscript.backend.llvm.machine import architecture, complete, machine, require_here, system
+from tirscript.ir import DiagnosticError, Module, Target
+
+pytestmark = pytest.mark.skipif(architecture(host().triple) != "x86-64", reason="names processors of x86-64")
+
+KERNEL = """
+@T.prim_func
+def f(A: T.Buffer((4096,), "float32"), B: T.Buffer((4096,), "float32")):
+    for i in T.parallel(4096, annotations={"grain": 64}):
+        B[i] = A[i] * T.float32(3)
+"""
+MODULE = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((640,), "float32"), B: T.Buffer((640,), "float32")):
+        M.narrow(A, B)
+        M.wide(B)
+
+    @T.prim_func
+    def narrow(A: T.Buffer((640,), "float32"), B: T.Buffer((640,), "float32")):
+        T.func_attr({"target": T.target("llvm -mcpu=x86-64-v2")})
+        for i in range(640):
+            B[i] = A[i] * T.float32(3)
+
+    @T.prim_func
+    def wide(B: T.Buffer((640,), "float32")):
+        for i in range(640):
+            B[i] = B[i] + T.float32(1)
+"""
+
+
+def run(target: Any) -> Any:
+    made = tirscript.build(tirscript.parse(KERNEL), target=target)
+    A, B = np.arange(4096, dtype="float32"), np.zeros(4096, "float32")
+    made(A, B)
+    assert (B == 3 * A).all()
+    return made
+
+
+def told(target: Any) -> str:
+    with pytest.raises(DiagnosticError) as info:
+        run(target)
+    found = info.value.diagnostics[0]
+    assert found.span is not None
+    return f"{found.code} {found.message} | {found.hint}"
+
+
+def test_code_is_for_the_processor_that_is_named() -> None:
+    text = run("llvm -mcpu=x86-64-v2").assembly()
+    assert "ymm" not in text and "zmm" not in text
+    assert "zmm" not in run({"kind": "llvm", "vector-width": 256}).assembly()
+    assert run("llvm -mcpu=native").assembly() == run(None).assembly() == run(Target.host()).assembly()
+    assert "zmm" not in run("llvm -mattr=-avx512f").assembly()
+
+
+def test_threads_and_entries_are_the_targets() -> None:
+    assert "tirscript_parallel" in run("llvm").llvm_ir()
+    alone = run("llvm -threads=none")
+    assert "tirscript_parallel" not in alone.llvm_ir()
+    assert type(run("llvm -entry=c")).__name__ == "PortableFunction" != type(run("llvm")).__name__
+
+
+def test_functions_of_one_module_are_each_for_their_own() -> None:
+    made = tirscript.build(tirscript.parse(MODULE))
+    A, B = np.arange(640, dtype="float32"), np.zeros(640, "float32")
+    made(A, B)
+    assert (B == 3 * A + 1).all()
+    lines = made["main"].llvm_ir().splitlines()
+    head = next(line for line in lines if line.startswith("define") and "kernel_narrow" in line)
+    group = next(line for line in lines if line.startswith(f"attributes {head.split()[-2]} "))
+    assert '"target-cpu"="x86-64-v2"' in group and "avx" not in group
+    assert sum("target-cpu" in line for line in lines) == 1
+    other = tirscript.parse(MODULE.replace("llvm -mcpu=x86-64-v2", "aarch64/generic"))
+    with pytest.raises(DiagnosticError, match=r"T402.*code for aarch64-linux-gnu does not run in this process"):
+        tirscript.build(other)
+    with pytest.raises(DiagnosticError, match=r"T402.*`narrow` is for aarch64-linux-gnu in a module for"):
+        assert isinstance(other, Module)
+        emit_ir(other)
+
+
+def test_a_processor_that_has_more_than_this_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = told("llvm -mcpu=nobody")
+    assert unknown.startswith("T402 whether code for the processor `nobody` runs on this one")
+    from tirscript.backend.llvm import machine as module
+
+    real = host()
+    poor = type(real)(real.triple, "x86-64", "+cx8,+sse2,-avx")
+    monkeypatch.setattr(module, "host", lambda: poor)
+    machine.cache_clear()
+    try:
+        require_here(Target("llvm"))
+        with pytest.raises(DiagnosticError, match=r"T402.*does not have .*avx2.*, which the target asks for"):
+            require_here(Target("llvm -mcpu=haswell"))
+        with pytest.raises(DiagnosticError, match=r"T402.*does not have avx512f, which"):
+            require_here(Target("llvm -mattr=+avx512f"))
+    finally:
+        machine.cache_clear()
+
+
+def test_a_target_is_completed_by_this_machine() -> None:
+    whole = complete(Target("llvm"))
+    assert whole.attrs == Target.host().attrs
+    assert complete(Target("llvm -num-cores=7")).cores == 7 and complete(Target("llvm -num-cores=7")).cpu == host().cpu
+    assert complete(Target("llvm -mcpu=haswell")).cores == Target.host().cores
+    assert complete(Target("llvm -mcpu=haswell")).vector_bits == 256
+    cross = Target.parse("riscv64/generic")
+    assert complete(cross) is cross
+    removed = complete(Target("llvm -mattr=-avx2"))
+    assert "+avx2" not in removed.features and "-avx2" in removed.features and "+sse2" in removed.features
+
+
+def test_triples_of_the_same_machine() -> None:
+    assert (
+        machine(Target("llvm -mtriple=x86_64-pc-linux-gnu")).triple == host().triple or system(host().triple) != "linux"
+    )
+    assert architecture("arm64-apple-macos") == architecture("aarch64-linux-gnu") == "aarch64"
+    assert system("arm64-apple-macos11") == system("x86_64-apple-darwin20") == "darwin"
+    assert machine(Target.parse("riscv64/generic")).abi == "lp64d"
+    assert machine(Target.parse("riscv64/generic")).features.startswith("+64bit,")
+
+
+def test_libraries_that_a_target_allows() -> None:
+    program = tirscript.parse("""
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    T.evaluate(T.call_packed("test_mine.fill", A.data))
+""")
+    tirscript.register_library("test_mine.fill", lambda a: a.fill(2), override=True)
+    A = np.zeros(4, "float32")
+    tirscript.build(program, target="llvm -libs=test_mine,blas")(A)
+    assert A.tolist() == [2] * 4
+    with pytest.raises(DiagnosticError, match=r"T402.*no calls of the library `test_mine`(.|\n)*names blas"):
+        tirscript.build(program, target="llvm -libs=blas")
