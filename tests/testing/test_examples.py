@@ -14,7 +14,7 @@ from tirscript.testing import Example, copies, examples, largest_error, toleranc
 EXAMPLES = {example.name: example for example in examples()}
 WANTED = (
     *("grow", "addone", "pad", "crop", "vector_add", "matmul", "softmax", "layer_norm", "conv2d", "transpose"),
-    *("histogram", "prefix_sum", "stencil", "bit_hash"),
+    *("histogram", "prefix_sum", "stencil", "bit_hash", "winograd"),
     *("scheduled_conv2d", "scheduled_int8_matmul", "scheduled_matmul", "scheduled_softmax", "scheduled_sum"),
 )
 
