@@ -180,7 +180,8 @@ def stride_of(load: BufferLoad, var: Var) -> int | None:
     """How many elements further a step of `var` reads: 0 where it reads the same, 1 the next; None for another."""
     if not any(uses(index, var) for index in load.indices):
         return 0
-    if any(uses(index, var) for index in load.indices[:-1]) or load.buffer.strides is not None:
+    strides = load.buffer.strides
+    if any(uses(index, var) for index in load.indices[:-1]) or (strides is not None and not is_const(strides[-1], 1)):
         return None
     last: Linear = linear(load.indices[-1])
     terms = [term for term in last.terms if uses(term, var)]

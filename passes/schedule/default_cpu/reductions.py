@@ -75,10 +75,10 @@ def extreme_lanes(work: Work, name: str) -> bool:
     loads = [node for node in walk(found.value) if type(node) is BufferLoad and node.indices]
     if axis.value is not sch.get(loops[-1]).var or any(stride_of(load, axis.var) not in (0, 1) for load in loads):
         return False
-    if extent is None or extent < 4 * SHORT * one or found.best.buffer.dtype.bits < 8:
+    if (extent is not None and extent < 4 * SHORT * one) or found.best.buffer.dtype.bits < 8:
         return False
     count = math.prod(work.extent(loop) or PART for loop in loops)
-    if len(loops) == 1 and extent >= 2 * PART:
+    if len(loops) == 1 and extent is not None and extent >= 2 * PART:
         size = -(-extent // min(PARTS, extent // PART))
         part, _ = sch.split(loops[0], [None, -(-size // (SYMBOLIC * one)) * SYMBOLIC * one])
         partial = sch.rfactor(part)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
 from tirscript.ir.arith.linear import linear
@@ -176,16 +178,15 @@ def _check_ascending(edit: Edit, block: Place, loops: list[Place]) -> None:
     """Refuse where the loops do not run the reduction axis upward, in which order elements that are equal are found."""
     axis = next(axis for axis in block.stmt.axes if axis.kind == "reduce")
     form = linear(axis.value)
-    below = 0  # how far the loops inside go
+    below: float = 0  # how far the loops inside go
     for place in reversed(loops):
         loop: For = place.stmt
         step = form.terms.get(loop.var, 0)
         if not step:
             continue
-        known = type(loop.extent) is Const
-        if step <= below or (place is not loops[0] and not known):
+        if step <= below:
             break
-        below += step * (int(loop.extent.value) - 1) if known else 0  # type: ignore[attr-defined]
+        below += step * (int(loop.extent.value) - 1) if type(loop.extent) is Const else math.inf
     else:
         if all(type(term) is Var for term in form.terms):
             return

@@ -101,6 +101,26 @@ def centred(A: T.Buffer(("n", "m"), "float32"), B: T.Buffer(("n", "m"), "float32
             B[i, j] = A[i, j] * T.cast(m, "float32") - total
 
 
+@T.prim_func
+def picked(A: T.Buffer(("n", "m"), "float32"), at: T.Buffer(("n",), "int64")):
+    best = T.alloc_buffer((n,), "float32")
+    for i, k in T.grid(n, m):
+        with T.block("at"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                at[vi] = T.int64(-1)
+                best[vi] = T.float32("inf")
+            better: T.bool = A[vi, vk] < best[vi]
+            where: T.int64 = T.if_then_else(better, vk, at[vi])
+            least: T.float32 = T.if_then_else(better, A[vi, vk], best[vi])
+            at[vi] = where
+            best[vi] = least
+
+
+def _picked(A: Any, at: Any) -> Any:
+    return A.argmin(axis=1) if A.size else -1
+
+
 def _shares(A: Any, B: Any) -> Any:
     powers = np.exp2(A - A.max(axis=1, keepdims=True, initial=-np.inf))
     return powers / powers.sum(axis=1, keepdims=True)
@@ -115,6 +135,7 @@ ANY_SIZE: list[tuple[PrimFunc, Callable[..., Any], set[str]]] = [
     (row_sums, lambda A, C: A.sum(axis=1), {"parallel", "vectorized"}),
     (greatest, lambda A, C: A.max(initial=-np.inf), {"vectorized"}),
     (column_sums, lambda A, C: A.sum(axis=0), set()),
+    (picked, _picked, {"parallel", "vectorized"}),
     (shares, _shares, {"parallel", "vectorized"}),
     (centred, lambda A, B: A * A.shape[1] - A.sum(axis=1, keepdims=True), {"parallel", "vectorized"}),
 ]
@@ -222,3 +243,20 @@ def test_a_depthwise_convolution_makes_the_border_of_a_channel_where_it_is_read(
         int(loop.stop.value) for loop in map(schedule.get, schedule.get_loops("Y_update")) if loop.kind == "vectorized"
     } == {8}
     assert_same_result(blurred, schedule.func, tolerance=1e-6)
+
+
+def test_rows_that_lie_apart_are_read_in_vectors() -> None:
+    @T.prim_func
+    def kernel(a: T.handle, C: T.Buffer((9,), "float32")):
+        s = T.int32()
+        A = T.match_buffer(a, (9, 300), "float32", strides=(s, 1))
+        for i in range(9):
+            C[i] = 0.0
+            for j in range(300):
+                C[i] += A[i, j]
+
+    made = default_schedule(kernel, WIDE).func
+    assert "vectorized" in kinds(made)
+    wide, C = np.arange(9 * 400, dtype="float32").reshape(9, 400), np.zeros(9, "float32")
+    tirscript.build(made, pipeline=DEFAULT_LOWERING)(wide[:, 50:350], C)
+    np.testing.assert_allclose(C, wide[:, 50:350].sum(axis=1), rtol=1e-6)
