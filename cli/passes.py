@@ -36,7 +36,10 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
 
 def described(entry: Any) -> dict[str, Any]:
     """A pass as JSON has it."""
-    options = [{"name": one.name, "type": one.type.__name__, "default": one.default} for one in entry.options.values()]
+    options = [
+        {"name": one.name, "type": getattr(one.type, "__name__", str(one.type)), "default": one.default}
+        for one in entry.options.values()
+    ]
     return {
         "name": entry.name,
         "kind": entry.kind,

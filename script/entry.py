@@ -32,7 +32,7 @@ from .known import Function
 from .meet import is_header, is_tile_dialect, is_tvm
 from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
-from .namespace import Form, ModuleForm, Namespace, tir_names
+from .namespace import ModuleForm, Namespace, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
 from .trivia import Comments
@@ -534,9 +534,6 @@ I = Namespace(
         "module_attrs": ModuleForm("module_attrs", "attributes of the module: `I.module_attrs({...})`"),
         "module_global_infos": ModuleForm("module_global_infos", "devices: `I.module_global_infos({...})`"),
         "vdevice": ModuleForm("vdevice", 'a device of the module: `I.vdevice("llvm", 0, "global")`'),
-        "dynamic": Form(
-            "dynamic", 'a symbolic variable in text of TVM: `n = I.dynamic("n")`; `n = T.var("int64")` of ours'
-        ),
         "dummy_global_info": ModuleForm("dummy_global_info", "an empty entry of `I.module_global_infos`"),
         "StringType": TypeForm("Object", "the type of a string"),
     },

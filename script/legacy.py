@@ -269,9 +269,8 @@ class LegacyLowering(LaunchLowering):
     def _dynamic(self, call: ast.Call) -> Var:
         args, kwargs = self.arguments(call)
         kind = args[1] if len(args) == 2 else kwargs.pop("dtype", "int64")
-        if not self.theirs or kwargs or not 1 <= len(args) <= 2 or not isinstance(args[0], str):
-            way = 'use `n = T.var("int64")`' if not self.theirs else None
-            raise self.fail("T032", '`I.dynamic("n")` is a symbolic variable in text of TVM', call, hint=way)
+        if kwargs or not 1 <= len(args) <= 2 or not isinstance(args[0], str):
+            raise self.fail("T032", '`I.dynamic` takes a name and a dtype: `n = I.dynamic("n", "int64")`', call)
         return Var("", self.dtype_of(kind, call))
 
 

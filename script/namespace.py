@@ -371,5 +371,8 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "tvm_call_packed": OPS["call_packed"],
         },
         "T.axis": {"S": axes["spatial"], "R": axes["reduce"]},
-        "I": {name: Unsupported(name, "which graph functions use", "I") for name in ("pyfunc",)},
+        "I": {
+            "pyfunc": Unsupported("pyfunc", "which graph functions use", "I"),
+            "dynamic": Form("dynamic", 'a symbolic variable: `n = I.dynamic("n")`; `n = T.var("int64")` of ours'),
+        },
     }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir import (
+    AllocateConst,
     AllocBuffer,
     BufferData,
     BufferLoad,
@@ -95,8 +96,9 @@ def unwritten(func: PrimFunc) -> Iterator[Diagnostic]:
         return
     from tirscript.ir.arith.presburger.legality import uncovered_reads
 
-    # what is given away may be written anywhere
-    given = {id(node.buffer) for node in walk(without_regions(func)) if isinstance(node, (BufferData, BufferRegion))}
+    # what is given away may be written anywhere, and constants hold their elements
+    apart = (BufferData, BufferRegion, AllocateConst)
+    given = {id(node.buffer) for node in walk(without_regions(func)) if isinstance(node, apart)}
     seen: set[int] = set()
     for one in uncovered_reads(deps):
         node: Node = one.access.node

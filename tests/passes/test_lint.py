@@ -284,6 +284,7 @@ def test_a_race_shows_two_iterations() -> None:
         (["for i in range(4):", "    C[i] = A[i]", "for i in range(4):", "    A[i] = C[i]"], []),
         (["if A[0] > 0.0:", "    C[0] = 1.0", "A[0] = C[0]"], [4]),
         (['T.evaluate(T.call_packed("fill", C.data))', "A[0] = C[0]"], []),
+        (['K = T.allocate_const([1.0, 2.0], "float32", (2,))', "A[0] = K[1]"], []),
     ],
 )
 def test_reads_of_what_nothing_wrote(body: list[str], lines: list[int]) -> None:
