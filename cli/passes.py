@@ -34,11 +34,15 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
         write(f"\n`default` is {DEFAULT_LOWERING}\n")
 
 
+def _type_name(kind: Any) -> str:
+    """`int`, or `int | None` of a type that has no name."""
+    return getattr(kind, "__name__", str(kind))
+
+
 def described(entry: Any) -> dict[str, Any]:
     """A pass as JSON has it."""
     options = [
-        {"name": one.name, "type": getattr(one.type, "__name__", str(one.type)), "default": one.default}
-        for one in entry.options.values()
+        {"name": one.name, "type": _type_name(one.type), "default": one.default} for one in entry.options.values()
     ]
     return {
         "name": entry.name,
@@ -63,5 +67,5 @@ def _page(entry: Any) -> str:
     if entry.opt_level:
         lines += ["", f"    at opt_level {entry.opt_level} and above"]
     for option in entry.options.values():
-        lines += ["", f"    option {option.name}: {option.type.__name__} = {option.default!r}"]
+        lines += ["", f"    option {option.name}: {_type_name(option.type)} = {option.default!r}"]
     return "\n".join(lines) + "\n"
