@@ -11,7 +11,7 @@ from msgspec import Struct
 from tirscript.ir import DType, Expr, PrimFunc, constant, dtype, structural_equal
 from tirscript.ir.graph import FunctionRef, GraphConst, GraphExpr, GraphVar, ShapeExpr, TensorType, TupleExpr
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
-from tirscript.ir.graph_ops.calls import CALL_TIR
+from tirscript.ir.graph_ops.calls import CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE
 from tirscript.script import parse
 
 from .values import BOOL, INT32, INT64
@@ -374,6 +374,8 @@ def _inference(g: Graphs) -> None:
 
 # -- kernels
 
+NEGATE = "tirscript.testing.negate"  # a library function, which `graphs` registers
+
 KERNELS = {
     "twice": """
 @T.prim_func(private=True)
@@ -390,6 +392,14 @@ def larger(A: T.Buffer({shape}, "{dtype}"), B: T.Buffer({shape}, "{dtype}"), C: 
         with T.block("C"):
             {axes} = T.axis.remap("{spatial}", [{loops}])
             C[{at}] = T.max(A[{at}], B[{at}])
+""",
+    "double": """
+@T.prim_func(private=True)
+def double(A: T.Buffer({shape}, "{dtype}")):
+    for {loops} in T.grid({extents}):
+        with T.block("A"):
+            {axes} = T.axis.remap("{spatial}", [{loops}])
+            A[{at}] = A[{at}] + A[{at}]
 """,
     "both": """
 @T.prim_func(private=True)
@@ -461,12 +471,49 @@ def _call_tir(g: Graphs) -> None:
         g.emit(CALL_TIR(kernel, given, out=kind), exact, bound)
 
 
+def _inplace(g: Graphs) -> None:
+    """A kernel that writes into its argument, which nothing else uses."""
+    value = g.some(FLOAT)
+    if value is None or not value.shape or value.bound > value.most(4):
+        return
+    made = g.emit(_op("add", value.var, value.var), value.exact, 2 * value.bound)
+    if made is None:
+        return
+    g.values.remove(made)
+    kernel = FunctionRef(_kernel(g, "double", value))
+    kind = TensorType(value.shape, value.dtype)
+    call = CALL_TIR_INPLACE(kernel, TupleExpr((made.var,)), inplace_indices=[0], out=kind)
+    g.emit(call, value.exact, 4 * value.bound)
+
+
+def _library(g: Graphs) -> None:
+    value = g.some(FLOAT)
+    if value is not None:
+        kind = TensorType(value.shape, value.dtype)
+        call = CALL_DPS_PACKED(NEGATE, TupleExpr((value.var,)), out=kind)
+        g.emit(call, value.exact, value.bound)
+
+
+def _half(g: Graphs) -> None:
+    """There and back, and a sum between: float16 holds all integers up to 2048."""
+    value = g.some(FLOAT, exact=True, bound=1000)
+    narrow = g.emit(_op("astype", value.var, "float16"), True, value.bound) if value is not None else None
+    if value is None or narrow is None:
+        return
+    g.values.remove(narrow)
+    total = g.emit(_op("add", narrow.var, narrow.var), True, 2 * value.bound)
+    if total is not None:
+        g.values.remove(total)
+        g.emit(_op("astype", total.var, "float32"), True, 2 * value.bound)
+
+
 # operators of floats that keep shape and dtype, for branches
 ALIKE: tuple[Rule, ...] = (_unary_exact, _unary, _clip, _binary)
 RULES: tuple[Rule, ...] = (
     *(_unary_exact, _unary, _binary, _binary, _binary, _clip, _compare, _logical, _where, _astype),
     *(_reshape, _permute, _one, _concat, _split, _tuple, _slice, _repeat, _as_shape),
     *(_reduce, _reduce, _matmul, _matmul, _conv, _conv, _softmax, _norm, _inference, _call_tir, _call_tir),
+    *(_inplace, _library, _half),
 )
 
 __all__ = ["ALIKE", "RULES", "Value"]

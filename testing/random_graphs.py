@@ -13,32 +13,38 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tirscript.ir import DType, Expr, Module, Var, dtype
+from tirscript.backend.runtime.library import register_library
+from tirscript.ir import DType, Expr, Module, Var, constant, dtype
 from tirscript.ir.graph import (
+    CallableType,
     Dataflow,
     FunctionCall,
     FunctionRef,
     GraphBind,
+    GraphConst,
     GraphExpr,
     GraphFunc,
     GraphIf,
     GraphType,
     GraphVar,
     MatchCast,
+    PrimType,
+    ShapeExpr,
+    ShapeType,
     TensorType,
     TupleExpr,
     TupleItem,
     TupleType,
     plain_dimensions,
 )
-from tirscript.ir.graph_ops import dims
+from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import as_annotated
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 
 from .draw import extent
-from .graph_rules import ALIKE, RULES, Value
+from .graph_rules import ALIKE, NEGATE, RULES, Value
 from .values import BOOL, INT32, INT64, Chooser
 
 FLOAT, INT = dtype("float32"), INT32
@@ -181,6 +187,26 @@ class Graphs(Chooser):
             value = FunctionCall(FunctionRef(function.name), tuple(one.var for one in args))
             self.emit(value, result.exact, result.bound)
 
+    def local(self) -> None:
+        """A function in the function, which uses what is around it, and a call of it or two."""
+        given = self.some(FLOAT, bound=30)
+        if given is None:
+            return
+        around = self.some(FLOAT, bound=30) or given
+        outer, before = self.body, list(self.values)
+        param = Value(GraphVar("p", given.var.type), given.exact, given.bound)
+        self.body, self.values = [], [around, param]
+        for _ in range(self.number(1, 3)):
+            self.pick(ALIKE)(self)
+        result, body = self.values[-1], tuple(self.body)
+        self.body, self.values = outer, before
+        kind = as_annotated(type_of(result.var, self.module))
+        function = GraphFunc("", (param.var,), body, result.var, kind)
+        name = GraphVar("part", CallableType((param.var.type,), kind, True))
+        self.body.append(GraphBind(name, function))
+        for _ in range(self.number(1, 2)):
+            self.emit(FunctionCall(name, (given.var,)), result.exact, result.bound)
+
     # -- functions
 
     def fresh(self, name: str) -> str:
@@ -201,7 +227,7 @@ class Graphs(Chooser):
         """Stretches of a body as dataflow blocks."""
         pieces: list[list[Stmt] | Stmt] = []
         for stmt in body:
-            loose = type(stmt) is not GraphBind or self.chance(12)
+            loose = type(stmt) is not GraphBind or type(stmt.value) is GraphFunc or self.chance(12)
             if loose:
                 pieces.append(stmt)
             elif pieces and isinstance(pieces[-1], list) and not self.chance(10):
@@ -236,12 +262,13 @@ class Graphs(Chooser):
         params.append(Value(GraphVar("flag", TensorType((), BOOL)), True, 1.0))
         inputs.append(np.array(bool(self.below(2))))
         self.values = list(params)
+        self.sizes_as_values(params, inputs)
         wanted = self.budget
         for _ in range(4 * wanted):
             if self.budget <= 0:
                 break
-            which = self.below(14)
-            special = {11: self.condition, 12: self.match_cast, 13: self.call}.get(which)
+            which = self.below(15)
+            special = {11: self.condition, 12: self.match_cast, 13: self.call, 14: self.local}.get(which)
             (special or self.step)()
         result: GraphExpr = self.values[-1].var
         if self.chance(3):
@@ -249,6 +276,24 @@ class Graphs(Chooser):
             result = TupleExpr((result, TupleExpr((other, result)) if self.chance(4) else other))
         function = self.function("main", tuple(one.var for one in params), result, private=False)
         return self.module.with_function(function), inputs
+
+    def sizes_as_values(self, params: list[Value], inputs: list[Any]) -> None:
+        """A scalar or a shape among the parameters, and a tensor of that size."""
+        if not self.chance(3):
+            return
+        k = Var("k", INT64)
+        self.sizes[k] = self.number(1, 4)
+        if self.chance(2):
+            kind: GraphType = PrimType(INT64, k)
+            inputs.append(self.sizes[k])
+        else:
+            kind = ShapeType((k, dims.dim(3)))
+            inputs.append((self.sizes[k], 3))
+        param = GraphVar("size", kind)
+        params.append(Value(param, True, 0.0))
+        shape = param if type(kind) is ShapeType else ShapeExpr((k, dims.dim(3)))
+        filled: GraphExpr = GRAPH_OPS["full"](shape, GraphConst(constant(self.array((), FLOAT))), FLOAT)
+        self.emit(filled, True, 3.0)
 
     def shape(self, symbol: Sequence[Var]) -> tuple[Expr, ...]:
         """The shape of a parameter: of a table, of images, of any rank."""
@@ -272,13 +317,19 @@ def _defined(body: tuple[Stmt, ...]) -> tuple[GraphVar, ...]:
     return tuple(stmt.var for stmt in body if type(stmt) in (GraphBind, MatchCast))  # type: ignore[attr-defined]
 
 
+def _negate(given: Any, out: Any) -> None:
+    np.negative(given, out=out)
+
+
 @st.composite
 def graphs(draw: Any, *, operators: int = 12) -> tuple[Module, list[Any]]:
     """Random modules with a graph function `main` of 3 to about `operators` operators, and arguments for it.
 
     `tirscript.interpret(module, *arguments)` gives its result. Beside operators of most kinds there are kernels that
-    `G.call_tir` calls, graph functions that others call, branches, checks of shapes, tuples and constants.
+    `G.call_tir` and `G.call_tir_inplace` call, a library function, graph functions that others call, functions in them,
+    branches, checks of shapes, tuples, constants, shapes and scalars as arguments, and some float16.
     """
+    register_library(NEGATE, _negate, override=True)
     chooser = Chooser(draw, 0)
     maker = Graphs(draw, chooser.number(3, operators))
     return maker.main()

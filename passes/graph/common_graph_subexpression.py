@@ -8,14 +8,16 @@ before:                                            after:
         G.output(c)
 
 Calls of operators and kernels are taken, and of graph functions that are pure. Memory that is allocated twice stays
-two, and so does what a branch computes and the code behind it.
+two, and so do what a branch computes and the code behind it, and a value that is written in place.
 """
 
 from __future__ import annotations
 
 from tirscript.ir.equal import structural_equal, structural_hash
 from tirscript.ir.graph import FunctionCall, GraphBind, GraphExpr, GraphFunc, GraphVar, MatchCast, OpCall
+from tirscript.ir.graph_ops.calls import CALL_INPLACE_PACKED, CALL_TIR_INPLACE
 from tirscript.ir.module import Module
+from tirscript.ir.rewrite import walk
 
 from ..pipeline import module_pass
 from .dead_code import is_pure
@@ -36,9 +38,17 @@ class _Common(Replacing):
     def __init__(self, module: Module) -> None:
         super().__init__()
         self.module = module
+        self.written: set[GraphVar] = set()
+
+    def function(self, func: GraphFunc) -> GraphFunc:
+        calls = (
+            node for node in walk(func) if type(node) is OpCall and node.op in (CALL_TIR_INPLACE, CALL_INPLACE_PACKED)
+        )
+        self.written = {var for call in calls for var in variables(call)}
+        return super().function(func)
 
     def instead(self, stmt: GraphBind | MatchCast) -> GraphVar | None:
-        if type(stmt) is not GraphBind or not self.is_computed(stmt.value):
+        if type(stmt) is not GraphBind or stmt.var in self.written or not self.is_computed(stmt.value):
             return None
         before: list[GraphBind] = self.known.setdefault(structural_hash(stmt.value), [])
         for other in before:

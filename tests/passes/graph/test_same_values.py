@@ -105,3 +105,31 @@ def test_values_that_are_computed_twice(body: str, output: str, left: list[str])
 def test_calls_of_pure_functions_are_one() -> None:
     made = common_graph_subexpression(module("a = cls.double(x)\nb = cls.double(x)\nc = G.add(a, b)", "c"))
     assert made["main"].script().count("double(x)") == 1
+
+
+def test_a_value_that_is_written_in_place_is_one_of_its_own() -> None:
+    before = parse("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def double(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = A[i] + A[i]
+
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        with G.dataflow():
+            a = G.add(x, x)
+            b = G.add(x, x)
+            c = G.call_tir_inplace(M.double, (b,), inplace_indices=[0], out=G.Tensor((4,), "float32"))
+            d = G.add(x, x)
+            y = G.add(G.add(a, c), d)
+            G.output(y)
+        return y
+""")
+    after = common_graph_subexpression(before)
+    # `a` and `d` are one value, `b` is another
+    assert after["main"].script().count("= G.add(x, x)") == 2
+    x = np.arange(4, dtype=np.float32)
+    for run in (lambda: tirscript.interpret(after, x), lambda: tirscript.build(before)(x)):
+        np.testing.assert_array_equal(run(), 8 * x)
