@@ -9,7 +9,7 @@ from tirscript.ir.dtype import INT32, INT64, DType
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import get_op
-from tirscript.ir.stmt import Axis, BufferStore
+from tirscript.ir.stmt import Assume, Axis, BufferStore, For, Stmt
 
 from .mapping import PadMapping, resized
 from .stages import Stage, known_axes, statement
@@ -49,6 +49,17 @@ def refill_function(name: str, mapping: PadMapping, dtype: DType, value: Const) 
     return PrimFunc(name, (source, target), (statement(Stage("refill", axes, BufferStore(target, places, element))),))
 
 
+def claim_of(packed: Buffer, mapping: PadMapping, value: Const) -> Stmt:
+    """Loops around an assumption that `value` is in the padding of a packed buffer."""
+    dtype = packed.shape[0].dtype
+    loops = tuple(Var(f"ax{at}", dtype) for at in range(packed.ndim))
+    same = get_op("equal")(BufferLoad(packed, loops), value)
+    claim: Stmt = Assume(get_op("logical_or")(get_op("logical_not")(mapping.pads(loops, dtype)), same))
+    for loop, dim in reversed(list(zip(loops, packed.shape, strict=True))):
+        claim = For(loop, const(0, dtype), resized(dim, dtype), (claim,))
+    return claim
+
+
 def _index(mapping: PadMapping) -> DType:
     """The dtype of indices: int32 where every tensor is known to be small."""
     for shape in (mapping.shape, mapping.packed_shape):
@@ -70,4 +81,4 @@ def _axes(mapping: PadMapping, shape: tuple[Expr, ...]) -> tuple[tuple[Axis, ...
     return axes, tuple(axis.var for axis in axes)
 
 
-__all__ = ["crop_function", "pad_function", "refill_function"]
+__all__ = ["claim_of", "crop_function", "pad_function", "refill_function"]

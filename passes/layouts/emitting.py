@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from msgspec import Struct
@@ -12,15 +13,17 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import DType
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import Const, Var, const
+from tirscript.ir.expr import Call, Const, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar, TensorType, TupleExpr
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import refresh, substitute, walk
-from tirscript.ir.stmt import Stmt
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Assume, If, Stmt
 
+from ..overcompute import remove_branching_through_overcompute
+from ..remove_assume import remove_assume
 from .calls import Names, buffer_type, call
-from .converters import crop_function, pad_function, refill_function
+from .converters import claim_of, crop_function, pad_function, refill_function
 from .flow import Fixed, Kernel, Value
 from .mapping import PadMapping
 from .packing import Packing, fill_statements
@@ -292,6 +295,7 @@ class Emitting:
 
     def _fixed(self, step: Fixed) -> None:
         args: list[GraphExpr] = []
+        facts: list[tuple[Any, PadMapping, Const]] = []
         as_before = True
         for at, arg in enumerate(step.args):
             form = self.flow.form(arg)  # type: ignore[arg-type]
@@ -304,8 +308,15 @@ class Emitting:
             if not found.written and not looks:
                 found = self.form_of(form.value, form.mapping, const(0, _dtype(found.value)))
             as_before = as_before and (before is None or same_value(found.padding, before))
+            if found.padding is not None:
+                facts.append((step.func.params[at], form.mapping, found.padding))
             args.append(found.value)
+        straight = self._straight(step.func, facts)
         bind = _with_args(step.bind, step.args, tuple(args))
+        if straight is not step.func:
+            step = Fixed(step.bind, straight, step.program, step.args, step.native)
+            kinds = bind.value.types  # type: ignore[attr-defined]
+            bind = bind.replace(value=call(bind.var.name, straight.name, args, kinds[0], bind.span).value)
         self.body.append(bind)
         if step.native is None:
             self.stored[self.keys.key(step.bind.var, None)] = Stored(step.bind.var)
@@ -319,6 +330,19 @@ class Emitting:
             stored = Stored(step.bind.var, self._filled(step, bind, self.aims.get(key)))
         self.report.edges[step.bind.var.name] = str(step.native.mapping)
         self.stored[key] = stored
+
+    def _straight(self, func: PrimFunc, facts: list[tuple[Any, PadMapping, Const]]) -> PrimFunc:
+        """The function without branches that what is in the padding of its arguments makes needless."""
+        branches = _branches(func)
+        if not facts or not branches or any(type(node) is Assume for node in walk(func.body)):
+            return func
+        at = sum(1 for _ in takewhile(lambda stmt: type(stmt) in (AllocBuffer, AllocateConst), func.body))
+        claims = tuple(claim_of(buffer, mapping, value) for buffer, mapping, value in facts)
+        told = func.replace(body=(*func.body[:at], *claims, *func.body[at:]))
+        made = remove_assume.function(remove_branching_through_overcompute.function(told))
+        if _branches(made) >= branches:
+            return func
+        return self.functions.shared(made.replace(name=f"{func.name}_straight"))
 
     def _filled(self, step: Fixed, bind: GraphBind, aim: Const | None) -> Const:
         """Let a function on packed tensors store padding too, for those that read it; what it stores."""
@@ -348,6 +372,10 @@ def _with_args(bind: GraphBind, old: tuple[GraphExpr, ...], args: tuple[GraphExp
         return bind
     value: Any = bind.value
     return bind.replace(value=value.replace(args=(value.args[0], TupleExpr(args))))
+
+
+def _branches(func: PrimFunc) -> int:
+    return sum(type(node) is If or (type(node) is Call and node.op.name == "if_then_else") for node in walk(func.body))
 
 
 def _looks(program: Staged, buffer: Buffer, mapping: PadMapping, out: PadMapping | None) -> bool:

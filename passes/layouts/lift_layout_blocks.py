@@ -25,17 +25,17 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Const, Var, const
+from tirscript.ir.expr import Const, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphBind, GraphFunc, TensorType
 from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs
-from tirscript.ir.op import cast, get_op
 from tirscript.ir.rewrite import refresh, rewrite, walk
-from tirscript.ir.stmt import AllocBuffer, Assume, Block, For, Stmt
+from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
 from ..pipeline import module_pass
 from .calls import Names, buffer_type, call, called
+from .converters import claim_of
 from .mapping import conversion_of
 
 PREPROC, POSTPROC, PAD, CROP = "preproc", "postproc", "pad", "crop"
@@ -194,14 +194,7 @@ def _claim(stmt: Stmt, source: Buffer, mark: object) -> tuple[Stmt, ...]:
     value = said if type(said) is Const else const(said, source.dtype)
     if value.dtype is not source.dtype:
         return ()
-    dtype = source.shape[0].dtype
-    loops = tuple(Var(f"ax{at}", dtype) for at in range(source.ndim))
-    free = bare.mapping.pads(loops, dtype)
-    same = get_op("equal")(BufferLoad(source, loops), value)
-    claim: Stmt = Assume(get_op("logical_or")(get_op("logical_not")(free), same))
-    for loop, dim in reversed(list(zip(loops, source.shape, strict=True))):
-        claim = For(loop, const(0, dtype), cast(dim, dtype), (claim,))
-    return (claim,)
+    return (claim_of(source, bare.mapping, value),)
 
 
 def _ends(stmt: Stmt, source: Buffer) -> list[Buffer]:

@@ -14,9 +14,12 @@ from tirscript.ir import Buffer, Const, IndexMap, Var
 from tirscript.ir.dtype import INT64
 from tirscript.ir.graph import Dataflow, GraphBind, GraphVar
 from tirscript.ir.module import Module
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Block
 from tirscript.passes.graph import legalize_ops
-from tirscript.passes.layouts import Decision, reflow
+from tirscript.passes.layouts import Decision, lift_layout_blocks, reflow
 from tirscript.passes.layouts.calls import called
+from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.testing import graphs
 
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "0"))
@@ -87,6 +90,41 @@ def test_layouts_that_move_leave_the_results(drawn: Any, data: Any) -> None:
     made = moved(kernels, data)
     # exactly: sums keep their order
     assert _same(tirscript.interpret(kernels, *arguments), tirscript.interpret(made, *arguments)), made
+
+
+def scheduled(module: Module, data: Any) -> Module:
+    """The module with some parameters of kernels in other layouts inside of them."""
+    sch = Schedule(module)
+    for func in module.prim_funcs:
+        blocks = [node.name for node in walk(func.body) if type(node) is Block]
+        for param in func.params:
+            if not blocks or type(param) is not Buffer or not param.ndim or not _is_known(param):
+                continue
+            if data.draw(st.booleans()):
+                continue
+            pad_value = data.draw(st.sampled_from([None, 0, 1]))
+            layout = data.draw(layouts(param.ndim))
+            for block in blocks:
+                try:
+                    sch.work_on(func.name)
+                    sch.transform_layout(block, param.name, layout, pad_value=pad_value, keep_interface=True)
+                except ScheduleError:
+                    continue
+                break
+    return sch.mod
+
+
+@given(graphs(), st.data())
+@SETTINGS
+def test_layouts_that_are_lifted_leave_the_results(drawn: Any, data: Any) -> None:
+    module, arguments = drawn
+    kernels = legalize_ops(module)
+    inside = scheduled(kernels, data)
+    lifted = lift_layout_blocks(inside)
+    done = reflow(lifted).module
+    expected = tirscript.interpret(kernels, *arguments)
+    for made in (inside, lifted, done):
+        assert _same(expected, tirscript.interpret(made, *arguments)), made
 
 
 @given(graphs(operators=6), st.data())

@@ -182,3 +182,42 @@ def test_inputs_are_converted_once() -> None:
         split_preprocessing(before, ["x"])
     with pytest.raises(DiagnosticError, match="`mian` is no graph function"):
         split_preprocessing(before, ["x"], function="mian")
+
+
+def test_branches_of_packed_functions_go_where_padding_makes_them_needless() -> None:
+    text = """
+from tirscript.script import graph as G
+from tirscript.script import ir as I
+from tirscript.script import tir as T
+
+
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def pad(A: T.Buffer((14,), "int32"), P: T.Buffer((4, 4), "int32")):
+        for i, j in T.grid(4, 4):
+            P[i, j] = A[i * 4 + j] if i * 4 + j < 14 else PADDING
+
+    @T.prim_func(private=True)
+    def total(P: T.Buffer((4, 4), "int32"), B: T.Buffer((1,), "int32")):
+        B[0] = 0
+        for i, j in T.grid(4, 4):
+            if i * 4 + j < 14:
+                B[0] = B[0] + P[i, j]
+
+    @G.graph_func
+    def main(x: G.Tensor((14,), "int32")):
+        with G.dataflow():
+            p = G.call_tir(M.pad, (x,))
+            y = G.call_tir(M.total, (p,))
+            G.output(y)
+        return y
+"""
+    x = np.arange(14, dtype="int32")
+    for padding, straight in (("0", True), ("1", False)):
+        before = parse(text.replace("PADDING", padding))
+        assert isinstance(before, Module)
+        made = reflow(before).module
+        assert ("total_straight" in made) == straight
+        assert ("if " in made["total_straight" if straight else "total"].script()) == (not straight)
+        assert tirscript.interpret(made, x) == tirscript.interpret(before, x) == x.sum()
