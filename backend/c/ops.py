@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tirscript.ir import Call, Const, DiagnosticError, DType, Expr, StringImm, error
-from tirscript.ir.dtype import FLOAT32, FLOAT64, dtype
+from tirscript.ir.dtype import FLOAT32, FLOAT64, INT64, dtype
 from tirscript.ir.op import OPS, Op
 
 from .code import (
@@ -115,9 +115,28 @@ def _plain(w: Writer, node: Call) -> list[str]:
     for at, arg in enumerate(node.args):
         other = node.args[1 - at]
         bare = type(arg) is Const and type(other) is not Const and arg.dtype.is_int and abs(arg.value) < 1 << 31
-        text = str(int(arg.value)) if bare else w.value(arg)  # type: ignore[attr-defined]
+        if bare:
+            text: str = str(int(arg.value))  # type: ignore[attr-defined]
+        else:
+            text = w.value(arg.args[0] if _is_widened(arg) and not _is_small(other) else arg)  # type: ignore[attr-defined]
         values.append(Code(text, UNARY) if text.startswith("-") else text)
     return values
+
+
+def _is_widened(arg: Expr) -> bool:
+    """Whether an operand is an integer that C makes an int64 by itself, beside one."""
+    return (
+        type(arg) is Call
+        and arg.op.name == "cast"
+        and arg.dtype is INT64
+        and arg.args[0].dtype.is_int
+        and arg.args[0].dtype.bits < 64
+    )
+
+
+def _is_small(arg: Expr) -> bool:
+    """Whether an operand may be written as a smaller type than its own."""
+    return type(arg) is Const or _is_widened(arg)
 
 
 @_rule("div")
