@@ -53,7 +53,7 @@ def contraction(work: Work, nest: Nest) -> bool:
     if roles is None:
         return False
     lines = line_of(nest, roles)
-    if len(lines) > 1 and work.attempt(_joined, nest, roles, lines):
+    if len(lines) > 1 and work.attempt(joined, nest, roles, lines):
         return True
     if roles.columns.extent < 4 or roles.rows.extent < 2:
         return False
@@ -100,8 +100,8 @@ def _scheduled(
         sch.compute_at(right, j_0)
     elif right is not None:
         _panels(work, right, width)
-    if turned and right is not None:
-        _by_lines(work, right, roles, lanes)
+    if turned and right is not None and not _by_lines(work, right, roles, lanes):
+        _by_columns(work, right)
     sch.reverse_compute_at(result, tiles[1])
     sch.set_scope(nest.name, 0, "local")
     first = inner[0]
@@ -126,11 +126,16 @@ def _scheduled(
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update"}
 
 
-def _joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...]) -> bool:
-    """Schedule a contraction whose columns are several dimensions, made one dimension of the block and of copies."""
+def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], source: BlockHandle | None = None) -> bool:
+    """Schedule a contraction whose columns are several dimensions, made one dimension of the block and of copies.
+
+    `source` is a block that makes the operand of the columns and can be done where that is copied.
+    """
     sch, name = work.sch, nest.name
     reader = only_reader(work, nest)
     right = sch.cache_read(name, roles.right.buffer.name, "global", [name])
+    if source is not None:
+        sch.compute_inline(source)
     result = reader if reader is not None else sch.cache_write(name, 0, "global")
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     stored = join([nest.dim(index) for index in nest.store.indices], line)
@@ -216,6 +221,9 @@ def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
     if rows.known and rows.extent <= FEW and whole:
         sizes = (sizes[0], whole)  # so that the other operand can be read where it lies
     registers, bits = work.facts.registers, nest.dtype.bits
+    far = rows.known and columns.known and rows.extent * depth * bits // 8 > SECOND_CACHE
+    if far and columns.extent > 8 * lanes and registers >= 32:
+        sizes = (range(1, 7), (4,))  # each panel reads all rows again: few of them
     return tile_of(rows.extent, columns.extent, lanes, registers, depth=depth, bits=bits, sizes=sizes)
 
 
@@ -236,6 +244,7 @@ def tile_of(
     Rows that the tile does not divide are copied, to be padded.
     """
     best: tuple[float, int, int, tuple[int, int]] | None = None
+    far = rows * depth * bits // 8 > SECOND_CACHE
     for vectors in sizes[1]:
         panel = depth * vectors * lanes * bits // 8
         for size in sizes[0]:
@@ -247,7 +256,7 @@ def tile_of(
             # what a tile costs beside: the begin of its loops, its stores
             cost = tiles * (cycles + 0.25 + 2 * size * vectors / depth)
             if rows % size:
-                cost += rows * (0.4 if rows * depth * bits // 8 > SECOND_CACHE else 0.15)
+                cost += rows * (0.4 if far else 0.15)
             key = (round(cost, 3), -(-rows // size) * size, abs(size * vectors - 24), (size, vectors))
             if best is None or key < best:
                 best = key
@@ -312,13 +321,26 @@ def _lines_last(work: Work, copy: BlockHandle, roles: Roles) -> bool:
     return True
 
 
-def _by_lines(work: Work, copy: BlockHandle, roles: Roles, size: int) -> None:
+def _by_columns(work: Work, copy: BlockHandle) -> None:
+    """Copy an operand in the order in which the copy lies."""
+    sch, block = work.sch, work.block(copy.name)
+    order = {axis.var: axis.value for axis in block.axes}
+    last = block.body[0].indices[-1]  # type: ignore[attr-defined]
+    loops = sch.get_loops(copy)
+    inner = [loop for loop in loops if last in order and uses(order[last], sch.get(loop).var)][-1:]
+    below = loops[loops.index(inner[0]) + 1 :] if inner else []
+    if below:
+        sch.reorder(*below, *inner)
+
+
+def _by_lines(work: Work, copy: BlockHandle, roles: Roles, size: int) -> bool:
     """Copy an operand that lies the other way round in strips of as many elements as a cache line has."""
     loops = work.sch.get_loops(copy)
     if roles.right.indices[-1] is not roles.reduced[-1].var or (work.extent(loops[-1]) or 0) < 2 * size:
-        return
+        return False
     line, strip = work.sch.split(loops[-1], [None, size])
     work.sch.reorder(line, loops[-2], strip)
+    return True
 
 
 def _permutation(places: list[int]) -> IndexMap:
@@ -373,4 +395,4 @@ def _vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
     return True
 
 
-__all__ = ["contraction"]
+__all__ = ["contraction", "joined", "line_of", "nest_loop", "result_of", "roles_of", "tile_of"]

@@ -22,9 +22,12 @@ from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses
 
 from ..primitive import BlockHandle
+from . import contraction
 from .nests import Dim, Nest, factors, indices_of, is_plain
 from .work import Work, only_reader
 
+# so many pixels for each filter pay for a copy of the weights
+UNFOLDED = 8
 # fewer pixels do not pay for the copy of the weights
 PIXELS = 4
 
@@ -80,6 +83,29 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None)
     work.contract(f"{nest.name}_update")
     work.parallel(outer, float(nest.instances))
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name, packed.name}
+
+
+def unfolded(work: Work, nest: Nest) -> bool:
+    """Schedule a convolution of few pixels as a contraction of its windows, which are written out panel by panel.
+
+    The weights are read where they lie: to copy them in another order takes longer than the products of few pixels.
+    """
+    roles = roles_of(work, nest)
+    if roles is None:
+        return False
+    image = next(load for load in factors(nest.value) or () if load is not roles.weights)
+    pixels = math.prod(dim.extent for dim in nest.spatial if not uses(roles.weights.indices, dim.var))
+    if pixels < roles.lanes or roles.filters.extent < roles.lanes or pixels >= UNFOLDED * roles.filters.extent:
+        return False
+    if is_plain(image, nest):
+        return False
+    windows = work.sch.reindex(nest.name, ("read", image.buffer.name))
+    plain = work.nest(nest.name)
+    found = contraction.roles_of(plain) if plain is not None else None
+    line = contraction.line_of(plain, found) if plain is not None and found is not None else ()
+    if plain is None or found is None or len(line) < 2 or found.rows.axis.var is not roles.filters.axis.var:
+        return False
+    return contraction.joined(work, plain, found, line, windows)
 
 
 def pointwise(work: Work, nest: Nest) -> bool:
@@ -139,4 +165,4 @@ def _panels(count: int, at: int, width: int) -> IndexMap:
     return IndexMap(given, (given[at] // width, *others, given[at] % width))
 
 
-__all__ = ["convolution", "pointwise"]
+__all__ = ["convolution", "pointwise", "unfolded"]

@@ -12,7 +12,7 @@ from ..schedule import Schedule
 from .byte_products import byte_product
 from .chains import inline_producers, rows, shared_rows
 from .contraction import contraction
-from .convolution import convolution, pointwise
+from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products
 from .elementwise import along, parallel, stream, transpose
 from .facts import CpuFacts
@@ -26,6 +26,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     byte_product,
     dot_products,
     contraction,
+    unfolded,
     pointwise,
     convolution,
     register_tile,

@@ -232,6 +232,41 @@ def test_dimensions_beside_each_other_are_columns_as_one(golden: Any) -> None:
     assert_same_result(pointwise, exact.func, tolerance=0.0)
 
 
+def windows(size: int, filters: int, step: int) -> PrimFunc:
+    reach = (size - 1) * step + 3
+
+    @T.prim_func
+    def windows(
+        X: T.Buffer((4, reach, reach), "int32"),
+        W: T.Buffer((filters, 4, 3, 3), "int32"),
+        bias: T.Buffer((filters,), "int32"),
+        Y: T.Buffer((filters, size, size), "int32"),
+    ):
+        for f, y, x in T.grid(filters, size, size):
+            total: T.int32 = 0
+            for c, u, v in T.grid(4, 3, 3):
+                total += X[c, y * step + u, x * step + v] * W[f, c, u, v]
+            Y[f, y, x] = T.max(total + bias[f], 0)
+
+    return windows
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("facts", [SMALL, WIDE], ids=["small", "wide"])
+def test_windows_of_few_pixels_are_written_out_in_panels(step: int, facts: CpuFacts) -> None:
+    kernel = windows(5, 16, step)
+    made = default_schedule(kernel, facts)
+    assert_same_result(kernel, made.func, tolerance=0.0)
+    assert "reindex" in str(made.trace)
+    # the weights are read where they lie, the pixels are one dimension of a panel, and what comes behind is done there
+    allocated = [node.buffer for node in walk(DEFAULT_LOWERING(made.func).body) if type(node) is AllocBuffer]
+    assert not any(buffer.name.startswith("W") for buffer in allocated)
+    assert {buffer.scope for buffer in allocated} == {"global", "local"}
+    many = default_schedule(windows(12, 16, step), facts)
+    assert "reindex" not in str(many.trace)
+    assert_same_result(windows(12, 16, step), many.func, tolerance=0.0)
+
+
 def test_few_rows_read_the_other_operand_where_it_lies() -> None:
     def product(rows: int, columns: int) -> PrimFunc:
         @T.prim_func

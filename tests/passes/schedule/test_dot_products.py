@@ -68,7 +68,7 @@ def taken(kernel: PrimFunc, block: str) -> Any:
 @pytest.mark.parametrize(
     "kernel",
     [gemv(8, 32), gemv(15, 36), gemv(14, 64), linear(1, 12, 40), linear(3, 8, 32), linear(6, 10, 32), heads(7, 9, 32)],
-    ids=lambda kernel: f"{kernel.name}{[b.constant_shape() for b in kernel.param_buffers][0]}",
+    ids=lambda kernel: f"{kernel.name}{kernel.param_buffers[0].constant_shape()}",
 )
 def test_several_lines_are_summed_at_once(kernel: PrimFunc) -> None:
     made = default_schedule(kernel, FACTS)
