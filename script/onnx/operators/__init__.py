@@ -1,6 +1,7 @@
 """The one table of ONNX operators: how a node becomes calls of graph operators. A rule is one function of a family."""
 
 from . import elementwise as _elementwise  # noqa: F401  (these fill the table)
+from . import image as _image  # noqa: F401
 from . import index as _index  # noqa: F401
 from . import layout as _layout  # noqa: F401
 from . import nn as _nn  # noqa: F401
