@@ -20,7 +20,7 @@ from tirscript.backend.default_pipeline import lowering_of
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.llvm import parallel
 from tirscript.backend.runtime.arguments import written_params
-from tirscript.ir import Attrs, Buffer, Call, DiagnosticError, Module, PrimFunc, Var, substitute, walk
+from tirscript.ir import Attrs, Block, Buffer, Call, DiagnosticError, Module, PrimFunc, Var, substitute, walk
 from tirscript.ir.dtype import INT64
 from tirscript.ir.target import Target
 from tirscript.passes.schedule.default_cpu import work
@@ -125,8 +125,10 @@ def test_the_order_is_kept_where_it_is_to_be(kernel: PrimFunc, seed: int, odd: f
 def test_sizes_that_are_known_at_the_call(kernel: PrimFunc, data: Any) -> None:
     note(kernel.script())
     functions = (tirscript.build(kernel), checked(kernel))
+    # a block's sum over nothing has no iteration that makes its init: what is left there is nobody's promise
+    sums = any(type(node) is Block and node.init is not None for node in walk(kernel))
     for seed in range(4):
-        sizes = {symbol: data.draw(st.sampled_from(SIZES)) for symbol in kernel.symbols}
+        sizes = {symbol: data.draw(st.sampled_from(SIZES[1:] if sums else SIZES)) for symbol in kernel.symbols}
         arguments = numbers(kernel, seed, 0.02 * (seed % 2), sizes)
         wanted = interpreted(kernel, arguments)
         for function in functions:

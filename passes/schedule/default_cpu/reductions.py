@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 
 from tirscript.ir.expr import BufferLoad
-from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
 
 from ..extremes import extreme_of
@@ -29,15 +28,13 @@ SYMBOLIC = 2
 SHORT = 4
 # a reduction of everything is cut into parts for threads, always the same ones so that results do not depend on threads
 PARTS, PART = 64, 1 << 16
-EXACT = frozenset(OPS[name] for name in ("min", "max", "logical_and", "logical_or", "bitwise_and", "bitwise_or"))
 
 
 def lanes_apart(work: Work, nest: Nest) -> bool:
     """Schedule a reduction that reads along its innermost reduction axis; False where it does not."""
     if nest.update is None or nest.dtype.bits < 8:
         return False
-    exact = nest.update.op in EXACT or not nest.dtype.is_float
-    if not exact and not work.facts.reassociate:
+    if nest.dtype.is_float and not work.facts.reassociate:  # maxima as well: where nan is among them, the order counts
         return False
     strides = {id(dim): [stride_of(load, dim.var) for load in nest.loads()] for dim in nest.reduced}
     inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)]), None)

@@ -428,3 +428,22 @@ def main(A: T.Buffer({m, k}, "float32"), B: T.Buffer({k, n}, "float32"), C: T.Bu
 """)
     assert isinstance(func, PrimFunc)
     assert default_schedule(func, CpuFacts(512, 2)).func is func
+
+
+def test_maxima_keep_their_order_where_the_function_wants_it() -> None:
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((2, 256), "float32"), S: T.Buffer((2,), "float32")):
+    T.func_attr({"fastmath": False})
+    for i, k in T.grid(2, 256):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = -99.0
+            S[vi] = T.max(S[vi], A[vi, vk])
+""")
+    assert isinstance(func, PrimFunc)
+    A, S = np.zeros((2, 256), "float32"), np.zeros(2, "float32")
+    A[0, 30], A[0, 100], A[1, 255] = 7, np.nan, np.nan
+    tirscript.build(func)(A, S)
+    assert S[0] == 0 and np.isnan(S[1])
