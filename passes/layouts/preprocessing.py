@@ -22,7 +22,8 @@ from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.graph import Dataflow, GraphBind, GraphExpr, GraphFunc, GraphType, GraphVar, TupleExpr, TupleType
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import refresh, uses
+from tirscript.ir.node import Node
+from tirscript.ir.rewrite import refresh, walk
 from tirscript.ir.stmt import Stmt
 
 from .calls import Names, called
@@ -71,20 +72,24 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
         raise DiagnosticError([error("T301", f"`{function}` converts none of {names}", func.span, hint=hint)])
     inputs: list[GraphVar] = []
     for param in func.params:
-        mine = [bind.var for bind in moved if uses(bind.value, param)]  # type: ignore[arg-type]
-        if not mine or any(uses(stmt, param) for stmt in body) or uses(func.value, param):  # type: ignore[arg-type]
+        mine = [bind.var for bind in moved if _reads(bind.value, param)]
+        if not mine or any(_reads(stmt, param) for stmt in body) or _reads(func.value, param):
             inputs.append(param)
         inputs += mine
     results = tuple(var for var in inputs if any(bind.var is var for bind in moved))
     value: GraphExpr = results[0] if len(results) == 1 else TupleExpr(results)
     kind: GraphType = results[0].type if len(results) == 1 else TupleType(tuple(var.type for var in results))
-    taken = tuple(param for param in chosen if any(uses(bind.value, param) for bind in moved))  # type: ignore[arg-type]
+    taken = tuple(param for param in chosen if any(_reads(bind.value, param) for bind in moved))
     name = Names(one.name for one in module.functions).fresh(f"{function}_preprocess")
     first = refresh(GraphFunc(name, taken, (Dataflow(tuple(moved), results),), value, kind))
     rest = func.replace(params=tuple(inputs), body=tuple(body))
     functions = module.with_function(rest).functions
     at = next(at for at, one in enumerate(functions) if one is rest)
     return module.replace(functions=(*functions[:at], first, *functions[at:]))
+
+
+def _reads(root: Node, var: GraphVar) -> bool:
+    return any(node is var for node in walk(root))
 
 
 def _converts(bind: Stmt, params: Sequence[GraphVar], module: Module, outputs: tuple[GraphVar, ...]) -> bool:

@@ -162,14 +162,28 @@ class _Reflow:
                 if param not in params:
                     hint = f"its parameters are {', '.join(f'`{one}`' for one in params)}"
                     raise _wrong(f"`{target[0].name}`, called for `{name}`, has no parameter `{param}`", hint)
-                own = given if type(given) is PadMapping else None
-                mapping = PadMapping.of(given, params[param].shape) if own is None else own  # type: ignore[arg-type]
-                if own is not None and not fits(own, params[param]):
-                    raise _wrong(f"the layout of `{param}` of `{name}` is one of another shape")
-                if mapping is None:
-                    raise _wrong(f"the layout of `{param}` of `{name}` is not proved to keep its elements apart")
-                wanted[param] = mapping
+                wanted[param] = _mapping(given, params[param], name)
         return found
+
+
+def _mapping(given: IndexMap | PadMapping | Callable[..., Any], buffer: Buffer, name: str) -> PadMapping:
+    """The layout that is asked for, on the shape of a parameter of the call that `name` is bound to."""
+    what = f"the layout of `{buffer.name}` of `{name}`"
+    if isinstance(given, PadMapping):
+        if not fits(given, buffer):
+            raise _wrong(f"{what} is one of another shape")
+        return given
+    try:
+        made = given if isinstance(given, IndexMap) else IndexMap.of(given)
+    except Exception as problem:  # a user's function raises what it likes
+        raise _wrong(f"{what} cannot be made: {type(problem).__name__}: {problem}") from None
+    if len(made.params) != buffer.ndim:
+        dims = f"{buffer.ndim} dimension{'s' if buffer.ndim != 1 else ''}"
+        raise _wrong(f"{what} takes {len(made.params)} indices, and the parameter has {dims}")
+    mapping = PadMapping.of(made, buffer.shape)
+    if mapping is None:
+        raise _wrong(f"{what} is not proved to keep its elements apart")
+    return mapping
 
 
 def _wrong(message: str, hint: str | None = None) -> DiagnosticError:

@@ -23,7 +23,7 @@ from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.testing import graphs
 
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "0"))
-SETTINGS = settings(max_examples=CASES or 10, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=CASES or 6, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -128,7 +128,7 @@ def test_layouts_that_are_lifted_leave_the_results(drawn: Any, data: Any) -> Non
 
 
 @given(graphs(operators=6), st.data())
-@settings(SETTINGS, max_examples=CASES // 10 or 2)
+@settings(SETTINGS, max_examples=CASES // 10 or 1)
 def test_native_code_agrees(drawn: Any, data: Any) -> None:
     module, arguments = drawn
     made = moved(legalize_ops(module), data)
