@@ -79,8 +79,8 @@ def sink_constants(module: Module, *, least: int = 1) -> Module:
 def lift_constants(module: Module, *, least: int = 1) -> Module:
     """`W = T.allocate_const(...)` in a function that a graph calls becomes an argument of the call.
 
-    What stays: constants of fewer than `least` elements, in bodies of loops, with annotations or in a memory of their
-    own, and functions that are called otherwise than by `G.call_tir`, or with different numbers of arguments.
+    What stays: constants of fewer than `least` elements, in bodies of loops, with annotations, an alignment or a scope
+    of their own. A function that others call, too, stays as it is, and the graph calls one without its constants.
     """
     lifted: dict[tuple[str, int], tuple[PrimFunc, list[GraphConst]]] = {}
     calls: list[tuple[OpCall, Any, tuple[GraphExpr, ...]]] = []

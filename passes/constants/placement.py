@@ -2,8 +2,8 @@
 
 | who says it | where the constant is |
 | --- | --- |
-| `T.func_attr({"constants": "code"})` | in the read-only section of the function's machine code |
-| `T.func_attr({"constants": "memory"})` | outside of the code, in the one array of the process, or of a file |
+| `T.func_attr({"constants_in": "code"})` | in the read-only section of the function's machine code |
+| `T.func_attr({"constants_in": "memory"})` | outside of the code, in the one array of the process, or of a file |
 | `T.allocate_const(..., scope="global.const")` | in the code, up to 1 MiB |
 | nobody | in the code, up to 4 KiB, where LLVM sees its elements; else outside |
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tirscript.ir.constant import ConstantTensor
 
 PLACES = ("code", "memory")
-ATTRIBUTE = "constants"  # of a function
+ATTRIBUTE = "constants_in"  # of a function
 SHORT = 4096  # bytes that are in the code unless somebody says otherwise
 READ_ONLY = 1 << 20  # bytes that the scope "global.const" puts there
 ALIGN = 64  # bytes, of every constant

@@ -64,8 +64,8 @@ def one(size: int, options: str = "", attrs: str = "") -> PrimFunc:
         (SHORT + 1, ', scope="global.const"', "", "code"),
         (READ_ONLY, ', scope="global.const"', "", "code"),
         (READ_ONLY + 1, ', scope="global.const"', "", "memory"),
-        (20, "", '    T.func_attr({"constants": "memory"})', "memory"),
-        (SHORT + 1, "", '    T.func_attr({"constants": "code"})', "code"),
+        (20, "", '    T.func_attr({"constants_in": "memory"})', "memory"),
+        (SHORT + 1, "", '    T.func_attr({"constants_in": "code"})', "code"),
     ],
 )
 def test_places(size: int, options: str, attrs: str, place: str) -> None:
@@ -81,11 +81,11 @@ def test_places(size: int, options: str, attrs: str, place: str) -> None:
 
 def test_another_place_is_refused() -> None:
     with pytest.raises(DiagnosticError, match='in "code" or in "memory"'):
-        tirscript.build(one(20, "", '    T.func_attr({"constants": "rom"})'))
+        tirscript.build(one(20, "", '    T.func_attr({"constants_in": "rom"})'))
 
 
 def test_one_function_has_in_its_code_what_another_has_outside() -> None:
-    text = TEXT.replace("        V =", '        T.func_attr({"constants": "code"})\n        V =')
+    text = TEXT.replace("        V =", '        T.func_attr({"constants_in": "code"})\n        V =')
     found, w, v = module(text.replace("(3, 3333))", "(3, 3333), align=64)"))
     built = tirscript.build(found)
     assert len(built["first"]._core.compiled.constants) == 1
