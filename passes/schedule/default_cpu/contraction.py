@@ -216,7 +216,10 @@ def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
     """
     rows, columns = roles.rows, roles.columns
     depth = nest.instances // (rows.extent * columns.extent * _count(roles.outer))
-    sizes = (range(1, 32) if rows.known else (1, 2, 4, 8), range(1, 5) if columns.known else (1, 2))
+    sizes: tuple[Sequence[int], Sequence[int]] = (
+        range(1, 32) if rows.known else (1, 2, 4, 8),
+        range(1, 5) if columns.known else (1, 2),
+    )
     whole = [vectors for vectors in sizes[1] if columns.divides(vectors * lanes)]
     if rows.known and rows.extent <= FEW and whole:
         sizes = (sizes[0], whole)  # so that the other operand can be read where it lies

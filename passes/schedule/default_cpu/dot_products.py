@@ -89,7 +89,9 @@ def _loops(work: Work, partial: BlockHandle, around: int) -> tuple[LoopHandle, L
     block = work.block(partial.name)
     axes = {axis.var: axis for axis in block.axes}
     lane_axis = block.body[0].indices[0]  # type: ignore[attr-defined]
-    lane, steps, kept = [], [], []
+    lane: list[LoopHandle] = []
+    steps: list[LoopHandle] = []
+    kept: list[LoopHandle] = []
     for loop in work.sch.get_loops(partial)[around:]:
         var = work.sch.get(loop).var
         mine = next(axis for axis in axes.values() if uses(axis.value, var))
