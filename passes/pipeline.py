@@ -18,7 +18,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, get_args
 
 from msgspec import Struct, structs
 
@@ -34,6 +34,7 @@ from tirscript.ir.words import words
 from .targets import EXTERNAL, passing_over
 
 Program = TypeVar("Program", PrimFunc, GraphFunc, Module)
+NONE = type(None)
 REPORT = "this is a fault of tirscript, not of your program; please report it with the program and this message"
 
 
@@ -41,8 +42,13 @@ class Option(Struct, frozen=True, eq=False):
     """A keyword-only parameter of a pass: its name, its type and its default."""
 
     name: str
-    type: type
+    type: Any  # a class, or several with `|` between them
     default: Any
+
+    @property
+    def kinds(self) -> tuple[type, ...]:
+        """The classes of which a value is one."""
+        return get_args(self.type) or (self.type,)
 
 
 class Pass(Struct, frozen=True, eq=False):
@@ -171,11 +177,11 @@ def check_option(entry: Pass, name: str, value: Any) -> None:
         known = f"it has {', '.join(entry.options)}" if entry.options else "it has none"
         hint = f"did you mean `{near}`?" if near else None
         raise DiagnosticError([error("T404", f"pass `{entry.name}` has no option `{name}`; {known}", hint=hint)])
-    fits = isinstance(value, option.type) and (option.type is bool or not isinstance(value, bool))
-    if not fits and not (option.type is float and type(value) is int):
-        message = (
-            f"option `{name}` of pass `{entry.name}` is of type {option.type.__name__}, not {type(value).__name__}"
-        )
+    kinds = option.kinds
+    fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+    if not fits and not (float in kinds and type(value) is int):
+        wanted = " or ".join("none" if kind is NONE else kind.__name__ for kind in kinds)
+        message = f"option `{name}` of pass `{entry.name}` is of type {wanted}, not {type(value).__name__}"
         raise DiagnosticError([error("T404", message)])
 
 
@@ -296,11 +302,14 @@ def _parse_passes(text: str) -> list[Pass]:
     return found
 
 
+_WORDS_OF_VALUES = {"true": True, "false": False, "none": None}
+
+
 def _read_value(text: str) -> Any:
     if text.startswith('"'):
         return json.loads(text)
-    if text in ("true", "false"):
-        return text == "true"
+    if text in _WORDS_OF_VALUES:
+        return _WORDS_OF_VALUES[text]
     for kind in (int, float):
         try:
             return kind(text)
@@ -310,8 +319,8 @@ def _read_value(text: str) -> Any:
 
 
 def _value_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return next(word for word, meant in _WORDS_OF_VALUES.items() if meant is value)
     text = str(value)
     plain = re.fullmatch(r"[A-Za-z_][\w.-]*", text) and _read_value(text) == text
     return json.dumps(value) if isinstance(value, str) and not plain else text

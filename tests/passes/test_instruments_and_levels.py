@@ -178,9 +178,25 @@ def test_a_crash_shows_the_function_in_the_source(table: None) -> None:
     assert 'def f(A: T.Buffer((4, 4), "float32")):' in text and "^^^" in text
 
 
+def test_options_that_may_be_left_open(table: None) -> None:
+    @prim_func_pass(name="test_open")
+    def left_open(func: PrimFunc, *, tiles: bool | None = None, name: str = "") -> PrimFunc:
+        """Becomes itself."""
+        return func
+
+    for given in ({"tiles": True}, {"tiles": None}, {"tiles": False, "name": "none"}, {"name": "true"}):
+        options: Any = given
+        made = left_open.configure(**options)
+        assert Sequential.parse(str(made)).passes == (made,)
+        assert dict(Sequential.parse(str(made)).passes[0].given) == given
+    with pytest.raises(DiagnosticError, match=r"T404.*`tiles` of pass `test_open` is of type bool or none, not int"):
+        left_open.configure(tiles=1)
+
+
 def test_every_pass_says_what_it_does_and_has_a_name_for_the_command_line() -> None:
     for name, entry in PASSES.items():
         assert entry.name == name and name.isidentifier() and 0 <= entry.opt_level <= 3
         assert get_pass(name.replace("_", "-")) is entry and Sequential.parse(name).passes == (entry,)
-        assert all(option.type in (int, str, bool, float) for option in entry.options.values()), name
+        plain = {int, str, bool, float, type(None)}
+        assert all(set(option.kinds) <= plain for option in entry.options.values()), name
         assert all(required in PASSES and PASSES[required].removes is not None for required in entry.requires)
