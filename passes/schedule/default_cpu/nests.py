@@ -147,7 +147,16 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0, *, symbolic
         return None
     if update is not None and (block.init is None or not any(dim.reduces for dim in dims)):
         return None
+    if any(dim.reduces and not dim.known for dim in dims) and not begins_anyway(block):
+        return None
     return Nest(handle, block, tuple(dims), store, update)
+
+
+def begins_anyway(block: Block) -> bool:
+    """Whether the init may run where the reduction has no terms: it reads nothing but by the axes of the result."""
+    spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
+    loads = [node for node in walk(block.init or ()) if type(node) is BufferLoad]
+    return all(any(index is var for var in spatial) for load in loads for index in load.indices)
 
 
 def extent_of(loop: For) -> int | None:
@@ -211,4 +220,15 @@ _DEAR = frozenset(
 )
 
 
-__all__ = ["Dim", "Nest", "extent_of", "factors", "heavy", "indices_of", "is_plain", "nest_of", "stride_of"]
+__all__ = [
+    "Dim",
+    "Nest",
+    "begins_anyway",
+    "extent_of",
+    "factors",
+    "heavy",
+    "indices_of",
+    "is_plain",
+    "nest_of",
+    "stride_of",
+]

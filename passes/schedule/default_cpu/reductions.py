@@ -17,7 +17,7 @@ from tirscript.ir.rewrite import uses, walk
 
 from ..extremes import extreme_of
 from ..primitive import LoopHandle
-from .nests import Nest, stride_of
+from .nests import Nest, begins_anyway, stride_of
 from .work import Work
 
 # partial results are kept in so many vectors, so that one addition need not wait for another
@@ -73,6 +73,8 @@ def extreme_lanes(work: Work, name: str) -> bool:
     if axis.value is not sch.get(loops[-1]).var or any(stride_of(load, axis.var) not in (0, 1) for load in loads):
         return False
     if (extent is not None and extent < 4 * SHORT * one) or found.best.buffer.dtype.bits < 8:
+        return False
+    if extent is None and not begins_anyway(block):
         return False
     count = math.prod(work.extent(loop) or PART for loop in loops)
     if len(loops) == 1 and extent is not None and extent >= 2 * PART:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tirscript
+from tirscript.backend.interpreter import interpret
 from tirscript.ir import For, PrimFunc, Var, walk
 from tirscript.ir.stmt import Block
 from tirscript.passes import DEFAULT_LOWERING
@@ -260,3 +261,20 @@ def test_rows_that_lie_apart_are_read_in_vectors() -> None:
     wide, C = np.arange(9 * 400, dtype="float32").reshape(9, 400), np.zeros(9, "float32")
     tirscript.build(made, pipeline=DEFAULT_LOWERING)(wide[:, 50:350], C)
     np.testing.assert_allclose(C, wide[:, 50:350].sum(axis=1), rtol=1e-6)
+
+
+def test_an_init_that_needs_a_term_is_not_taken_out() -> None:
+    """Without terms it would read behind the end of the row."""
+
+    @T.prim_func
+    def kernel(A: T.Buffer(("n", "m"), "float32"), C: T.Buffer(("n",), "float32")):
+        for i, j in T.grid(n, m):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    C[vi] = A[vi, 0]
+                C[vi] = T.max(C[vi], A[vi, vj])
+
+    made = default_schedule(kernel, WIDE).func
+    assert [node.name for node in walk(made.body) if type(node) is Block and node.init] == ["C"]
+    interpret(made, np.zeros((3, 0), "float32"), np.zeros(3, "float32"))
