@@ -158,7 +158,7 @@ def _registrar(
     return register
 
 
-def get_pass(name: str, **options: Any) -> Pass:
+def get_pass(name: str, /, **options: Any) -> Pass:
     """The pass of that name (`lower-blocks` is `lower_blocks`) with the given options; T404 where there is none."""
     entry = PASSES.get(name.replace("-", "_"))
     if entry is None:
