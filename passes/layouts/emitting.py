@@ -43,12 +43,12 @@ class Stored(Struct, frozen=True, eq=False):
 class Report(Struct):
     """What is left in a graph: `conversions` of tensors, `folded` into constants, and what packed kernels hold.
 
-    `cancelled` are conversions that were there and are not any more. `edges` are, by the name of a variable, the
+    `before` is how many conversions there were. `edges` are, by the name of a variable, the
     layout of what it holds.
     """
 
     conversions: int = 0
-    cancelled: int = 0
+    before: int = 0
     folded: int = 0
     selects: int = 0
     branches: int = 0
@@ -117,7 +117,7 @@ class Emitting:
                 outputs.append(found)
         own = {stmt.var for stmt in self.body if hasattr(stmt, "var")}
         kept = tuple(dict.fromkeys(var for var in outputs if var in own))
-        self.report.cancelled += len(flow.conversions)
+        self.report.before += len(flow.conversions)
         return flow.block.replace(body=tuple(self.body), outputs=kept)
 
     # wanting
@@ -383,6 +383,8 @@ def _looks(program: Staged, buffer: Buffer, mapping: PadMapping, out: PadMapping
     target = program.params[-1]
     for stage in program.stages:
         for load in stage.loads():
+            if load.buffer is target and (stage.buffer is not target or load.indices != stage.store.indices):
+                return True  # what is stored in the padding may be read again
             if load.buffer is not buffer:
                 continue
             known = stage.analyzer()

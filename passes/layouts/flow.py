@@ -71,7 +71,6 @@ class Flow:
         self.claims: dict[GraphVar, Const] = {}
         self.steps: list[Kernel | Fixed | GraphBind | Any] = []
         self.conversions: set[GraphVar] = set()
-        self.functions: dict[GraphVar, PrimFunc] = {}
         self._native = self._natives()
         for stmt in block.body:
             self.steps.append(self._step(stmt))
@@ -167,7 +166,6 @@ class Flow:
         func, args = found
         if len(args) == 1 and self._is_conversion(stmt, func, args[0]):
             self.conversions.add(stmt.var)
-            self.functions[stmt.var] = func
             return None
         native = None
         if stmt.var in self._native:

@@ -25,9 +25,10 @@ from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const, is_cons
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Attrs
 from tirscript.ir.op import OPS, cast, get_op
-from tirscript.ir.rewrite import rewrite, substitute
+from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, BufferStore, Stmt
 
+from ..blocks_from_loops import COMBINERS
 from ..statements import conjunction
 from ..trapping import may_trap
 from .groups import Group, Layouts, groups_of
@@ -256,7 +257,7 @@ class Packing:
             first = not any(other.stage.buffer is buffer for other in self.plans[:at])
             if stored is False:
                 unfilled.add(buffer)
-            elif first or same_value(before, stored) or update_of(one.stage) is not None:  # type: ignore[arg-type]
+            elif first or same_value(before, stored):  # type: ignore[arg-type]
                 self.padding[buffer] = stored  # type: ignore[assignment]
             else:
                 self.padding[buffer] = None
@@ -281,9 +282,13 @@ class Packing:
         for load in stage.loads():
             if load.buffer is stage.buffer and (load.indices != stage.store.indices or update_of(stage) is None):
                 return False
-        # max and min have an order too, where there is nan
-        floats = stage.buffer.dtype.is_float
-        if floats and any(group.kind == "reduce" and not keeps_order(group) for group in one.groups):
+        if any(group.kind == "reduce" and not keeps_order(group) for group in one.groups):
+            # max and min of floats have an order too, where there is nan
+            update = update_of(stage)
+            if stage.buffer.dtype.is_float or update is None or update[0].op not in COMBINERS:
+                return False
+        used = {node for index in stage.store.indices for node in walk(index) if type(node) is Var}
+        if any(group.kind == "spatial" and not set(group.axes) <= used for group in one.groups):
             return False
         # a beginning of another reduction might be stored over
         aligned = all(group.owner is stage.buffer for group, _ in one.padded("spatial"))

@@ -53,7 +53,7 @@ class Reflowed(Struct, frozen=True, eq=False):
         left = self.report
         lines = [str(one) for one in self.decisions]
         lines.append(
-            f"{left.conversions} conversions left of {left.cancelled} and {left.folded} constants packed; "
+            f"{left.conversions} conversions left of {left.before} and {left.folded} constants packed; "
             f"{left.selects} selects, {left.branches} branches, {left.fills} stages that fill padding"
         )
         return "\n".join(lines)

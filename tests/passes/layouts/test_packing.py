@@ -226,16 +226,18 @@ def f(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
 
 def test_an_order_that_matters_is_not_changed() -> None:
     texts = {
-        "B[i] = A[i] + (B[i - 1] if i > 0 else 0)": "a running sum",
-        "B[0] = B[0] + A[i]": "a sum in tiles that are turned",
+        "B[i] = A[i] + (B[i - 1] if i > 0 else 0)": ("float32", "a running sum"),
+        "B[0] = B[0] + A[i]": ("float32", "a sum in tiles that are turned"),
+        "B[0] = A[i] - B[0]": ("int32", "an alternating sum"),
+        "B[0] = A[i]": ("int32", "the last element"),
     }
-    for line in texts:
+    for line, (dtype, _) in texts.items():
         func = parse(f"""
 from tirscript.script import tir as T
 
 
 @T.prim_func
-def f(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+def f(A: T.Buffer((14,), "{dtype}"), B: T.Buffer((14,), "{dtype}")):
     for i in range(14):
         with T.block("b"):
             vi = T.axis.{"spatial" if "i - 1" in line else "reduce"}(14, i)
@@ -246,3 +248,36 @@ def f(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
         mapping = PadMapping.of(lambda i: (i % 4, i // 4), (14,))
         assert program is not None and mapping is not None
         assert Packing(program, inferred(program, {program.params[0]: mapping}), {}).function("packed", {}) is None
+
+
+def test_parts_that_store_other_padding() -> None:
+    """Two stages store two halves: what is in the padding of both is known only where it is the same."""
+    for second, known in (("0.0", True), ("1.0", False)):
+        func = parse(f"""
+from tirscript.script import tir as T
+
+
+@T.prim_func
+def f(A: T.Buffer((2, 14), "float32"), B: T.Buffer((2, 14), "float32")):
+    for i in range(14):
+        with T.block("first"):
+            vi = T.axis.spatial(14, i)
+            B[0, vi] = A[0, vi] * 2.0
+    for i, k in T.grid(14, 2):
+        with T.block("second"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[1, vi] = {second}
+            B[1, vi] = B[1, vi] + A[vk, vi]
+""")
+        assert isinstance(func, PrimFunc)
+        program = staged(func)
+        mapping = PadMapping.of(lambda i, j: (i, j // 4, j % 4), (2, 14))
+        assert program is not None and mapping is not None
+        found = inferred(program, {program.params[0]: mapping})
+        zero = const(0.0, FLOAT32)
+        made = Packing(program, found, {program.params[0]: zero}).function("packed", {})
+        assert made is not None and (made.padding[program.params[1]] is not None) == known
+        a, b = mapping.packed(np.arange(28, dtype="float32").reshape(2, 14), zero), np.zeros((2, 4, 4), "float32")
+        tirscript.interpret(made.func, a, b)
+        assert (b[:, 3, 2:] == [[0.0, 0.0], [float(second)] * 2]).all()
