@@ -18,7 +18,8 @@ copies a parameter, and is called with constants for it everywhere, takes the co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
@@ -60,14 +61,15 @@ def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
     """A function with the copies of its constants made."""
     known = {stmt.buffer: stmt for stmt in func.body if type(stmt) is AllocateConst and stmt.data.resolved}
     packed: dict[Buffer, AllocateConst] = {}
-    for copy in _copies(func, known):
+    copies = _copies(func, known)
+    for copy in copies:
         places = copy.places(limit)
         if places is not None:
             data = _gathered(known[copy.source].data, places)
             packed[copy.target] = AllocateConst(copy.target, data, span=copy.block.span)
     if not packed:
         return func
-    sources, body = _without_copies(func, packed)
+    sources, body = _without_copies(func, copies, packed)
     kept = [stmt for stmt in body if type(stmt) is not AllocateConst or stmt.buffer not in sources or _used(stmt, body)]
     return func.replace(body=tuple(kept))
 
@@ -98,7 +100,7 @@ def _pack_parameters(name: str, functions: dict[str, Any], limit: int) -> None:
                 packed[copy.target] = (copy.source, places)
     if not packed:
         return
-    sources, body = _without_copies(func, dict.fromkeys(packed))
+    sources, body = _without_copies(func, copies, dict.fromkeys(packed))
     gone = {param for param in sources if not any(node is param for stmt in body for node in walk(stmt))}
     kept = [at for at, param in enumerate(func.params) if param not in gone]
     params = (*(func.params[at] for at in kept), *packed)
@@ -154,7 +156,7 @@ def _copies(func: PrimFunc, sources: Collection[Any]) -> list[_Copy]:
     """The statements of a function that copy one of `sources` into a buffer that is written nowhere else."""
     if not sources:
         return []
-    found = [copy for copy in map(_copy, func.body) if copy is not None and copy.source in sources]
+    found = [copy for copy in _all_copies(func.body, ()) if copy.source in sources]
     if not found:
         return []
     allocated = {stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer and _is_plain(stmt)}
@@ -165,33 +167,54 @@ def _copies(func: PrimFunc, sources: Collection[Any]) -> list[_Copy]:
     ]
 
 
-def _without_copies(func: PrimFunc, packed: Mapping[Buffer, AllocateConst | None]) -> tuple[set[Buffer], list[Stmt]]:
+def _all_copies(stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> Iterator[_Copy]:
+    """The copies among statements, and in their loops."""
+    for stmt in stmts:
+        copy = _copy(stmt, loops)
+        if copy is not None:
+            yield copy
+        elif type(stmt) is For and stmt.kind != "thread_binding":
+            yield from _all_copies(stmt.body, (*loops, stmt))
+
+
+def _without_copies(
+    func: PrimFunc, copies: list[_Copy], packed: Mapping[Buffer, AllocateConst | None]
+) -> tuple[set[Buffer], list[Stmt]]:
     """What the copies to some buffers read, and the body without them; statements stand for the allocations."""
-    body: list[Stmt] = []
-    sources: set[Buffer] = set()
-    waiting: Stmt | None = None
-    for stmt in func.body:
-        copy = _copy(stmt)
-        if copy is not None and copy.target in packed:
-            sources.add(copy.source)
-            waiting = stmt
-            continue
-        made: Stmt | None = stmt
-        if type(stmt) is AllocBuffer and stmt.buffer in packed:
-            found = packed[stmt.buffer]
-            made = None if found is None else found.replace(trivia=stmt.trivia)
-        if made is None:
-            continue
-        body += (made,) if waiting is None else keep_comments(waiting, (made,))
-        waiting = None
-    return sources, body
+    done = [copy for copy in copies if copy.target in packed]
+    gone = {id(copy.stmt) for copy in done}
+
+    def without(stmts: tuple[Stmt, ...]) -> list[Stmt]:
+        body: list[Stmt] = []
+        waiting: Stmt | None = None
+        for stmt in stmts:
+            made: Stmt | None = stmt
+            if id(stmt) in gone:
+                waiting, made = stmt, None
+            elif type(stmt) is AllocBuffer and stmt.buffer in packed:
+                found = packed[stmt.buffer]
+                made = None if found is None else found.replace(trivia=stmt.trivia)
+            elif type(stmt) is For:
+                inner = tuple(without(stmt.body))
+                if len(inner) != len(stmt.body) or any(map(operator.is_not, inner, stmt.body)):
+                    made = stmt.replace(body=inner) if inner else None
+            if made is not None:
+                body += (made,) if waiting is None else keep_comments(waiting, (made,))
+                waiting = None
+        return body
+
+    return {copy.source for copy in done}, without(func.body)
 
 
 class _Copy:
-    """A nest of loops around one block that stores elements of one buffer into another."""
+    """A nest of loops around one block that stores elements of one buffer into another; `loops` are also those around
+    the nest."""
 
-    def __init__(self, loops: list[For], block: Block, store: BufferStore, load: BufferLoad) -> None:
-        self.loops, self.block, self.store, self.load = loops, block, store, load
+    def __init__(self, stmt: Stmt, loops: list[For], block: Block, store: BufferStore, load: BufferLoad) -> None:
+        self.stmt, self.block, self.store, self.load = stmt, block, store, load
+        values = [axis.value for axis in block.axes]
+        used = {node for part in (*values, *store.indices, *load.indices) for node in walk(part) if type(node) is Var}
+        self.loops = [loop for loop in loops if loop.var in used]
 
     @property
     def target(self) -> Buffer:
@@ -228,12 +251,13 @@ class _Copy:
         if not _inside(there, shape) or not _inside(here, given):
             return None
         places = np.full(shape, -1, np.intp)
-        places[there] = _row_major(here, given)
+        *target, source = np.broadcast_arrays(*there, _row_major(here, given))
+        places[tuple(target)] = source
         return places if bool((places >= 0).all()) else None
 
 
-def _copy(stmt: Stmt) -> _Copy | None:
-    loops: list[For] = []
+def _copy(nest: Stmt, around: tuple[For, ...]) -> _Copy | None:
+    loops, stmt = list(around), nest
     while type(stmt) is For and len(stmt.body) == 1 and stmt.kind != "thread_binding":
         loops.append(stmt)
         stmt = stmt.body[0]
@@ -246,7 +270,7 @@ def _copy(stmt: Stmt) -> _Copy | None:
     plain = load.predicate is None and load.buffer.dtype is store.buffer.dtype
     if not plain or any(axis.kind != "spatial" for axis in stmt.axes):
         return None
-    return _Copy(loops, stmt, store, load)
+    return _Copy(nest, loops, stmt, store, load)
 
 
 def _value(expr: Expr, values: dict[Var, Any]) -> Any:

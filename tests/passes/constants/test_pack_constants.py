@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -180,4 +181,54 @@ def test_a_function_that_is_once_called_with_something_else_makes_the_copy() -> 
 def test_copies_with_overlaps_stay() -> None:
     """Elements that are written twice, as many as the target has elements altogether."""
     func = program("P[vj // 16, vi // 2 * 2, vj % 16]")
+    assert pack_constants(func) is func
+
+
+NESTED = """
+@T.prim_func
+def f(A: T.Buffer(("n", 64), "float32"), B: T.Buffer(("n", 32), "float32")):
+    W = T.constant("{digest}", (64, 32), "float32")
+    P = T.alloc_buffer((2, 64, 16), "float32")
+    for r in range(n):
+        for jo in range(2):
+            # a panel
+            for i, ji in T.grid(64, 16):
+                with T.block("P"):
+                    vo, vi, vj = T.axis.remap("SSS", [jo, i, ji])
+                    P[{place}, vi, vj] = W[vi, vo * 16 + vj]
+            for ji in range(16):
+                B[r, jo * 16 + ji] = 0.0
+                for i in range(64):
+                    B[r, jo * 16 + ji] += A[r, i] * P[{read}, i, ji]
+"""
+
+
+def nested(place: str) -> PrimFunc:
+    data = constant(W)
+    found = parse(
+        NESTED.format(digest=data.digest, place=place, read=place.replace("vo", "jo")), constants=_store(data)
+    )
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def test_copies_in_loops_are_made_once_too() -> None:
+    func = nested("vo")
+    made = pack_constants(func)
+    text = made.script()
+    assert 'T.block("P")' not in text and "(2, 64, 16)" in text and "(64, 32)" not in text
+    assert "# a panel" in text and not verify(made)
+    a = np.random.default_rng(3).random((3, 64), "float32")
+    found = []
+    for one in (func, made):
+        for way in (partial(tirscript.interpret, one), tirscript.build(one, pipeline=DEFAULT_LOWERING)):
+            b = np.zeros((3, 32), "float32")
+            way(a, b)
+            found.append(b)
+    for b in found[1:]:
+        np.testing.assert_array_equal(b, found[0])
+
+
+def test_a_buffer_that_each_iteration_fills_anew_stays() -> None:
+    func = nested("0")
     assert pack_constants(func) is func
