@@ -64,6 +64,15 @@ def test_wasm_objects_are_wasm(tmp_path: Path) -> None:
     assert path.read_bytes()[:4] == b"\0asm"
 
 
+def test_wasm_has_no_heap(tmp_path: Path) -> None:
+    text = "@T.prim_func\ndef f(n: T.int64, A: T.Buffer(('n',), 'int32')):\n    X = T.alloc_buffer((n,), 'int32')\n"
+    text += "    for i in range(n):\n        X[i] = A[i]\n    for i in range(n):\n        A[i] = X[n - 1 - i]\n"
+    program = tirscript.parse(text)
+    with pytest.raises(tirscript.DiagnosticError, match=r"T402.*large temporaries.*wasm32"):
+        foreign(program, "wasm32/generic").export(tmp_path / "k.o")
+    foreign(program, "aarch64/generic").export(tmp_path / "k.o")
+
+
 def test_functions_for_another_processor_are_not_called() -> None:
     built = tirscript.build(scaled, target="aarch64/generic")
     with pytest.raises(tirscript.DiagnosticError, match=r"T402.*aarch64.*does not run in this process"):
