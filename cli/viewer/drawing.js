@@ -87,7 +87,9 @@ Object.assign(Pane.prototype, {
     this.body.replaceChildren(this.picture.element);
     const room = this.scroller.clientWidth || 600;
     this.zoom(Math.max(0.8, Math.min(1, room / this.picture.width)));
-    this.scroller.scrollLeft = ((drawing.nodes[0]?.x || 0) + MARGIN) * this.zoomed - room / 2;
+    // the middle of what stands at the top
+    const top = drawing.nodes.filter((node) => node.y * this.zoomed < this.scroller.clientHeight), sum = top.reduce((total, node) => total + node.x, 0);
+    this.scroller.scrollLeft = (sum / Math.max(1, top.length) + MARGIN) * this.zoomed - room / 2;
     this.paint();
   },
 
