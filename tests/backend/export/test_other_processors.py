@@ -182,6 +182,9 @@ def test_c_source_on_an_emulated_aarch64(tmp_path: Path) -> None:
 def test_kernels_exported_for_this_processor(tmp_path: Path, name: str, target: str) -> None:
     example = _EXAMPLES[name]
     built = tirscript.build(example.kernel, target=target) if target == "c" else foreign(example.kernel, target)
+    if target == "c":
+        strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+        subprocess.run(["cc", *strict, built.export(tmp_path / "k.c")], check=True)
     given = list(example.inputs(np.random.default_rng(0)))
     expected = copies(given)
     example.reference(*expected)
