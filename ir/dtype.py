@@ -177,9 +177,10 @@ def _make(value: object) -> DType:
 
 def _name_of(value: object) -> str:
     if isinstance(value, str):
-        for older, name in _OLDER:
-            value = older.sub(name, value)
-        return value
+        spelt = value
+        for older, now in _OLDER:
+            spelt = older.sub(now, spelt)
+        return spelt
     if value is bool:
         return "bool"
     if value is int:
