@@ -164,7 +164,8 @@ def _contraction(k: Kernel) -> None:
     if narrow:
         product = f'T.cast(A[{index}i, k], "int32") * T.cast({right}, "int32")'
     axes = {**({"b": (b, "S")} if batch else {}), "i": (m, "S"), "j": (n, "S"), "k": (depth, "R")}
-    target, epilogue = f"C[{index}i, j]", k.pick((None, None, "T.max({}, {})", "{} * {}"))
+    # a sum over nothing leaves nothing to read
+    target, epilogue = f"C[{index}i, j]", k.pick((None, None, "T.max({}, {})", "{} * {}")) if depth else None
     k.param("C", (*lead, m, n))
     if epilogue is not None:
         k.alloc("D", (*lead, m, n))
