@@ -19,6 +19,7 @@ from ..llvm.module import _finish, _function, _write, optimize
 from ..llvm.sites import ERROR_TYPE
 from ..llvm.state import ModuleState
 from ..llvm.types import call_type
+from ..runtime import tiles
 from ..runtime.c_library import CFunction
 from ..runtime.fork_join import pool_text
 from ..runtime.threads import PARALLEL
@@ -73,7 +74,24 @@ def library_code(module: Module, plan: LibraryPlan, target: Host, *, bounds_chec
     text, libraries = _named_libraries(_finish(state, target), state)
     if parallel and threads:
         text += _pool(target, plan.prefix)
+    asks = tiles.SYMBOL in state.text.declarations
+    if asks:
+        text += _ASK
+    begins = [name for name, wanted in (("start", parallel and threads), ("ask", asks)) if wanted]
+    if begins:
+        entries = ", ".join(f"{{ i32, ptr, ptr }} {{ i32 65535, ptr @tirscript_{name}, ptr null }}" for name in begins)
+        text += f"@llvm.global_ctors = appending global [{len(begins)} x {{ i32, ptr, ptr }}] [{entries}]\n"
     return ExportedCode(text, plan, libraries, frozenset(public), dict(state.constants))
+
+
+# asks Linux for the tile registers when the library is loaded: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)
+_ASK = """
+define internal void @tirscript_ask() {
+  %answer = call i64 asm sideeffect "syscall", "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory}"(
+    i64 158, i64 4131, i64 18)
+  ret void
+}
+"""
 
 
 def refuse_python(state: ModuleState) -> None:
@@ -146,8 +164,6 @@ _SERIAL = f"""define internal i32 @{PARALLEL}(
 # Threads that wait look 2,000 times before they sleep, with pauses of 40 to 140 cycles, where each has a processor.
 _START = """
 @tirscript_variable = internal constant [22 x i8] c"TIRSCRIPT_NUM_THREADS\\00"
-@llvm.global_ctors = appending global [1 x {{ i32, ptr, ptr }}] [
-    {{ i32, ptr, ptr }} {{ i32 65535, ptr @tirscript_start, ptr null }}]
 declare ptr @getenv(ptr)
 declare i32 @atoi(ptr)
 declare i64 @sysconf(i32)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,3 +183,23 @@ def test_a_system_without_tiles_is_asked_nothing(monkeypatch: pytest.MonkeyPatch
     assert not tiles.supported.__wrapped__()
     monkeypatch.setattr(tiles.sys, "platform", "darwin")
     assert not tiles.supported.__wrapped__()
+
+
+LOADS = """
+import numpy as np, sys, tirscript
+from tirscript.backend.runtime import tiles
+A, B = np.ones((32, 128), "int8"), np.full((128, 16), 2, "int8")
+C = np.zeros((32, 16), "int32")
+tirscript.load(sys.argv[1])["product"](A, B, C)
+print((C == 256).all(), tiles.permitted.cache_info().misses)
+"""
+
+
+@pytest.mark.skipif(
+    not HERE or shutil.which("cc") is None, reason="the processor has no tiles, or there is no compiler"
+)
+def test_a_library_asks_itself(tmp_path: Path) -> None:
+    path = tmp_path / "product.so"
+    tirscript.build(KERNELS["whole"]).export(path)
+    done = subprocess.run([sys.executable, "-c", LOADS, str(path)], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "0"], done.stderr
