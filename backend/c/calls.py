@@ -33,7 +33,7 @@ from ..runtime.library import c_library
 from . import memory
 from .code import EQUAL, ORDER, Code, call, cast, within
 from .types import NARROW, c_type, declared, literal
-from .writer import Report, quoted
+from .writer import Report
 
 if TYPE_CHECKING:
     from .writer import Writer
@@ -370,4 +370,4 @@ class _Binding:
         )
 
 
-__all__ = ["call_extern", "call_function", "call_library", "quoted"]
+__all__ = ["call_extern", "call_function", "call_library"]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tirscript.ir import DiagnosticError, PrimFunc, Var, error
-from tirscript.ir.graph import GraphFunc
 
 from ..request import Request
 from ..runtime.function import PortableFunction, make_function
@@ -84,7 +83,6 @@ class Sources:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.graphs: dict[str, GraphFunc] = {}
 
     @cached_property
     def _made(self) -> tuple[str, tuple[CFunction, ...]]:

@@ -38,7 +38,7 @@ from tirscript.ir.op import OPS, get_op
 from tirscript.ir.stmt import Assert
 
 from ..llvm.effects import noalias
-from ..runtime.arguments import buffer_of, written_params
+from ..runtime.arguments import buffer_of
 from ..runtime.exchange import type_code
 from .plan import CParam
 
@@ -336,4 +336,4 @@ def _words(dim: Expr) -> str:
     return str(int(dim.value)) if type(dim) is Const else expr_words(dim)
 
 
-__all__ = ["ENTRY", "Entry", "entry_of", "shapes_of", "written_params"]
+__all__ = ["ENTRY", "Entry", "entry_of", "shapes_of"]
