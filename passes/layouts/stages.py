@@ -19,6 +19,9 @@ from tirscript.ir.stmt import AllocateConst, AllocBuffer, Axis, Block, BufferSto
 
 from ..blocks_from_loops import with_blocks
 
+# loads of a stage, each of which is proved to be in range
+LARGEST = 24
+
 
 class Stage(Struct, frozen=True, eq=False):
     """`for axes: with T.block(name): store`, every axis from 0 and bound to a loop of its own.
@@ -140,6 +143,8 @@ def stage_of(stmt: Stmt) -> Stage:
 
 
 def _check(stage: Stage) -> None:
+    if len(stage.loads()) > LARGEST:
+        raise _No
     names = {axis.var for axis in stage.axes}
     for store in (stage.store, *(() if stage.init is None else (stage.init,))):
         if store.predicate is not None or store.buffer is not stage.buffer or has_effect(store):
