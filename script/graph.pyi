@@ -120,7 +120,7 @@ def atan(x: _Any) -> OpCall:
     """The inverse tangent."""
 
 def atan2(x1: _Any, x2: _Any) -> OpCall:
-    """The angle of the point (x2, x1)."""
+    """The angle of the point (x2, x1); of integers rounded toward zero."""
 
 def atanh(x: _Any) -> OpCall:
     """The inverse hyperbolic tangent."""
@@ -307,7 +307,7 @@ def log(x: _Any) -> OpCall:
     """The natural logarithm."""
 
 def log_add_exp(x1: _Any, x2: _Any) -> OpCall:
-    """log(exp(x1) + exp(x2))."""
+    """log(exp(x1) + exp(x2)); of integers rounded toward zero."""
 
 def logical_and(x1: _Any, x2: _Any) -> OpCall:
     """Both; of numbers 1 or 0."""
@@ -336,6 +336,9 @@ def maximum(x1: _Any, x2: _Any) -> OpCall:
 def mean(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
     """The mean along axes; of integers rounded toward zero."""
 
+def median(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
+    """The lower median along axes; along one axis its index, too."""
+
 def meshgrid(tensors: _Any, indexing: _Any = ...) -> OpCall:
     """The coordinates of the points of a grid, a tensor for each of the vectors."""
 
@@ -347,6 +350,9 @@ def minimum(x1: _Any, x2: _Any) -> OpCall:
 
 def mod(x1: _Any, x2: _Any) -> OpCall:
     """The remainder of a quotient rounded toward zero, with the dividend's sign."""
+
+def multinomial_from_uniform(prob: _Any, uniform_sample: _Any, sample_indices: _Any, dtype: _Any = ...) -> OpCall:
+    """The class at which the sum of a row's probabilities, which `sample_indices` name, passes a uniform number."""
 
 def multiply(x1: _Any, x2: _Any) -> OpCall:
     """The product."""
@@ -442,7 +448,7 @@ def sort(x: _Any, axis: _Any = ..., descending: _Any = ...) -> OpCall:
     """The elements along an axis in order."""
 
 def split(x: _Any, indices_or_sections: _Any, axis: _Any = ...) -> OpCall:
-    """Parts along an axis: so many of one size, the last one smaller, or those that begin at some indices."""
+    """Parts along an axis: so many of one size, the last one smaller, or those that begin at some indices. One part is no tuple."""
 
 def sqrt(x: _Any) -> OpCall:
     """The square root."""
@@ -510,6 +516,54 @@ def zeros(shape: _Any, dtype: _Any) -> OpCall:
 
 def zeros_like(x: _Any, dtype: _Any = ...) -> OpCall:
     """A tensor of zeros with the shape of another."""
+
+class _Image:
+    """Graph operators."""
+
+    def affine_grid(self, data: _Any, size: _Any, align_corners: _Any = ...) -> OpCall:
+        """The grid, for `grid_sample`, of affine maps (n, 2, 3) on images of a size."""
+    def grid_sample(
+        self,
+        data: _Any,
+        grid: _Any,
+        method: _Any = ...,
+        layout: _Any = ...,
+        padding_mode: _Any = ...,
+        align_corners: _Any = ...,
+    ) -> OpCall:
+        """The values of images at the places of a grid, whose coordinates are from -1 to 1, that along the width first."""
+    def resize2d(
+        self,
+        data: _Any,
+        size: _Any,
+        roi: _Any = ...,
+        layout: _Any = ...,
+        method: _Any = ...,
+        coordinate_transformation_mode: _Any = ...,
+        rounding_method: _Any = ...,
+        cubic_alpha: _Any = ...,
+        cubic_exclude: _Any = ...,
+        extrapolation_value: _Any = ...,
+        out_dtype: _Any = ...,
+    ) -> OpCall:
+        """Images in another size, by the modes of ONNX's Resize."""
+    def resize3d(
+        self,
+        data: _Any,
+        size: _Any,
+        roi: _Any = ...,
+        layout: _Any = ...,
+        method: _Any = ...,
+        coordinate_transformation_mode: _Any = ...,
+        rounding_method: _Any = ...,
+        cubic_alpha: _Any = ...,
+        cubic_exclude: _Any = ...,
+        extrapolation_value: _Any = ...,
+        out_dtype: _Any = ...,
+    ) -> OpCall:
+        """Images in another size, by the modes of ONNX's Resize."""
+
+image: _Image
 
 class _Nn:
     """Graph operators."""
@@ -778,6 +832,10 @@ class _Nn:
         out_layout: _Any = ...,
     ) -> OpCall:
         """The greatest element of each window."""
+    def nll_loss(
+        self, predictions: _Any, targets: _Any, weights: _Any = ..., reduction: _Any = ..., ignore_index: _Any = ...
+    ) -> OpCall:
+        """The negative log likelihood of the targets, whose logarithms are predicted; `ignore_index` counts as 0."""
     def pad(self, data: _Any, pad_width: _Any, pad_mode: _Any = ..., pad_value: _Any = ...) -> OpCall:
         """Elements added before and after each dimension: of one value, mirrored, of the edge, or from the other end."""
     def pixel_shuffle(self, data: _Any, upscale_factor: _Any) -> OpCall:
@@ -800,3 +858,23 @@ class _Nn:
         """log(1 + exp(beta * x)) / beta, and x where beta * x is above the threshold."""
 
 nn: _Nn
+
+class _Vision:
+    """Graph operators."""
+
+    def roi_align(
+        self,
+        data: _Any,
+        rois: _Any,
+        pooled_size: _Any,
+        spatial_scale: _Any,
+        sample_ratio: _Any = ...,
+        aligned: _Any = ...,
+        layout: _Any = ...,
+        mode: _Any = ...,
+    ) -> OpCall:
+        """Parts of images in one size: the mean or greatest of values between pixels (Mask R-CNN, He et al., 2017)."""
+    def roi_pool(self, data: _Any, rois: _Any, pooled_size: _Any, spatial_scale: _Any, layout: _Any = ...) -> OpCall:
+        """Parts of images in one size: the greatest of the pixels of each part (Fast R-CNN, Girshick, 2015)."""
+
+vision: _Vision
