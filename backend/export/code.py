@@ -58,9 +58,9 @@ def library_code(module: Module, plan: LibraryPlan, target: Host, *, bounds_chec
         state.noalias[MESSAGE] = True
         _function(Codegen(state, message), hidden=True)
     if pointer_bytes(target) == 4 and "aligned_alloc" in state.text.declarations:
-        message = f"`{module.name}` allocates large temporaries, which is not supported on {target.triple}"
+        reason = f"`{module.name}` allocates large temporaries, which is not supported on {target.triple}"
         hint = "keep buffers that are allocated below 16 KiB, or pass them as arguments"
-        raise DiagnosticError([error("T402", message, module.span, hint=hint)])
+        raise DiagnosticError([error("T402", reason, module.span, hint=hint)])
     parallel = PARALLEL in state.externs
     plan = replace(plan, threads=parallel and threads)
     public = set()
