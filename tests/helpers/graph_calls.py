@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.graph_samples import Draw
+from helpers.graph_draw import Draw
 from helpers.graph_samples_images import SAMPLES
 from tirscript.ir import dtype
 from tirscript.ir.graph import (

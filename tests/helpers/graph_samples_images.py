@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from helpers.graph_draw import Draw
 from helpers.graph_samples import SAMPLES as OTHERS
-from helpers.graph_samples import Call, Draw, _reduce
+from helpers.graph_samples import Call, _reduce
 
 
 def _resize(rank: int) -> Callable[[Draw], Call]:
