@@ -267,11 +267,10 @@ class _Taken:
             return True
         if word in _MATH or (word[-1:] == "f" and word[:-1] in _MATH):
             return True
-        return (
-            word.rpartition("_")[0] in NAMES
-            or word.endswith(("_t", "_alias"))
-            or word.startswith(("INT", "UINT", "TIRSCRIPT_"))
-        )
+        # a helper for a dtype is `min_int32`; a name with a number behind it has to be free
+        base, _, kind = word.rpartition("_")
+        macro = word.startswith("TIRSCRIPT_") or base.startswith(("INT", "UINT"))
+        return (base in NAMES and kind in C_TYPES) or word.endswith(("_t", "_alias")) or (macro and not kind.isdigit())
 
 
 __all__ = ["CModule"]

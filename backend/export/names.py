@@ -25,13 +25,16 @@ _LIBRARY = frozenset(
     wait write y0 y1 yn""".split()  # noqa: SIM905
 )
 
+# types and macros of the headers that ours includes, and of ours
+_HEADERS = re.compile(r"u?int(\w+_)?(8|16|32|64|ptr|max)_t|size_t|NAN|INFINITY|U?INT\w+_(MIN|MAX|C)|TIRSCRIPT_\w+")
+
 
 def c_name(name: str) -> str:
     """The name as an identifier of C that is no keyword."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", name) or "_"
     if made[0].isdigit():
         made = f"_{made}"
-    return f"{made}_" if made in _KEYWORDS else made
+    return f"{made}_" if made in _KEYWORDS or _HEADERS.fullmatch(made) else made
 
 
 def is_taken(name: str) -> bool:

@@ -187,3 +187,15 @@ def test_a_breakpoint_is_refused() -> None:
     body = (Evaluate(Call(OPS["breakpoint"], (), dtype("void"))),)
     with pytest.raises(DiagnosticError, match=r"T402.*interpreter"):
         tirscript.build(PrimFunc("f", (), body), target="c")
+
+
+@needs_compiler
+def test_variables_may_have_the_names_of_helpers_and_of_c() -> None:
+    text = (
+        "@T.prim_func\ndef f(INT8_MAX: T.int32, int32_t: T.int32, abs: T.Buffer((2,), 'int32')):\n"
+        "    min = abs[0] // INT8_MAX\n    add: T.int32 = T.max(min, 3)\n    TIRSCRIPT_OK: T.int32 = 0\n"
+        "    add = add + int32_t + TIRSCRIPT_OK\n    abs[1] = add * min\n"
+    )
+    array = np.array([17, 0], "int32")
+    tirscript.build(tirscript.parse(text), target="c", opt_level=0)(2, 5, array)
+    assert array.tolist() == [17, (8 + 5) * 8]
