@@ -12,7 +12,7 @@ before:                                            after:
 
 What schedules copy for speed at every call is so copied once, when the function is compiled. A private function that
 copies a parameter, and is called with constants for it everywhere, takes the copies instead: `cls.f(x, W)` becomes
-`cls.f(x, W_packed)`. Copies of over `limit` elements stay.
+`cls.f(x, W_packed)`. Copies may be padded with a number. Those of over `limit` elements stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import ConstantTensor, constant
@@ -65,7 +65,7 @@ def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
     for copy in copies:
         places = copy.places(limit)
         if places is not None:
-            data = _gathered(known[copy.source].data, places)
+            data = _gathered(known[copy.source].data, places, copy.padding)
             packed[copy.target] = AllocateConst(copy.target, data, span=copy.block.span)
     if not packed:
         return func
@@ -91,13 +91,14 @@ def _pack_parameters(name: str, functions: dict[str, Any], limit: int) -> None:
         for node in walk(functions[caller].body)
         if type(node) is CallFunction and node.function == name
     ]
-    packed: dict[Buffer, tuple[Buffer, Array]] = {}  # by the new parameter: whose copy it is, and how
+    # by the new parameter: whose copy it is, from which places, and what stands between them
+    packed: dict[Buffer, tuple[Buffer, Array, Const | None]] = {}
     for copy in copies:
         at = func.params.index(copy.source)
         if calls and all(node.args[at] in heads[caller] for caller, node in calls):
             places = copy.places(limit)
             if places is not None:
-                packed[copy.target] = (copy.source, places)
+                packed[copy.target] = (copy.source, places, copy.padding)
     if not packed:
         return
     sources, body = _without_copies(func, copies, dict.fromkeys(packed))
@@ -110,7 +111,10 @@ def _pack_parameters(name: str, functions: dict[str, Any], limit: int) -> None:
 
 
 def _with_copies(
-    caller: PrimFunc, callee: PrimFunc, kept: Sequence[int], packed: Mapping[Buffer, tuple[Buffer, Array]]
+    caller: PrimFunc,
+    callee: PrimFunc,
+    kept: Sequence[int],
+    packed: Mapping[Buffer, tuple[Buffer, Array, Const | None]],
 ) -> PrimFunc:
     """A function that calls another with the parameters that are `kept`, and copies of the constants in the others."""
     known = {stmt.buffer: stmt for stmt in caller.body if type(stmt) is AllocateConst}
@@ -121,14 +125,15 @@ def _with_copies(
         if found is None:
             stmt = known[given]
             name = f"{given.name}_packed"
-            data = _gathered(stmt.data, packed[target][1])
+            _, places, padding = packed[target]
+            data = _gathered(stmt.data, places, padding)
             found = made[target, given] = AllocateConst(target.replace(name=name), data, span=stmt.span)
         return found.buffer
 
     def call(node: CallFunction) -> CallFunction:
         if node.function != callee.name:
             return node
-        more = (copied(target, node.args[callee.params.index(source)]) for target, (source, _) in packed.items())
+        more = (copied(target, node.args[callee.params.index(source)]) for target, (source, *_) in packed.items())
         return node.replace(args=(*(node.args[at] for at in kept), *more))
 
     body: tuple[Stmt, ...] = rewrite(caller.body, {CallFunction: call})
@@ -148,8 +153,12 @@ def _all(functions: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(functions.values())
 
 
-def _gathered(data: ConstantTensor, places: Array) -> ConstantTensor:
-    return constant(data.array.reshape(-1)[places])
+def _gathered(data: ConstantTensor, places: Array, padding: Const | None) -> ConstantTensor:
+    """The elements at some places; the padding where a place is -1."""
+    made = data.array.reshape(-1)[places]
+    if padding is not None:
+        made[places < 0] = padding.value
+    return constant(made)
 
 
 def _copies(func: PrimFunc, sources: Collection[Any]) -> list[_Copy]:
@@ -210,10 +219,11 @@ class _Copy:
     """A nest of loops around one block that stores elements of one buffer into another; `loops` are also those around
     the nest."""
 
-    def __init__(self, stmt: Stmt, loops: list[For], block: Block, store: BufferStore, load: BufferLoad) -> None:
-        self.stmt, self.block, self.store, self.load = stmt, block, store, load
+    def __init__(self, stmt: Stmt, loops: list[For], block: Block, store: BufferStore, read: _Read) -> None:
+        self.stmt, self.block, self.store, self.load = stmt, block, store, read.load
+        self.condition, self.padding = read.condition, read.padding
         values = [axis.value for axis in block.axes]
-        used = {node for part in (*values, *store.indices, *load.indices) for node in walk(part) if type(node) is Var}
+        used = {node for part in (*values, *store.indices, store.value) for node in walk(part) if type(node) is Var}
         self.loops = [loop for loop in loops if loop.var in used]
 
     @property
@@ -225,8 +235,8 @@ class _Copy:
         return self.load.buffer
 
     def places(self, limit: int) -> Array | None:
-        """For each element of the target the place of its source, in row-major order; None where the target is too
-        large, or not copied whole, each element once, at known indices."""
+        """For each element of the target the place of its source, in row-major order, -1 where it is padding; None
+        where the target is too large, or not copied whole, each element once, at known indices."""
         import numpy as np
 
         shape = self.target.constant_shape()
@@ -246,14 +256,18 @@ class _Copy:
                 values[one.var] = _value(one.value, values)
             there = tuple(_value(index, values) for index in self.store.indices)
             here = tuple(_value(index, values) for index in self.load.indices)
+            copied = True if self.condition is None else _value(self.condition, values)
         except LookupError:
             return None
-        if not _inside(there, shape) or not _inside(here, given):
+        inside: Any = True
+        for index, size in zip(here, given, strict=True):
+            inside = inside & (index >= 0) & (index < size)
+        if not _inside(there, shape) or not bool(np.all(inside | np.logical_not(copied))):
             return None
-        places = np.full(shape, -1, np.intp)
-        *target, source = np.broadcast_arrays(*there, _row_major(here, given))
+        places = np.full(shape, -2, np.intp)
+        *target, source = np.broadcast_arrays(*there, np.where(copied, _row_major(here, given), -1))
         places[tuple(target)] = source
-        return places if bool((places >= 0).all()) else None
+        return places if bool((places >= -1).all()) else None
 
 
 def _copy(nest: Stmt, around: tuple[For, ...]) -> _Copy | None:
@@ -264,13 +278,31 @@ def _copy(nest: Stmt, around: tuple[For, ...]) -> _Copy | None:
     if type(stmt) is not Block or stmt.init is not None or stmt.predicate is not None or len(stmt.body) != 1:
         return None
     store = stmt.body[0]
-    if type(store) is not BufferStore or store.predicate is not None or type(store.value) is not BufferLoad:
+    if type(store) is not BufferStore or store.predicate is not None:
         return None
-    load = store.value
-    plain = load.predicate is None and load.buffer.dtype is store.buffer.dtype
-    if not plain or any(axis.kind != "spatial" for axis in stmt.axes):
+    read = _read(store.value)
+    if read is None or any(axis.kind != "spatial" for axis in stmt.axes):
         return None
-    return _Copy(nest, loops, stmt, store, load)
+    plain = read.load.predicate is None and read.load.buffer.dtype is store.buffer.dtype
+    return _Copy(nest, loops, stmt, store, read) if plain else None
+
+
+class _Read(NamedTuple):
+    """What is stored: an element, or the padding where a condition is false."""
+
+    load: BufferLoad
+    condition: Expr | None = None
+    padding: Const | None = None
+
+
+def _read(value: Expr) -> _Read | None:
+    if type(value) is BufferLoad:
+        return _Read(value)
+    if type(value) is Call and value.op in _CHOICES:
+        condition, load, padding = value.args
+        if type(load) is BufferLoad and type(padding) is Const:
+            return _Read(load, condition, padding)
+    return None
 
 
 def _value(expr: Expr, values: dict[Var, Any]) -> Any:
@@ -279,7 +311,7 @@ def _value(expr: Expr, values: dict[Var, Any]) -> Any:
         return int(expr.value)
     if type(expr) is Var:
         return values[expr]
-    if type(expr) is Call and expr.op in _RULES and expr.dtype.is_int:
+    if type(expr) is Call and expr.op in _RULES and (expr.dtype.is_int or expr.dtype.is_bool):
         return _RULES[expr.op](*(_value(arg, values) for arg in expr.args))
     raise LookupError
 
@@ -307,7 +339,11 @@ _RULES: dict[Op, Callable[..., Any]] = {
     OPS["floordiv"]: lambda a, b: a // b,
     OPS["floormod"]: lambda a, b: a % b,
     OPS["cast"]: lambda a: a,
+    OPS["less"]: lambda a, b: a < b,
+    OPS["less_equal"]: lambda a, b: a <= b,
+    OPS["logical_and"]: lambda a, b: a & b,
 }
+_CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
 def _is_plain(stmt: AllocBuffer) -> bool:

@@ -97,6 +97,8 @@ def _scheduled(
     tiles = [j_0, i_0] if by_panel else [i_0, j_0]
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
     if right is not None and by_panel:
+        if not turned and not roles.rows.known:
+            _panels(work, right, width, block=True)  # of a constant, which may be read for one row alone, all at once
         sch.compute_at(right, j_0)
     elif right is not None:
         _panels(work, right, width)
@@ -380,12 +382,14 @@ def result_of(work: Work, nest: Nest, reader: BlockHandle | None, padded: bool) 
     return copy
 
 
-def _panels(work: Work, copy: BlockHandle, width: int) -> None:
-    """Lay the whole operand out in panels as wide as a tile."""
+def _panels(work: Work, copy: BlockHandle, width: int, *, block: bool = False) -> None:
+    """Lay the whole operand out in panels as wide as a tile; with `block`, its block goes by panels too."""
     buffer = work.block(copy.name).body[0].buffer  # type: ignore[attr-defined]
     *others, line, column = given = indices_of(buffer.ndim)
-    places = (*others, column // width, line, column % width)
-    work.sch.transform_layout(copy, ("write", 0), IndexMap(given, places))
+    panels = IndexMap(given, (*others, column // width, line, column % width))
+    if block:
+        work.sch.transform_block_layout(copy, panels)
+    work.sch.transform_layout(copy, ("write", 0), panels)
 
 
 def _vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:

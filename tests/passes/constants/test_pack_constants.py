@@ -232,3 +232,45 @@ def test_copies_in_loops_are_made_once_too() -> None:
 def test_a_buffer_that_each_iteration_fills_anew_stays() -> None:
     func = nested("0")
     assert pack_constants(func) is func
+
+
+PADDED = """
+@T.prim_func
+def f(A: T.Buffer((5,), "{kind}"), B: T.Buffer((3,), "{kind}")):
+    W = T.constant("{digest}", (5, 3), "{kind}")
+    P = T.alloc_buffer((2, 5, 2), "{kind}")
+    for i, j in T.grid(5, 4):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vj // 2, vi, vj % 2] = {value}
+    for j, i in T.grid(3, 5):
+        with T.block("B"):
+            vj, vi = T.axis.remap("SR", [j, i])
+            with T.init():
+                B[vj] = 0
+            B[vj] += A[vi] * P[vj // 2, vi, vj % 2]
+"""
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize(
+    ("value", "packed"),
+    [
+        ("W[vi, vj] if vj < 3 else 7", True),
+        ("T.if_then_else(0 <= vi and vj <= 2, W[vi, vj], 7)", True),
+        ("W[vi, vj % 3] if vj < 3 else 7", True),
+        ("W[vi, vj] if vj < 4 else 7", False),  # an element that is not there
+        ("W[vi, vj % 3] if vj < 3 else A[vi]", False),  # known at the call only
+        ("7 if vj < 3 else W[vi, vj % 3]", False),
+    ],
+)
+def test_a_copy_may_be_padded(kind: str, value: str, packed: bool) -> None:
+    data = constant(np.arange(15).reshape(5, 3).tolist(), kind)
+    text = PADDED.format(digest=data.digest, value=value.replace("7", f"T.{kind}(7)"), kind=kind)
+    func = parse(text.replace("= 0\n", f"= T.{kind}(0)\n"), constants=_store(data))
+    made = pack_constants(func)
+    assert ('T.block("P")' not in made.script()) is packed
+    if packed:
+        (stmt,) = (one for one in made.body if type(one) is AllocateConst)
+        padded = np.pad(data.array.astype("float32"), ((0, 0), (0, 1)), constant_values=7)
+        np.testing.assert_array_equal(stmt.data.array.astype("float32"), padded.reshape(5, 2, 2).transpose(1, 0, 2))
