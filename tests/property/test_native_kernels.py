@@ -27,7 +27,7 @@ from tirscript.passes.schedule.default_cpu import work
 from tirscript.testing import copies
 from tirscript.testing.random_kernels import kernels, whole_arguments
 
-CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 12
+CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 6
 SIZES = (0, 1, 2, 3, 5, 7, 13, 16, 17, 31, 32, 33)
 many = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 Array = np.ndarray[Any, Any]
