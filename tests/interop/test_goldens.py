@@ -26,6 +26,8 @@ WITHOUT_TEXT = {
     "TVM has no text for `T.print`": "it has no print",
 }
 
+OWN_KINDS = "test_"  # how kinds of targets are called that tests register, and TVM does not know
+
 
 def files() -> list[Path]:
     """The golden files that hold programs."""
@@ -72,6 +74,9 @@ def test_goldens(tvm: Any, folder: Path) -> None:
                 if tvm.equal(text, text) and not tvm.equal(again.script(dialect="tvm"), text):
                     wrong.append(f"{path.name} {name}: not equal\n{text}")
             except (AssertionError, DiagnosticError) as problem:
+                if f'Target kind "{OWN_KINDS}' in str(problem):
+                    counts["for targets that tests register"] += 1
+                    continue
                 wrong.append(f"{path.name} {name}: {problem}\n{text}")
             counts["read"] += 1
     print(f"{folder.relative_to(GOLDEN)}: {dict(counts)}, {len(wrong)} wrong")
