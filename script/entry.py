@@ -17,8 +17,6 @@ from tirscript.ir.check import public
 from tirscript.ir.constant import ConstantStore
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
 from tirscript.ir.expr import Expr
-from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.span import Source, Span, Trivia
 from tirscript.ir.verify import check_well_formed
@@ -36,9 +34,8 @@ from .namespace import ModuleForm, Namespace, tir_names
 from .python import BUILTINS
 from .source import decode, definition_source, normalize, syntax_tree
 from .trivia import Comments
-from .tvm_allows import tvm_allows
+from .tvm_allows import Definition, tvm_allows
 
-Definition = PrimFunc | GraphFunc | Module
 # modules whose decorators call `prim_func`: what they decorate stands in the frame above them
 _OURS = (__name__, "tirscript.backend.build")
 
