@@ -42,7 +42,7 @@ class TargetKind(Struct, frozen=True, eq=False):
                       it makes takes the arrays of the parameters and then those of the results, which it writes
     export:           `(request, exportable, path, header, prefix) -> path`: functions as files, which other programs
                       use (`tirscript.backend.export.library.Exportable`)
-    load:             `(path, target) -> {name: function}`: what was exported to a file
+    load:             `(path, target) -> functions`: what was exported to a file, by `tirscript.load(path, target=...)`
     """
 
     name: str
@@ -159,6 +159,7 @@ register_target_kind(
         lowering="tirscript.backend.default_pipeline:lowering",
         tir_to_runtime="tirscript.backend.llvm.runtime:compile_request",
         export="tirscript.backend.llvm.files:write_files",
+        load="tirscript.backend.runtime.loaded:load_library",
     )
 )
 

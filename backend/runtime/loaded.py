@@ -48,12 +48,27 @@ class _Array(ctypes.Structure):
 
 
 @public
-def load(path: str | Path) -> LoadedLibrary:
-    """The functions of a library that was exported: `library["name"]` or `library.name`.
+def load(path: str | Path, *, target: Any = None) -> Any:
+    """The functions of a library that was exported: a `LoadedLibrary`, `library["name"]` or `library.name`.
 
-    A tensor function writes into the arrays it is called with; a graph function returns new ones. Raises OSError where
-    the file cannot be loaded, DiagnosticError where it is no such library.
+    A tensor function writes into the arrays it is called with; a graph function returns new ones. A `target`, such as
+    "my_npu", says that the file is one of its kind, which loads it by its hook `load` and decides what that gives.
+    Raises OSError where the file cannot be loaded, DiagnosticError where it is no such library or its kind loads none.
     """
+    if target is None:
+        return load_library(path)
+    from tirscript.ir.target import Target
+    from tirscript.ir.target_kinds import check_target
+
+    made = Target.parse(target).resolved()
+    hook = check_target(made).hook("load")
+    if hook is None:
+        raise DiagnosticError([error("T402", f"files for the target `{made.kind}` are not loaded here")])
+    return hook(Path(path), made)
+
+
+def load_library(path: str | Path, target: Any = None) -> LoadedLibrary:
+    """A library with entries for C, for this processor."""
     file = Path(path)
     library = ctypes.CDLL(str(_fresh(file)))
     about = _about(library, file)

@@ -13,6 +13,7 @@ import pytest
 
 import tirscript
 from tirscript.ir import DiagnosticError, Module
+from tirscript.ir.target_kinds import TargetKind, register_target_kind, unregister_target_kind
 from tirscript.script import graph as G
 from tirscript.script import ir as I
 from tirscript.script import tir as T
@@ -301,3 +302,17 @@ def test_the_example_in_c_prints_what_it_should() -> None:
     assert lines[:2] == ["0.032059 0.087144 0.236883 0.643914", "0.250000 0.250000 0.250000 0.250000"]
     assert "dimension 1 of `B` of `softmax` does not agree" in lines[2]
     assert lines[-1] == "the C program printed what numpy computes"
+
+
+def test_other_kinds_load_their_own_files(folder: Path, tmp_path: Path) -> None:
+    assert "affine" in [one.name for one in tirscript.load(folder / "libk.so", target="llvm").plan.functions]
+    with pytest.raises(DiagnosticError, match=r"T402.*files for the target `c` are not loaded here"):
+        tirscript.load(folder / "libk.so", target="c")
+    with pytest.raises(DiagnosticError, match=r"T402.*there is no kind of target `test_npu`"):
+        tirscript.load(tmp_path / "k.npu", target="test_npu")
+    kind = TargetKind("test_npu", "A kind of this test.", load=lambda path, target: (path.name, target.kind))
+    register_target_kind(kind)
+    try:
+        assert tirscript.load(tmp_path / "k.npu", target="test_npu") == ("k.npu", "test_npu")
+    finally:
+        unregister_target_kind("test_npu")
