@@ -22,35 +22,36 @@ def matmul(n):
     return main
 
 
-def schedule(n, rows=4, columns=64, lanes=16, unrolled=8):
+def schedule(n, rows=6, columns=64, lanes=16, unrolled=4):
     """The steps; each can be printed, undone, and replayed on another matrix product."""
     sch = Schedule(matmul(n))
+    # A and C in whole tiles of rows; rows of A that are 4,096 bytes apart would share a line of the cache
+    sch.pad_einsum("C", [rows, 1, 1])
+    if n % rows:
+        sch.storage_align("A_pad", 0, -2, 256, lanes)
+        sch.vectorize(sch.split(sch.get_loops("A_pad")[-1], factors=[None, lanes])[1])
+    else:
+        sch.cache_write("C", 0, "local")
+    (write_back,) = sch.get_consumers("C")
     # B in panels of as many columns as a tile has, which stay in the cache while all rows pass by
     packed = sch.cache_read("C", "B", "global")
-    sch.transform_layout(packed, ("write", 0), lambda k, j: (j // columns, k, j % columns))
-    k, j = sch.get_loops(packed)
-    panel, column = sch.split(j, factors=[None, columns])
-    sch.reorder(panel, k, column)
-    sch.vectorize(column)
-    sch.parallel(panel)
-    # rows times columns results at once: 16 vector registers, 4 more for a line of B, one for an element of A
+    # rows times columns results at once: 24 vector registers, 4 more for a line of B, one for an element of A
     i, j, k = sch.get_loops("C")
     i0, i1 = sch.split(i, factors=[None, rows])
-    j0, j1, j2 = sch.split(j, factors=[None, columns // lanes, lanes])
+    j0, j1 = sch.split(j, factors=[None, columns])
+    sch.reorder(j0, i0, k, i1, j1)
+    sch.compute_at(packed, j0)
+    sch.reverse_compute_at(write_back, i0)
+    sch.set_scope("C", 0, "local")
     k0, k1 = sch.split(k, factors=[None, unrolled])
-    sch.reorder(j0, i0, k0, k1, i1, j1, j2)
-    tile = sch.cache_write("C", 0, "local")
-    sch.reverse_compute_at(tile, i0)
-    row, column = sch.get_loops(tile)[-2:]
-    sch.unroll(row)
-    sch.vectorize(sch.split(column, factors=[None, lanes])[1])
-    sch.decompose_reduction("C", k0)
-    for block in ("C_init", "C_update"):
-        i1, j1, j2 = sch.get_loops(block)[-3:]
-        sch.unroll(i1)
-        sch.unroll(j1)
-        sch.vectorize(j2)
     sch.unroll(k1)
+    sch.decompose_reduction("C", k0)
+    for block in (packed, write_back, "C_init", "C_update"):
+        column, lane = sch.split(sch.get_loops(block)[-1], factors=[None, lanes])
+        sch.unroll(column)
+        sch.vectorize(lane)
+    for block in ("C_init", "C_update"):
+        sch.unroll(sch.get_loops(block)[-3])
     sch.contract("C_update")
     sch.parallel(j0)
     return sch
