@@ -334,7 +334,7 @@ class _Binding:
                     if param.strides is not None:
                         expected = self.wanted(param.strides[axis])
                     if wanted[axis] not in ("0", "1"):
-                        self.same(expected, view.strides[axis], f"stride {axis} of {who}", wanted[axis])
+                        self.same(expected, view.strides[axis], f"stride {axis} of {who}", (axis, wanted))
                     if param.strides is None:
                         expected = memory.times(expected, wanted[axis])
             if param.elem_offset is not None and not isinstance(param.elem_offset, Var):
@@ -353,15 +353,17 @@ class _Binding:
     def wanted(self, size: Expr) -> str:
         return self.known[size] if isinstance(size, Var) and size in self.known else memory.size(self.w, size)
 
-    def same(self, want: str, given: str, what: str, size: str | None = None) -> None:
-        """`want` must be `given`; a stride only where the dimension of `size` has more than one element."""
+    def same(self, want: str, given: str, what: str, step: tuple[int, list[str]] | None = None) -> None:
+        """`want` must be `given`; the stride of an axis, `step` with all dimensions, only where something lies one
+        step away: the dimension has more than one element, and no dimension has none."""
         if want == given:
             return
-        condition = _same(want, given)
-        if size is not None and not size.isdigit():
-            condition = Code(f"{condition} || {within(size, ORDER)} <= 1", 4)
-        elif want.isdigit() and given.isdigit():
+        limits = [(dim, int(at == step[0])) for at, dim in enumerate(step[1]) if not dim.isdigit()] if step else []
+        if want.isdigit() and given.isdigit() and not limits:
             raise self.wrong(f"{what} must be {want}, but is {given}", "T207")
+        condition = _same(want, given)
+        for dim, most in limits:
+            condition = Code(f"{condition} || {within(dim, ORDER)} <= {most}", 4)
         self.w.check(
             condition,
             "shape",

@@ -341,23 +341,23 @@ class _Binding:
                 stride = param.strides[axis]
                 expected = self.known[stride] if isinstance(stride, Var) and stride in self.known else g.wide(stride)
             if dims[axis] not in ("0", "1"):
-                self.same(
-                    expected, strides[axis], f"stride {axis} of `{param.name}` of `{self.callee.name}`", size=dims[axis]
-                )
+                what = f"stride {axis} of `{param.name}` of `{self.callee.name}`"
+                self.same(expected, strides[axis], what, step=(axis, dims))
             if param.strides is None:
                 expected = memory.multiply(g, expected, dims[axis])
 
-    def same(self, want: str, given: str, what: str, size: str | None = None) -> None:
-        """`want` must be `given`; a stride only where the dimension of `size` has more than one element."""
+    def same(self, want: str, given: str, what: str, step: tuple[int, list[str]] | None = None) -> None:
+        """`want` must be `given`; the stride of an axis, `step` with all dimensions, only where something lies one
+        step away: the dimension has more than one element, and no dimension has none."""
         g, b = self.g, self.g.b
         if want == given:
             return
-        dynamic = size if size is not None and size.startswith("%") else None
-        if not want.startswith("%") and not given.startswith("%") and dynamic is None:
+        limits = [(dim, int(at == step[0])) for at, dim in enumerate(step[1]) if dim.startswith("%")] if step else []
+        if not want.startswith("%") and not given.startswith("%") and not limits:
             raise self.wrong(f"{what} must be {want}, but is {given}", "T207")
         equal = b.op(f"icmp eq i64 {want}, {given}")
-        if dynamic is not None:
-            equal = b.op(f"or i1 {equal}, {b.op(f'icmp sle i64 {dynamic}, 1')}")
+        for dim, most in limits:
+            equal = b.op(f"or i1 {equal}, {b.op(f'icmp sle i64 {dim}, {most}')}")
         g.check(
             equal,
             "shape",
