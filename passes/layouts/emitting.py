@@ -27,7 +27,7 @@ from .converters import claim_of, crop_function, pad_function, refill_function
 from .flow import Fixed, Kernel, Value
 from .mapping import PadMapping
 from .packing import Packing, fill_statements
-from .padding import same_value
+from .padding import Known, same_value
 from .planning import Key, Plan
 from .stages import Staged
 
@@ -36,7 +36,7 @@ class Stored(Struct, frozen=True, eq=False):
     """A value in one form: where it is, what is in its padding, and whether anything is."""
 
     value: Value
-    padding: Const | None = None
+    padding: Known | None = None
     written: bool = True
 
 
@@ -263,7 +263,7 @@ class Emitting:
             return
         layouts = self.plan.layouts[var]
         given: list[Stored] = []
-        padding: dict[Buffer, Const | None] = {}
+        padding: dict[Buffer, Known | None] = {}
         for buffer, value in step.values()[:-1]:
             mapping = layouts.get(buffer)
             found = self.form_of(self.flow.owner(value), mapping)
@@ -308,7 +308,7 @@ class Emitting:
             if not found.written and not looks:
                 found = self.form_of(form.value, form.mapping, const(0, _dtype(found.value)))
             as_before = as_before and (before is None or same_value(found.padding, before))
-            if found.padding is not None:
+            if type(found.padding) is Const:
                 facts.append((step.func.params[at], form.mapping, found.padding))
             args.append(found.value)
         straight = self._straight(step.func, facts)

@@ -34,7 +34,18 @@ from ..trapping import may_trap
 from .groups import Group, Layouts, groups_of
 from .mapping import PadMapping, resized
 from .numbers import values_at
-from .padding import candidates, in_padding, is_neutral, reduced, same_value, update_of
+from .padding import (
+    Known,
+    OrNan,
+    alternatives,
+    candidates,
+    in_padding,
+    is_neutral,
+    one_of,
+    reduced,
+    same_value,
+    update_of,
+)
 from .stages import Stage, Staged, known_axes, statement
 
 _CHOICES = (OPS["if_then_else"],)
@@ -49,7 +60,7 @@ class Packed(Struct, frozen=True, eq=False):
     """
 
     func: PrimFunc
-    padding: dict[Buffer, Const | None]
+    padding: dict[Buffer, Known | None]
     selects: int
     branches: int
     fills: int
@@ -165,10 +176,10 @@ def _places(indices: tuple[Expr, ...], mapping: PadMapping | None, replaced: Map
 class Packing:
     """One function on its way to packed buffers. `padding` says what stands in the padding of the parameters read."""
 
-    def __init__(self, program: Staged, layouts: Layouts, padding: Mapping[Buffer, Const | None]) -> None:
+    def __init__(self, program: Staged, layouts: Layouts, padding: Mapping[Buffer, Known | None]) -> None:
         self.program = program
         self.layouts = dict(layouts)
-        self.padding: dict[Buffer, Const | None] = dict(padding)
+        self.padding: dict[Buffer, Known | None] = dict(padding)
         self.new = {buffer: _renewed(buffer, self.layouts.get(buffer)) for buffer in _buffers(program)}
         self.plans = [plan(stage, self.layouts) for stage in program.stages]
         self.selects = self.branches = self.fills = 0
@@ -198,39 +209,51 @@ class Packing:
         if not buffers:
             return []
         dtype = buffers[0].dtype
+        if any(buffer.dtype is not dtype for buffer in buffers):
+            return []
+        weak: Const | None = None
         for value in candidates(dtype, out):
-            if any(buffer.dtype is not dtype for buffer in buffers):
+            made = self._made(one, group, free, {buffer: found.get(buffer, value) for buffer in buffers})
+            if made is True if out is None else same_value(out, made):  # type: ignore[arg-type]
+                break
+            if weak is None and type(made) is OrNan and same_value(out, made.value):
+                weak = value
+        else:
+            if weak is None:
                 return []
-            values = {buffer: found.get(buffer, value) for buffer in buffers}
-            made = self._made(one, group, free, values)
-            if made is not None and (made is True if out is None else same_value(out, made)):  # type: ignore[arg-type]
-                for buffer in buffers:
-                    found.setdefault(buffer, value)
-                return buffers
-        return []
+            value = weak
+        for buffer in buffers:
+            found.setdefault(buffer, value)
+        return buffers
 
-    def _made(self, one: Plan, group: Group, free: Expr, values: Mapping[Buffer, Const]) -> Const | bool | None:
+    def _made(self, one: Plan, group: Group, free: Expr, values: Mapping[Buffer, Known]) -> Known | bool | None:
         """What a stage stores in a group's padding; for a reduced group, True where it changes nothing."""
         known = known_axes(one.axes)
+        found: list[Known] = []
+        with known.scope(free):
+            for numbers in alternatives(values):
+                made = self._made_of(one, group, numbers, known)
+                if made is None:
+                    return None
+                if made is not True:
+                    found.append(made)  # type: ignore[arg-type]
+        return one_of(found) if found else True
+
+    def _made_of(self, one: Plan, group: Group, values: Mapping[Buffer, Const], known: Analyzer) -> Known | bool | None:
+        """What is made of numbers in the padding of what is read."""
         stage = one.stage
         update = update_of(stage)
-        with known.scope(free):
-            if group.kind == "reduce":
-                if update is None:
-                    return None
-                term = in_padding(update[1], group, values, one.replaced, known)
-                return True if is_neutral(stage, term) else None
-            if update is not None and (stage.init is not None or stage.buffer in self.padding):
-                begin: Const | None
-                if stage.init is None:
-                    begin = self.padding.get(stage.buffer)
-                else:
-                    begin = stage.init.value if type(stage.init.value) is Const else None
-                return reduced(stage, begin, in_padding(update[1], group, values, one.replaced, known))
-            if any(load.buffer is stage.buffer for load in stage.loads()):
+        if group.kind == "reduce":
+            if update is None:
                 return None
-            value = in_padding(stage.store.value, group, values, one.replaced, known)
-            return value if type(value) is Const else None
+            term = in_padding(update[1], group, values, one.replaced, known)
+            return True if is_neutral(stage, term) else None
+        if update is not None and (stage.init is not None or stage.buffer in self.padding):
+            begin = self.padding.get(stage.buffer) if stage.init is None else _number(stage.init.value)
+            return reduced(stage, begin, in_padding(update[1], group, values, one.replaced, known))
+        if any(load.buffer is stage.buffer for load in stage.loads()):
+            return None
+        return _number(in_padding(stage.store.value, group, values, one.replaced, known))
 
     # making
 
@@ -294,7 +317,7 @@ class Packing:
         aligned = all(group.owner is stage.buffer for group, _ in one.padded("spatial"))
         return aligned or stage.init is None
 
-    def _stage(self, one: Plan, aim: Const | None, needed: bool) -> Const | bool | None:
+    def _stage(self, one: Plan, aim: Const | None, needed: bool) -> Known | bool | None:
         """Emit one stage, with `aim` in the padding where that is `needed`.
 
         What then stands in the padding of its buffer: a number, None where that is unknown, False where nothing does.
@@ -322,7 +345,7 @@ class Packing:
         given = [real[kind] for kind in needs if needs[kind]]
         if not self._is_safe(value, known, where, conjunction(part for part in given if part is not None)):
             needs = {kind: real[kind] is not None and (kind == "reduce" or aligned) for kind in needs}
-        state: Const | bool | None = None
+        state: Known | bool | None = None
         if (spatial and (not aligned or where is not None or not whole)) or (
             mapping is not None and mapping.padded and not whole
         ):
@@ -351,10 +374,7 @@ class Packing:
                 self.branches += 1
                 if needs["spatial"] and state is not False:
                     # only the beginning of the reduction is stored there
-                    begin = None if stage.init is None else stage.init.value
-                    state = begin if type(begin) is Const else None
-                    if stage.init is None:
-                        state = self.padding.get(stage.buffer)
+                    state = self.padding.get(stage.buffer) if stage.init is None else _number(stage.init.value)
         if where is not None:
             self.branches += 1
         store = BufferStore(self.new[stage.buffer], indices, value)
@@ -362,19 +382,14 @@ class Packing:
         self.body.append(statement(made, guard))
         return state
 
-    def _values(self, group: Group) -> dict[Buffer, Const]:
+    def _values(self, group: Group) -> dict[Buffer, Known]:
         found = ((buffer, self.padding.get(buffer)) for buffer, _ in group.members)
         return {buffer: value for buffer, value in found if value is not None}
 
-    def _state(self, one: Plan, spatial: list[tuple[Group, Expr]]) -> Const | None:
-        """The number in all of the padding that a stage stores, None where it is not known or not one."""
-        state: Const | None = None
-        for at, (group, free) in enumerate(spatial):
-            made = self._made(one, group, free, self._values(group))
-            if type(made) is not Const or (at and not same_value(state, made)):
-                return None
-            state = made
-        return state
+    def _state(self, one: Plan, spatial: list[tuple[Group, Expr]]) -> Known | None:
+        """What is known of all of the padding that a stage stores."""
+        found = [self._made(one, group, free, self._values(group)) for group, free in spatial]
+        return one_of(found) if all(type(made) in (Const, OrNan) for made in found) else None  # type: ignore[arg-type]
 
     def _is_whole(self, one: Plan, mapping: PadMapping) -> bool:
         """Whether a stage reaches all padding that lies beside what it stores."""
@@ -454,6 +469,10 @@ def keeps_order(group: Group) -> bool:
 def _is_same(mapping: PadMapping, dim: int, out: int) -> bool:
     same = Analyzer().prove_equal(mapping.shape[dim], mapping.packed_shape[out])
     return same and mapping.index_map.indices[out] is mapping.index_map.params[dim]
+
+
+def _number(expr: Expr) -> Const | None:
+    return expr if type(expr) is Const else None
 
 
 def _typed(replaced: Mapping[Any, Any]) -> dict[Any, Any]:

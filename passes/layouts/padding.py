@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
@@ -21,9 +24,49 @@ from .stages import Stage
 _IDEMPOTENT = frozenset(OPS[name] for name in ("min", "max", "logical_and", "logical_or", "bitwise_and", "bitwise_or"))
 
 
-def same_value(a: Const | None, b: Const | None) -> bool:
+class OrNan(Struct, frozen=True, eq=False):
+    """A number that may as well be nan: what `x * 0.0` adds up to, for an x that may be infinite."""
+
+    value: Const
+
+
+# what is known of padding
+Known = Const | OrNan
+
+
+def same_value(a: Known | None, b: Known | None) -> bool:
     """Whether two numbers are known and the same, bit for bit."""
-    return a is not None and b is not None and structural_equal(a, b)
+    return type(a) is Const and type(b) is Const and structural_equal(a, b)
+
+
+def alternatives(values: Mapping[Buffer, Known]) -> Iterator[dict[Buffer, Const]]:
+    """The numbers that buffers may hold together."""
+    choices = [(one,) if type(one) is Const else (one.value, _nan(one.value.dtype)) for one in values.values()]  # type: ignore[union-attr]
+    for chosen in itertools.product(*choices):
+        yield dict(zip(values, chosen, strict=True))  # type: ignore[arg-type]
+
+
+def one_of(found: Sequence[Known]) -> Known | None:
+    """What is known of a number that is one of these; None where they are several numbers, or nan alone."""
+    numbers: list[Const] = []
+    weak = False
+    for one in found:
+        if type(one) is OrNan:
+            numbers.append(one.value)
+        elif type(one) is Const and not _is_nan(one):
+            numbers.append(one)
+        weak = weak or type(one) is OrNan or _is_nan(one)
+    if not numbers or not all(same_value(numbers[0], other) for other in numbers):
+        return None
+    return OrNan(numbers[0]) if weak else numbers[0]
+
+
+def _is_nan(value: object) -> bool:
+    return type(value) is Const and value.value != value.value
+
+
+def _nan(dtype: DType) -> Const:
+    return const(math.nan, dtype)
 
 
 def in_padding(
@@ -52,15 +95,16 @@ def evaluated(expr: Expr) -> Expr:
 def _worked_out(node: Call) -> Expr:
     rule = _EXACT.get(node.op.name)
     values = [arg.value for arg in node.args if type(arg) is Const]
+    if node.op.name in _SPREADING and node.dtype.is_float and any(map(_is_nan, node.args)):
+        return _nan(node.dtype)
     if rule is None or len(values) != len(node.args) or node.dtype.is_vector:
         return Analyzer().simplify(node) if len(values) == len(node.args) else node
-    if not node.dtype.is_float or any(value != value for value in values):
-        return node
-    result = rule(*values)
-    return node if result != result else const(result, node.dtype)
+    return const(rule(*values), node.dtype) if node.dtype.is_float else node
 
 
-# the exact results of floats, none of which is nan
+# arithmetic that gives nan where an operand is nan
+_SPREADING = frozenset({"add", "sub", "mul", "div", "fma"})
+# the exact results of floats
 _EXACT: dict[str, Callable[..., float]] = {
     "max": lambda a, b: a if a > b else b,
     "min": lambda a, b: a if a < b else b,
@@ -131,26 +175,41 @@ def candidates(dtype: DType, *first: Const | None) -> list[Const]:
     return unique
 
 
-def reduced(stage: Stage, begin: Const | None, term: Expr) -> Const | None:
+def reduced(stage: Stage, begin: Known | None, term: Expr) -> Known | None:
     """What a reduction of equal terms gives from `begin`, where that is known without counting them."""
     found = update_of(stage)
-    if begin is None or found is None or type(term) is not Const:
+    if type(begin) is not Const or found is None:
+        return None
+    update, _, first = found
+    if update.op.name == "add" and str(begin.value) == "0.0" and _is_naught(term):
+        return OrNan(begin)
+    if type(term) is not Const:
         return None
     if is_neutral(stage, term):
         return begin
-    update, _, first = found
     if update.op not in _IDEMPOTENT or any(axis.kind == "reduce" and is_const(axis.stop, 0) for axis in stage.axes):
         return None
     made = evaluated(update.op(*((begin, term) if first else (term, begin))))
     return made if type(made) is Const else None
 
 
+def _is_naught(term: Expr) -> bool:
+    """Whether a float is 0.0, -0.0 or nan: nan itself, or a product with 0."""
+    if type(term) is Call and term.op.name == "mul" and term.dtype.is_float:
+        return any(is_const(arg, 0) or _is_naught(arg) for arg in term.args)
+    return _is_nan(term)
+
+
 __all__ = [
+    "Known",
+    "OrNan",
+    "alternatives",
     "candidates",
     "evaluated",
     "extreme",
     "in_padding",
     "is_neutral",
+    "one_of",
     "reduced",
     "same_value",
     "update_of",

@@ -32,6 +32,8 @@ WRITTEN_OUT = 96
 FEW = 24
 # columns of fewer elements become one with the dimensions beside them
 LONG = 192
+# vectors in the lines of a panel, at most
+WIDEST = 4
 # bytes of a panel that stays in the first cache, and of an operand that stays in the second
 FIRST_CACHE, SECOND_CACHE = 24 << 10, 1 << 20
 
@@ -80,7 +82,7 @@ def _scheduled(
     by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     sch.pad_einsum(nest.name, [by_axis[axis.var] for axis in nest.block.axes])
-    straight = source is None and reads_straight(roles, rows, width)
+    straight = source is None and (reads_straight(roles, rows, width) or in_panels(roles, width, lanes))
     right = None if straight else _copy(work, nest.name, roles.right, not roles.columns.divides(width))
     turned = right is not None and _lines_last(work, right, roles)
     if source is not None:
@@ -275,6 +277,13 @@ def reads_straight(roles: Roles, rows: int, width: int) -> bool:
     order = [dim.var for dim in roles.reduced] + [roles.columns.var]
     lies = list(roles.right.indices[-len(order) :]) == order and roles.right.buffer.strides is None
     return few and lies and roles.columns.divides(width)
+
+
+def in_panels(roles: Roles, width: int, lanes: int) -> bool:
+    """Whether the operand of the columns lies in panels already, as tensors in tiles do: a copy would be the same."""
+    buffer, lies = roles.right.buffer, list(roles.right.indices[-2:]) == [roles.reduced[-1].var, roles.columns.var]
+    narrow = roles.columns.known and roles.columns.extent <= WIDEST * lanes
+    return narrow and lies and buffer.strides is None and roles.columns.divides(width)
 
 
 def nest_loop(nest: Nest, var: object) -> LoopHandle:

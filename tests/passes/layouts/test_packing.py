@@ -15,6 +15,7 @@ from tirscript.passes.layouts import PadMapping
 from tirscript.passes.layouts.groups import inferred
 from tirscript.passes.layouts.numbers import values_at
 from tirscript.passes.layouts.packing import Packing
+from tirscript.passes.layouts.padding import OrNan
 from tirscript.passes.layouts.stages import Staged, staged
 from tirscript.script import parse
 
@@ -180,7 +181,8 @@ def run(program: Staged, layouts: dict[Buffer, PadMapping], needs: bool) -> tupl
     state = made.padding[out]
     if out in layouts and state is not None:
         # what is said to be in the padding is there
-        assert np.array_equal(layouts[out].packed(plain[-1], state), packed[-1])
+        number = state.value if isinstance(state, OrNan) else state
+        assert np.array_equal(layouts[out].packed(plain[-1], number), packed[-1])
     assert not wanted or (type(state) is Const and state.value == 0)
     asked = {one.name: float(wants[one].value) for one in program.params[:-1] if one in wants}
     return asked, (made.selects, made.branches, made.fills)

@@ -81,6 +81,32 @@ def test_one_conversion_in_and_one_out() -> None:
     same(before, done.module, (6, 7), (7, 5))
 
 
+@pytest.mark.parametrize(
+    ("between", "left"),
+    [
+        ("b = G.nn.relu(a)", (0, 0)),
+        ("b = G.nn.relu(G.add(a, G.const(0.0, 'float32')))", (0, 0)),
+        ("b = G.nn.leakyrelu(a)", (1, 0)),
+        ("", (0, 1)),
+    ],
+)
+def test_padding_of_products_is_0_or_nan(between: str, left: tuple[int, int]) -> None:
+    """inf * 0 is nan: a relu makes 0 of it, and where none does the next product is given 0."""
+    module = graph(
+        f'{X}, {W}, v: G.Tensor((5, 6), "float32")',
+        f"a = G.matmul(x, w)\n{between}\nc = G.matmul({'b' if between else 'a'}, v)",
+        "c",
+    )
+    done = reflow(module, layouts={name: {"x1": rows, "out": rows} for name in "ac"}, decide=lambda one: True)
+    assert (done.report.selects, done.report.fills, done.report.branches) == (*left, 0)
+    rng = np.random.default_rng(0)
+    x, w, v = (rng.standard_normal(shape).astype("float32") for shape in ((6, 7), (7, 5), (5, 6)))
+    x[2, 3], x[4, 0] = np.inf, -np.inf
+    expected = tirscript.interpret(module, x, w, v)
+    assert np.isfinite(expected[0]).all() and not np.isfinite(expected[2]).all()
+    assert np.array_equal(tirscript.interpret(done.module, x, w, v), expected, equal_nan=True)
+
+
 def test_constants_are_packed_and_constants_alike_once() -> None:
     weight = "G.const([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 'float32')"
     before = graph('x: G.Tensor((5, 2), "float32")', f"a = G.matmul(x, {weight})\nb = G.matmul(x, {weight})", "a, b")

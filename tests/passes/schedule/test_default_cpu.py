@@ -290,10 +290,30 @@ def test_few_rows_read_the_other_operand_where_it_lies() -> None:
 
         return product
 
-    for rows, columns, copied in ((4, 64, False), (4, 65, True), (200, 64, True)):
+    for rows, columns, copied in ((4, 64, False), (4, 65, True), (200, 128, True)):
         made = default_schedule(product(rows, columns), WIDE)
         assert any(block.name.startswith("B_") for block in made.get_child_blocks("root")) is copied
         check_natively(product(rows, columns), made.func)
+
+
+@pytest.mark.parametrize(("lines", "copies"), [(64, False), (128, True)])
+def test_panels_are_read_where_they_lie(lines: int, copies: bool) -> None:
+    """A product in tiles has panels already; in wide ones the lines of a tile lie apart."""
+    tile = f"""
+@T.prim_func
+def product(A: T.Buffer((4, 4, 64, 64), "float32"), B: T.Buffer((4, 4, 64, {lines}), "float32"),
+            C: T.Buffer((4, 4, 64, {lines}), "float32")):
+    for i0, i1, i2, i3, k0, k1 in T.grid(4, 4, 64, {lines}, 4, 64):
+        with T.block("product"):
+            v0, v1, v2, v3, r0, r1 = T.axis.remap("SSSSRR", [i0, i1, i2, i3, k0, k1])
+            with T.init():
+                C[v0, v1, v2, v3] = 0.0
+            C[v0, v1, v2, v3] = C[v0, v1, v2, v3] + A[v0, r0, v2, r1] * B[r0, v1, r1, v3]
+"""
+    func = tirscript.parse(tile)
+    made = default_schedule(func, CpuFacts(vector_bits=512)).func
+    scopes = [node.buffer.scope for node in walk(made) if type(node) is AllocBuffer]
+    assert scopes == (["global", "local"] if copies else ["local"])
 
 
 def test_buffers_that_may_overlap_are_left_alone() -> None:
