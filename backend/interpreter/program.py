@@ -23,6 +23,7 @@ from tirscript.ir import (
     walk,
 )
 from tirscript.ir.constant import require_constants
+from tirscript.passes.lower.empty_reductions import init_empty_reductions
 
 from ..runtime.arguments import Actual, BoundArguments, Param, bind_arguments, buffer_of, match_shapes, written_params
 from .access import byte_of
@@ -98,7 +99,7 @@ class Code:
         self.slots = [ctx.define(param) for param in func.params]
         self.buffers = [buffer_of(func, param) for param in func.params]
         self.symbols = {symbol: ctx.define(symbol) for symbol in func.symbols}
-        self.body: Closure = ctx.body(func.body)[0]
+        self.body: Closure = ctx.body(init_empty_reductions(func).body)[0]
         self.size = ctx.size
 
     def start(self, run: Run, values: list[Any], symbols: dict[Var, int]) -> Any:

@@ -6,6 +6,8 @@ before:                                            after:
         with T.init():                                     if vk == 0:
             C[vi] = 0.0                                        C[vi] = 0.0
         C[vi] = C[vi] + A[vi, vk]                          C[vi] = C[vi] + A[vi, vk]
+
+Where there may be nothing to reduce, the init stands for that case before the loops (`empty_reductions.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tirscript.ir.stmt import AllocateConst, AllocBuffer, Bind, Block, DeclBuffe
 
 from ..pipeline import prim_func_pass
 from ..statements import conjunction, equal
+from .empty_reductions import init_empty_reductions
 
 
 def _has_init(node: Node) -> bool:
@@ -26,7 +29,7 @@ def _has_init(node: Node) -> bool:
 @prim_func_pass(removes=(_has_init, "blocks that have an init"))
 def lower_init_block(func: PrimFunc) -> PrimFunc:
     """`with T.init(): C[vi] = 0.0` becomes `if vk == 0: C[vi] = 0.0` before the rest of the block."""
-    return rewrite(func, {Block: _lower})
+    return rewrite(init_empty_reductions(func), {Block: _lower})
 
 
 def _lower(block: Block) -> Block:

@@ -29,7 +29,11 @@ def matmul(
     A_1 = T.decl_buffer((m * k,), "float32", data=A.data)
     B_1 = T.decl_buffer((k * n,), "float32", data=B.data)
     C_1 = T.decl_buffer((m * n,), "float32", data=C.data)
-    for i, p, j in T.grid(m, k, n):
-        if p == 0:
-            C_1[i * n + j] = 0.0
-        C_1[i * n + j] = C_1[i * n + j] + A_1[i * k + p] * B_1[p * n + j]
+    for i in range(m):
+        if k <= 0:
+            for j in range(n):
+                C_1[i * n + j] = 0.0
+        for p, j in T.grid(k, n):
+            if p == 0:
+                C_1[i * n + j] = 0.0
+            C_1[i * n + j] = C_1[i * n + j] + A_1[i * k + p] * B_1[p * n + j]
