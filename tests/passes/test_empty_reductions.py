@@ -136,5 +136,3 @@ def test_lengths_that_are_numbers_need_nothing() -> None:
                 B[vi] += A[vi, vk]
 
     assert sum(type(node) is If for node in walk(lower_init_block(kernel))) == 1
-
-
