@@ -9,7 +9,9 @@ os.environ["TIRSCRIPT_CACHE"] = "0"
 if os.environ.setdefault("TIRSCRIPT_CHECK", "1") != "0":
     # before anything of tirscript is imported
     import typeguard
+    from helpers import quick_checks
 
+    quick_checks.install()
     # names imported for type checkers only cannot be looked up at run time
     typeguard.config.forward_ref_policy = typeguard.ForwardRefPolicy.IGNORE
 
