@@ -20,6 +20,7 @@ from tirscript.ir.graph import (
     FunctionCall,
     FunctionRef,
     GraphBind,
+    GraphConst,
     GraphExpr,
     GraphIf,
     GraphType,
@@ -37,6 +38,8 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops.infer import type_of
+from tirscript.passes.layouts import PadMapping, value_layouts
+from tirscript.passes.layouts.value_layouts import lettered
 
 _INT64 = re.compile(r"T\.int64\((-?\d+)\)")
 # values that are written into the node that takes them
@@ -78,7 +81,39 @@ def shape_and_dtype(func: GraphFunc, module: Module | None, value: GraphExpr) ->
         return None
 
 
-EDGE_LABELS: list[EdgeLabel] = [shape_and_dtype]
+class Layouts:
+    """The label that tells how a value lies in memory, where that is not the plain layout.
+
+    A drawing asks for the values of one function after the other, so those of the last one are kept.
+    """
+
+    def __init__(self) -> None:
+        self.of: tuple[GraphFunc, Module] | None = None
+        self.lines: dict[Any, str] = {}
+
+    def __call__(self, func: GraphFunc, module: Module | None, value: GraphExpr) -> str | None:
+        if module is None:
+            return None
+        if self.of is None or self.of[0] is not func or self.of[1] is not module:
+            self.of = (func, module)
+            self.lines = {one: layout_words(mapping) for one, mapping in value_layouts(func, module).items()}
+        return self.lines.get(value) if type(value) in (GraphVar, GraphConst) else None
+
+
+def layout_words(mapping: PadMapping) -> str:
+    """A layout in few words: `[i, j] -> [i//4, j, i%4], pad 0`, or `padded` where nobody knows with what."""
+    index_map = lettered(mapping.index_map)
+    places = f"{_dims(index_map.params, None)} -> {_dims(index_map.indices, None)}"
+    places = places.replace(" // ", "//").replace(" % ", "%")
+    if not mapping.padded:
+        return places
+    if mapping.pad_value is None:
+        return f"{places}, padded"
+    value = mapping.pad_value.value
+    return f"{places}, pad {value:g}" if isinstance(value, float) else f"{places}, pad {value}"
+
+
+EDGE_LABELS: list[EdgeLabel] = [shape_and_dtype, Layouts()]
 
 
 class Drawing:

@@ -5,6 +5,7 @@ from .mapping import PadMapping, conversion_of
 from .planning import Decision
 from .preprocessing import split_preprocessing
 from .reflow_layouts import Reflowed, reflow, reflow_layouts
+from .value_layouts import value_layouts
 
 __all__ = [
     "Decision",
@@ -15,4 +16,5 @@ __all__ = [
     "reflow",
     "reflow_layouts",
     "split_preprocessing",
+    "value_layouts",
 ]

@@ -7,11 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar
-from tirscript.ir.index_map import IndexMap
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block
@@ -197,7 +195,7 @@ class Flow:
             return True
         if mapping.padded:
             return False
-        made = _composed(form.mapping, mapping)
+        made = form.mapping.then(mapping)
         if made is None or not made.is_dense():
             return False
         plain = len(made.shape) == len(made.packed_shape) and all(
@@ -206,19 +204,6 @@ class Flow:
         same = plain and not made.padded
         self.forms[stmt.var] = self.form(form.value) if same else Form(form.value, made)
         return True
-
-
-def _composed(first: PadMapping, second: PadMapping) -> PadMapping | None:
-    """The mapping of one after the other."""
-    from tirscript.ir.arith.analyzer import Analyzer
-    from tirscript.ir.expr import const
-
-    known = Analyzer()
-    for param, dim in zip(first.index_map.params, first.shape, strict=True):
-        known.bind(param, (const(0, INT64), dim))
-    places = tuple(map(known.simplify, second.index_map.apply(first.index_map.indices)))
-    joined = IndexMap(first.index_map.params, places)
-    return PadMapping.of(joined, first.shape, first.pad_value, second.packed_shape)
 
 
 def _buffers(func: PrimFunc) -> tuple[Buffer, ...]:

@@ -29,14 +29,14 @@ from tirscript.ir.expr import Const, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphBind, GraphFunc, TensorType
 from tirscript.ir.module import Module
-from tirscript.ir.node import Attrs
 from tirscript.ir.rewrite import refresh, rewrite, walk
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
 from ..pipeline import module_pass
 from .calls import Names, buffer_type, call, called
 from .converters import claim_of
-from .mapping import conversion_of
+from .mapping import PadMapping, conversion_of
+from .value_layouts import with_layouts
 
 PREPROC, POSTPROC, PAD, CROP = "preproc", "postproc", "pad", "crop"
 
@@ -111,6 +111,7 @@ def _split(func: PrimFunc, names: Names) -> Lifted | None:
     held = {stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer}
     body = list(func.body)
     stand_in: dict[Buffer, Buffer] = {}
+    layouts: dict[Buffer, PadMapping | None] = {}
     pads: dict[int, PrimFunc] = {}
     crop: PrimFunc | None = None
     for stmt in func.body:
@@ -129,8 +130,10 @@ def _split(func: PrimFunc, names: Names) -> Lifted | None:
             prologue = () if pad else _claim(stmt, source, mark)
             name = f"{func.name}_{PAD if pad else CROP}_{outer.name}"
             made = PrimFunc(name, (source, target), (*prologue, stmt), private=True)
-            if conversion_of(made) is None or (not pad and outer is not params[-1]):
+            found = conversion_of(made)
+            if found is None or (not pad and outer is not params[-1]):
                 continue
+            layouts[inner] = found.mapping
             made = refresh(made.replace(name=names.fresh(name)))
             body = rest
             stand_in[outer] = inner
@@ -146,7 +149,7 @@ def _split(func: PrimFunc, names: Names) -> Lifted | None:
         name=names.fresh(f"{func.name}_packed"),
         params=tuple(stand_in.get(param, param) for param in func.params),  # type: ignore[arg-type]
         body=left,
-        attrs=Attrs({key: value for key, value in func.attrs.items() if key != "op_pattern"}),
+        attrs=with_layouts(func.attrs.without("op_pattern"), layouts),
         private=True,
         docstring=None,
         trivia=None,

@@ -139,6 +139,12 @@ class PadMapping(Struct, frozen=True, eq=False):
             found.append(merged)
         return tuple(Component(tuple(sorted(dims)), tuple(sorted(outs))) for dims, outs in found)
 
+    def then(self, second: PadMapping) -> PadMapping | None:
+        """The mapping of one after the other, `second` one of the packed tensor without padding of its own."""
+        known = _known(self.index_map.params, self.shape)
+        places = tuple(map(known.simplify, second.index_map.apply(self.index_map.indices)))
+        return PadMapping.of(IndexMap(self.index_map.params, places), self.shape, self.pad_value, second.packed_shape)
+
     def is_dense(self) -> bool:
         """Whether packing the indices of any place, padding too, gives the place again."""
         return _is_dense(self.index_map, self.inverse, self.packed_shape)

@@ -47,6 +47,7 @@ from .padding import (
     update_of,
 )
 from .stages import Stage, Staged, known_axes, statement
+from .value_layouts import with_layouts
 
 _CHOICES = (OPS["if_then_else"],)
 LARGEST = 1 << 16  # places of padding that are looked at one by one
@@ -294,7 +295,10 @@ class Packing:
         params = tuple(self.new[param] for param in self.program.params)
         allocated = tuple(AllocBuffer(self.new[buffer]) for buffer in self.program.temporaries)
         func = self.program.func
-        attrs = Attrs({key: value for key, value in func.attrs.items() if key not in ("op_pattern", "global_symbol")})
+        attrs = with_layouts(
+            func.attrs.without("op_pattern", "global_symbol"),
+            {new: self.layouts.get(old) for old, new in zip(self.program.params, params, strict=True)},
+        )
         made = PrimFunc(name, params, (*self.program.constants, *allocated, *self.body), attrs, private=True)
         written = {buffer: self.padding.get(buffer) for buffer in self.program.written()}
         return Packed(made, written, self.selects, self.branches, self.fills)

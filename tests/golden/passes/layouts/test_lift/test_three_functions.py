@@ -48,6 +48,14 @@ class M:
 
     @T.prim_func(private=True)
     def f_packed(P: T.Buffer((4, 4), "int32"), Q: T.Buffer((4, 4), "int32")):
+        T.func_attr(
+            {
+                "layouts": {
+                    "P": (T.index_map(lambda i: (i // 4, i % 4)), (14,)),
+                    "Q": (T.index_map(lambda i: (i // 4, i % 4)), (14,)),
+                }
+            }
+        )
         for i, j in T.grid(4, 4):
             with T.block("work"):
                 vi, vj = T.axis.remap("SS", [i, j])

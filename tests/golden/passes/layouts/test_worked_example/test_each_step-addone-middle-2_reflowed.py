@@ -5,6 +5,14 @@ from tirscript.script import ir as I, tir as T, graph as G
 class Model:
     @T.prim_func(private=True)
     def grow_packed(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32")):
+        T.func_attr(
+            {
+                "layouts": {
+                    "A": (T.index_map(lambda i: (i // 4, i % 4)), (14,)),
+                    "B": (T.index_map(lambda i: (i // 4, i % 4)), (14,)),
+                }
+            }
+        )
         for i0, i1 in T.grid(4, 4):
             with T.block("grow"):
                 v0, v1 = T.axis.remap("SS", [i0, i1])
@@ -14,6 +22,14 @@ class Model:
     def middle_packed_filled(
         A_packed: T.Buffer((4, 4), "int32"), B_packed: T.Buffer((4, 4), "int32")
     ):
+        T.func_attr(
+            {
+                "layouts": {
+                    "A_packed": (T.index_map(lambda i: (i // 4, i % 4)), (14,)),
+                    "B_packed": (T.index_map(lambda i: (i // 4, i % 4)), (14,)),
+                }
+            }
+        )
         for i in range(14):
             with T.block("middle"):
                 vi = T.axis.spatial(14, i)

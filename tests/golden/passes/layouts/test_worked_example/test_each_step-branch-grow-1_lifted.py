@@ -13,6 +13,14 @@ class Model:
 
     @T.prim_func(private=True)
     def grow_packed(A_packed: T.Buffer((4, 4), "int32"), B_packed: T.Buffer((4, 4), "int32")):
+        T.func_attr(
+            {
+                "layouts": {
+                    "A_packed": (T.index_map(lambda i: (i // 4, i % 4)), (14,)),
+                    "B_packed": (T.index_map(lambda i: (i // 4, i % 4)), (14,)),
+                }
+            }
+        )
         for i in range(14):
             with T.block("grow"):
                 vi = T.axis.spatial(14, i)
