@@ -16,7 +16,8 @@ Examples:
   tirscript cache clean         remove all of it
 
 TIRSCRIPT_CACHE=0 turns the cache off, TIRSCRIPT_CACHE_DIR says where it is, TIRSCRIPT_CACHE_SIZE how much it may hold
-(512M). What was not used for longest goes first."""
+(512M). What was not used for longest goes first. TIRSCRIPT_BUILD_THREADS says how many threads compile what is not in
+the cache."""
 
 
 @click.group(name="cache", epilog=EPILOG)
@@ -27,7 +28,7 @@ def command() -> None:
 @command.command(name="info")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def info(as_json: bool) -> None:
-    """Show where the cache is, how much it holds, and whether it can be used."""
+    """Show where the cache is, how much it holds, whether it can be used, and how many threads compile."""
     found = described()
     if as_json:
         machine(found)
@@ -39,6 +40,7 @@ def info(as_json: bool) -> None:
         ("state", found["state"]),
         ("holds", f"{plural(found['kernels'], 'build')}, {size(found['bytes'])} of at most {size(found['limit'])}"),
         ("last used", used),
+        ("builds", plural(found["threads"], "thread") + (f": {found['in_turn']}" if found["in_turn"] else "")),
     ]
     for name, text in rows:
         write(f"{name:<10} {text}\n")
@@ -58,6 +60,7 @@ def clean(as_json: bool) -> None:
 def described() -> dict[str, Any]:
     """The cache as JSON has it."""
     from tirscript.backend import cache
+    from tirscript.backend.llvm.compiling import build_threads, why_in_turn
 
     one = _cache()
     entries = one.entries()
@@ -72,6 +75,8 @@ def described() -> dict[str, Any]:
         "bytes": sum(entry.size for entry in entries),
         "limit": one.limit,
         "last_used": max((entry.used for entry in entries), default=None),
+        "threads": build_threads(),
+        "in_turn": why_in_turn(),
     }
 
 

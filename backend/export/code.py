@@ -14,8 +14,9 @@ from tirscript.ir.dtype import dtype
 from tirscript.ir.node import recursion_room
 
 from ..llvm.codegen import Codegen
+from ..llvm.compiling import optimize
 from ..llvm.host import Host, target_machine
-from ..llvm.module import _finish, _function, _write, optimize
+from ..llvm.module import _finish, _function, _write
 from ..llvm.sites import ERROR_TYPE
 from ..llvm.state import ModuleState
 from ..llvm.types import call_type
@@ -56,7 +57,8 @@ def library_code(module: Module, plan: LibraryPlan, target: Host, *, bounds_chec
         message = message_function(state.sites, pointer_bytes(target))
         state.symbols[MESSAGE] = "tirscript_kernel_c message"
         state.noalias[MESSAGE] = True
-        _function(Codegen(state, message), hidden=True)
+        _function(Codegen(state, message))
+        state.text.hide(state.symbols[MESSAGE])
     if pointer_bytes(target) == 4 and "aligned_alloc" in state.text.declarations:
         reason = f"`{module.name}` allocates large temporaries, which is not supported on {target.triple}"
         hint = "keep buffers that are allocated below 16 KiB, or pass them as arguments"

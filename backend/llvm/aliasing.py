@@ -23,11 +23,23 @@ from .effects import noalias
 _UNKNOWN = "unknown"
 
 
-def noalias_functions(module: Module) -> dict[str, bool]:
-    """For every function whether its pointers are disjoint in all calls, where one of them is written."""
+CallSite = tuple[PrimFunc, CallFunction]
+
+
+def call_sites(module: Module) -> list[CallSite]:
+    """The calls between the functions of a module, each with the function that makes it."""
+    functions = [func for func in module.functions if type(func) is PrimFunc]
+    return [(func, node) for func in functions for node in walk(func) if type(node) is CallFunction]
+
+
+def noalias_functions(module: Module, sites: list[CallSite] | None = None) -> dict[str, bool]:
+    """For every function whether its pointers are disjoint in all calls, where one of them is written.
+
+    `sites` are the calls, where they are known already.
+    """
     functions = {func.name: func for func in module.functions if type(func) is PrimFunc}
     found = {name: noalias(func) for name, func in functions.items()}
-    sites = [(func, node) for func in functions.values() for node in walk(func) if type(node) is CallFunction]
+    sites = call_sites(module) if sites is None else sites
     if not sites:
         return found
     callers = {func.name: func for func, _ in sites}

@@ -22,6 +22,7 @@ class ModuleText:
     def __init__(self) -> None:
         self.declarations: dict[str, str] = {}
         self.functions: list[str] = []
+        self.kernels: dict[str, int] = {}  # the functions of the program, by symbol: their places in `functions`
         self.strings: dict[bytes, str] = {}
         self.globals: list[str] = []
         self.metadata: list[str] = []
@@ -35,6 +36,20 @@ class ModuleText:
                 f'declare {result} @"{name}"({", ".join(params)}){" " + attributes if attributes else ""}'
             )
         return f'@"{name}"'
+
+    def define(self, symbol: str, text: str) -> None:
+        """Add a function of the program, `define i32 @...`, which others may call wherever they are."""
+        self.kernels[symbol] = len(self.functions)
+        self.functions.append(text)
+
+    def hide(self, symbol: str) -> None:
+        """Let only this text see a function of the program, so that LLVM knows all calls of it."""
+        at = self.kernels[symbol]
+        self.functions[at] = self.functions[at].replace("define ", "define internal ", 1)
+
+    def size(self) -> int:
+        """The bytes of its functions."""
+        return sum(map(len, self.functions))
 
     def string(self, text: str) -> str:
         """A pointer to `text` as a C string."""
@@ -72,7 +87,8 @@ class ModuleText:
     def text(self, attributes: str) -> str:
         """The whole module."""
         groups = [f"attributes #{at} = {{ {text} }}" for at, text in enumerate((attributes, *self.groups))]
-        parts = [*self.globals, *self.declarations.values(), *self.functions, *groups]
+        declared = [line for name, line in self.declarations.items() if name not in self.kernels]
+        parts = [*self.globals, *declared, *self.functions, *groups]
         parts += [f"!{number} = {text}" for number, text in enumerate(self.metadata)]
         return "\n".join(parts) + "\n"
 
@@ -220,6 +236,10 @@ class FunctionText:
             self.do(text)
             return ""
         return self.op(text)
+
+    def kernel(self, symbol: str, args: Sequence[tuple[str, str]]) -> str:
+        """Call a function of the program, which may stand in another text, on (type, value) pairs; its status."""
+        return self.call("i32", self.module.declare(symbol, "i32", [kind for kind, _ in args], "nounwind"), args)
 
     def intrinsic(
         self, base: str, kinds: Sequence[str], result: str, args: Sequence[tuple[str, str]], flags: str = ""

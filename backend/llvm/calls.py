@@ -226,7 +226,7 @@ class _Binding:
         if callee.returns is not None:
             out = b.alloca(memory_type(callee.returns), 8, "out")
             self.passed.append(("ptr", out))
-        g.passes(b.call("i32", f'@"{g.state.symbols[callee.name]}"', [*self.passed, ("ptr", "%error")]))
+        g.passes(b.kernel(g.state.symbols[callee.name], [*self.passed, ("ptr", "%error")]))
         if callee.returns is None:
             return ""
         value = b.op(f"load {memory_type(callee.returns)}, ptr {out}, align {lane_bytes(callee.returns)}")

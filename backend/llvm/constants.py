@@ -41,5 +41,7 @@ def define(g: Codegen, stmt: AllocateConst) -> None:
         symbol = f'@"{name}"'
         if name not in g.state.constants:
             g.state.constants[name] = data.aligned(align)
-            text.globals.append(f"{symbol} = external constant [{array.nbytes} x i8], align {align}")
+        line = f"{symbol} = external constant [{array.nbytes} x i8], align {align}"
+        if line not in text.globals:
+            text.globals.append(line)
     memory.enter_buffer(g, buffer, symbol, align, buffer)

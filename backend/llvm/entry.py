@@ -60,17 +60,13 @@ def add_portable_entry(module: ModuleText, plan: EntryPlan) -> str:
         args.append((kind, text.op(f"load {kind}, ptr {where}, align 8")))
     if plan.func.returns is not None:
         args.append(("ptr", "%out"))
-    text.end(f"ret i32 {text.call('i32', _quoted(plan.kernel), [*args, ('ptr', '%error')])}")
+    text.end(f"ret i32 {text.kernel(plan.kernel, [*args, ('ptr', '%error')])}")
     module.functions.append(text.text(f'define i32 @"{symbol}"(ptr %slots, ptr %out, ptr %error)'))
     return symbol
 
 
 def _param_type(param: Var | Buffer) -> str:
     return "ptr" if isinstance(param, Buffer) else call_type(param.dtype)
-
-
-def _quoted(symbol: str) -> str:
-    return f'@"{symbol}"'
 
 
 class _Writer(ValueWriter):
@@ -364,7 +360,7 @@ class _Writer(ValueWriter):
             args.append(("ptr", out))
         args.append(("ptr", record))
         state = self.api("ptr", "PyEval_SaveThread") if plan.release else ""
-        status = text.call("i32", _quoted(plan.kernel), args)
+        status = text.kernel(plan.kernel, args)
         if plan.release:
             self.api("void", "PyEval_RestoreThread", ("ptr", state))
         failed = text.block("failed")

@@ -1,6 +1,6 @@
 """Compiled code as the cache keeps it, and how it becomes functions of this process again.
 
-An image is an object file and the names of all that must be added when it is linked: C functions and constants by
+An image is object files and the names of all that must be added when they are linked: C functions and constants by
 symbol, the slots of the table of addresses. Nothing in it belongs to the process that made it. What is not worth
 keeping (the IR, what failing checks say, how Python is called back) is made again from the program when asked for.
 """
@@ -17,8 +17,8 @@ from msgspec import DecodeError, Struct, ValidationError, msgpack
 from tirscript.backend.runtime.packed import Numbered
 from tirscript.ir.node import Node
 
-from .host import Host, initialize, symbol_exists, target_machine
-from .linking import answer_calls, find, find_libraries, link, link_libraries
+from .host import Host, initialize, symbol_exists
+from .linking import answer_calls, executable, find, find_libraries, link, link_libraries
 from .sites import Site
 from .state import ModuleState, internal
 
@@ -39,9 +39,9 @@ class ImageEntry(Struct, frozen=True, array_like=True):
 
 
 class Image(Struct, frozen=True, array_like=True):
-    """An object file with what it needs; `checks` is what `fingerprint` says of the program it was made from."""
+    """Object files with what they need; `checks` is what `fingerprint` says of the program they were made from."""
 
-    code: bytes
+    code: tuple[bytes, ...]
     entries: dict[str, ImageEntry]
     slots: tuple[str, ...]
     externs: tuple[str, ...]
@@ -67,7 +67,6 @@ def image_of(
 ) -> Image | None:
     """The image of code that was compiled with `keep_code`; None where it has constants that none of `programs` holds,
     and that could therefore not be found again."""
-    assert compiled.written is not None
     state = compiled.written.state
     if not compiled.code or all(find(state.constants, program) is None for program in programs):
         return None
@@ -75,7 +74,7 @@ def image_of(
         compiled.code,
         entries,
         tuple(slots),
-        tuple(name for name in state.text.declarations if not name.startswith("llvm.")),
+        state.declared(),
         tuple(state.constants),
         len(state.python_calls),
         fingerprint(state),
@@ -104,8 +103,6 @@ def load(
     `lowered` is the program after its passes, which is asked where these have made constants of others; `generate`
     writes its IR again.
     """
-    import llvmlite.binding as llvm
-
     initialize()
     constants, libraries = find(image.constants, program), find_libraries(image.externs)
     if constants is None:
@@ -116,10 +113,7 @@ def load(
     link_libraries(libraries)
     if not all(map(symbol_exists, image.externs)):
         return None
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(target, opt_level))
-    engine.add_object_file(llvm.ObjectFileRef.from_data(image.code))
-    engine.finalize_object()
-    engine.run_static_constructors()
+    engine = executable(image.code, target, opt_level)
     loaded = LoadedModule(engine, constants, image.checks, generate, opt_level, target)
     loaded.libraries = libraries
     answer_calls(loaded, engine, _Again(loaded.again, lambda made: made.state.python_calls, image.calls))
@@ -186,7 +180,7 @@ class LoadedModule:
 
     @property
     def text(self) -> str:
-        """The IR before optimization."""
+        """The IR before optimization, of one object file after the other."""
         return self.again().text
 
     @property
@@ -198,13 +192,13 @@ class LoadedModule:
         """The IR after optimization."""
         from .module import optimized_ir
 
-        return optimized_ir(self.text, self.target, self.opt_level)
+        return optimized_ir(self.again().parts, self.target, self.opt_level)
 
     def assembly(self) -> str:
         """The machine code as assembly text."""
         from .module import assembly_of
 
-        return assembly_of(self.text, self.target, self.opt_level)
+        return assembly_of(self.again().parts, self.target, self.opt_level)
 
     def failure(self, record: int) -> Exception:
         """What to raise after a kernel returned 1: `record` is the address of its error record."""

@@ -6,7 +6,6 @@ It does not load the code generator, which code from the cache does without.
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -18,9 +17,10 @@ from tirscript.backend.runtime.library import c_library
 from tirscript.ir.constant import PREFIX, constants_of
 from tirscript.ir.node import Node
 
+from .host import Host, target_machine
+
 NAME = "tirscript_constant_"  # a symbol is this, 64 hexadecimal digits of the digest, a dot, and the alignment
 LIBRARY = "tirscript_library_"  # a symbol is this and the bytes of the registered name in hexadecimal
-_lock = threading.Lock()
 
 
 def link(constants: dict[str, Any]) -> None:
@@ -29,9 +29,8 @@ def link(constants: dict[str, Any]) -> None:
         return
     import llvmlite.binding as llvm
 
-    with _lock:
-        for name, array in constants.items():
-            llvm.add_symbol(name, address_of(array))
+    for name, array in constants.items():
+        llvm.add_symbol(name, address_of(array))
 
 
 def library_symbol(name: str) -> str:
@@ -46,9 +45,8 @@ def link_libraries(libraries: dict[str, CFunction]) -> None:
         return
     import llvmlite.binding as llvm
 
-    with _lock:
-        for symbol, function in libraries.items():
-            llvm.add_symbol(symbol, function.address)
+    for symbol, function in libraries.items():
+        llvm.add_symbol(symbol, function.address)
 
 
 def find_libraries(symbols: Iterable[str]) -> dict[str, CFunction] | None:
@@ -75,6 +73,18 @@ def find(symbols: Iterable[str], program: Node) -> dict[str, Any] | None:
             return None
         found[symbol] = data.aligned(int(align))
     return found
+
+
+def executable(objects: Iterable[bytes], target: Host, opt_level: int) -> Any:
+    """An engine that holds object files, which may call each other, as functions of this process."""
+    import llvmlite.binding as llvm
+
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(target, opt_level))
+    for code in objects:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    engine.run_static_constructors()
+    return engine
 
 
 def answer_calls(owner: Any, engine: Any, calls: packed.Numbered[packed.PythonCall]) -> None:

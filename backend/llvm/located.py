@@ -45,7 +45,8 @@ def locate(source: Module | PrimFunc, numbers: Mapping[int, int], *, opt_level: 
 
     A statement without a number counts to the one around it. Raises DiagnosticError for what cannot be compiled.
     """
-    from .module import _finish, _write, optimize
+    from .compiling import optimize
+    from .module import _finish, _write
 
     def codegen(state: ModuleState, func: PrimFunc) -> Codegen:
         return _LocatedCodegen(state, func, numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -20,14 +20,16 @@ from tirscript.ir.node import recursion_room
 from tirscript.ir.stmt import MatchBuffer
 
 from . import memory
-from .aliasing import noalias_functions
+from .aliasing import CallSite, call_sites, noalias_functions
 from .builder import ModuleText
 from .codegen import Codegen
-from .host import Host, host, initialize, symbol_exists, target_machine
-from .linking import answer_calls, link, link_libraries
+from .compiling import Objects, optimize
+from .host import Host, host, initialize, symbol_exists
+from .linking import answer_calls, executable, link, link_libraries
 from .machine import own_machine
+from .parts import LEAST, groups
 from .sites import Report, Site
-from .state import ModuleState, internal
+from .state import ModuleState
 from .types import call_type, lane_bytes, value_type
 
 LARGEST = 1 << 56  # elements in a dimension whose number is not in the program
@@ -83,38 +85,38 @@ class CompiledModule:
 
     def __init__(
         self,
-        functions: dict[str, CompiledFunction],
-        text: str,
-        module: Any,
+        written: Generated,
+        code: tuple[bytes, ...],
         engine: Any,
         target: Host,
-        sites: list[Site],
-        constants: dict[str, Any],
         opt_level: int,
     ) -> None:
-        self.functions = functions
-        self.text = text  # the IR as it was written, before optimization
-        self.module = module
+        self.written = written
+        self.functions = written.functions
+        self.code = code  # the object files, where they were to be kept
         self.engine = engine
         self.target = target
         self.opt_level = opt_level
-        self.sites = sites
-        self.constants = constants  # the arrays that the code reads, by symbol
-        self.code = b""  # the object file, where it was to be kept
-        self.written: Generated | None = None
+        self.sites = written.state.sites
+        self.constants = written.state.constants  # the arrays that the code reads, by symbol
         self.held: list[str] = []  # what the table of addresses names
 
     def address(self, symbol: str) -> int:
         """The address of a function or global of the module."""
         return int(self.engine.get_function_address(symbol) or self.engine.get_global_value_address(symbol))
 
+    @property
+    def text(self) -> str:
+        """The IR as it was written, before optimization, of one object file after the other."""
+        return self.written.text
+
     def llvm_ir(self) -> str:
         """The IR after optimization."""
-        return optimized_ir(self.text, self.target, self.opt_level)
+        return optimized_ir(self.written.parts, self.target, self.opt_level)
 
     def assembly(self) -> str:
         """The machine code as assembly text."""
-        return assembly_of(self.text, self.target, self.opt_level)
+        return assembly_of(self.written.parts, self.target, self.opt_level)
 
     def failure(self, record: Any) -> Exception:
         """What to raise after a kernel returned 1: `record` is the address of its error record."""
@@ -144,14 +146,28 @@ def compile_functions(
     """Machine code for the functions of a module, which must be lowered: without blocks and matched regions.
 
     `debug` adds checks: of indices, and of divisors. `extend` may write more functions into the module before it is
-    optimized. `keep_code` keeps the object file. Raises DiagnosticError for what cannot be compiled.
+    optimized. `keep_code` keeps the object files. Large modules are compiled by several threads (`compiling.py`).
+    Raises DiagnosticError for what cannot be compiled.
     """
-    import llvmlite.binding as llvm
-
     initialize()
     chosen = target or host()
-    written = generate(source, chosen, debug, extend)
-    state, functions = written.state, written.functions
+    with Objects(chosen, opt_level) as objects:
+        written = generate(source, chosen, debug, extend, objects.add)
+        _check_symbols(written.state)
+        code = objects.finish(written.parts[-1])
+    state = written.state
+    link(state.constants)
+    link_libraries(state.libraries)
+    engine = executable(code, chosen, opt_level)
+    compiled = CompiledModule(written, code if keep_code else (), engine, chosen, opt_level)
+    answer_calls(compiled, engine, state.python_calls)
+    for function in written.functions.values():
+        function.address = compiled.address(function.symbol)
+    return compiled
+
+
+def _check_symbols(state: ModuleState) -> None:
+    """T307 where the program calls a C function that is not there."""
     for name, span in state.externs.items():
         if not symbol_exists(name):
             raise DiagnosticError(
@@ -164,38 +180,39 @@ def compile_functions(
                     )
                 ]
             )
-    link(state.constants)
-    link_libraries(state.libraries)
-    module, machine = optimize(written.text, chosen, opt_level)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    code: list[bytes] = []
-    if keep_code:
-        engine.set_object_cache(lambda _, buffer: code.append(bytes(buffer)))
-    engine.finalize_object()
-    compiled = CompiledModule(functions, written.text, module, engine, chosen, state.sites, state.constants, opt_level)
-    compiled.code = b"".join(code)
-    compiled.written = written
-    answer_calls(compiled, engine, state.python_calls)
-    engine.run_static_constructors()
-    for function in functions.values():
-        function.address = compiled.address(function.symbol)
-    return compiled
 
 
 class Generated(Struct, frozen=True, eq=False):
-    """The IR of a module before optimization, with what its functions are and share."""
+    """The IR of a module before optimization, a text for each object file, with what its functions are and share."""
 
     state: ModuleState
     functions: dict[str, CompiledFunction]
-    text: str
+    parts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All texts."""
+        return "\n".join(self.parts)
 
 
-def generate(source: Module | PrimFunc, target: Host, debug: bool, extend: Extension | None = None) -> Generated:
-    """Write the IR of lowered functions."""
-    state, functions = _write(source, debug, target)
+def generate(
+    source: Module | PrimFunc,
+    target: Host,
+    debug: bool,
+    extend: Extension | None = None,
+    ready: Callable[[str], None] = lambda text: None,
+) -> Generated:
+    """Write the IR of lowered functions. `ready` is called with every text but the last one as soon as it is there."""
+    parts: list[str] = []
+
+    def done(text: str) -> None:
+        parts.append(text)
+        ready(text)
+
+    state, functions = _write(source, debug, target, done=done)
     if extend is not None:
         extend(state.text, functions)
-    return Generated(state, functions, _finish(state, target))
+    return Generated(state, functions, (*parts, _finish(state, target)))
 
 
 def emit_ir(
@@ -209,7 +226,7 @@ def emit_ir(
     """The LLVM IR of lowered functions, before or after optimization."""
     chosen = target or host()
     text = _finish(_write(source, debug, chosen)[0], chosen)
-    return optimized_ir(text, chosen, opt_level) if optimized else text
+    return optimized_ir((text,), chosen, opt_level) if optimized else text
 
 
 def emit_assembly(
@@ -217,9 +234,7 @@ def emit_assembly(
 ) -> str:
     """The assembly text of lowered functions."""
     chosen = target or host()
-    module, machine = optimize(_finish(_write(source, debug, chosen)[0], chosen), chosen, opt_level)
-    text: str = machine.emit_assembly(module)
-    return text
+    return assembly_of((_finish(_write(source, debug, chosen)[0], chosen),), chosen, opt_level)
 
 
 def _write(
@@ -227,21 +242,45 @@ def _write(
     debug: bool,
     target: Host,
     codegen: Callable[[ModuleState, PrimFunc], Codegen] = Codegen,
+    done: Callable[[str], None] | None = None,
 ) -> tuple[ModuleState, dict[str, CompiledFunction]]:
-    """The IR of all functions."""
+    """The IR of all functions: in one text, or with `done` in as many as are worth it, of which it is given all but the
+    last one, to which more may be added."""
     module = source if isinstance(source, Module) else Module((source,), name=source.name)
     symbols = {func.name: "tirscript_kernel_" + _escaped(func.name) for func in module.functions}
     with recursion_room():
-        state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias_functions(module), target=target)
-        alone = len(state.functions) == 1
+        sites = call_sites(module)
+        noalias = noalias_functions(module, sites)
+        state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias, target=target)
+        together = [list(state.functions)] if done is None else groups(tuple(state.functions.values()), sites)
         compiled = {}
-        for name, func in state.functions.items():
-            state.target = own_machine(func, target)
-            state.group = "#0" if state.target == target else state.text.group(_attributes(state.target, own=True))
-            compiled[name] = _function(codegen(state, func), hidden=func.private and not alone)
+        said = 0  # calls of Python in earlier texts
+        for at, names in enumerate(together, 1):
+            for name in names:
+                func = state.functions[name]
+                state.target = own_machine(func, target)
+                state.group = "#0" if state.target == target else state.text.group(_attributes(state.target, own=True))
+                compiled[name] = _function(codegen(state, func))
+            if done is not None and at < len(together) and state.text.size() >= LEAST:
+                _hide(state, sites)
+                if len(state.python_calls) > said:
+                    said = len(state.python_calls)
+                    state.text.globals.append(f'@"{packed.MODULE_TOKEN}" = external global i64, align 8')
+                done(_finish(state, target))
+                state.begin()
+    _hide(state, sites)
     if state.python_calls:
         state.text.globals.append(f'@"{packed.MODULE_TOKEN}" = global i64 0, align 8')
-    return state, compiled
+    return state, {name: compiled[name] for name in state.functions}
+
+
+def _hide(state: ModuleState, sites: list[CallSite]) -> None:
+    """Tell LLVM which functions of a text nobody calls from elsewhere."""
+    here = [func for name, func in state.functions.items() if state.symbols[name] in state.text.kernels]
+    outside = {call.function for caller, call in sites if state.symbols[caller.name] not in state.text.kernels}
+    for func in here:
+        if func.private and func.name not in outside and len(state.functions) > 1:
+            state.text.hide(state.symbols[func.name])
 
 
 def _escaped(name: str) -> str:
@@ -264,60 +303,28 @@ def _attributes(target: Host, own: bool = False) -> str:
     return " ".join(words)
 
 
-def optimize(
-    text: str, target: Host, opt_level: int, *, machine: Any = None, prepare: Callable[[Any], None] | None = None
-) -> tuple[Any, Any]:
-    """Parse and optimize; returns the module and the target machine.
-
-    The machine is one for code in this process unless another is given; `prepare` changes the module before passes.
-    """
-    import llvmlite.binding as llvm
-
-    try:
-        # in LLVM's global context: a context of its own would have to outlive the engine, which the garbage
-        # collector does not promise
-        module = llvm.parse_assembly(text)
-    except RuntimeError as wrong:
-        raise internal(f"LLVM did not accept the IR: {str(wrong).strip()}") from wrong
-    machine = machine or target_machine(target, opt_level)
-    module.triple = target.triple
-    module.data_layout = str(machine.target_data)
-    if prepare is not None:
-        prepare(module)
-    options = llvm.create_pipeline_tuning_options(opt_level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = options.loop_unrolling = (
-        opt_level > 1
-    )
-    builder = llvm.create_pass_builder(machine, options)
-    manager = builder.getModulePassManager()
-    manager.run(module, builder)
-    _dispose(manager)
-    return module, machine
-
-
-def optimized_ir(text: str, target: Host, opt_level: int) -> str:
+def optimized_ir(parts: Sequence[str], target: Host, opt_level: int) -> str:
     """The IR after optimization; made anew, as generating code changes the module that it is generated from."""
-    return str(optimize(text, target, opt_level)[0])
+    return str(_optimized(parts, target, opt_level)[0])
 
 
-def assembly_of(text: str, target: Host, opt_level: int) -> str:
+def assembly_of(parts: Sequence[str], target: Host, opt_level: int) -> str:
     """The assembly text of IR."""
-    module, machine = optimize(text, target, opt_level)
+    module, machine = _optimized(parts, target, opt_level)
     found: str = machine.emit_assembly(module)
     return found
 
 
-def _dispose(manager: Any) -> None:
-    """Free a pass manager: in llvmlite 0.50 its class inherits a `_dispose` that does nothing, 50 KB a build."""
-    from llvmlite.binding.ffi import ObjectRef
-    from llvmlite.binding.newpassmanagers import NewPassManager
+def _optimized(parts: Sequence[str], target: Host, opt_level: int) -> tuple[Any, Any]:
+    """The texts of a program as one module, each optimized by itself, as it is compiled; and the target machine."""
+    module, machine = optimize(parts[0], target, opt_level)
+    for text in parts[1:]:
+        module.link_in(optimize(text, target, opt_level)[0])
+    return module, machine
 
-    if type(manager)._dispose is ObjectRef._dispose:
-        NewPassManager._dispose(manager)
 
-
-def _function(g: Codegen, *, hidden: bool) -> CompiledFunction:
-    """One function of the module; a hidden one is seen by the others only."""
+def _function(g: Codegen) -> CompiledFunction:
+    """One function of the module."""
     state, func = g.state, g.func
     infos = _params(state, func)
     heads = [_parameter(g, info) for info in infos]
@@ -333,8 +340,7 @@ def _function(g: Codegen, *, hidden: bool) -> CompiledFunction:
     if not g.b.terminated:
         g.b.end("ret i32 0")
     symbol = state.symbols[func.name]
-    linkage = "internal " if hidden else ""
-    state.text.functions.append(g.b.text(f'define {linkage}i32 @"{symbol}"({", ".join(heads)}) {state.group}'))
+    state.text.define(symbol, g.b.text(f'define i32 @"{symbol}"({", ".join(heads)}) {state.group}'))
     return CompiledFunction(func, symbol, infos, state.sites, state.noalias[func.name])
 
 

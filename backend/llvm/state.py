@@ -53,7 +53,7 @@ class ModuleState:
     ) -> None:
         self.module = module
         self.functions = {func.name: func for func in module.functions if type(func) is PrimFunc}
-        self.text = ModuleText()
+        self.texts = [ModuleText()]  # what becomes an object file each, in their order
         self.sites: list[Site] = []
         self.python_calls: list[PythonCall] = []
         self.externs: dict[str, Span | None] = {}
@@ -65,6 +65,21 @@ class ModuleState:
         self.target = target  # of the function at hand
         self.group = "#0"  # its attributes
         self.temporaries: dict[str, Any] = {}  # by function, the blocks of the heap that its buffers share
+
+    @property
+    def text(self) -> ModuleText:
+        """What is being written."""
+        return self.texts[-1]
+
+    def begin(self) -> None:
+        """What is written from here on becomes another object file."""
+        self.texts.append(ModuleText())
+
+    def declared(self) -> tuple[str, ...]:
+        """The functions of C that the program calls."""
+        names = dict.fromkeys(name for text in self.texts for name in text.declarations)
+        own = set(self.symbols.values())
+        return tuple(name for name in names if not name.startswith("llvm.") and name not in own)
 
 
 def internal(message: str, span: Span | None = None) -> DiagnosticError:

@@ -17,7 +17,7 @@ from tirscript.backend import build as build_module
 from tirscript.backend import cache as store
 from tirscript.backend import cache_key, request
 from tirscript.backend.default_pipeline import lowering_of
-from tirscript.backend.llvm import image, module
+from tirscript.backend.llvm import compiling, image, module
 from tirscript.backend.request import Request
 from tirscript.backend.runtime import layout
 from tirscript.backend.targets import chosen_target
@@ -65,6 +65,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             patch.setattr(request, "check", refuse)
             patch.setattr(module, "generate", refuse)
             patch.setattr(module, "optimize", refuse)
+            patch.setattr(compiling, "object_of", refuse)
             return tirscript.build(*args, **kwargs)
 
     return run

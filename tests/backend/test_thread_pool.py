@@ -212,7 +212,7 @@ def test_nothing_is_loaded_before_it_is_needed() -> None:
 CACHED = """
 import llvmlite.binding as llvm
 texts, parse = [], llvm.parse_assembly
-llvm.parse_assembly = lambda text: (texts.append(text), parse(text))[1]
+llvm.parse_assembly = lambda text, *context: (texts.append(text), parse(text, *context))[1]
 {}
 print(type(add._core.compiled).__name__, len(np.unique(b)), sum("define i32 @tirscript_parallel" in text for text in texts))
 """

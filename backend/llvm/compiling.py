@@ -1,0 +1,251 @@
+"""From LLVM IR to object files, several at once where a program is written as several texts.
+
+llvmlite holds one lock around every call of LLVM. LLVM itself needs none between threads that each have a context, a
+target machine and a pass builder of their own, so the two long calls (the passes, and the object file) go past the
+lock. Where llvmlite does not have what that takes, `why_in_turn` says so, and texts are compiled one after the other.
+
+A text becomes the same object file whatever is compiled beside it, and by however many threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import cache
+from types import TracebackType
+from typing import Any
+
+from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.processors import processors
+
+from .host import Host, target_machine
+from .state import internal
+
+VARIABLE = "TIRSCRIPT_BUILD_THREADS"
+MOST_THREADS = 256
+_RUN, _EMIT = "LLVMPY_RunNewModulePassManager", "LLVMPY_TargetMachineEmitToMemory"
+
+
+def build_threads() -> int:
+    """How many threads of this process compile at once, those that call `build` among them.
+
+    What TIRSCRIPT_BUILD_THREADS says, else the processors that this process may use; 1 where llvmlite lets only one.
+    Raises DiagnosticError T404 for what is no number of threads.
+    """
+    given = os.environ.get(VARIABLE, "").strip()
+    if given and not (given.isdecimal() and 1 <= int(given) <= MOST_THREADS):
+        message = f"{VARIABLE} is {given!r}, which is no number of threads"
+        raise DiagnosticError([error("T404", message, hint=f"write a number from 1 to {MOST_THREADS}")])
+    if _unlocked() is None:
+        return 1
+    return int(given) if given else min(processors(), MOST_THREADS)
+
+
+def why_in_turn() -> str | None:
+    """Why functions are compiled one after the other in this process; None where several threads can."""
+    if _unlocked() is not None:
+        return None
+    import llvmlite
+
+    return f"llvmlite {llvmlite.__version__} keeps its lock to itself"
+
+
+@cache
+def _unlocked() -> dict[str, Any] | None:
+    """The functions of llvmlite's library that may run without its lock, by name; None where they are not found.
+
+    In llvmlite 0.46 to 0.50 `ffi.lib` wraps each function of the library in an object with the attribute `_cfn`.
+    """
+    from llvmlite.binding import ffi
+
+    found = {}
+    for name in (_RUN, _EMIT):
+        wrapped = getattr(ffi.lib, name, None)
+        plain = getattr(wrapped, "_cfn", None)
+        if not callable(plain) or not getattr(plain, "argtypes", None):
+            return None
+        found[name] = plain
+    _keep_lock_over_forks(getattr(getattr(ffi.lib, "_lock", None), "_lock", None))
+    return found
+
+
+def _keep_lock_over_forks(lock: Any) -> None:
+    """Fork while no other thread holds llvmlite's lock: nobody would give it back in the child."""
+    if hasattr(os, "register_at_fork") and hasattr(lock, "acquire") and hasattr(lock, "release"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+def optimize(
+    text: str,
+    target: Host,
+    opt_level: int,
+    *,
+    machine: Any = None,
+    prepare: Callable[[Any], None] | None = None,
+    context: Any = None,
+) -> tuple[Any, Any]:
+    """Parse and optimize; returns the module and the target machine.
+
+    The machine is one for code in this process unless another is given; `prepare` changes the module before passes.
+    Without a context of its own, which is to live as long as the module, the module is in LLVM's global one.
+    """
+    import llvmlite.binding as llvm
+
+    try:
+        module = llvm.parse_assembly(text, context)
+    except RuntimeError as wrong:
+        raise internal(f"LLVM did not accept the IR: {str(wrong).strip()}") from wrong
+    machine = machine or target_machine(target, opt_level)
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    if prepare is not None:
+        prepare(module)
+    options = llvm.create_pipeline_tuning_options(opt_level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = options.loop_unrolling = (
+        opt_level > 1
+    )
+    builder = llvm.create_pass_builder(machine, options)
+    manager = builder.getModulePassManager()
+    plain = _unlocked()
+    if context is None or plain is None:
+        manager.run(module, builder)
+    else:
+        plain[_RUN](manager, module, builder)
+    _dispose(manager)
+    return module, machine
+
+
+def _dispose(manager: Any) -> None:
+    """Free a pass manager: in llvmlite 0.50 its class inherits a `_dispose` that does nothing, 50 KB a build."""
+    from llvmlite.binding.ffi import ObjectRef
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    if type(manager)._dispose is ObjectRef._dispose:
+        NewPassManager._dispose(manager)
+
+
+def object_of(text: str, target: Host, opt_level: int) -> bytes:
+    """The object file of a text for this process. Other threads may do the same at the same time."""
+    import llvmlite.binding as llvm
+
+    context = llvm.create_context()
+    module = None
+    try:
+        module, machine = optimize(text, target, opt_level, context=context)
+        return _emit(machine, module)
+    finally:
+        if module is not None:
+            module.close()
+        context.close()
+
+
+def _emit(machine: Any, module: Any) -> bytes:
+    plain = _unlocked()
+    if plain is None:
+        found: bytes = machine.emit_object(module)
+        return found
+    from llvmlite.binding import ffi
+
+    with ffi.OutputString() as problem:
+        buffer = plain[_EMIT](machine, module, 1, problem)
+        if not buffer:
+            raise internal(f"LLVM wrote no object file: {problem}")
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+_lock = threading.Lock()
+_helpers: list[threading.Thread] = []  # those of this process that compile for others
+
+
+class Objects:
+    """The object files of texts that are added one by one, in their order.
+
+    While the thread that adds them writes the next one, others compile; in `finish` it compiles, too. No thread is
+    left when `finish` returns or the `with` block ends, whatever happened: those that are in LLVM come to the end of
+    their text.
+    """
+
+    def __init__(self, target: Host, opt_level: int) -> None:
+        self.target, self.opt_level = target, opt_level
+        self.threads: list[threading.Thread] = []
+        self.limit = build_threads() - 1
+        self.waiting: deque[tuple[int, str]] = deque()
+        self.made: dict[int, bytes] = {}
+        self.problems: dict[int, BaseException] = {}
+        self.count = 0
+
+    def __enter__(self) -> Objects:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.waiting.clear()
+        self._join()
+
+    def add(self, text: str) -> None:
+        """Compile a text by a thread beside this one, as soon as one is free."""
+        self.waiting.append((self.count, text))
+        self.count += 1
+        thread = threading.Thread(target=self._work, args=(BaseException,), name="tirscript build")
+        self.threads.append(thread)
+        _start(thread, self.limit)
+
+    def finish(self, last: str) -> tuple[bytes, ...]:
+        """The object files of all texts, of which this is the last one. Raises what the first bad text raised."""
+        self.waiting.append((self.count, last))
+        self.count += 1
+        self._work(Exception)
+        self._join()
+        if self.problems:
+            raise self.problems[min(self.problems)]
+        return tuple(self.made[at] for at in range(self.count))
+
+    def _work(self, kept: type[BaseException]) -> None:
+        """Compile what is waiting, until nothing is. What is raised is kept for the thread that builds."""
+        while True:
+            try:
+                at, text = self.waiting.popleft()
+            except IndexError:
+                return
+            try:
+                self.made[at] = object_of(text, self.target, self.opt_level)
+            except kept as problem:
+                self.problems[at] = problem
+                self.waiting.clear()
+
+    def _join(self) -> None:
+        for thread in self.threads:
+            if thread.ident is not None:  # it was started
+                thread.join()
+        self.threads.clear()
+
+
+def _start(thread: threading.Thread, limit: int) -> None:
+    """Start a helper, unless `limit` of them are at work in this process, for whatever builds, or the system gives no
+    thread: the one that builds does the work then."""
+    with _lock:
+        _helpers[:] = [one for one in _helpers if one.is_alive()]
+        if len(_helpers) < limit:
+            with contextlib.suppress(RuntimeError):
+                thread.start()
+                _helpers.append(thread)
+
+
+def _after_fork() -> None:
+    """Nobody holds the lock in a child; helpers are not alive there."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+__all__ = ["Objects", "build_threads", "object_of", "optimize", "why_in_turn"]
