@@ -21,12 +21,21 @@ from .targets import target_of
 
 # what is taken where neither the options nor a target say it
 VECTOR_BITS, THREADS = 256, 1
+# what a reader finds in the caches at most: measured as told in docs/benchmarks.md; the third cache may be that of
+# many processors, so it counts only up to some times the second
+CACHE, SECONDS = 1 << 24, 8
 TILES = "+amx-int8"
 
 
 @prim_func_pass(opt_level=1)
 def default_cpu(
-    func: PrimFunc, *, vector_bits: int = 0, threads: int = 0, reassociate: bool = True, tiles: bool | None = None
+    func: PrimFunc,
+    *,
+    vector_bits: int = 0,
+    threads: int = 0,
+    reassociate: bool = True,
+    tiles: bool | None = None,
+    cache: int = 0,
 ) -> PrimFunc:
     """`for i: for j: C[i, j] = A[i, j]` becomes `for i in T.parallel(n): ...`; sums become tiles and vectors.
 
@@ -35,6 +44,7 @@ def default_cpu(
                  function's target, else of the one around, 1 without one
     reassociate: whether sums of floats may be rounded in another order, and products be added without being rounded
     tiles:       whether there are instructions for products of tiles of bytes (AMX); None asks the function's target
+    cache:       bytes of results that are written past the caches; 0 is what the caches of the function's target hold
     """
     from .schedule.default_cpu import CpuFacts, default_schedule
     from .schedule.primitive import PRIMITIVES
@@ -44,5 +54,12 @@ def default_cpu(
     cores = threads or next((one.main.cores for one in known if one.main.cores), THREADS)
     if tiles is None:
         tiles = any(TILES in one.main.features for one in known[:1])
-    made = default_schedule(func, CpuFacts(bits, cores, reassociate, tiles))
+    held = cache or next((_held(one) for one in known), CACHE)
+    made = default_schedule(func, CpuFacts(bits, cores, reassociate, tiles, held))
     return made.func if any(not PRIMITIVES[step.primitive].query for step in made.trace.steps) else func
+
+
+def _held(target: Target) -> int:
+    """The bytes of a result of which a reader finds some in the caches of a processor."""
+    second, third = (int(target.main.get(f"l{level}-cache", 0)) for level in (2, 3))
+    return max(CACHE, min(third, SECONDS * second))

@@ -12,7 +12,7 @@ from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Ex
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, ScalarDecl
 
-from . import strided, temporaries
+from . import streams, strided, temporaries
 from .builder import mangle
 from .sites import Report
 from .state import FRAME_BUFFER, FRAME_TOTAL, Place, internal
@@ -329,7 +329,8 @@ def store(g: Codegen, stmt: BufferStore) -> None:
             f"a value of {value.dtype} is stored where `{stmt.buffer.name}` takes {at.dtype}", stmt.span or g.span
         )
     if at.contiguous and at.predicate is None:
-        g.b.do(f"store {kind} {operand}, ptr {at.pointer}, align {at.align}{_past_caches(g, at)}")
+        if not streams.store(g, at, operand):
+            g.b.do(f"store {kind} {operand}, ptr {at.pointer}, align {at.align}")
         return
     total = at.dtype.lanes
     if at.contiguous:
@@ -347,23 +348,6 @@ def store(g: Codegen, stmt: BufferStore) -> None:
         name,
         [(kind, operand), (pointers, at.pointers()), ("i32", str(at.align)), (vector("i1", total), at.mask())],
     )
-
-
-def _past_caches(g: Codegen, at: Access) -> str:
-    """What makes a store go past the caches, where that is asked for and it is a vector that leaves the function.
-
-    Such stores are seen by other threads in no order, so the function ends with a fence.
-    """
-    if not g.nontemporal or at.dtype.bits * at.dtype.lanes < 128 or at.place.root not in g.func.params:
-        return ""
-    if g.state.target.triple.startswith(("x86_64", "i686")):
-        g.b.module.declare("llvm.x86.sse.sfence", "void", [])
-        fence = "call void @llvm.x86.sse.sfence()"
-    else:
-        fence = "fence seq_cst"
-    if fence not in g.b.before_return:
-        g.b.before_return.append(fence)
-    return f", !nontemporal {g.b.module.once('!{i32 1}')}"
 
 
 def address_of(g: Codegen, expr: Expr) -> str:

@@ -22,7 +22,12 @@ from tirscript.testing import copies
 from tirscript.testing.random_kernels import kernels, whole_arguments
 
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 60
-FACTS = st.builds(CpuFacts, vector_bits=st.sampled_from((128, 256, 512)), threads=st.sampled_from((1, 2)))
+FACTS = st.builds(
+    CpuFacts,
+    vector_bits=st.sampled_from((128, 256, 512)),
+    threads=st.sampled_from((1, 2)),
+    cache=st.sampled_from((1, 1 << 24)),
+)
 
 
 @given(kernels(), FACTS, st.integers(0, 99))

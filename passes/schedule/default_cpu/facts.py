@@ -12,12 +12,14 @@ class CpuFacts(Struct, frozen=True):
     threads:     how many iterations of a parallel loop run at once
     reassociate: whether sums of floats may be rounded in another order, and products added without being rounded
     tiles:       whether there are instructions for products of tiles of bytes (AMX)
+    cache:       bytes of results that are written past the caches, as none holds them until they are read
     """
 
     vector_bits: int = 256
     threads: int = 1
     reassociate: bool = True
     tiles: bool = False
+    cache: int = 1 << 24
 
     @property
     def registers(self) -> int:

@@ -18,6 +18,7 @@ from .elementwise import along, parallel, stream, transpose
 from .facts import CpuFacts
 from .nests import Nest
 from .reductions import extreme_lanes, lanes_apart
+from .streams import past_caches
 from .tiles import register_tile
 from .work import Work
 
@@ -31,6 +32,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     convolution,
     register_tile,
     lanes_apart,
+    past_caches,
     transpose,
     parallel,
 )

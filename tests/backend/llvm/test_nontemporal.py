@@ -13,6 +13,7 @@ import tirscript
 from tirscript.backend.llvm import Host, emit_assembly, emit_ir, host
 from tirscript.ir import DiagnosticError
 from tirscript.passes import DEFAULT_LOWERING
+from tirscript.script import parse
 
 PARAMS = 'A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.int32'
 LOOP = """
@@ -30,6 +31,12 @@ def text(body: str, **options: Any) -> str:
 
 
 def stores(found: str) -> list[bool]:
+    """Which vectors are stored past the caches; one of 16 lanes goes in four pieces."""
+    found = re.sub(
+        r"( +store <4 x float>.*, align 16, !nontemporal !\d+\n(.*getelementptr.*\n|.*shufflevector.*\n)*){4}",
+        "store <pieces> !nontemporal\n",
+        found,
+    )
     return ["!nontemporal" in line for line in found.splitlines() if line.lstrip().startswith("store <")]
 
 
@@ -89,3 +96,39 @@ def test_what_stays_in_the_function_or_is_small_does_not(inner: str) -> None:
 def test_the_value_is_true_or_false() -> None:
     with pytest.raises(DiagnosticError, match=r"T404.*'pragma_nontemporal' is 'yes'"):
         text(LOOP % '"yes"')
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "bool"])
+@pytest.mark.parametrize("lanes", [16, 2, 5, 13, 62])
+@pytest.mark.parametrize("offset", [0, 1, 2, 7])
+def test_vectors_of_any_size_at_any_address(dtype: str, lanes: int, offset: int) -> None:
+    source = f"""
+@T.prim_func
+def main(A: T.Buffer((3, {lanes}), "{dtype}"), B: T.Buffer((3, {lanes}), "{dtype}")):
+    for i in T.serial(3, annotations={{"pragma_nontemporal": True}}):
+        for j in T.vectorized({lanes}):
+            B[i, j] = A[i, j]
+"""
+    built = tirscript.build(parse(source), pipeline=DEFAULT_LOWERING)
+    given = np.arange(3 * lanes).reshape(3, lanes).astype(dtype)
+    memory = np.full(3 * lanes + 32, 77).astype(dtype)
+    built(given, memory[offset : offset + 3 * lanes].reshape(3, lanes))
+    wanted = np.full_like(memory, 77)
+    wanted[offset : offset + 3 * lanes] = given.ravel()
+    assert (memory == wanted).all()
+
+
+@pytest.mark.skipif(not host().triple.startswith("x86_64"), reason="x86 writes memory in lines")
+@pytest.mark.parametrize("lanes", [13, 14, 16, 30])
+def test_all_parts_of_a_line_go_past_the_caches_in_their_order(lanes: int) -> None:
+    where = f"i * {lanes}:i * {lanes} + {lanes}"
+    body = f"for i in T.serial(4, annotations={{'pragma_nontemporal': True}}):\n    B[{where}] = A[{where}]"
+    func = function(body, 'A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")')
+    found = emit_assembly(DEFAULT_LOWERING(func))
+    kernel = next(part for part in found.split(".Lfunc_end") if "sfence" in part)
+    ordinary = re.findall(r"\tv?mov\w+\s+%[xyz]mm\d+, (?!.*%rsp).*\(.*", kernel)
+    assert [line for line in ordinary if "movnt" not in line] == []
+    vectors = re.findall(r"movnt(?:ps|dq|pd)\s+%xmm\d+, (-?\d*)\(", kernel)
+    places = [int(place or 0) for place in vectors]
+    runs = [places[at : at + lanes // 4] for at in range(0, len(places), lanes // 4)]
+    assert runs and all(run == list(range(run[0], run[0] + 16 * len(run), 16)) for run in runs)

@@ -1,0 +1,85 @@
+"""Results that are larger than the caches: each line of memory is written whole, and without being read before.
+
+An ordinary store reads the line that it changes part of, and keeps it; a result that no cache can hold until somebody
+reads it is moved once more for nothing. Stores past the caches need vectors, so these are made here and not by LLVM.
+
+for i in T.parallel(n // 16):
+    with T.block("B"):
+        T.block_attr({"pragma_nontemporal": True})
+        B[i * 16 : i * 16 + 16] = ...
+"""
+
+from __future__ import annotations
+
+from tirscript.ir.expr import BufferLoad
+
+from ..primitive import LoopHandle
+from .nests import Nest, heavy, stride_of
+from .work import Work
+
+NONTEMPORAL = "pragma_nontemporal"
+# the widest vectors: those of T.vectorized
+LANES = 64
+# rows of so few vectors end before the next ones are read
+SHORT = 16
+
+
+def past_caches(work: Work, nest: Nest) -> bool:
+    """Write the large result of an elementwise block past the caches; False where it is not large, or not in lines."""
+    if nest.reduced or not leaves(work, nest):
+        return False
+    column = nest.dim(nest.store.indices[-1])
+    lanes = work.facts.lanes(nest.dtype.bits)
+    if column is None or nest.dims[-1] is not column or column.extent < lanes:
+        return False
+    if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
+        return False
+    in_lines(work, nest.name, column.loop, min(LANES, _vectors(nest, column.extent // lanes) * lanes))
+    outer = work.sch.get_loops(nest.name)[:-1] if len(nest.dims) == 1 else [dim.loop for dim in nest.dims[:-1]]
+    work.parallel(outer, nest.work * (8 if heavy(nest.value) else 1))
+    return True
+
+
+def _vectors(nest: Nest, count: int) -> int:
+    """How many vectors are computed at once: several in short rows, and where one operation waits for another."""
+    return 4 if count <= SHORT else 2 if heavy(nest.value) else 1
+
+
+def leaves(work: Work, nest: Nest) -> bool:
+    """Whether what a block makes is a parameter of the function that no cache can hold, and that it does not read.
+
+    Lines that the block has read are in the caches already.
+    """
+    buffer = nest.store.buffer
+    if buffer.dtype.is_vector or buffer.dtype.bits < 8 or not nest.store.indices:
+        return False
+    if nest.instances * buffer.dtype.itemsize < work.facts.cache or all(one is not buffer for one in parameters(work)):
+        return False
+    if stride_of(BufferLoad(buffer, nest.store.indices), nest.store.indices[-1]) != 1:  # type: ignore[arg-type]
+        return False
+    return all(load.buffer is not buffer for load in nest.loads())
+
+
+def parameters(work: Work) -> tuple[object, ...]:
+    """What the function is given."""
+    return tuple(work.sch.func.params)
+
+
+def in_lines(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
+    """Run the innermost loop of a block in vectors of so many lanes that go past the caches, and one for the rest."""
+    sch, extent = work.sch, work.extent(loop) or 0
+    # a single element left would be stored into a line of which all else goes past the caches
+    lanes = next((size for size in range(lanes, LANES + 1, lanes) if extent % size != 1), lanes)
+    sch.annotate(sch.get_block(name), NONTEMPORAL, True)
+    work.done.add(name)
+    if extent > lanes and extent % lanes:
+        loop, rest = sch.loop_partition(loop, [extent - extent % lanes, None])
+        work.done |= {block.name for block in sch.get_child_blocks(rest)}
+        if extent % lanes > 1:
+            sch.vectorize(rest)
+    if extent >= 2 * lanes:
+        _, loop = sch.split(loop, [None, lanes])
+    sch.vectorize(loop)
+
+
+__all__ = ["in_lines", "leaves", "parameters", "past_caches"]

@@ -1,0 +1,133 @@
+"""Results that are written past the caches: which are, in which form, and that they are the same results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tirscript
+from tirscript.backend.interpreter import interpret
+from tirscript.ir import PrimFunc, Target
+from tirscript.passes import DEFAULT_LOWERING, get_pass
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+from tirscript.testing import assert_same_result
+
+# everything is larger than these caches
+NONE = CpuFacts(vector_bits=512, threads=2, cache=1)
+
+
+def kernel(body: str, params: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    found = parse(f"@T.prim_func\ndef main({params}):\n{lines}\n")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def stencil(n: int, m: int, dtype: str = "float32") -> PrimFunc:
+    body = f"""
+for i, j in T.grid({n}, {m}):
+    B[i, j] = A[i, j + 1] * T.cast(2, "{dtype}") + A[i + 1, j] - A[i + 2, j + 2]
+"""
+    return kernel(body, f'A: T.Buffer(({n + 2}, {m + 2}), "{dtype}"), B: T.Buffer(({n}, {m}), "{dtype}")')
+
+
+def streams(func: PrimFunc, facts: CpuFacts = NONE) -> bool:
+    return "pragma_nontemporal" in default_schedule(func, facts).func.script()
+
+
+def test_what_the_caches_hold_is_left_in_them() -> None:
+    func = stencil(8, 64)
+    size = 8 * 64 * 4
+    assert streams(func, CpuFacts(512, 1, cache=size)) and not streams(func, CpuFacts(512, 1, cache=size + 1))
+    assert not streams(func, CpuFacts(512, 1))
+
+
+@pytest.mark.parametrize(
+    ("body", "params"),
+    [
+        ("for i, j in T.grid(8, 64):\n    A[i, j] = A[i, j] + B[i, j]", ""),  # what it reads is in the caches
+        ("for i, j in T.grid(8, 64):\n    A[i, j] = B[i, 63 - j]", ""),  # backward
+        ("for j, i in T.grid(64, 8):\n    A[i, j] = B[i, j] * B[i, j]", ""),  # down the columns
+        (
+            "C = T.alloc_buffer((8, 64))\nfor i, j in T.grid(8, 64):\n    C[i, j] = B[i, j] + A[0, 0]\n"
+            "for i, j in T.grid(8, 64):\n    A[i, j] = A[i, j] + C[7 - i, 63 - j]",
+            "",
+        ),  # stays in the function
+        ("for i, j in T.grid(8, 64):\n    A[i, j] = B[i, j]", ', strides=("s", 2)'),
+    ],
+)
+def test_what_is_not_written_in_lines_does_not(body: str, params: str) -> None:
+    where = f'A: T.Buffer((8, 64), "float32"{params}), B: T.Buffer((8, 64), "float32")'
+    assert not streams(kernel(body, where))
+
+
+def test_how_it_is_written() -> None:
+    made = default_schedule(stencil(40, 75), NONE)
+    text = made.func.script()
+    assert text.count('T.block_attr({"pragma_nontemporal": True})') == 2
+    assert "in T.vectorized(64)" in text and "in T.vectorized(64, 75)" in text and "T.where" not in text
+    whole = kernel(
+        "for i in range(1 << 17):\n    B[i] = T.exp(A[i])",
+        'A: T.Buffer((1 << 17,), "float32"), B: T.Buffer((1 << 17,), "float32")',
+    )
+    text = default_schedule(whole, NONE).func.script()
+    assert "in T.parallel(4096)" in text and "in T.vectorized(32)" in text
+    # no row ends in a single element, which would go into its line another way
+    assert "T.vectorized(64, 97)" in default_schedule(stencil(4, 97), CpuFacts(512, 1, cache=1)).func.script()
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.integers(1, 5),
+    st.integers(16, 200),
+    st.sampled_from(("float32", "float64", "float16", "int8", "uint16", "int64")),
+    st.integers(0, 9),
+    st.sampled_from((128, 256, 512)),
+)
+def test_it_is_the_same_result_at_any_address(n: int, m: int, dtype: str, offset: int, bits: int) -> None:
+    func = stencil(n, m, dtype)
+    made = default_schedule(func, CpuFacts(bits, 2, cache=1)).func
+    random = np.random.default_rng(n * m)
+    given = random.integers(0, 50, (n + 2, 2 * m + 4)).astype(dtype)[:, 1 : m + 3].copy()
+    wanted, memory = np.zeros((n, m), dtype), np.zeros(n * m + offset + 3, dtype)
+    interpret(func, given, wanted)
+    tirscript.build(made, pipeline=DEFAULT_LOWERING)(given, memory[offset : offset + n * m].reshape(n, m))
+    assert (memory[offset : offset + n * m].reshape(n, m) == wanted).all()
+    assert not memory[:offset].any() and not memory[offset + n * m :].any()
+
+
+def test_a_gather_goes_past_the_caches_too() -> None:
+    func = kernel(
+        "for i, j in T.grid(30, 40):\n    B[i, j] = A[at[i], j]",
+        'A: T.Buffer((9, 40), "float32"), at: T.Buffer((30,), "int32"), B: T.Buffer((30, 40), "float32")',
+    )
+    assert streams(func)
+    made = default_schedule(func, NONE).func
+    a, at = np.random.default_rng(0).random((9, 40), "float32"), np.arange(30, dtype="int32") * 7 % 9
+    b = np.zeros((30, 40), "float32")
+    tirscript.build(made, pipeline=DEFAULT_LOWERING)(a, at, b)
+    assert (b == a[at]).all()
+
+
+def test_the_caches_are_those_of_the_target() -> None:
+    func = stencil(1 << 12, 1 << 11)  # 32 MiB
+    run = get_pass("default_cpu")
+
+    def held(target: str) -> bool:
+        with Target.parse(target):
+            return "pragma_nontemporal" not in run(func).script()
+
+    assert not held("llvm -l2-cache=2097152 -l3-cache=503316480")  # the third may be that of many others
+    assert held("llvm -l2-cache=16777216 -l3-cache=503316480")
+    assert not held("llvm -l2-cache=16777216 -l3-cache=16777216")
+    assert not held("llvm")
+    assert "pragma_nontemporal" not in get_pass("default_cpu", cache=1 << 26)(func).script()
+
+
+def test_the_trace_says_it() -> None:
+    trace = str(default_schedule(stencil(8, 64), NONE).trace)
+    assert "'pragma_nontemporal', True" in trace
+    assert_same_result(stencil(8, 64), default_schedule(stencil(8, 64), NONE).func)
