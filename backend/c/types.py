@@ -70,11 +70,15 @@ def _float(value: float, dtype: DType) -> str:
         return ("-" if value < 0 else "") + ("INFINITY" if dtype.bits == 32 else "(double)INFINITY")
     if dtype.bits == 64:
         return repr(value)
-    for digits in range(1, 10):
-        text = f"{value:.{digits}g}"
-        if round_float(float(text), dtype) == value:
-            break
-    text = text.replace("e+", "e")
+    # a value that some digits tell apart is told apart by more
+    few, enough = 1, 9
+    while few < enough:
+        digits = (few + enough) // 2
+        if round_float(float(f"{value:.{digits}g}"), dtype) == value:
+            enough = digits
+        else:
+            few = digits + 1
+    text = f"{value:.{enough}g}".replace("e+", "e")
     return (text if "." in text or "e" in text else f"{text}.0") + "f"
 
 
