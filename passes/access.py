@@ -126,7 +126,9 @@ class Accesses:
                 stack += reversed(node.indices)
             elif kind is BufferData:
                 self.opaque(node.buffer, node)
-            elif kind is Call and node.op is OPS["address_of"]:
+            elif kind is Call and node.op is OPS["prefetch"] and _is_address(node.args[0]):
+                stack += reversed(node.args[0].args[0].indices)  # the element is neither read nor written
+            elif _is_address(node):
                 self.opaque(node.args[0].buffer, node)
                 stack += reversed(node.args[0].indices)
             elif kind is CallFunction:
@@ -402,6 +404,10 @@ def constant_extent(loop: For) -> int | None:
         return None
     # of unsigned numbers too, what is half the range or more is less than nothing
     return form.constant if 0 < form.constant < 1 << (start.dtype.bits - 1) else 0
+
+
+def _is_address(node: Node) -> bool:
+    return type(node) is Call and node.op is OPS["address_of"]
 
 
 def union(a: tuple[Extent, ...] | None, b: tuple[Extent, ...] | None) -> tuple[Extent, ...] | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.node import Node
+from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import definitions, uses, walk
 from tirscript.ir.stmt import Attr, Bind, BufferStore, For, If, Stmt, While
 
@@ -99,6 +100,8 @@ def _plain(estimate: _Estimate, stmt: Node) -> Cost:
 
 
 def _call(node: Call) -> float:
+    if node.op is OPS["prefetch"]:
+        return 1.0
     if node.op.effect == "opaque":
         return FOREIGN
     return CALL if node.op.llvm is not None or node.op.name in _DIVISIONS else 1.0

@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 from tirscript.ir.arith.bounds import Interval, Ranges
 from tirscript.ir.arith.linear import constant_difference
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Var
+from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node, nodes_in, shape_of
 from tirscript.ir.rewrite import definitions, substitute, walk
@@ -172,7 +172,7 @@ def fills_first(body: tuple[Stmt, ...], buffer: Buffer, ranges: Ranges | None = 
         local: list[tuple[tuple[For, ...], tuple[Extent, ...]]] = []
         for access in mine:
             if not access.write:
-                area = box(access, seen, inner)
+                area = _inside(box(access, seen, inner), buffer)
                 if area is None or not (
                     any(contains(known, area) for known in written)
                     or _initialized(access, mine, seen)
@@ -189,8 +189,45 @@ def fills_first(body: tuple[Stmt, ...], buffer: Buffer, ranges: Ranges | None = 
             if access.write and access.certain and access.indices is not None and _covers(access, seen):
                 area = box(access, seen, inner)
                 if area is not None and (not access.init or _runs_init(access)):
-                    written.append(area)
+                    _join(written, area)
     return True
+
+
+def _inside(area: tuple[Extent, ...] | None, buffer: Buffer) -> tuple[Extent, ...] | None:
+    """What of a box is in the buffer: a condition keeps the rest from being read."""
+    if area is None:
+        return None
+    found: list[Extent] = []
+    for extent, dim in zip(area, buffer.shape, strict=True):
+        if extent is None or type(dim) is not Const:
+            found.append(extent)
+            continue
+        low, high = extent
+        if low.is_constant and low.constant < 0:
+            low = low.shifted(-low.constant)
+        if high.is_constant and high.constant >= dim.value:
+            high = high.shifted(int(dim.value) - 1 - high.constant)
+        found.append((low, high))
+    return tuple(found)
+
+
+def _same(p: Extent, q: Extent) -> bool:
+    return contains((p,), (q,)) and contains((q,), (p,))
+
+
+def _join(written: list[tuple[Extent, ...]], area: tuple[Extent, ...]) -> None:
+    """Add a box to what is written: with the one that it continues, in one dimension, it is one box."""
+    for at, known in enumerate(written):
+        apart = [dim for dim, (p, q) in enumerate(zip(known, area, strict=True)) if not _same(p, q)]
+        if len(apart) == 1:
+            before, after = known[apart[0]], area[apart[0]]
+            if before is not None and after is not None and before[0].dtype is after[0].dtype:
+                gap = after[0] - before[1]
+                if gap.is_constant and gap.constant == 1:
+                    area = (*area[: apart[0]], (before[0], after[1]), *area[apart[0] + 1 :])
+                    written[at] = area
+                    return
+    written.append(area)
 
 
 def _just_written(read: Access, local: list[tuple[tuple[For, ...], tuple[Extent, ...]]], seen: Accesses) -> bool:

@@ -360,6 +360,30 @@ class Schedule:
         into the loop. Refused where one iteration depends on another, a reduction over the loop among them.
         """
 
+    def prefetch(
+        self,
+        block: BlockHandle | str,
+        read_buffer_index: int | str,
+        loop: LoopHandle | str,
+        ahead: int = 1,
+        locality: int = 3,
+    ) -> None:
+        """Bring near what a block will read of a buffer `ahead` iterations of a loop later, a piece with each run of the
+        block's innermost loop.
+
+        before:                                    after `prefetch("B", "A", "i")`:
+            for i, j in T.grid(8, 4):                  for i, j in T.grid(8, 4):
+                for k in range(32):                        for line in range(2):
+                    with T.block("B"):                         T.prefetch(T.address_of(A[T.min(i + 1, 7), ...]))
+                        B[vi, vj] = A[vi, vj] + 1          for k in range(32):
+                                                               with T.block("B"):
+                                                                   B[vi, vj] = A[vi, vj] + 1
+
+        The results stay what they are. It is for loops whose iterations compute long on what is in the cache already, so
+        that memory waits meanwhile. `locality` is that of `T.prefetch`: 3 for the nearest cache, 0 for the farthest. The
+        block reads the buffer at one place, along memory or not at all by the innermost loop.
+        """
+
     def read_at(
         self, loop: LoopHandle | str, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
     ) -> BlockHandle:

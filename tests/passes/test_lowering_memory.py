@@ -11,7 +11,7 @@ from tirscript.passes.lower import (
     flatten_buffer,
     plan_buffer_allocation,
 )
-from tirscript.testing import Golden
+from tirscript.testing import Golden, assert_same_result
 
 
 class TestPlan:
@@ -57,6 +57,8 @@ class TestPlan:
             "if i == 0:\n    B[0] = 0\nB[0] = B[0] + 1\nC[i] = B[0]",
             # a part is not written
             "for j in range(3):\n    B[j] = i\nC[i] = B[3]",
+            "for j in range(3):\n    B[j] = i\nfor j in range(4, 8):\n    B[j] = i\nC[i] = B[3]",
+            "for j in range(2):\n    D[0, j] = i\nfor j in range(2, 4):\n    D[1, j] = i\nC[i] = D[0, 3]",
             # written in steps with gaps
             "for j in range(2):\n    B[j * 2] = i\nfor j in range(3):\n    C[i] = B[j]",
             # the condition may be false
@@ -82,6 +84,34 @@ class TestPlan:
             f'def f(C: T.Buffer((8,), "int32")):\n    {used} = T.alloc_buffer({shape}, "int32")\n'
             f"    for i in range(8):\n{lines}\n",
         )
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            # the condition keeps the read in the buffer
+            "for j in range(8):\n    B[j] = i\nfor j in range(12):\n    C[i] += B[j] if j < 8 else 0",
+            "for j in range(8):\n    B[j] = i\nfor j in range(12):\n    C[i] += B[j - 4] if j >= 4 else 0",
+            # two loops fill it together
+            "for j in range(5):\n    B[j] = i\nfor j in range(5, 8):\n    B[j] = 1\nfor j in range(8):\n    C[i] += B[j]",
+            "for j, k in T.grid(2, 3):\n    D[j, k] = i\nfor j in range(2):\n    D[j, 3] = 1\n"
+            "for j, k in T.grid(2, 4):\n    C[i] += D[j, k]",
+        ],
+    )
+    def test_what_an_iteration_fills_moves_into_it(self, body: str) -> None:
+        import textwrap
+
+        lines = textwrap.indent(body, " " * 8)
+        func = program(
+            'def f(C: T.Buffer((8,), "int32")):\n'
+            '    B = T.alloc_buffer((8,), "int32")\n'
+            '    D = T.alloc_buffer((4, 4), "int32")\n'
+            f"    for i in range(8):\n        C[i] = 0\n{lines}\n"
+        )
+        planned = plan_buffer_allocation(func)
+        used = "D" if "D[" in body else "B"
+        (loop,) = [stmt for stmt in planned.body if type(stmt) is For]
+        assert any(getattr(stmt, "buffer", None) is not None and stmt.buffer.name == used for stmt in loop.body)
+        assert_same_result(func, planned)
 
     def test_branches_hold_allocations(self, golden: Golden) -> None:
         rewrites(

@@ -439,6 +439,11 @@ class Steps:
             self.expr(node.args[0])
             self._under(node.args[0], name == "logical_and", node.args[1])
             return
+        address = node.args[0] if name == "prefetch" else None
+        if type(address) is Call and address.op.name == "address_of" and type(address.args[0]) is BufferLoad:
+            for index in address.args[0].indices:  # the element is neither read nor written
+                self.expr(index)
+            return
         if name == "address_of" and type(node.args[0]) is BufferLoad:
             for index in node.args[0].indices:
                 self.expr(index)

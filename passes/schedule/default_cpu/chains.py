@@ -20,6 +20,7 @@ from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution
 from .nests import Nest, heavy, nest_of
+from .prefetching import next_row
 from .reductions import lanes_apart
 from .work import Work
 
@@ -106,6 +107,7 @@ def rows(work: Work, nest: Nest) -> bool:
     for dim in nest.dims[:depth]:
         instances *= dim.extent if dim.known else math.inf
     work.parallel(work.sch.get_loops(nest.name)[:depth], instances)
+    next_row(work, nest.name)
     # short rows of what is in the cache anyway gain nothing
     return vectors or instances >= CACHED
 

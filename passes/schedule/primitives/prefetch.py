@@ -1,0 +1,125 @@
+"""prefetch: what later iterations of a loop read, brought near while this one computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.arith.linear import linear
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad, Const, Expr, is_const
+from tirscript.ir.op import const, get_op
+from tirscript.ir.rewrite import substitute, uses, walk
+from tirscript.ir.stmt import Block, Evaluate, For
+
+from ...statements import reads_memory
+from ..blocks import reads_of
+from ..edit import Edit, defined_in
+from ..primitive import BlockAt, LoopAt, primitive
+from ..tree import Place
+from .cache import chosen
+
+LINE = 64  # bytes that come at once
+
+
+@primitive
+def prefetch(
+    edit: Edit, block: BlockAt, read_buffer_index: int | str, loop: LoopAt, ahead: int = 1, locality: int = 3
+) -> None:
+    """Bring near what a block will read of a buffer `ahead` iterations of a loop later, a piece with each run of the
+    block's innermost loop.
+
+    before:                                    after `prefetch("B", "A", "i")`:
+        for i, j in T.grid(8, 4):                  for i, j in T.grid(8, 4):
+            for k in range(32):                        for line in range(2):
+                with T.block("B"):                         T.prefetch(T.address_of(A[T.min(i + 1, 7), ...]))
+                    B[vi, vj] = A[vi, vj] + 1          for k in range(32):
+                                                           with T.block("B"):
+                                                               B[vi, vj] = A[vi, vj] + 1
+
+    The results stay what they are. It is for loops whose iterations compute long on what is in the cache already, so
+    that memory waits meanwhile. `locality` is that of `T.prefetch`: 3 for the nearest cache, 0 for the farthest. The
+    block reads the buffer at one place, along memory or not at all by the innermost loop.
+    """
+    if ahead < 1:
+        edit.wrong(f"`ahead` is {ahead}; the iteration that comes next is 1 ahead")
+    if not 0 <= locality <= 3:
+        edit.wrong(f"`locality` is {locality}, and goes from 0 to 3")
+    stmt: Block = block.stmt
+    buffer = chosen(edit, block, reads_of(stmt), read_buffer_index, "reads")
+    around = block.loops()
+    if all(place is not loop for place in around[:-1]):
+        edit.refuse(f"`{loop.stmt.var.name}` is no loop around the innermost one of the block `{stmt.name}`", loop)
+    if buffer in defined_in(loop.stmt.body):
+        edit.refuse(f"`{buffer.name}` is made anew in each iteration of `{loop.stmt.var.name}`", loop)
+    indices = _only_load(edit, block, [load for load in _loads(stmt) if load.buffer is buffer])
+    outer, last = loop.stmt, around[-1].stmt
+    if outer.step is not None or last.step is not None:
+        edit.refuse("a loop counts by a step", loop if outer.step is not None else around[-1])
+    if not any(uses(index, outer.var) for index in indices):
+        edit.refuse(f"each iteration of `{outer.var.name}` reads the same", loop)
+    count, step = _lines(edit, around[-1], buffer, indices)
+    line = edit.fresh_var("line", last.var.dtype)
+    start = line * const(step, line.dtype)
+    then = {
+        last.var: start if is_const(last.start, 0) else last.start + start,
+        outer.var: get_op("min")(outer.var + const(ahead, outer.var.dtype), outer.stop - const(1, outer.var.dtype)),
+    }
+    lines = For(line, const(0, line.dtype), const(count, line.dtype), ())
+    known = edit.analyzer(around[-1])
+    known.enter_loop(lines)
+    place = tuple(
+        _within(edit, block, known, substitute(index, then), size)
+        for index, size in zip(indices, buffer.shape, strict=True)
+    )
+    near = Evaluate(get_op("prefetch")(get_op("address_of")(BufferLoad(buffer, place)), 0, locality, 1))
+    lines = lines.replace(body=(near,))
+    edit.tree.insert(around[-1], before=(lines,))
+
+
+def _within(edit: Edit, block: Place, known: Analyzer, index: Expr, size: Expr) -> Expr:
+    """An index into a dimension, no greater than its last one."""
+    index = known.simplify(index)
+    if not known.can_prove(get_op("greater_equal")(index, 0)):
+        edit.refuse(f"the index `{index}` that is read ahead is not proved to be 0 or more", block)
+    if known.can_prove(get_op("less")(index, size)):
+        return index
+    return known.simplify(get_op("min")(index, size - const(1, size.dtype)))
+
+
+def _loads(stmt: Block) -> list[BufferLoad]:
+    return [node for node in walk(stmt.body) if type(node) is BufferLoad]
+
+
+def _only_load(edit: Edit, block: Place, loads: Sequence[BufferLoad]) -> tuple[Expr, ...]:
+    """Where the block reads the buffer, by the loops around it."""
+    stmt: Block = block.stmt
+    name = loads[0].buffer.name
+    if len({load.indices for load in loads}) != 1:
+        edit.refuse(f"the block `{stmt.name}` reads `{name}` at more than one place", (block, ""), (loads[0], "here"))
+    values = {axis.var: axis.value for axis in stmt.axes}
+    inside = defined_in(stmt.body)
+    found = tuple(substitute(index, values) for index in loads[0].indices)
+    if any(reads_memory(index) or any(node in inside for node in walk(index)) for index in found):
+        edit.refuse(f"where `{stmt.name}` reads `{name}` is known only inside it", (block, ""), (loads[0], "here"))
+    return found
+
+
+def _lines(edit: Edit, innermost: Place, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[int, int]:
+    """How many lines of memory the innermost loop goes through, and the elements of a line."""
+    stmt: For = innermost.stmt
+    var = stmt.var
+    if not any(uses(index, var) for index in indices):
+        return 1, 0
+    terms = linear(indices[-1]).terms
+    along = [term for term in terms if uses(term, var)] == [var] and terms[var] == 1
+    dense = buffer.strides is None or is_const(buffer.strides[-1], 1)
+    if any(uses(index, var) for index in indices[:-1]) or not along or not dense:
+        edit.refuse(f"the loop `{var.name}` does not read along memory", innermost)
+    if type(stmt.extent) is not Const:
+        edit.refuse(f"how many iterations the loop `{var.name}` has is not known", innermost)
+    step = max(1, LINE * 8 // (buffer.dtype.bits * buffer.dtype.lanes))
+    return -(-int(stmt.extent.value) // step), step
+
+
+__all__ = ["prefetch"]

@@ -1,0 +1,262 @@
+"""prefetch: what is brought near, what is refused, that it changes nothing, and where the default schedule uses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tirscript
+from tirscript.backend.llvm import emit_ir
+from tirscript.ir import PrimFunc, walk
+from tirscript.ir.expr import Call
+from tirscript.ir.op import OPS
+from tirscript.ir.stmt import For
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.lower import serialize_races
+from tirscript.passes.schedule import Schedule, ScheduleError, Trace
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+from tirscript.testing import assert_same_result
+
+FACTS = CpuFacts(vector_bits=512, threads=2)
+
+
+def program(text: str) -> PrimFunc:
+    found = parse(text)
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def grown(rows: int = 8, columns: int = 128, dtype: str = "float32", index: str = "vi, vj") -> PrimFunc:
+    return program(f"""
+@T.prim_func
+def grown(A: T.Buffer(({rows}, {columns}), "{dtype}"), B: T.Buffer(({rows}, {columns}), "{dtype}")):
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[{index}] + T.{dtype}(1)
+""")
+
+
+def prefetched(func: PrimFunc) -> list[str]:
+    """The addresses that are prefetched, and their hints."""
+    return [str(node) for node in walk(func.body) if type(node) is Call and node.op is OPS["prefetch"]]
+
+
+def pieces(func: PrimFunc, piece: int, **options: Any) -> Schedule:
+    schedule = Schedule(func)
+    _, j = schedule.get_loops("B")
+    schedule.split(j, [None, piece])
+    schedule.prefetch("B", "A", "i", **options)
+    return schedule
+
+
+def test_the_lines_of_a_piece_of_the_next_row() -> None:
+    schedule = pieces(grown(), 32)
+    (lines,) = [node for node in walk(schedule.func.body) if type(node) is For and node.var.name == "line"]
+    assert lines.stop.value == 2  # type: ignore[attr-defined]
+    assert prefetched(schedule.func) == ["T.prefetch(T.address_of(A[T.min(i + 1, 7), j_0 * 32 + line * 16]), 0, 3, 1)"]
+    assert_same_result(grown(), schedule.func)
+    again = Trace.parse(str(schedule.trace)).replay(Schedule(grown()))
+    assert again.script() == schedule.script()
+
+
+def test_how_far_ahead_and_how_near() -> None:
+    assert prefetched(pieces(grown(), 64, ahead=3, locality=1).func) == [
+        "T.prefetch(T.address_of(A[T.min(i + 3, 7), j_0 * 64 + line * 16]), 0, 1, 1)"
+    ]
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("float64", 4), ("float16", 1), ("int8", 1)])
+def test_a_line_has_64_bytes(dtype: str, count: int) -> None:
+    func = pieces(grown(dtype=dtype), 32).func
+    (lines,) = [node for node in walk(func.body) if type(node) is For and node.var.name == "line"]
+    assert lines.stop.value == count  # type: ignore[attr-defined]
+
+
+def test_a_piece_that_leaves_the_row_ends_at_its_last_element() -> None:
+    assert prefetched(pieces(grown(columns=100), 32).func) == [
+        "T.prefetch(T.address_of(A[T.min(i + 1, 7), T.min(j_0 * 32 + line * 16, 99)]), 0, 3, 1)"
+    ]
+    assert_same_result(grown(columns=100), pieces(grown(columns=100), 32).func)
+
+
+def test_one_element_where_the_innermost_loop_reads_the_same() -> None:
+    schedule = Schedule(grown(index="vi, 5"))
+    schedule.prefetch("B", 0, "i")
+    assert prefetched(schedule.func) == ["T.prefetch(T.address_of(A[T.min(i + 1, 7), 5]), 0, 3, 1)"]
+
+
+@pytest.mark.parametrize(
+    ("index", "loop", "options", "says"),
+    [
+        ("vi, vj", "j", {}, "`j` is no loop around the innermost one of the block `B`"),
+        ("vj // 16, vj", "i", {}, "each iteration of `i` reads the same"),
+        ("vi, vj // 2", "i", {}, "the loop `j` does not read along memory"),
+        ("vj // 16, vi", "i", {}, "the loop `j` does not read along memory"),
+        ("vi, 127 - vj", "i", {}, "the loop `j` does not read along memory"),
+        ("vi, vj] + A[vi, 0", "i", {}, "reads `A` at more than one place"),
+        ("vi, T.Cast('int32', A[vi, vj])", "i", {}, "reads `A` at more than one place"),
+        ("vi, vj", "i", {"ahead": 0}, "`ahead` is 0"),
+        ("vi, vj", "i", {"locality": 4}, "`locality` is 4"),
+    ],
+)
+def test_refused(index: str, loop: str, options: dict[str, int], says: str) -> None:
+    schedule = Schedule(grown(index=index))
+    before = schedule.func
+    with pytest.raises(ScheduleError, match="`prefetch`") as caught:
+        schedule.prefetch("B", "A", loop, **options)
+    assert says in str(caught.value)
+    assert schedule.func is before
+
+
+def test_refused_where_the_index_is_not_known_to_be_in_the_buffer() -> None:
+    func = program("""
+@T.prim_func
+def shifted(A: T.Buffer((8, 128), "float32"), B: T.Buffer((8, 128), "float32")):
+    for i, j in T.grid(8, 128):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj - 1] if vj > 0 else T.float32(0)
+""")
+    with pytest.raises(ScheduleError, match="is not proved to be 0 or more"):
+        Schedule(func).prefetch("B", "A", "i")
+
+
+def test_refused_for_what_each_iteration_makes_anew_and_for_unknown_lengths() -> None:
+    func = program("""
+@T.prim_func
+def f(A: T.Buffer((8, "n"), "float32"), B: T.Buffer((8, "n"), "float32")):
+    for i in range(8):
+        C = T.alloc_buffer((8, 4), "float32")
+        for j in range(4):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = T.float32(1)
+        for j in range(4):
+            with T.block("D"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = C[vi, vj] + T.float32(1)
+        for j in range(n):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+""")
+    with pytest.raises(ScheduleError, match="`C` is made anew in each iteration of `i`"):
+        Schedule(func).prefetch("D", "C", "i")
+    with pytest.raises(ScheduleError, match="how many iterations the loop `j` has is not known"):
+        Schedule(func).prefetch("B", "A", "i")
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 90), st.integers(1, 40), st.integers(1, 4))
+def test_results_stay(rows: int, columns: int, piece: int, ahead: int) -> None:
+    func = grown(rows, columns)
+    schedule = Schedule(func)
+    schedule.split("j", [None, piece])
+    schedule.prefetch("B", "A", "i", ahead)
+    assert_same_result(func, schedule.func)
+
+
+def test_a_prefetch_neither_reads_nor_writes() -> None:
+    """So loops around it may run in parallel, and buffers of which it is told stay as small as they were."""
+    func = program("""
+@T.prim_func
+def f(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+    C = T.alloc_buffer((8, 16), "float32")
+    for i in T.parallel(8):
+        for j in range(16):
+            T.prefetch(T.address_of(B[T.min(i + 1, 7), j]), 1)
+            T.prefetch(T.address_of(C[i, j]), 1)
+            C[i, j] = A[i, j] + T.float32(1)
+        for j in range(16):
+            B[i, j] = C[i, 15 - j]
+""")
+    assert serialize_races(func) is func
+    lowered = DEFAULT_LOWERING(func)
+    assert 'C = T.alloc_buffer((16,), "float32")' in lowered.script()
+    assert_same_result(func, lowered)
+
+
+def test_prefetches_take_no_time_that_is_worth_a_thread() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((4, 100), "float32"), B: T.Buffer((4,), "float32")):
+    for i in T.parallel(4):
+        for j in range(100):
+            T.prefetch(T.address_of(A[i, j]))
+        B[i] = T.float32(1)
+"""
+    assert "call i32 @tirscript_parallel" not in emit_ir(program(text))
+    assert "call i32 @tirscript_parallel" in emit_ir(program(text.replace("(4", "(40000")))
+
+
+def softmax(rows: int, columns: int) -> PrimFunc:
+    return program(f"""
+@T.prim_func
+def softmax(A: T.Buffer(({rows}, {columns}), "float32"), B: T.Buffer(({rows}, {columns}), "float32")):
+    top = T.alloc_buffer(({rows},), "float32")
+    power = T.alloc_buffer(({rows}, {columns}), "float32")
+    total = T.alloc_buffer(({rows},), "float32")
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("top"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                top[vi] = T.min_value("float32")
+            top[vi] = T.max(top[vi], A[vi, vj])
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("power"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            power[vi, vj] = T.exp(A[vi, vj] - top[vi])
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("total"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                total[vi] = T.float32(0)
+            total[vi] += power[vi, vj]
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = power[vi, vj] / total[vi]
+""")
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "address"),
+    [
+        (1024, 1024, "A[T.min(i + 1, 1023), ax0_0 * 128 + line * 16]), 0, 3, 1)"),
+        (64, 50000, "A[T.min(i + 1, 63), ax0_0 * 80 + line * 16]), 0, 2, 1)"),
+        (600, 1000, "A[T.min(i + 1, 599), ax0_0_0 * 128 + line * 16]), 0, 3, 1)"),
+    ],
+)
+def test_the_default_schedule_brings_the_next_row_near(rows: int, columns: int, address: str) -> None:
+    schedule = default_schedule(softmax(rows, columns), FACTS)
+    assert prefetched(schedule.func) == [f"T.prefetch(T.address_of({address}"]
+    # a row of what is computed once for two readers, not all rows
+    assert f'power = T.alloc_buffer(({columns},), "float32")' in DEFAULT_LOWERING(schedule.func).script()
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (256, 1000),  # all is in the cache
+        (4, 200_000),  # a row is not
+    ],
+)
+def test_the_default_schedule_leaves_rows_alone(rows: int, columns: int) -> None:
+    assert not prefetched(default_schedule(softmax(rows, columns), FACTS).func)
+
+
+def test_native_code_with_prefetches() -> None:
+    rows, columns = 280, 1000
+    built = tirscript.build(softmax(rows, columns))
+    assert "T.prefetch" in built.lowered.script()
+    a = np.random.default_rng(1).normal(size=(rows, columns)).astype("float32")
+    b = np.empty_like(a)
+    built(a, b)
+    power = np.exp(a.astype("float64") - a.max(1, keepdims=True))
+    np.testing.assert_allclose(b, power / power.sum(1, keepdims=True), rtol=1e-5)
