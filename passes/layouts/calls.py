@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Const
+from tirscript.ir.dtype import INT64
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import FunctionRef, GraphBind, GraphExpr, GraphVar, OpCall, TensorType, TupleExpr
+from tirscript.ir.graph import (
+    FunctionRef,
+    GraphBind,
+    GraphConst,
+    GraphExpr,
+    GraphVar,
+    OpCall,
+    ShapeExpr,
+    TensorType,
+    TupleExpr,
+)
 from tirscript.ir.graph_calls import Signature
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.module import Module
+from tirscript.ir.rewrite import free_vars, substitute, walk
 from tirscript.ir.span import Span
 
 
@@ -35,14 +49,90 @@ def buffer_type(buffer: Buffer) -> TensorType:
     return found
 
 
+class Instances:
+    """Tensor functions of a module in the dimensions of the graph that calls them, one for each set of dimensions."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._made: dict[str, list[tuple[tuple[Expr, ...], PrimFunc]]] = {}
+
+    def called(self, value: GraphExpr) -> tuple[PrimFunc, tuple[GraphExpr, ...]] | None:
+        """The function and the arguments of a `G.call_tir` that gives one tensor.
+
+        Its symbolic dimensions are those that the call passes, in shapes or as `tir_vars`, and it takes no scalars.
+        """
+        if type(value) is not OpCall or value.op is not CALL_TIR or len(value.types) != 1:
+            return None
+        function, given, *rest = value.args
+        kind = value.types[0]
+        found = self.module.prim_func(function.function) if type(function) is FunctionRef else None
+        if found is None or type(kind) is not TensorType:
+            return None
+        args = given.fields if type(given) is TupleExpr else (given,)
+        scalars = rest[0].values if rest and type(rest[0]) is ShapeExpr else ()
+        buffers, others = found.params[: len(args) + 1], found.params[len(args) + 1 :]
+        if len(others) != len(scalars) or len(buffers) != len(args) + 1 or (rest and not scalars):
+            return None
+        if not all(type(one) is Buffer for one in buffers) or not all(type(one) is Var for one in others):
+            return None
+        if not others and all(is_constant(one) for one in buffers):  # type: ignore[arg-type]
+            return found, args
+        bound: dict[Var, Expr] = dict(zip(others, scalars, strict=True))  # type: ignore[arg-type]
+        for buffer, shape in zip(buffers, (*map(_shape, args), kind.shape), strict=True):
+            assert type(buffer) is Buffer
+            if shape is None or len(shape) != buffer.ndim:
+                return None
+            for dim, size in zip(buffer.shape, shape, strict=True):
+                if type(dim) is Var:
+                    bound.setdefault(dim, size)
+        free = [node for buffer in buffers for node in walk(buffer) if type(node) is Var]
+        if any(var.dtype is not INT64 or var not in bound for var in (*free, *bound)):
+            return None
+        return self._instance(found, bound, buffers), args
+
+    def _instance(self, func: PrimFunc, bound: dict[Var, Expr], params: tuple[Any, ...]) -> PrimFunc:
+        given = tuple(bound.values())
+        made = self._made.setdefault(func.name, [])
+        for other, instance in made:
+            if all(structural_equal(a, b, map_free_vars=False) for a, b in zip(other, given, strict=True)):
+                return instance
+        instance = substitute(func.replace(params=params), bound)
+        made.append((given, instance))
+        return instance
+
+
+def _shape(arg: GraphExpr) -> tuple[Expr, ...] | None:
+    kind = arg.type if type(arg) is GraphVar else None
+    if type(arg) is GraphConst:
+        return tuple(Const(size, INT64) for size in arg.data.shape)
+    return kind.shape if type(kind) is TensorType else None
+
+
+def closed(func: PrimFunc) -> tuple[PrimFunc, tuple[Var, ...]]:
+    """A function that takes the dimensions that none of its shapes gives, and these."""
+    alone = {dim for param in func.param_buffers for dim in param.shape if type(dim) is Var}
+    free = tuple(dict.fromkeys((*(var for var in func.symbols if var not in alone), *free_vars(func))))
+    return func.replace(params=(*func.params, *free)), free
+
+
 def is_constant(buffer: Buffer) -> bool:
     """Whether all dimensions are numbers."""
     return all(type(dim) is Const for dim in buffer.shape)
 
 
-def call(name: str, function: str, args: Sequence[GraphExpr], kind: TensorType, span: Span | None = None) -> GraphBind:
-    """`name = G.call_tir(cls.function, args, out=kind)`"""
-    value = OpCall(CALL_TIR, (FunctionRef(function), TupleExpr(tuple(args))), types=(kind,), span=span)
+def call(
+    name: str,
+    function: str,
+    args: Sequence[GraphExpr],
+    kind: TensorType,
+    span: Span | None = None,
+    scalars: tuple[Expr, ...] = (),
+) -> GraphBind:
+    """`name = G.call_tir(cls.function, args, out=kind, tir_vars=scalars)`"""
+    given: list[GraphExpr] = [FunctionRef(function), TupleExpr(tuple(args))]
+    if scalars:
+        given.append(ShapeExpr(scalars))
+    value = OpCall(CALL_TIR, tuple(given), types=(kind,), span=span)
     return GraphBind(GraphVar(name, kind), value, span=span)
 
 
@@ -62,4 +152,4 @@ class Names:
         return name
 
 
-__all__ = ["Names", "buffer_type", "call", "called", "is_constant"]
+__all__ = ["Instances", "Names", "buffer_type", "call", "called", "closed", "is_constant"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -13,16 +13,17 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import DType
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import Call, Const, Var, const
+from tirscript.ir.expr import Call, Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar, TensorType, TupleExpr
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import refresh, substitute, walk
+from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Assume, If, Stmt
 
 from ..overcompute import remove_branching_through_overcompute
 from ..remove_assume import remove_assume
-from .calls import Names, buffer_type, call
+from .calls import Names, call, closed
 from .converters import claim_of, crop_function, pad_function, refill_function
 from .flow import Fixed, Kernel, Value
 from .mapping import PadMapping
@@ -38,6 +39,17 @@ class Stored(Struct, frozen=True, eq=False):
     value: Value
     padding: Known | None = None
     written: bool = True
+
+
+class Callee(Struct, frozen=True, eq=False):
+    """A function by name, and the dimensions that are passed behind its tensors."""
+
+    name: str
+    scalars: tuple[Expr, ...] = ()
+
+    def bind(self, name: str, args: Sequence[GraphExpr], kind: TensorType, span: Span | None = None) -> GraphBind:
+        """A call of it that is bound to a name."""
+        return call(name, self.name, args, kind, span, self.scalars)
 
 
 class Report(Struct):
@@ -64,14 +76,15 @@ class Functions:
         self.old = old
         self.made: list[PrimFunc] = []
 
-    def shared(self, func: PrimFunc, *others: PrimFunc) -> PrimFunc:
+    def shared(self, func: PrimFunc) -> Callee:
         """A function equal to this one, or this one under a name of its own."""
-        for other in (*others, *self.made):
+        func, scalars = closed(func)
+        for other in self.made:
             if structural_equal(func.replace(name=other.name), other):
-                return other
+                return Callee(other.name, scalars)
         named = refresh(func.replace(name=self.names.fresh(func.name), private=True))
         self.made.append(named)
-        return named
+        return Callee(named.name, scalars)
 
 
 class Emitting:
@@ -184,7 +197,7 @@ class Emitting:
         if again not in self.refilled:
             dtype = _dtype(found.value)
             func = self.functions.shared(refill_function("refill", mapping, dtype, padding))
-            var = self._call(f"{_name(value)}_refilled", func, (found.value,), mapping)
+            var = self._call(f"{_name(value)}_refilled", func, (found.value,), mapping, dtype)
             self.refilled[again] = Stored(var, padding)
             self.report.selects += 1
         return self.refilled[again]
@@ -205,26 +218,28 @@ class Emitting:
         fill = padding if padding is not None else self.aims.get(key)
         if mapping.padded and fill is None:
             fill = const(0, _dtype(plain))
-        if type(plain) is GraphConst and plain.data.resolved:
+        if (
+            type(plain) is GraphConst
+            and plain.data.resolved
+            and all(type(dim) is Const for dim in mapping.packed_shape)
+        ):
             self.report.folded += 1
             return Stored(GraphConst(constant(mapping.packed(plain.data.array, fill))), fill)
         dtype = _dtype(plain)
-        func = pad_function("pack", mapping, dtype, fill)
         for old in self.functions.old:
             same = self.flow.conversion(old)
             if same is not None and same.packs and same.mapping.same_layout(mapping):
                 if _takes(old, dtype) and (not mapping.padded or same_value(same.mapping.pad_value, fill)):
-                    func = old
+                    func = Callee(old.name)
                     break
         else:
-            func = self.functions.shared(func)
+            func = self.functions.shared(pad_function("pack", mapping, dtype, fill))
         self.report.conversions += 1
-        return Stored(self._call(f"{_name(value)}_packed", func, (plain,), mapping), fill)
+        return Stored(self._call(f"{_name(value)}_packed", func, (plain,), mapping, dtype), fill)
 
     def _cropped(self, value: Value, stored: Stored, mapping: PadMapping | None) -> Stored:
         assert mapping is not None
         dtype = _dtype(stored.value)
-        func = crop_function("crop", mapping, dtype)
         for old in self.functions.old:
             same = self.flow.conversion(old)
             if same is None or same.packs or not _takes(old, dtype) or not same.mapping.same_layout(mapping):
@@ -232,22 +247,20 @@ class Emitting:
             claim = same.mapping.pad_value
             # what it assumes of the padding must still be so
             if claim is None or same_value(claim, stored.padding):
-                func = old
+                func = Callee(old.name)
                 break
         else:
-            func = self.functions.shared(func)
+            func = self.functions.shared(crop_function("crop", mapping, dtype))
         self.report.conversions += 1
         var = value if type(value) is GraphVar else None
-        made = call(_name(value), func.name, (stored.value,), _type(mapping.shape, dtype))
+        made = func.bind(_name(value), (stored.value,), _type(mapping.shape, dtype))
         if var is not None and type(var.type) is TensorType:
             made = GraphBind(var, made.value)
         self.body.append(made)
         return Stored(made.var)
 
-    def _call(self, name: str, func: PrimFunc, args: tuple[Value, ...], mapping: PadMapping) -> GraphVar:
-        out = func.params[-1]
-        assert type(out) is Buffer
-        made = call(name, func.name, args, buffer_type(out))
+    def _call(self, name: str, func: Callee, args: tuple[Value, ...], mapping: PadMapping, dtype: DType) -> GraphVar:
+        made = func.bind(name, args, _type(mapping.packed_shape, dtype))
         self.report.edges[made.var.name] = str(mapping)
         self.body.append(made)
         return made.var
@@ -284,12 +297,12 @@ class Emitting:
         args = tuple(one.value for one in given)
         if step.out in layouts:
             name = f"{var.name}_packed"
-            out = self._call(name, func, args, layouts[step.out])
+            out = self._call(name, func, args, layouts[step.out], step.out.dtype)
             self.stored[self.keys.key(var, layouts[step.out])] = Stored(out, made.padding[step.out])
         else:
             kind = var.type
             assert type(kind) is TensorType
-            bind = call(var.name, func.name, args, kind, step.bind.span)
+            bind = func.bind(var.name, args, kind, step.bind.span)
             self.body.append(step.bind.replace(value=bind.value))
             self.stored[self.keys.key(var, None)] = Stored(var)
 
@@ -316,7 +329,8 @@ class Emitting:
         if straight is not step.func:
             step = Fixed(step.bind, straight, step.program, step.args, step.native)
             kinds = bind.value.types  # type: ignore[attr-defined]
-            bind = bind.replace(value=call(bind.var.name, straight.name, args, kinds[0], bind.span).value)
+            callee = self.functions.shared(straight)
+            bind = bind.replace(value=callee.bind(bind.var.name, args, kinds[0], bind.span).value)
         self.body.append(bind)
         if step.native is None:
             self.stored[self.keys.key(step.bind.var, None)] = Stored(step.bind.var)
@@ -342,7 +356,7 @@ class Emitting:
         made = remove_assume.function(remove_branching_through_overcompute.function(told))
         if _branches(made) >= branches:
             return func
-        return self.functions.shared(made.replace(name=f"{func.name}_straight"))
+        return made.replace(name=f"{func.name}_straight")
 
     def _filled(self, step: Fixed, bind: GraphBind, aim: Const | None) -> Const:
         """Let a function on packed tensors store padding too, for those that read it; what it stores."""
@@ -352,7 +366,7 @@ class Emitting:
         value = const(0, out.dtype) if aim is None else aim
         fills = fill_statements(step.native.mapping, out, value)
         func = self.functions.shared(step.func.replace(name=f"{step.func.name}_filled", body=(*step.func.body, *fills)))
-        made = call(bind.var.name, func.name, bind.value.args[1].fields, bind.value.types[0])  # type: ignore[attr-defined]
+        made = func.bind(bind.var.name, bind.value.args[1].fields, bind.value.types[0])  # type: ignore[attr-defined]
         self.body[-1] = bind.replace(value=made.value)
         self.report.fills += 1
         return value
@@ -371,7 +385,7 @@ def _with_args(bind: GraphBind, old: tuple[GraphExpr, ...], args: tuple[GraphExp
     if all(a is b for a, b in zip(old, args, strict=True)):
         return bind
     value: Any = bind.value
-    return bind.replace(value=value.replace(args=(value.args[0], TupleExpr(args))))
+    return bind.replace(value=value.replace(args=(value.args[0], TupleExpr(args), *value.args[2:])))
 
 
 def _branches(func: PrimFunc) -> int:

@@ -14,7 +14,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block
 
-from .calls import called, is_constant
+from .calls import Instances
 from .mapping import Conversion, PadMapping, conversion_of
 from .stages import Staged, staged
 
@@ -63,8 +63,8 @@ class Flow:
     `forms` tells for each variable what it is a layout of. `aliases` are plain values that are others again.
     """
 
-    def __init__(self, block: Dataflow, module: Module, known: dict[str, Any]) -> None:
-        self.block, self.module, self.known = block, module, known
+    def __init__(self, block: Dataflow, module: Module, known: dict[Any, Any], instances: Instances) -> None:
+        self.block, self.module, self.known, self.instances = block, module, known, instances
         self.forms: dict[GraphVar, Form] = {}
         self.claims: dict[GraphVar, Const] = {}
         self.steps: list[Kernel | Fixed | GraphBind | Any] = []
@@ -89,20 +89,19 @@ class Flow:
 
     def conversion(self, func: PrimFunc) -> Conversion | None:
         """The mapping that a function carries out, one that can be moved."""
-        key = f"conversion {func.name}"
+        key = ("conversion", func)
         if key not in self.known:
             found = conversion_of(func)
-            ok = found is not None and all(map(is_constant, _buffers(func))) and found.mapping.is_dense()
-            self.known[key] = found if ok else None
+            self.known[key] = found if found is not None and found.mapping.is_dense() else None
         found = self.known[key]
         assert found is None or type(found) is Conversion
         return found
 
     def program(self, func: PrimFunc) -> Staged | None:
-        """A function of known shapes as stages that write its last parameter and nothing else of the caller's."""
-        key = f"stages {func.name}"
+        """A function as stages that write its last parameter and nothing else of the caller's."""
+        key = ("stages", func)
         if key not in self.known:
-            found = staged(func) if all(map(is_constant, _buffers(func))) else None
+            found = staged(func)
             if found is not None and found.written() & set(found.params) != {found.params[-1]}:
                 found = None
             self.known[key] = found
@@ -118,12 +117,12 @@ class Flow:
             for node in walk(stmt.value) if type(stmt) is GraphBind else walk(stmt):
                 if type(node) is GraphVar:
                     uses.setdefault(node, []).append(stmt)
-            if type(stmt) is GraphBind and called(stmt.value, self.module) is not None:
+            if type(stmt) is GraphBind and self.instances.called(stmt.value) is not None:
                 made[stmt.var] = stmt
         found: dict[GraphVar, tuple[GraphVar, Conversion]] = {}
         packed: set[GraphVar] = set()
         for var, stmt in made.items():
-            func, args = called(stmt.value, self.module) or (None, ())
+            func, args = self.instances.called(stmt.value) or (None, ())
             assert func is not None
             conversion = self.conversion(func) if len(args) == 1 else None
             pads = conversion is not None and conversion.packs and conversion.mapping.padded
@@ -136,14 +135,14 @@ class Flow:
             first = crops[0] if crops else None
             if first is None or any(one is None or not one[1].mapping.same_layout(first[1].mapping) for one in crops):
                 continue
-            func, args = called(made[var].value, self.module) or (None, ())
+            func, args = self.instances.called(made[var].value) or (None, ())
             own = None if func is None or len(args) != 1 else self.conversion(func)
             if own is None:
                 found[var] = first
         return found
 
     def _crop(self, stmt: Any) -> tuple[GraphVar, Conversion] | None:
-        found = called(stmt.value, self.module) if type(stmt) is GraphBind else None
+        found = self.instances.called(stmt.value) if type(stmt) is GraphBind else None
         if found is None or len(found[1]) != 1:
             return None
         conversion = self.conversion(found[0])
@@ -152,13 +151,13 @@ class Flow:
     def _is_hinted(self, users: list[Any]) -> bool:
         """Whether a function that takes a value says that it crops."""
         for user in users:
-            found = called(user.value, self.module) if type(user) is GraphBind else None
+            found = self.instances.called(user.value) if type(user) is GraphBind else None
             if found is not None and any(type(n) is Block and "postproc" in n.annotations for n in walk(found[0])):
                 return True
         return False
 
     def _step(self, stmt: Any) -> Any:
-        found = called(stmt.value, self.module) if type(stmt) is GraphBind else None
+        found = self.instances.called(stmt.value) if type(stmt) is GraphBind else None
         if found is None or not all(type(arg) in (GraphVar, GraphConst) for arg in found[1]):
             return stmt
         func, args = found
@@ -204,10 +203,6 @@ class Flow:
         same = plain and not made.padded
         self.forms[stmt.var] = self.form(form.value) if same else Form(form.value, made)
         return True
-
-
-def _buffers(func: PrimFunc) -> tuple[Buffer, ...]:
-    return tuple(param for param in func.params if type(param) is Buffer)
 
 
 __all__ = ["Fixed", "Flow", "Form", "Kernel", "Value"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const, is_cons
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, cast, get_op
-from tirscript.ir.rewrite import substitute, uses, walk
+from tirscript.ir.rewrite import rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Assume, For, Stmt
 
 from ..statements import conjunction
@@ -65,6 +65,8 @@ class PadMapping(Struct, frozen=True, eq=False):
         given = mapping if isinstance(mapping, IndexMap) else IndexMap.of(mapping)
         given = given.with_dtype(INT64)
         sizes = tuple(size_of(dim) for dim in shape)
+        if not all(type(dim) in (Const, Var) for dim in sizes):
+            return _of_sums(given, sizes, pad_value, packed_shape)
         if len(given.params) != len(sizes) or not given.is_injective(sizes):
             return None
         least, back = given.map_shape(sizes), given.inverse_of(sizes)
@@ -123,6 +125,21 @@ class PadMapping(Struct, frozen=True, eq=False):
         """The same layout with another pad value."""
         return PadMapping(self.index_map, self.inverse, self.pad_predicate, value, self.shape, self.packed_shape)
 
+    def substituted(self, values: Mapping[Var, Expr]) -> PadMapping:
+        """The mapping with other dimensions for variables."""
+
+        def placed(one: IndexMap) -> IndexMap:
+            return IndexMap(one.params, substitute(one.indices, values))
+
+        return PadMapping(
+            placed(self.index_map),
+            placed(self.inverse),
+            substitute(self.pad_predicate, values),
+            self.pad_value,
+            substitute(self.shape, values),
+            substitute(self.packed_shape, values),
+        )
+
     def turned(self) -> PadMapping:
         """The mapping of the packed tensor to the plain one; only where nothing is padded."""
         there, back = _named(self.inverse, "i"), _named(self.index_map, "p")
@@ -167,6 +184,33 @@ class PadMapping(Struct, frozen=True, eq=False):
         return f"({params}) -> ({', '.join(map(str, self.index_map.indices))}) in ({shape}){value}"
 
 
+def _of_sums(
+    given: IndexMap, sizes: tuple[Expr, ...], pad_value: Const | None, packed_shape: Sequence[Expr | int] | None
+) -> PadMapping | None:
+    """The mapping of a tensor with dimensions such as `n * 2`: made with variables for these."""
+    stands: list[tuple[Expr, Var]] = []
+    for dim in sizes:
+        if type(dim) not in (Const, Var) and _standing(dim, stands) is dim:
+            stands.append((dim, Var("n", INT64)))
+    instead = {var: dim for dim, var in stands}
+    plain = tuple(_standing(dim, stands) for dim in sizes)
+    found = PadMapping.of(given, plain, pad_value)
+    made = None if found is None else found.substituted(instead)
+    if packed_shape is None or made is None:
+        return made
+    known = Analyzer()
+    if all(known.prove_equal(a, size_of(b)) for a, b in zip(made.packed_shape, packed_shape, strict=True)):
+        return made
+    places = tuple(rewrite(size_of(dim), {Call: lambda node: _standing(node, stands)}) for dim in packed_shape)
+    found = PadMapping.of(given, plain, pad_value, places)
+    return None if found is None else found.substituted(instead)
+
+
+def _standing(dim: Expr, stands: list[tuple[Expr, Var]]) -> Expr:
+    """The variable that stands for a dimension, or this."""
+    return next((var for one, var in stands if structural_equal(dim, one, map_free_vars=False)), dim)
+
+
 def _sum(index: Expr, known: Analyzer) -> Expr:
     """An index with its constants added up; a whole simplification would lose digits that are 0 here."""
     if type(index) is not Call or index.op.name not in ("add", "sub"):
@@ -202,7 +246,8 @@ def _whole(given: IndexMap, least: Sequence[Expr]) -> list[Expr]:
     found = []
     for index, size in zip(given.indices, least, strict=True):
         own = known.const_int_bound(index)[1] + 1
-        found.append(const(own, INT64) if type(size) is Const and size.value < own < 1 << 20 else size)
+        more = type(size) is not Const or size.value < own
+        found.append(const(own, INT64) if more and own < 1 << 20 else size)
     return found
 
 

@@ -13,12 +13,13 @@ number, it is proved that it does, or a select or a stage of its own stores it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, INT64
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const, is_const
@@ -170,8 +171,17 @@ def _places(indices: tuple[Expr, ...], mapping: PadMapping | None, replaced: Map
     moved: tuple[Expr, ...] = substitute(indices, replaced)
     if mapping is None:
         return moved
-    dtype = INT64 if any(index.dtype.bits > 32 for index in moved) else INT32
-    return mapping.apply(moved, dtype)
+    wide = [index.dtype.bits > 32 for index in moved]
+    if all(wide) or not any(wide):
+        return mapping.apply(moved, INT64 if any(wide) else INT32)
+    # each component in the dtype of its own indices
+    placed = {dtype: mapping.apply(moved, dtype) for dtype in (INT32, INT64)}
+    found = list(placed[INT64])
+    for component in mapping.components():
+        dtype = INT64 if any(wide[dim] for dim in component.dims) else INT32
+        for out in component.outs:
+            found[out] = placed[dtype][out]
+    return tuple(found)
 
 
 class Packing:
@@ -460,7 +470,13 @@ def keeps_order(group: Group) -> bool:
 
     mapping, (dims, outs) = group.mapping, (group.component.dims, group.component.outs)
     sizes = [int(size.value) for size in group.sizes() if type(size) is Const]
-    if len(dims) != 1 or len(sizes) != len(outs) or np.prod(sizes) > LARGEST:
+    if len(dims) != 1:
+        return False
+    if len(sizes) != len(outs):
+        return _counts_up(
+            mapping.inverse.indices[dims[0]], [mapping.inverse.params[out] for out in outs], group.sizes()
+        )
+    if np.prod(sizes) > LARGEST:
         return False
     values: dict[Var, Any] = dict.fromkeys(mapping.inverse.params, 0)
     values.update({mapping.inverse.params[out]: axis for out, axis in zip(outs, np.indices(sizes), strict=True)})
@@ -468,6 +484,20 @@ def keeps_order(group: Group) -> bool:
     size = mapping.shape[dims[0]]
     real = found[(found >= 0) & (found < int(size.value))] if type(size) is Const else found
     return bool((np.diff(real) > 0).all())
+
+
+def _counts_up(index: Expr, places: Sequence[Var], sizes: Sequence[Expr]) -> bool:
+    """Whether an index grows from each place to the next, the first outermost, whose size alone is not known."""
+    found = linear(index)
+    if set(found.terms) - set(places) or not all(type(size) is Const for size in sizes[1:]):
+        return False
+    reach = 0
+    for place, size in reversed(list(zip(places, sizes, strict=True))):
+        step = found.terms.get(place, 0)
+        if step <= reach:
+            return False
+        reach += step * (int(size.value) - 1) if type(size) is Const else 0
+    return True
 
 
 def _is_same(mapping: PadMapping, dim: int, out: int) -> bool:

@@ -8,23 +8,26 @@ packed kernels, and what conditions in loops cost.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.expr import Expr, Var
 from tirscript.ir.graph import GraphConst, GraphVar, TensorType
 from tirscript.ir.rewrite import walk
 
 from .flow import Fixed, Flow, Kernel, Value
 from .groups import inferred
-from .mapping import PadMapping
+from .mapping import PadMapping, size_of
+from .numbers import values_at
 from .packing import Packed, Packing
 
 # bytes that a condition, a select and a stored padding cost for each element, as bytes moved
 BRANCH, SELECT = 4, 1
+# what is assumed of a dimension that is known when the program runs
+NOMINAL = 128
 # what the edge of the graph counts: the caller can convert an input once
 EDGE = 0.5
 ATTRIBUTE, PACKED, PLAIN = "layout", "packed", "plain"
@@ -295,12 +298,18 @@ def _read(step: Any) -> Any:
 
 def fits(mapping: PadMapping, buffer: Any) -> bool:
     """Whether a layout is one of a buffer of this shape."""
-    shape = [int(dim.value) for dim in mapping.shape if type(dim) is Const]
-    return buffer.constant_shape() == tuple(shape)
+    if len(mapping.shape) != buffer.ndim:
+        return False
+    known = Analyzer()
+    return all(known.prove_equal(a, size_of(b)) for a, b in zip(mapping.shape, buffer.shape, strict=True))
 
 
 def _size(shape: tuple[Expr, ...]) -> float:
-    return math.prod(int(dim.value) if type(dim) is Const else 1 for dim in shape)
+    """The elements of a shape; a dimension that is not known counts as `NOMINAL`."""
+    size = 1.0
+    for dim in shape:
+        size *= values_at(dim, {node: NOMINAL for node in walk(dim) if type(node) is Var})
+    return size
 
 
 def _width(var: GraphVar) -> float:

@@ -32,7 +32,7 @@ from tirscript.ir.stmt import Stmt
 
 from ..graph.dead_code import dead_code_elimination
 from ..pipeline import module_pass
-from .calls import Names, called
+from .calls import Instances, Names
 from .emitting import Emitting, Functions, Report
 from .flow import Flow
 from .mapping import PadMapping
@@ -84,7 +84,8 @@ class _Reflow:
     def __init__(self, module: Module, asked: Asked, decide: Decide | None) -> None:
         self.module, self.decide = module, decide
         self.asked: dict[Any, Params] = dict(asked)
-        self.known: dict[str, Any] = {}
+        self.known: dict[Any, Any] = {}
+        self.instances = Instances(module)
         names = Names(function.name for function in module.functions)
         self.functions = Functions(names, list(module.prim_funcs))
         self.report = Report(edges={})
@@ -135,7 +136,7 @@ class _Reflow:
         return stmt.replace(then_body=then, then_value=one, else_body=orelse, else_value=other)
 
     def _block(self, block: Dataflow, instead: dict[Any, Any]) -> Dataflow:
-        flow = Flow(block, self.module, self.known)
+        flow = Flow(block, self.module, self.known, self.instances)
         plan = Plan(flow, self._mappings(flow), self.decide)
         if not plan.layouts and not flow.conversions:
             return block
@@ -151,7 +152,7 @@ class _Reflow:
             if type(stmt) is not GraphBind:
                 continue
             key = next((one for one in (stmt.var, stmt.var.name) if one in self.asked), None)
-            target = None if key is None else called(stmt.value, self.module)
+            target = None if key is None else self.instances.called(stmt.value)
             if key is None or target is None:
                 continue
             name = stmt.var.name

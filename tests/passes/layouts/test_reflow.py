@@ -162,13 +162,6 @@ def test_a_pad_mapping_may_be_larger_than_its_tiles() -> None:
     same(before, done.module, (6, 7), (7, 5))
 
 
-def test_symbolic_shapes_stay() -> None:
-    before = graph('x: G.Tensor(("n", 7), "float32")', 'a = G.exp(x)\nb = G.add(a, G.const(1.0, "float32"))', "b")
-    done = reflow(before, layouts={"a": {"x": rows}})
-    assert done.decisions == () and done.report.conversions == 0
-    same(before, done.module, (3, 7))
-
-
 def test_nothing_to_do_changes_nothing() -> None:
     before = graph(f"{X}, {W}", CHAIN, "c")
     assert reflow(before).module is before
