@@ -20,6 +20,7 @@ from tirscript.ir.graph import (
     ShapeExpr,
     TensorType,
     TupleExpr,
+    TupleType,
 )
 from tirscript.ir.graph_calls import Signature
 from tirscript.ir.graph_ops.calls import CALL_TIR
@@ -30,16 +31,22 @@ from tirscript.ir.span import Span
 
 def called(value: GraphExpr, module: Module) -> tuple[PrimFunc, tuple[GraphExpr, ...]] | None:
     """The tensor function and the arguments of a `G.call_tir` that gives one tensor and passes no scalars."""
-    if type(value) is not OpCall or value.op is not CALL_TIR or len(value.args) != 2 or len(value.types) != 1:
+    found = called_for(value, module)
+    return found if found is not None and len(found[0].params) == len(found[1]) + 1 else None
+
+
+def called_for(value: GraphExpr, module: Module) -> tuple[PrimFunc, tuple[GraphExpr, ...]] | None:
+    """The tensor function and the arguments of a `G.call_tir` that gives tensors and passes no scalars."""
+    if type(value) is not OpCall or value.op is not CALL_TIR or len(value.args) != 2 or not value.types:
         return None
     function, given = value.args
-    if type(function) is not FunctionRef or type(value.types[0]) is not TensorType:
+    if type(function) is not FunctionRef or not all(type(kind) is TensorType for kind in value.types):
         return None
     found = module.prim_func(function.function)
     args = given.fields if type(given) is TupleExpr else (given,)
-    if found is None or len(found.params) != len(args) + 1 or not all(type(param) is Buffer for param in found.params):
+    if found is None or len(found.params) != len(args) + len(value.types):
         return None
-    return found, args
+    return (found, args) if all(type(param) is Buffer for param in found.params) else None
 
 
 def buffer_type(buffer: Buffer) -> TensorType:
@@ -57,28 +64,34 @@ class Instances:
         self._made: dict[str, list[tuple[tuple[Expr, ...], PrimFunc]]] = {}
 
     def called(self, value: GraphExpr) -> tuple[PrimFunc, tuple[GraphExpr, ...]] | None:
-        """The function and the arguments of a `G.call_tir` that gives one tensor.
+        """The function and the arguments of a `G.call_tir` that gives one tensor, as `called_for` finds them."""
+        found = self.called_for(value)
+        return found if found is not None and len(found[0].params) == len(found[1]) + 1 else None
+
+    def called_for(self, value: GraphExpr) -> tuple[PrimFunc, tuple[GraphExpr, ...]] | None:
+        """The function and the arguments of a `G.call_tir` that gives tensors.
 
         Its symbolic dimensions are those that the call passes, in shapes or as `tir_vars`, and it takes no scalars.
         """
-        if type(value) is not OpCall or value.op is not CALL_TIR or len(value.types) != 1:
+        if type(value) is not OpCall or value.op is not CALL_TIR or not value.types:
             return None
         function, given, *rest = value.args
-        kind = value.types[0]
         found = self.module.prim_func(function.function) if type(function) is FunctionRef else None
-        if found is None or type(kind) is not TensorType:
+        if found is None or not all(type(kind) is TensorType for kind in value.types):
             return None
         args = given.fields if type(given) is TupleExpr else (given,)
         scalars = rest[0].values if rest and type(rest[0]) is ShapeExpr else ()
-        buffers, others = found.params[: len(args) + 1], found.params[len(args) + 1 :]
-        if len(others) != len(scalars) or len(buffers) != len(args) + 1 or (rest and not scalars):
+        count = len(args) + len(value.types)
+        buffers, others = found.params[:count], found.params[count:]
+        if len(others) != len(scalars) or len(buffers) != count or (rest and not scalars):
             return None
         if not all(type(one) is Buffer for one in buffers) or not all(type(one) is Var for one in others):
             return None
         if not others and all(is_constant(one) for one in buffers):  # type: ignore[arg-type]
             return found, args
         bound: dict[Var, Expr] = dict(zip(others, scalars, strict=True))  # type: ignore[arg-type]
-        for buffer, shape in zip(buffers, (*map(_shape, args), kind.shape), strict=True):
+        shapes = (*map(_shape, args), *(kind.shape for kind in value.types))  # type: ignore[attr-defined]
+        for buffer, shape in zip(buffers, shapes, strict=True):
             assert type(buffer) is Buffer
             if shape is None or len(shape) != buffer.ndim:
                 return None
@@ -124,16 +137,16 @@ def call(
     name: str,
     function: str,
     args: Sequence[GraphExpr],
-    kind: TensorType,
+    *kinds: TensorType,
     span: Span | None = None,
     scalars: tuple[Expr, ...] = (),
 ) -> GraphBind:
-    """`name = G.call_tir(cls.function, args, out=kind, tir_vars=scalars)`"""
+    """`name = G.call_tir(cls.function, args, out=kind, tir_vars=scalars)`, a tuple where there are several kinds."""
     given: list[GraphExpr] = [FunctionRef(function), TupleExpr(tuple(args))]
     if scalars:
         given.append(ShapeExpr(scalars))
-    value = OpCall(CALL_TIR, tuple(given), types=(kind,), span=span)
-    return GraphBind(GraphVar(name, kind), value, span=span)
+    value = OpCall(CALL_TIR, tuple(given), types=kinds, span=span)
+    return GraphBind(GraphVar(name, kinds[0] if len(kinds) == 1 else TupleType(kinds)), value, span=span)
 
 
 class Names:
@@ -152,4 +165,4 @@ class Names:
         return name
 
 
-__all__ = ["Instances", "Names", "buffer_type", "call", "called", "closed", "is_constant"]
+__all__ = ["Instances", "Names", "buffer_type", "call", "called", "called_for", "closed", "is_constant"]

@@ -15,7 +15,7 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Call, Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar, TensorType, TupleExpr
+from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar, TensorType, TupleExpr, TupleItem
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.span import Span
@@ -47,9 +47,9 @@ class Callee(Struct, frozen=True, eq=False):
     name: str
     scalars: tuple[Expr, ...] = ()
 
-    def bind(self, name: str, args: Sequence[GraphExpr], kind: TensorType, span: Span | None = None) -> GraphBind:
+    def bind(self, name: str, args: Sequence[GraphExpr], *kinds: TensorType, span: Span | None = None) -> GraphBind:
         """A call of it that is bound to a name."""
-        return call(name, self.name, args, kind, span, self.scalars)
+        return call(name, self.name, args, *kinds, span=span, scalars=self.scalars)
 
 
 class Report(Struct):
@@ -151,7 +151,7 @@ class Emitting:
                 layouts = self.plan.layouts[step.bind.var]
                 packing = Packing(step.program, layouts, {})
                 aims = packing.wants(self._wanted(step, layouts))
-                for buffer, value in step.values()[:-1]:
+                for buffer, value in step.inputs():
                     if buffer in aims and buffer in layouts:
                         key = self.keys.key(flow.owner(value), layouts[buffer])
                         self.aims.setdefault(key, aims[buffer])
@@ -159,11 +159,13 @@ class Emitting:
                             self.needed.add(key)
 
     def _wanted(self, step: Kernel, layouts: Mapping[Buffer, PadMapping]) -> dict[Buffer, Const]:
-        """What the padding of a kernel's result should hold."""
-        if step.out not in layouts:
-            return {}
-        aim = self.aims.get(self.keys.key(step.bind.var, layouts[step.out]))
-        return {} if aim is None else {step.out: aim}
+        """What the padding of a kernel's results should hold."""
+        found: dict[Buffer, Const] = {}
+        for out, var in step.results():
+            aim = self.aims.get(self.keys.key(var, layouts[out])) if out in layouts else None
+            if aim is not None:
+                found[out] = aim
+        return found
 
     def looks_at(self, step: Fixed, at: int) -> bool:
         """Whether what a function on packed tensors stores, padding aside, may depend on the padding of an argument."""
@@ -272,12 +274,15 @@ class Emitting:
         if var not in self.plan.packed:
             args = tuple(self.form_of(self.flow.owner(value), None).value for value in step.args)
             self.body.append(_with_args(step.bind, step.args, args))
-            self.stored[self.keys.key(var, None)] = Stored(var)
+            for at, (_, one) in enumerate(step.results()):
+                if one is not var:
+                    self.body.append(GraphBind(one, TupleItem(var, at), span=step.bind.span))
+                self.stored[self.keys.key(one, None)] = Stored(one)
             return
         layouts = self.plan.layouts[var]
         given: list[Stored] = []
         padding: dict[Buffer, Known | None] = {}
-        for buffer, value in step.values()[:-1]:
+        for buffer, value in step.inputs():
             mapping = layouts.get(buffer)
             found = self.form_of(self.flow.owner(value), mapping)
             if not found.written:
@@ -286,7 +291,8 @@ class Emitting:
             given.append(found)
             if mapping is not None:
                 padding[buffer] = found.padding
-        needed = [step.out] if step.out in layouts and self.keys.key(var, layouts[step.out]) in self.needed else []
+        keys = {out: self.keys.key(one, layouts.get(out)) for out, one in step.results()}
+        needed = [out for out, key in keys.items() if out in layouts and key in self.needed]
         packing = Packing(step.program, layouts, padding)
         made = packing.function(f"{step.func.name}_packed", self._wanted(step, layouts), needed)
         assert made is not None, "a kernel that was packed in the plan cannot be packed"
@@ -294,17 +300,24 @@ class Emitting:
         self.report.selects += made.selects
         self.report.branches += made.branches
         self.report.fills += made.fills
-        args = tuple(one.value for one in given)
-        if step.out in layouts:
-            name = f"{var.name}_packed"
-            out = self._call(name, func, args, layouts[step.out], step.out.dtype)
-            self.stored[self.keys.key(var, layouts[step.out])] = Stored(out, made.padding[step.out])
-        else:
-            kind = var.type
-            assert type(kind) is TensorType
-            bind = func.bind(var.name, args, kind, step.bind.span)
-            self.body.append(step.bind.replace(value=bind.value))
-            self.stored[self.keys.key(var, None)] = Stored(var)
+        results = step.results()
+        kinds = []
+        for out, one in results:
+            assert type(one.type) is TensorType
+            kinds.append(_type(layouts[out].packed_shape, out.dtype) if out in layouts else one.type)
+        packed = any(out in layouts for out, _ in results)
+        bind = func.bind(f"{var.name}_packed", [one.value for one in given], *kinds, span=step.bind.span)
+        if not packed:
+            bind = step.bind.replace(value=bind.value)
+        self.body.append(bind)
+        for at, ((out, one), kind) in enumerate(zip(results, kinds, strict=True)):
+            here = bind.var
+            if len(results) > 1:
+                here = GraphVar(f"{one.name}_packed", kind) if out in layouts else one
+                self.body.append(GraphBind(here, TupleItem(bind.var, at), span=step.bind.span))
+            if out in layouts:
+                self.report.edges[here.name] = str(layouts[out])
+            self.stored[keys[out]] = Stored(here, made.padding[out] if out in layouts else None)
 
     def _fixed(self, step: Fixed) -> None:
         args: list[GraphExpr] = []
@@ -330,7 +343,7 @@ class Emitting:
             step = Fixed(step.bind, straight, step.program, step.args, step.native)
             kinds = bind.value.types  # type: ignore[attr-defined]
             callee = self.functions.shared(straight)
-            bind = bind.replace(value=callee.bind(bind.var.name, args, kinds[0], bind.span).value)
+            bind = bind.replace(value=callee.bind(bind.var.name, args, kinds[0], span=bind.span).value)
         self.body.append(bind)
         if step.native is None:
             self.stored[self.keys.key(step.bind.var, None)] = Stored(step.bind.var)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar
+from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar, TupleItem
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block
@@ -30,21 +30,25 @@ class Form(Struct, frozen=True, eq=False):
 
 
 class Kernel(Struct, frozen=True, eq=False):
-    """A call of a function as stages, whose last parameter is its result."""
+    """A call of a function as stages, whose last parameters are its results: `outs`, where several those of a tuple."""
 
     bind: GraphBind
     func: PrimFunc
     program: Staged
     args: tuple[Value, ...]
+    outs: tuple[GraphVar, ...]
 
-    @property
-    def out(self) -> Buffer:
-        """What it writes."""
-        return self.program.params[-1]
+    def inputs(self) -> list[tuple[Buffer, Value]]:
+        """The parameters that it reads with what is passed."""
+        return list(zip(self.program.params, self.args, strict=False))
+
+    def results(self) -> list[tuple[Buffer, GraphVar]]:
+        """The parameters that it writes with the variables of the results."""
+        return list(zip(self.program.params[len(self.args) :], self.outs, strict=True))
 
     def values(self) -> list[tuple[Buffer, Value]]:
-        """Its parameters with what is passed, the result last."""
-        return list(zip(self.program.params, (*self.args, self.bind.var), strict=True))
+        """All parameters with their values."""
+        return [*self.inputs(), *self.results()]
 
 
 class Fixed(Struct, frozen=True, eq=False):
@@ -60,7 +64,7 @@ class Fixed(Struct, frozen=True, eq=False):
 class Flow:
     """The bindings of a dataflow: conversions, kernels, functions on packed tensors, and all others.
 
-    `forms` tells for each variable what it is a layout of. `aliases` are plain values that are others again.
+    `forms` tells for each variable what it is a layout of. `items` are the single tensors of kernels that give several.
     """
 
     def __init__(self, block: Dataflow, module: Module, known: dict[Any, Any], instances: Instances) -> None:
@@ -69,7 +73,9 @@ class Flow:
         self.claims: dict[GraphVar, Const] = {}
         self.steps: list[Kernel | Fixed | GraphBind | Any] = []
         self.conversions: set[GraphVar] = set()
+        self.items: set[GraphVar] = set()
         self._native = self._natives()
+        self._tuples = self._parted()
         for stmt in block.body:
             self.steps.append(self._step(stmt))
 
@@ -97,12 +103,12 @@ class Flow:
         assert found is None or type(found) is Conversion
         return found
 
-    def program(self, func: PrimFunc) -> Staged | None:
-        """A function as stages that write its last parameter and nothing else of the caller's."""
-        key = ("stages", func)
+    def program(self, func: PrimFunc, results: int = 1) -> Staged | None:
+        """A function as stages that write its last parameters and nothing else of the caller's."""
+        key = ("stages", results, func)
         if key not in self.known:
             found = staged(func)
-            if found is not None and found.written() & set(found.params) != {found.params[-1]}:
+            if found is not None and found.written() & set(found.params) != set(found.params[-results:]):
                 found = None
             self.known[key] = found
         found = self.known[key]
@@ -141,6 +147,48 @@ class Flow:
                 found[var] = first
         return found
 
+    def _parted(self) -> dict[GraphVar, list[GraphBind]]:
+        """Results of calls that give several tensors, where only these are used, with their bindings."""
+        found: dict[GraphVar, list[GraphBind]] = {}
+        for stmt in self.block.body:
+            if type(stmt) is not GraphBind:
+                continue
+            several = self.instances.called_for(stmt.value)
+            if several is not None and self.instances.called(stmt.value) is None and stmt.var not in self.block.outputs:
+                found[stmt.var] = []
+        for stmt in self.block.body:
+            item = stmt.value if type(stmt) is GraphBind else None
+            if type(stmt) is GraphBind and type(item) is TupleItem and item.value in found:
+                found[item.value].append(stmt)  # type: ignore[index]
+                continue
+            for node in walk(item if item is not None else stmt):
+                if type(node) is GraphVar:
+                    found.pop(node, None)
+        return found
+
+    def _several(self, stmt: GraphBind) -> Kernel | None:
+        """A call that gives several tensors."""
+        items = self._tuples.get(stmt.var)
+        target = None if items is None else self.instances.called_for(stmt.value)
+        if items is None or target is None:
+            return None
+        func, args = target
+        count = len(func.params) - len(args)
+        program = self.program(func, count)
+        plain = all(type(arg) in (GraphVar, GraphConst) and not self.is_padded(arg) for arg in args)
+        if program is None or not plain:
+            return None
+        outs: dict[int, GraphVar] = {}
+        for bind in items:
+            assert type(bind.value) is TupleItem
+            first = outs.setdefault(bind.value.index, bind.var)
+            if first is not bind.var:
+                self.forms[bind.var] = Form(first)
+        kinds = stmt.value.types  # type: ignore[attr-defined]
+        named = tuple(outs.get(at) or GraphVar(f"{stmt.var.name}_{at}", kind) for at, kind in enumerate(kinds))
+        self.items |= {bind.var for bind in items}
+        return Kernel(stmt, func, program, args, named)  # type: ignore[arg-type]
+
     def _crop(self, stmt: Any) -> tuple[GraphVar, Conversion] | None:
         found = self.instances.called(stmt.value) if type(stmt) is GraphBind else None
         if found is None or len(found[1]) != 1:
@@ -158,6 +206,10 @@ class Flow:
 
     def _step(self, stmt: Any) -> Any:
         found = self.instances.called(stmt.value) if type(stmt) is GraphBind else None
+        if type(stmt) is GraphBind and stmt.var in self.items:
+            return None
+        if type(stmt) is GraphBind and stmt.var in self._tuples:
+            return self._several(stmt) or stmt
         if found is None or not all(type(arg) in (GraphVar, GraphConst) for arg in found[1]):
             return stmt
         func, args = found
@@ -176,7 +228,7 @@ class Flow:
             return Fixed(stmt, func, program, args, native)
         if program is None or not all(type(arg) in (GraphVar, GraphConst) for arg in args):
             return stmt
-        return Kernel(stmt, func, program, args)  # type: ignore[arg-type]
+        return Kernel(stmt, func, program, args, (stmt.var,))  # type: ignore[arg-type]
 
     def _is_conversion(self, stmt: GraphBind, func: PrimFunc, given: Any) -> bool:
         """Whether a call gives another form of its argument; `forms` then tells which."""

@@ -74,15 +74,15 @@ def lift_layout_blocks(module: Module) -> Module:
         binds: list[GraphBind] = []
         given = list(args)
         for at, pad in split.pads.items():
-            one = call(f"{stmt.var.name}_pad", pad.name, (args[at],), buffer_type(_result(pad)), stmt.span)
+            one = call(f"{stmt.var.name}_pad", pad.name, (args[at],), buffer_type(_result(pad)), span=stmt.span)
             binds.append(one)
             given[at] = one.var
         if split.crop is None:
-            last = call(stmt.var.name, split.packed.name, given, kind, stmt.span)
+            last = call(stmt.var.name, split.packed.name, given, kind, span=stmt.span)
         else:
             inner = buffer_type(_result(split.packed))
-            binds.append(call(f"{stmt.var.name}_packed", split.packed.name, given, inner, stmt.span))
-            last = call(stmt.var.name, split.crop.name, (binds[-1].var,), kind, stmt.span)
+            binds.append(call(f"{stmt.var.name}_packed", split.packed.name, given, inner, span=stmt.span))
+            last = call(stmt.var.name, split.crop.name, (binds[-1].var,), kind, span=stmt.span)
         return (*binds, stmt.replace(value=last.value))
 
     functions = []

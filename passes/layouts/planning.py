@@ -220,9 +220,10 @@ class Plan:
                 continue
             if type(step) is Kernel:
                 layouts = self.layouts[step.bind.var] if step.bind.var in chosen else {}
-                for buffer, value in step.values()[:-1]:
+                for buffer, value in step.inputs():
                     use(flow.owner(value), layouts.get(buffer))
-                made[step.bind.var] = keys.key(step.bind.var, layouts.get(step.out))
+                for buffer, var in step.results():
+                    made[var] = keys.key(var, layouts.get(buffer))
                 continue
             for value in dict.fromkeys(node for node in walk(_read(step)) if type(node) is GraphVar):
                 form = flow.form(value)

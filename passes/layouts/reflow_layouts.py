@@ -152,7 +152,7 @@ class _Reflow:
             if type(stmt) is not GraphBind:
                 continue
             key = next((one for one in (stmt.var, stmt.var.name) if one in self.asked), None)
-            target = None if key is None else self.instances.called(stmt.value)
+            target = None if key is None else self.instances.called_for(stmt.value)
             if key is None or target is None:
                 continue
             name = stmt.var.name

@@ -88,7 +88,7 @@ def staged(func: PrimFunc) -> Staged | None:
             elif type(stmt) is AllocateConst:
                 constants.append(stmt)
             else:
-                stages.append(stage_of(stmt))
+                stages += stages_of(stmt)
     except _No:
         return None
     return Staged(func, tuple(stages), tuple(temporaries), tuple(constants)) if stages else None
@@ -100,6 +100,63 @@ def stage_of_nest(stmt: Stmt) -> Stage | None:
         return stage_of(stmt)
     except _No:
         return None
+
+
+def stages_of(stmt: Stmt) -> list[Stage]:
+    """The stages that a nest is: one for each block in its loops, and for each store of a block."""
+    parts = _parts(stmt)
+    stages = [stage_of(part) for part in parts]
+    for at, first in enumerate(stages):
+        for second in stages[at + 1 :]:
+            if not _are_apart(first, second):
+                raise _No
+    return stages
+
+
+def _parts(stmt: Stmt) -> list[Stmt]:
+    """The nest once for each block in it, and each store of a block."""
+    loops: list[For] = []
+    inner = stmt
+    while type(inner) is For and len(inner.body) == 1:
+        loops.append(inner)
+        inner = inner.body[0]
+    parts: list[Stmt] = [stmt]
+    if type(inner) is For and inner.body and all(type(one) is Block for one in inner.body):
+        parts = [part for one in inner.body for part in _parts(inner.replace(body=(one,)))]
+    elif type(inner) is Block and len(inner.body) > 1 and all(type(one) is BufferStore for one in inner.body):
+        begins = {one.buffer: one for one in inner.init or () if type(one) is BufferStore}
+        if len(begins) != len(inner.init or ()) or (begins and set(begins) != {one.buffer for one in inner.body}):  # type: ignore[attr-defined]
+            raise _No
+        parts = []
+        for store in inner.body:
+            assert type(store) is BufferStore
+            init = (begins[store.buffer],) if begins else None
+            name = f"{inner.name}_{store.buffer.name}"
+            parts.append(inner.replace(name=name, body=(store,), init=init, reads=None, writes=None))
+    else:
+        return parts
+    for loop in reversed(loops):
+        parts = [loop.replace(body=(part,)) for part in parts]
+    return parts
+
+
+def _are_apart(first: Stage, second: Stage) -> bool:
+    """Whether all iterations of one stage may run before those of the other, of which each follows its own before.
+
+    What both access, and one of them writes, are elements that no two iterations share.
+    """
+    ways = []
+    for stage in (first, second):
+        values = {axis.var: axis.value for axis in stage.axes}
+        accesses = [(stage.buffer, stage.store.indices), *((load.buffer, load.indices) for load in stage.loads())]
+        ways.append([(buffer, substitute(indices, values)) for buffer, indices in accesses])
+    shared = {buffer for buffer, _ in ways[0]} & {buffer for buffer, _ in ways[1]} & {first.buffer, second.buffer}
+    for buffer in shared:
+        same = {indices for way in ways for one, indices in way if one is buffer}
+        loops = {axis.value for stage in (first, second) for axis in stage.axes if not is_const(axis.stop, 1)}
+        if len(same) != 1 or not loops <= set(next(iter(same))):
+            return False
+    return True
 
 
 def stage_of(stmt: Stmt) -> Stage:

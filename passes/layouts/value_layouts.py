@@ -16,13 +16,13 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphBind, GraphConst, GraphFunc, GraphVar
+from tirscript.ir.graph import GraphBind, GraphConst, GraphFunc, GraphVar, TupleItem
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs, recursion_room
 from tirscript.ir.rewrite import rewrite, walk
 
-from .calls import called
+from .calls import called_for
 from .mapping import Conversion, PadMapping, conversion_of
 from .numbers import values_at
 from .padding import Known, alternatives, evaluated, one_of, reduced, same_value, update_of
@@ -66,13 +66,19 @@ class _Reading:
         self.pads: dict[GraphVar | GraphConst, Known] = {}
         self.conversions: dict[str, Conversion | None] = {}
         self.declared: dict[str, dict[Buffer, PadMapping]] = {}
+        self.parts: dict[Any, dict[int, tuple[PadMapping, Known | None]]] = {}
         for node in walk(func):
-            if type(node) is GraphBind and (target := called(node.value, module)) is not None:
+            if type(node) is not GraphBind:
+                continue
+            target = called_for(node.value, module)
+            if target is not None:
                 self._call(node.var, *target)
+            elif type(node.value) is TupleItem:
+                self._take(node.var, self.parts.get(node.value.value, {}).get(node.value.index))
 
     def _call(self, var: GraphVar, func: PrimFunc, args: tuple[Any, ...]) -> None:
         if func.name not in self.conversions:
-            self.conversions[func.name] = conversion_of(func) if len(args) == 1 else None
+            self.conversions[func.name] = conversion_of(func) if len(func.params) == 2 and len(args) == 1 else None
             self.declared[func.name] = _declared(func)
         conversion, declared = self.conversions[func.name], self.declared[func.name]
         if conversion is not None:
@@ -96,12 +102,24 @@ class _Reading:
             value = self.pads.get(arg, known.pad_value)
             if value is not None:
                 pads[param] = value  # type: ignore[index]
-        out = func.params[-1]
-        if out in declared:
-            made = _stored(func, declared, pads)
-            self.found[var] = declared[out].with_value(made if type(made) is Const else None)  # type: ignore[index]
-            if made is not None:
-                self.pads[var] = made
+        outs = func.params[len(args) :]
+        made = {
+            at: (declared[out], _stored(func, out, declared, pads))
+            for at, out in enumerate(outs)
+            if type(out) is Buffer and out in declared
+        }
+        if len(outs) == 1:
+            self._take(var, made.get(0))
+        else:
+            self.parts[var] = made
+
+    def _take(self, var: GraphVar, made: tuple[PadMapping, Known | None] | None) -> None:
+        if made is None:
+            return
+        mapping, value = made
+        self.found[var] = mapping.with_value(value if type(value) is Const else None)
+        if value is not None:
+            self.pads[var] = value
 
 
 def _declared(func: PrimFunc) -> dict[Buffer, PadMapping]:
@@ -157,11 +175,12 @@ def _with_data(mapping: PadMapping, value: GraphVar | GraphConst) -> PadMapping:
     return mapping.with_value(const(held[0].item(), value.data.dtype)) if len(held) == 1 else mapping
 
 
-def _stored(func: PrimFunc, layouts: Mapping[Buffer, PadMapping], pads: Mapping[Buffer, Known]) -> Known | None:
-    """The number that a function stores in all of the padding of its result, None where that is not proved."""
+def _stored(
+    func: PrimFunc, target: Buffer, layouts: Mapping[Buffer, PadMapping], pads: Mapping[Buffer, Known]
+) -> Known | None:
+    """The number that a function stores in all of the padding of a result, None where that is not proved."""
     program = staged(func)
-    target = func.params[-1]
-    if program is None or type(target) is not Buffer or not layouts[target].padded:
+    if program is None or not layouts[target].padded:
         return None
     stages = [stage for stage in program.stages if stage.buffer is target]
     if len(stages) == 1 and stages[0].where is None and _reaches_all(stages[0]):

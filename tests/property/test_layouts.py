@@ -18,7 +18,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block
 from tirscript.passes.graph import legalize_ops
 from tirscript.passes.layouts import Decision, lift_layout_blocks, reflow
-from tirscript.passes.layouts.calls import called
+from tirscript.passes.layouts.calls import called_for
 from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.testing import graphs
 
@@ -46,7 +46,7 @@ def asked(draw: Any, module: Module) -> dict[GraphVar, dict[str, IndexMap]]:
     found: dict[GraphVar, dict[str, IndexMap]] = {}
     blocks = [stmt for stmt in module["main"].body if type(stmt) is Dataflow]
     for bind in (bind for block in blocks for bind in block.body if type(bind) is GraphBind):
-        target = called(bind.value, module)
+        target = called_for(bind.value, module)
         if target is None or draw(st.integers(0, 2)):
             continue
         params = [param for param in target[0].params if type(param) is Buffer and param.ndim and _is_known(param)]
