@@ -97,8 +97,7 @@ class Flow:
         """The mapping that a function carries out, one that can be moved."""
         key = ("conversion", func)
         if key not in self.known:
-            found = conversion_of(func)
-            self.known[key] = found if found is not None and found.mapping.is_dense() else None
+            self.known[key] = conversion_of(func)
         found = self.known[key]
         assert found is None or type(found) is Conversion
         return found
@@ -247,7 +246,7 @@ class Flow:
         if mapping.padded:
             return False
         made = form.mapping.then(mapping)
-        if made is None or not made.is_dense():
+        if made is None:
             return False
         plain = len(made.shape) == len(made.packed_shape) and all(
             index is param for index, param in zip(made.index_map.indices, made.index_map.params, strict=True)

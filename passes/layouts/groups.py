@@ -51,6 +51,10 @@ class Group(Struct, frozen=True, eq=False):
         """The variables of the mapping that stand for the axes."""
         return tuple(self.mapping.index_map.params[dim] for dim in self.component.dims)
 
+    def has_gaps(self) -> bool:
+        """Whether packed indices leave out places between elements: the axes then stay as they are."""
+        return self.mapping.has_gaps(self.component)
+
     def is_like(self, mapping: PadMapping, component: Component) -> bool:
         """Whether a component packs its dimensions in the same way."""
         if len(component.dims) != len(self.component.dims) or len(component.outs) != len(self.component.outs):

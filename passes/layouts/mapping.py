@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -162,9 +163,12 @@ class PadMapping(Struct, frozen=True, eq=False):
         places = tuple(map(known.simplify, second.index_map.apply(self.index_map.indices)))
         return PadMapping.of(IndexMap(self.index_map.params, places), self.shape, self.pad_value, second.packed_shape)
 
-    def is_dense(self) -> bool:
-        """Whether packing the indices of any place, padding too, gives the place again."""
-        return _is_dense(self.index_map, self.inverse, self.packed_shape)
+    def has_gaps(self, component: Component) -> bool:
+        """Whether a component leaves places free between its elements, as `2 * i` does.
+
+        Elsewhere packing the indices of any place, padding too, gives the place again.
+        """
+        return not set(component.outs) <= _without_gaps(self)
 
     def packed(self, array: Any, fill: Const | None = None) -> Any:
         """A numpy array of `shape` in the packed layout, with `fill` (0 where None) as padding."""
@@ -182,6 +186,15 @@ class PadMapping(Struct, frozen=True, eq=False):
         value = "" if self.pad_value is None or not self.padded else f", pad {self.pad_value.value}"
         shape = ", ".join(str(dim.value) if type(dim) is Const else str(dim) for dim in self.packed_shape)
         return f"({params}) -> ({', '.join(map(str, self.index_map.indices))}) in ({shape}){value}"
+
+
+@lru_cache(256)
+def _without_gaps(mapping: PadMapping) -> frozenset[int]:
+    """The packed dimensions whose places packing gives again."""
+    known = _known(mapping.inverse.params, mapping.packed_shape)
+    again = mapping.index_map.apply(mapping.inverse.indices)
+    places = zip(again, mapping.inverse.params, strict=True)
+    return frozenset(out for out, (index, place) in enumerate(places) if known.prove_equal(index, place))
 
 
 def _of_sums(
@@ -269,15 +282,9 @@ def free_places(given: IndexMap, back: IndexMap, shape: tuple[Expr, ...], places
         if inside is None:
             return FALSE
         return known.simplify(get_op("logical_not")(known.simplify(inside)))
-    least = given.map_shape(shape)
-    if least is None or not all(known.prove_equal(a, b) for a, b in zip(least, places, strict=True)):
-        return None
-    found = given.non_surjective_inverse(shape)
-    if found is None:
-        return None
-    fresh = {param: cast(var, param.dtype) for param, var in zip(found[0].params, back.params, strict=True)}
-    free: Expr = substitute(found[1], fresh)
-    return free
+    from tirscript.ir.arith.presburger import MappedDomain
+
+    return MappedDomain(given, shape).padding(places, back.params)
 
 
 class Conversion(Struct, frozen=True, eq=False):
@@ -314,13 +321,18 @@ def _read(stage: Stage, source: Any, target: Any) -> Conversion | None:
     """A stage that copies elements, each to one place."""
     if stage.init is not None or any(axis.kind != "spatial" for axis in stage.axes):
         return None
-    value, condition = stage.store.value, stage.where
+    value: Expr = stage.store.value
+    condition = stage.where
     other: Const | None = None
     if type(value) is Call and value.op.name in ("if_then_else", "Select"):
-        choice, value, last = value.args
-        if condition is not None or type(last) is not Const:
+        if condition is not None:
             return None
-        condition, other = choice, last
+        condition, value, last = value.args
+        if type(value) is Const:
+            condition, value, last = Analyzer().simplify(get_op("logical_not")(condition)), last, value
+        if type(last) is not Const:
+            return None
+        other = last
     if type(value) is not BufferLoad or value.buffer is not source:
         return None
     if condition is not None and any(type(node) is BufferLoad for node in walk(condition)):
@@ -392,7 +404,7 @@ def _mapping(
     if condition is None:
         return PadMapping.of(there_map, sizes, None, others)
     back = there_map
-    forward = back.inverse_of(sizes) if back.is_injective(sizes) else None
+    forward = back.inverse_of(sizes) if back.is_injective(sizes) else _where_held(back, sizes, placed[-1])
     if forward is None:
         return None
     made = PadMapping.of(forward.with_dtype(INT64), others, None, sizes)
@@ -408,6 +420,13 @@ def _mapping(
         if not (known.facts.unreachable or known.decide(free)):
             return None
     return made
+
+
+def _where_held(back: IndexMap, sizes: tuple[Expr, ...], held: Expr) -> IndexMap | None:
+    """The inverse of a map on the places where a condition holds."""
+    from tirscript.ir.arith.presburger import MappedDomain
+
+    return MappedDomain(back, sizes, predicate=held).inverse()
 
 
 def _filled(made: Conversion, rest: list[Stage]) -> Conversion | None:

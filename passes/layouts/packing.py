@@ -93,7 +93,7 @@ class Plan(Struct, frozen=True, eq=False):
 
 def plan(stage: Stage, layouts: Layouts) -> Plan:
     """How a stage runs over packed places."""
-    groups, _ = groups_of(stage, layouts)
+    groups = [group for group in groups_of(stage, layouts)[0] if not group.has_gaps()]
     leads: dict[Var, list[tuple[Var, Expr]]] = {}
     behind: list[tuple[Var, Expr]] = []
     replaced: dict[Any, Any] = {}
@@ -571,6 +571,8 @@ def _boxes(mapping: PadMapping) -> list[tuple[list[Expr], list[Expr], bool]]:
     found: list[tuple[list[Expr], list[Expr], bool]] = []
     zeros: list[Expr] = [const(0, INT64) for _ in mapping.packed_shape]
     for component in mapping.components():
+        if mapping.has_gaps(component):
+            return [(zeros, list(mapping.packed_shape), True)]
         outs = component.outs
         dims = [mapping.packed_shape[out] for out in outs]
         box = _box(mapping, component.dims, outs) if all(type(dim) is Const for dim in dims) else None

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.expr import Expr, Var
-from tirscript.ir.graph import GraphConst, GraphVar, TensorType
+from tirscript.ir.graph import GraphBind, GraphConst, GraphVar, TensorType
 from tirscript.ir.rewrite import walk
 
 from .flow import Fixed, Flow, Kernel, Value
@@ -32,6 +32,9 @@ NOMINAL = 128
 EDGE = 0.5
 ATTRIBUTE, PACKED, PLAIN = "layout", "packed", "plain"
 ROUNDS = 4
+# why a kernel stays as it is, whatever it costs
+ORDER = "its iterations cannot run in the order of the packed tensor"
+UNREAD = "its statements are no loops around blocks that store one element each"
 
 Key = tuple[Any, int | None]
 
@@ -39,7 +42,8 @@ Key = tuple[Any, int | None]
 class Decision(Struct, frozen=True, eq=False):
     """What was decided of one kernel: bytes moved by the whole graph with it packed, and with it plain.
 
-    `by` says who decided: "cost", "annotation" or "callback".
+    `by` says who decided: "cost", "annotation", "callback" or "caller". Where nobody could, `reason` says why the
+    layouts that reach the kernel are converted in front of it.
     """
 
     name: str
@@ -49,9 +53,12 @@ class Decision(Struct, frozen=True, eq=False):
     plain_cost: float
     layouts: dict[str, str]
     by: str = "cost"
+    reason: str | None = None
 
     def __str__(self) -> str:
         kind = PACKED if self.packed else PLAIN
+        if self.reason is not None:
+            return f"{self.name} = {self.function}: {kind} ({self.reason})"
         costs = f"{self.packed_cost:,.0f} bytes packed, {self.plain_cost:,.0f} plain"
         return f"{self.name} = {self.function}: {kind} ({costs}; by {self.by})"
 
@@ -96,6 +103,8 @@ class Plan:
         self.kernels = [step for step in flow.steps if type(step) is Kernel]
         self.layouts: dict[GraphVar, dict[Any, PadMapping]] = {}
         self.trials: dict[GraphVar, Packed] = {}
+        self.refused: set[GraphVar] = set()
+        self.asked = set(asked)
         self.wanted: dict[Any, PadMapping] = {}
         self.forced: dict[GraphVar, bool] = {}
         self.decisions: list[Decision] = []
@@ -145,11 +154,10 @@ class Plan:
 
     def _take(self, kernel: Kernel, found: dict[Any, PadMapping]) -> bool:
         """Remember the layouts of a kernel, where it can have them, and want them of its values."""
-        if any(not one.is_dense() for one in found.values()):
-            return False
         packing = Packing(kernel.program, found, {})
         trial = packing.function("trial", {})
         if trial is None:
+            self.refused.add(kernel.bind.var)
             return False
         self.layouts[kernel.bind.var] = found
         self.trials[kernel.bind.var] = trial
@@ -184,7 +192,23 @@ class Plan:
             free = [var for var in free if var not in fixed]
             best = self._improved(best, free)
         self.decisions = [self._decision(kernel, best, fixed.get(kernel.bind.var, "cost")) for kernel in able]
+        self.decisions += self._refusals(best)
         return best
+
+    def _refusals(self, chosen: set[GraphVar]) -> list[Decision]:
+        """The calls that a layout was asked for, or reached, and that nobody could pack."""
+        kernels = {step.bind.var for step in self.kernels}
+        found: list[Decision] = []
+        for stmt in self.flow.block.body:
+            if type(stmt) is not GraphBind or stmt.var in self.layouts:
+                continue
+            var = stmt.var
+            reason = ORDER if var in self.refused else UNREAD if var in self.asked and var not in kernels else None
+            target = self.flow.instances.called_for(stmt.value)
+            if reason is not None and target is not None:
+                cost = self.cost(chosen)
+                found.append(Decision(var.name, target[0].name, False, cost, cost, {}, reason=reason))
+        return found
 
     def _decision(self, kernel: Kernel, chosen: set[GraphVar], by: str) -> Decision:
         var = kernel.bind.var

@@ -138,11 +138,11 @@ class _Reflow:
     def _block(self, block: Dataflow, instead: dict[Any, Any]) -> Dataflow:
         flow = Flow(block, self.module, self.known, self.instances)
         plan = Plan(flow, self._mappings(flow), self.decide)
+        self.decisions += plan.decisions
         if not plan.layouts and not flow.conversions:
             return block
         emitting = Emitting(plan, self.functions, self.report)
         made = emitting.block()
-        self.decisions += plan.decisions
         instead.update(emitting.instead)
         return made
 

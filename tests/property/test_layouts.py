@@ -28,13 +28,14 @@ SETTINGS = settings(max_examples=CASES or 6, deadline=None, suppress_health_chec
 
 @st.composite
 def layouts(draw: Any, rank: int) -> IndexMap:
-    """Tiles of some dimensions, offsets, and another order."""
+    """Tiles of some dimensions, offsets, gaps, and another order."""
     params = tuple(Var(f"i{at}", INT64) for at in range(rank))
     outer, inner = [], []
     for at in draw(st.permutations(range(rank))):
         tile, index = draw(st.sampled_from([1, 1, 2, 3, 4, 8])), params[at]
-        offset = draw(st.sampled_from([0, 0, 0, 1, 3]))
-        moved = index + offset if offset else index
+        offset, step = draw(st.sampled_from([0, 0, 0, 1, 3])), draw(st.sampled_from([1, 1, 1, 1, 2, 3]))
+        moved = index * step if step > 1 else index
+        moved = moved + offset if offset else moved
         outer.append(moved if tile == 1 else moved // tile)
         inner += [] if tile == 1 else [moved % tile]
     return IndexMap(params, tuple([*inner, *outer] if draw(st.booleans()) else [*outer, *inner]))
