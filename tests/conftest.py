@@ -4,6 +4,10 @@ and compile what they run: some change what the compiler does, which no key of t
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 os.environ["TIRSCRIPT_CACHE"] = "0"
 if os.environ.setdefault("TIRSCRIPT_CHECK", "1") != "0":
@@ -16,16 +20,41 @@ if os.environ.setdefault("TIRSCRIPT_CHECK", "1") != "0":
     typeguard.config.forward_ref_policy = typeguard.ForwardRefPolicy.IGNORE
 
     class Finder(typeguard.TypeguardFinder):
-        """Leaves out the closures that the interpreter runs for every element: a check would take ten times their time."""
+        """Leaves out what runs for every element or node: a check would take ten times its time."""
 
-        closures = frozenset(
-            f"tirscript.backend.interpreter.{name}" for name in ("access", "expressions", "memory", "ops", "statements")
+        innermost = frozenset(
+            (
+                *(
+                    f"tirscript.backend.interpreter.{n}"
+                    for n in ("access", "expressions", "memory", "ops", "statements")
+                ),
+                *(f"tirscript.ir.{n}" for n in ("dtype", "equal", "rewrite")),
+                *(f"tirscript.ir.arith.{n}" for n in ("bounds", "evaluate", "folding")),
+                *(f"tirscript.printer.{n}" for n in ("layout", "syntax")),
+            )
         )
 
         def should_instrument(self, module_name: str) -> bool:
-            return module_name not in self.closures and super().should_instrument(module_name)
+            return module_name not in self.innermost and super().should_instrument(module_name)
 
     typeguard.install_import_hook(["tirscript"], cls=Finder)
 
 # also the entry point of an installed tirscript; pytest loads it once
 pytest_plugins = ["pytester", "tirscript.testing.plugin"]
+
+
+def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    return function(**arguments)
+
+
+# CPython's frames lie in pieces of 16 KiB, and a call that begins a new piece maps memory and unmaps it at its return: in
+# recursion below pytest and hypothesis a fifth of the time. A frame that wants much gets a piece that has room for all.
+_call.__code__ = _call.__code__.replace(co_stacksize=1 << 16)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """Call a test function, as pytest does; one that returns something asserts nothing of it."""
+    result = _call(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames})
+    assert result is None, f"{pyfuncitem.nodeid} returned {result!r}"
+    return True

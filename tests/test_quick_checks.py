@@ -35,6 +35,7 @@ class Options(TypedDict):
     name: str
 
 
+typeguard_ = quick_checks._typeguard
 T = TypeVar("T")
 E = TypeVar("E", bound=Expr)
 S = TypeVar("S", int, str)
@@ -92,7 +93,7 @@ def verdict(check: Any, value: Any, annotation: Any) -> str:
 def test_the_verdict_is_typeguards(annotation: Any) -> None:
     test = quick_checks.quick(annotation)
     for value in VALUES:
-        wanted = verdict(quick_checks._typeguard, value, annotation)
+        wanted = verdict(typeguard_, value, annotation)
         assert not (accepts(test, value) and wanted), value
         assert verdict(quick_checks.check, value, annotation) == wanted, value
 
@@ -124,6 +125,21 @@ def test_what_is_common_needs_no_typeguard(value: Any, annotation: Any, monkeypa
     quick_checks.check(value, annotation, None)
     with pytest.raises(AssertionError, match="typeguard was asked"):
         quick_checks.check(NotImplemented, annotation, None)
+
+
+def test_a_function_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(quick_checks, "_functions", set())
+    monkeypatch.setattr(quick_checks, "_typeguard", lambda *args: asked.append(args[0]) or typeguard_(*args))
+    for _ in range(3):
+        for function in (lambda x: x, lambda x, y: x, lambda x, y=1: x, lambda x, *, y: x, lambda x, *, y=1: x):
+            wanted = verdict(typeguard_, function, Callable[[int], int])
+            assert verdict(quick_checks.check, function, Callable[[int], int]) == wanted
+            assert verdict(quick_checks.check, function, Callable[[int, int], int]) == verdict(
+                typeguard_, function, Callable[[int, int], int]
+            )
+    accepted = 3 + 2
+    assert len(asked) == accepted + 3 * (10 - accepted)
 
 
 @pytest.mark.skipif(not CHECK, reason="functions are checked under TIRSCRIPT_CHECK=1")

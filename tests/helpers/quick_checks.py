@@ -24,6 +24,7 @@ CLASSES = (ABC.Iterable, ABC.Iterator, ABC.Generator, ABC.Collection)
 ITEMS = {list: (list,), ABC.Sequence: (list, tuple), set: (set,), frozenset: (frozenset,), ABC.Set: (set, frozenset)}
 
 _quick: dict[Any, Test] = {}
+_functions: set[Any] = set()  # what of them typeguard has accepted
 _typeguard = typeguard.check_type_internal
 
 
@@ -44,7 +45,14 @@ def check(value: Any, annotation: Any, memo: Any) -> None:
         test = ()
     if test is None or (isinstance(value, test) if type(test) is tuple else test(value)):
         return
-    _typeguard(value, annotation, memo)
+    if type(value) is not types.FunctionType or value.__dict__:
+        _typeguard(value, annotation, memo)
+        return
+    # typeguard makes the signature of a function each time, which these decide
+    signature = (annotation, value.__code__, len(value.__defaults__ or ()), frozenset(value.__kwdefaults__ or ()))
+    if signature not in _functions:
+        _typeguard(value, annotation, memo)
+        _functions.add(signature)
 
 
 def quick(annotation: Any) -> Test:
