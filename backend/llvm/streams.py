@@ -29,8 +29,9 @@ def store(g: Codegen, at: Access, value: str) -> bool:
     size = lane_bytes(at.dtype.element) * at.dtype.lanes
     if (
         not g.nontemporal
-        or at.lanes * at.dtype.bits < 8 * WORD
+        or size < WORD
         or at.dtype.lanes == 1
+        or (at.dtype.bits % 8 and not at.dtype.element.is_bool)
         or at.place.root not in g.func.params
     ):
         return False

@@ -14,6 +14,18 @@ from .tensor_intrin import BUILT_IN
 # rows, columns and depth of the tiles: the columns are vectors, rows times columns the accumulators
 FMA_TILES = ((4, 4, 4), (4, 8, 8), (6, 16, 16), (8, 16, 16), (4, 32, 16))
 
+# the dtypes of transpositions of large tiles, and their bits
+TRANSPOSED = {
+    "float32": 32,
+    "int32": 32,
+    "float64": 64,
+    "int64": 64,
+    "float16": 16,
+    "bfloat16": 16,
+    "int8": 8,
+    "uint8": 8,
+}
+
 _FMA_DESC = """
 @T.prim_func
 def desc(A: T.Buffer(({m}, {k}), "float32"), B: T.Buffer(({k}, {n}), "float32"), C: T.Buffer(({m}, {n}), "float32")):
@@ -127,17 +139,17 @@ _QUADS = [at for lane in range(0, 32, 2) for at in (lane, lane + 1, 32 + lane, 3
 
 _TRANSPOSE_DESC = """
 @T.prim_func
-def desc(A: T.Buffer(({n}, {n}), "{dtype}"), B: T.Buffer(({n}, {n}), "{dtype}")):
-    for i, j in T.grid({n}, {n}):
+def desc(A: T.Buffer(({m}, {n}), "{dtype}"), B: T.Buffer(({n}, {m}), "{dtype}")):
+    for i, j in T.grid({n}, {m}):
         with T.block("transpose"):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vj, vi]
 """
 
 
-def _transpose(n: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
+def _square(n: int, read: str, write: str) -> list[str]:
     """A square in n registers: blocks of n/2, n/4, ... 1 change places across the diagonal (Eklundh 1972)."""
-    lines = [f"    r{row}_0 = A[{row}, 0:{n}]" for row in range(n)]
+    lines = [f"    r{row}_0 = {read.format(row=row)}" for row in range(n)]
     step, distance = 0, n // 2
     while distance:
         for low in (row for row in range(n) if not row & distance):
@@ -147,9 +159,31 @@ def _transpose(n: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
             lines.append(f"    r{low}_{step + 1} = T.Shuffle({pair}, {upper})")
             lines.append(f"    r{low + distance}_{step + 1} = T.Shuffle({pair}, {lower})")
         step, distance = step + 1, distance // 2
-    lines += [f"    B[{row}, 0:{n}] = r{row}_{step}" for row in range(n)]
+    return lines + [f"    {write.format(row=row)} = r{row}_{step}" for row in range(n)]
+
+
+def _transpose(n: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
+    """A square through registers."""
+    lines = _square(n, f"A[{{row}}, 0:{n}]", f"B[{{row}}, 0:{n}]")
     impl = _TRANSPOSE_DESC.partition("    for")[0].replace("def desc", "def impl") + "\n".join(lines) + "\n"
-    return _made(_TRANSPOSE_DESC, impl, n=n, dtype=dtype)
+    return _made(_TRANSPOSE_DESC, impl, n=n, m=n, dtype=dtype)
+
+
+def _transpose_lines(rows: int, columns: int, n: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
+    """A tile in squares of n, put together in a buffer from which whole lines go past the caches."""
+    lines = ['    lines = T.alloc_buffer(({n}, {m}), "{dtype}", scope="local")']
+    lines += [f"    for j in range({columns // n}):", f"        for i in range({rows // n}):"]
+    square = _square(
+        n, f"A[j * {n} + {{row}}, i * {n}:i * {n} + {n}]", f"lines[i * {n} + {{row}}, j * {n}:j * {n} + {n}]"
+    )
+    lines += [f"        {line}" for line in square]
+    lines += [
+        f"    for i in range({rows}):",
+        f'        for j in T.serial({columns // n}, annotations={{{{"pragma_nontemporal": True}}}}):',
+        f"            B[i, j * {n}:j * {n} + {n}] = lines[i, j * {n}:j * {n} + {n}]",
+    ]
+    impl = _TRANSPOSE_DESC.partition("    for")[0].replace("def desc", "def impl") + "\n".join(lines) + "\n"
+    return _made(_TRANSPOSE_DESC, impl, n=rows, m=columns, dtype=dtype)
 
 
 def _made(desc: str, impl: str, **sizes: object) -> tuple[PrimFunc, PrimFunc]:
@@ -179,5 +213,12 @@ for _dtype in ("int8", "uint8"):
     )
 for _dtype, _lanes in (("float32", 16), ("float64", 8)):
     BUILT_IN[f"transpose_f{_dtype[5:]}_{_lanes}x{_lanes}"] = partial(_transpose, _lanes, _dtype)
+# tiles of lines of 256 bytes that are written as lines of 1 KiB, by squares of so many elements
+for _dtype, _bits in TRANSPOSED.items():
+    _rows = 256 * 8 // _bits
+    for _columns in (_rows, 4 * _rows):
+        BUILT_IN[f"transpose_{_dtype}_{_rows}x{_columns}"] = partial(
+            _transpose_lines, _rows, _columns, min(16, 512 // _bits), _dtype
+        )
 
-__all__ = ["FMA_TILES"]
+__all__ = ["FMA_TILES", "TRANSPOSED"]

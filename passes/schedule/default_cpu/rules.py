@@ -20,6 +20,7 @@ from .nests import Nest
 from .reductions import extreme_lanes, lanes_apart
 from .streams import past_caches
 from .tiles import register_tile
+from .transposes import tiled_transpose
 from .work import Work
 
 RULES: tuple[Callable[[Work, Nest], object], ...] = (
@@ -33,6 +34,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     register_tile,
     lanes_apart,
     past_caches,
+    tiled_transpose,
     transpose,
     parallel,
 )

@@ -45,15 +45,17 @@ def _vectors(nest: Nest, count: int) -> int:
     return 4 if count <= SHORT else 2 if heavy(nest.value) else 1
 
 
-def leaves(work: Work, nest: Nest) -> bool:
-    """Whether what a block makes is a parameter of the function that no cache can hold, and that it does not read.
+def leaves(work: Work, nest: Nest, part: int = 1) -> bool:
+    """Whether what a block makes is a parameter of the function that it does not read, and no cache can hold it.
 
-    Lines that the block has read are in the caches already.
+    Lines that the block has read are in the caches already. With `part`, that part of the caches cannot hold it.
     """
     buffer = nest.store.buffer
     if buffer.dtype.is_vector or buffer.dtype.bits < 8 or not nest.store.indices:
         return False
-    if nest.instances * buffer.dtype.itemsize < work.facts.cache or all(one is not buffer for one in parameters(work)):
+    if nest.instances * buffer.dtype.itemsize * part < work.facts.cache or all(
+        one is not buffer for one in parameters(work)
+    ):
         return False
     if stride_of(BufferLoad(buffer, nest.store.indices), nest.store.indices[-1]) != 1:  # type: ignore[arg-type]
         return False

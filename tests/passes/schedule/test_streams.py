@@ -131,3 +131,59 @@ def test_the_trace_says_it() -> None:
     trace = str(default_schedule(stencil(8, 64), NONE).trace)
     assert "'pragma_nontemporal', True" in trace
     assert_same_result(stencil(8, 64), default_schedule(stencil(8, 64), NONE).func)
+
+
+def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> PrimFunc:
+    made, names = tuple(shape[at] for at in order), "ijkl"[: len(shape)]
+    read = [names[order.index(at)] for at in range(len(shape))]
+    body = f"for {', '.join(names)} in T.grid{made}:\n    B[{', '.join(names)}] = A[{', '.join(read)}]"
+    return kernel(body, f'A: T.Buffer({shape}, "{dtype}"), B: T.Buffer({made}, "{dtype}")')
+
+
+@pytest.mark.parametrize(
+    ("shape", "order", "dtype", "tiled"),
+    [
+        ((256, 64), (1, 0), "float32", True),
+        ((300, 130), (1, 0), "float32", True),  # with a rest of each side
+        ((256, 67), (1, 0), "int32", True),
+        ((259, 64), (1, 0), "float32", True),
+        ((3, 257, 65), (0, 2, 1), "float32", True),
+        ((257, 2, 67), (2, 1, 0), "float32", False),  # the sides of its tiles are not beside each other
+        ((257, 63), (1, 0), "float32", False),  # narrower than a tile
+        ((255, 64), (1, 0), "float32", False),
+        ((128, 33), (1, 0), "float64", True),
+        ((131, 35), (1, 0), "int64", True),
+        ((513, 129), (1, 0), "float16", True),
+        ((1025, 257), (1, 0), "int8", True),
+        ((1024, 256), (1, 0), "uint8", True),
+        ((256, 64), (1, 0), "uint32", False),
+    ],
+)
+def test_large_matrices_are_transposed_by_tiles(
+    shape: tuple[int, ...], order: tuple[int, ...], dtype: str, tiled: bool
+) -> None:
+    func = permutation(shape, order, dtype)
+    made = default_schedule(func, NONE)
+    assert ("'transpose_" in str(made.trace)) == tiled
+    given = np.random.default_rng(1).integers(0, 120, shape).astype(dtype)
+    wanted = given.transpose(order)
+    # a result that no vector is aligned to
+    memory = np.zeros(given.size + 9, dtype)
+    found = memory[3 : given.size + 3].reshape(wanted.shape)
+    built = tirscript.build(made.func, pipeline=DEFAULT_LOWERING)
+    built(given, found)
+    assert (found == wanted).all()
+    assert not memory[:3].any() and not memory[given.size + 3 :].any()
+
+
+def test_what_is_more_than_a_transposition_is_no_tile() -> None:
+    params = 'A: T.Buffer((256, 64), "float32"), B: T.Buffer((64, 256), "float32")'
+    for value in ("A[j, i] + T.float32(1)", "A[j, 63 - i]", "A[255 - j, i]"):
+        func = kernel(f"for i, j in T.grid(64, 256):\n    B[i, j] = {value}", params)
+        made = default_schedule(func, NONE)
+        assert "'transpose_" not in str(made.trace)
+        assert_same_result(func, made.func)
+    small = permutation((256, 64), (1, 0), "float32")
+    held = 4 * 64 * 256 * 4
+    assert "'transpose_" in str(default_schedule(small, CpuFacts(512, 1, cache=held)).trace)
+    assert "'transpose_" not in str(default_schedule(small, CpuFacts(512, 1, cache=held + 1)).trace)
