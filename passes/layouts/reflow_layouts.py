@@ -37,6 +37,7 @@ from .emitting import Emitting, Functions, Report
 from .flow import Flow
 from .mapping import PadMapping
 from .planning import Decide, Decision, Plan, fits
+from .unwritten import padding_errors
 
 Params = Mapping[str, IndexMap | PadMapping | Callable[..., Any]]
 Asked = Mapping[str, Params] | Mapping[GraphVar, Params]
@@ -74,9 +75,13 @@ def reflow(module: Module, *, layouts: Asked | None = None, decide: Decide | Non
     kernel that a layout reaches, with what the cost says: True packs it, False keeps it plain, None leaves it to the
     cost. The attribute `"layout"` of a tensor function, "packed" or "plain", does the same.
 
-    Raises DiagnosticError (T301) where `layouts` names no such call or parameter, or a map that is not injective.
+    Raises DiagnosticError (T301) where `layouts` names no such call or parameter, or a map that is not injective, and
+    (T612) where a function certainly reads padding in which nothing is stored.
     """
     with recursion_room():
+        unwritten = padding_errors(module)
+        if unwritten:
+            raise DiagnosticError(unwritten)
         return _Reflow(module, layouts or {}, decide).run()
 
 

@@ -11,6 +11,7 @@ from tirscript.ir.verify import warnings
 from tirscript.ir.wellformed.places import in_order
 
 from ..check_constraints import constraint_errors
+from ..layouts.unwritten import padding_errors
 from . import bounds, effect, flow, names, precision, unreachable, unused  # noqa: F401  (each fills the table)
 from .table import LINTS, Lint, lint_check
 
@@ -19,10 +20,13 @@ from .table import LINTS, Lint, lint_check
 def lint(program: PrimFunc | GraphFunc | Module) -> list[Diagnostic]:
     """Everything to be told of a function or module that is well formed, in source order.
 
-    Those are the verifier's warnings, those of the table, and as errors the constraints that are not proved.
+    Those are the verifier's warnings, those of the table, and as errors the constraints that are not
+    proved and the padding that is read without a value in it.
     """
     functions = program.functions if isinstance(program, Module) else (program,)
     found = warnings(program)
+    if isinstance(program, Module):
+        found += padding_errors(program)
     with recursion_room():
         for function in functions:
             if isinstance(function, PrimFunc):
