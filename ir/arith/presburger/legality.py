@@ -236,6 +236,28 @@ def uncovered_reads(deps: Dependences, *within: Stmt) -> list[Uncovered]:
     return found
 
 
+def fills_first(deps: Dependences, buffer: Buffer) -> bool:
+    """Whether the statements are proved to read of a buffer, which they touch by no other name, only what they have
+    certainly written before."""
+    relations = deps.relations
+    for step in deps.steps:
+        for at, access in enumerate(step.accesses):
+            if access.write or access.root.buffer is not buffer:
+                continue
+            if access.place is None:
+                return False
+            try:
+                with relations.bounded():
+                    left, _ = relations.touch(step, at, "place")  # all that it may read
+                    for cover in _covers(deps, step, access):
+                        left = left.subtract(cover)
+                    if not relations.within(left).is_empty():
+                        return False
+            except Unknown:
+                return False
+    return True
+
+
 def _covers(deps: Dependences, step: Step, access: Access) -> Iterable[islpy.Map]:
     """For the iterations of a step, what each certain write has written before."""
     relations = deps.relations

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.arith.presburger import may_parallel
+from tirscript.ir.arith import presburger
+from tirscript.ir.arith.presburger import Dependences, may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const
 from tirscript.ir.rewrite import walk
@@ -95,9 +96,18 @@ def _home(edit: Edit, loop: Place, alloc: Place) -> Place | None:
     uses = sum(node is buffer for node in walk(edit.func.body))
     if sum(node is buffer for node in walk(loop.stmt.body)) + 1 != uses or uses == 1:
         return None
-    while not fills_first(loop.stmt.body, buffer):
+    while not _fills_first(edit, loop, buffer):
         (inner, *others) = loop.children["body"]
         if others or type(inner.stmt) is not For:
             return None
         loop = inner
     return loop
+
+
+def _fills_first(edit: Edit, loop: Place, buffer: Buffer) -> bool:
+    """Whether each iteration of a loop reads of a buffer only what it wrote before: as boxes tell, which is quick, or
+    element by element, as tiles at an edge need."""
+    if fills_first(loop.stmt.body, buffer):
+        return True
+    known = edit.analyzer(loop.children["body"][0]).known
+    return presburger.fills_first(Dependences(loop.stmt.body, dict(known), within=edit.func), buffer)
