@@ -49,7 +49,7 @@ fuzz-schedules: $(STAMP)  ## SCHEDULES random sequences of schedule primitives (
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(SCHEDULES) $(BIN)/python -m pytest -p no:xdist -q tests/property/test_schedules.py
 
 fuzz-layouts: $(STAMP)  ## LAYOUTS random graphs with random layouts: moved and not, interpreted and native (2000)
-	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(LAYOUTS) $(BIN)/python -m pytest -p no:xdist -q tests/property/test_layouts.py
+	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(LAYOUTS) $(BIN)/python -m pytest -p no:xdist -q tests/property/test_layouts.py tests/property/test_layouts_symbolic.py
 
 fuzz-native: $(STAMP)  ## KERNELS random kernels with the default schedule, native against interpreted, in each way of calling (1000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(KERNELS) $(BIN)/python -m pytest -n $(JOBS) -q \

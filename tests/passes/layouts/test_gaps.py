@@ -82,6 +82,12 @@ def test_what_is_free(name: str) -> None:
     assert np.array_equal(stored == 9, (expected == 9) & (mapping.packed(np.ones(shape, "int32")) == 0))
 
 
+def program(text: str) -> Module:
+    made = parse(text)
+    assert isinstance(made, Module)
+    return made
+
+
 def calls(module: Module) -> list[str]:
     """The functions that `main` calls."""
     return [bind.value.args[0].function for bind in walk(module["main"]) if type(bind) is GraphBind and bind.value.args]  # type: ignore[attr-defined]
@@ -97,7 +103,7 @@ def check(before: Module, after: Module) -> None:
 @pytest.mark.parametrize("name", [name for name in GAPS if GAPS[name][1] == (14,)])
 def test_each_step(name: str) -> None:
     layout = GAPS[name][0]
-    sch = Schedule(parse(MODEL))
+    sch = Schedule(program(MODEL))
     sch.work_on("grow")
     for buffer in "AB":
         sch.transform_layout("grow", buffer, layout, pad_value=0, keep_interface=True)
@@ -112,7 +118,7 @@ def test_each_step(name: str) -> None:
 
 def test_sums_over_gaps_count_each_element_once() -> None:
     module = legalize_ops(
-        parse("""
+        program("""
 @I.ir_module
 class M:
     @G.graph_func
@@ -165,7 +171,7 @@ class M:
 
 
 def test_what_cannot_be_packed_says_why() -> None:
-    module = parse(ORDERED)
+    module = program(ORDERED)
     turned: Map = lambda i: (i % 2, i // 2)
     asked = {"a": {"A": turned}, "b": {"A": turned}, "c": {"A": lambda i: (i // 4, i % 4)}}
     done = reflow(module, layouts=asked, decide=lambda one: True)

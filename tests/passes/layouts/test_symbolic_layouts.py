@@ -46,6 +46,12 @@ class Twice:
 Layout = Callable[[Any, Any], tuple[Any, ...]]
 
 
+def program(text: str) -> Module:
+    made = parse(text)
+    assert isinstance(made, Module)
+    return made
+
+
 def columns(n: Any, c: Any) -> tuple[Any, ...]:
     return n, c // 4, c % 4
 
@@ -86,7 +92,7 @@ def agree(before: Module, after: Module, shapes: Callable[[int], list[tuple[int,
     ],
 )
 def test_one_conversion_in_and_one_out(layout: Layout, shape: str, passed: bool) -> None:
-    module = legalize_ops(parse(MLP))
+    module = legalize_ops(program(MLP))
     ask = {name: {"x1": layout, "out": layout} for name in ("product", "last")}
     done = reflow(module, layouts=ask, decide=lambda one: True)
     text = done.module.script()
@@ -102,7 +108,7 @@ def test_one_conversion_in_and_one_out(layout: Layout, shape: str, passed: bool)
 
 @pytest.mark.parametrize("layout", [columns, tiles, moved])
 def test_sums_over_the_symbolic_axis(layout: Layout) -> None:
-    module = legalize_ops(parse(TWICE))
+    module = legalize_ops(program(TWICE))
     ask = {name: {param: layout} for name, param in (("grown", "x"), ("share", "data"), ("total", "x"))}
     done = reflow(module, layouts=ask, decide=lambda one: True)
     assert [one.packed for one in done.decisions] == [True] * 4
@@ -111,7 +117,7 @@ def test_sums_over_the_symbolic_axis(layout: Layout) -> None:
 
 
 def test_the_cost_decides_for_a_nominal_size() -> None:
-    module = legalize_ops(parse(MLP))
+    module = legalize_ops(program(MLP))
     ask = {name: {"x1": columns, "out": columns} for name in ("product", "last")}
     by_name = {one.name: one for one in reflow(module, layouts=ask).decisions}
     assert by_name["biased"].packed and by_name["positive"].packed
@@ -122,7 +128,7 @@ def test_the_cost_decides_for_a_nominal_size() -> None:
 
 
 def test_a_second_reflow_finds_what_the_first_made() -> None:
-    module = legalize_ops(parse(MLP))
+    module = legalize_ops(program(MLP))
     once = reflow(module, layouts={"product": {"x1": tiles, "out": tiles}}, decide=lambda one: True)
     again = reflow(once.module)
     agree(module, again.module, lambda n: [(n, 13), (13, 7), (7,), (7, 5)], False)
