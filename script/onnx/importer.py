@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -38,7 +38,10 @@ from tirscript.ir.module import Module
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import identifier
 
-OLDEST, NEWEST = 7, 26  # versions of the operators
+if TYPE_CHECKING:
+    from .node import Node
+
+OLDEST, NEWEST = 7, 28  # versions of the operators; older ones are converted
 MOST = 64  # elements of a constant that may be a shape
 _NAME = re.compile(r"\W+")
 
@@ -56,23 +59,27 @@ def from_onnx(
     model: Any,
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
+    values: Mapping[str, Any] | None = None,
     name: str = "Model",
     keep_params: bool = False,
 ) -> Module:
     """The module of an ONNX model: a path, its bytes, or an `onnx.ModelProto`. Its function is `main`.
 
-    `shapes` are the shapes of inputs, by name, with numbers or names of symbolic dimensions; those that the model says
-    stay where it has none. With `keep_params` the weights that the model computes with are parameters of `main`, behind
-    its inputs, for `bind_params(module, onnx_params(model))` or other weights. Raises DiagnosticError for an operator
-    that is not known, with the node it is at, and for a file that is no model.
+    `shapes` are the shapes of inputs, by name, with numbers or names of symbolic dimensions; those that the model
+    says stay where it has none. `values` are arrays for inputs that are to be constants: a shape, an axis or a scale
+    that the model leaves to its caller, and that decides what it computes. With `keep_params` the weights that the
+    model computes with are parameters of `main`, behind its inputs, for `bind_params(module, onnx_params(model))` or
+    other weights. Functions, of the model or of the standard, are written out where no rule is for them; a branch whose
+    condition is known is taken. Raises DiagnosticError for an operator that is not known, with the node it is at, and
+    for a file that is no model.
     """
-    return Importer(_proto(model), dict(shapes or {}), keep_params).module(name)
+    return Importer(_proto(model), dict(shapes or {}), dict(values or {}), keep_params).module(name)
 
 
 @public
 def onnx_params(model: Any) -> dict[str, ConstantTensor]:
     """The weights of an ONNX model by their names in it; the model is what `from_onnx` takes."""
-    return Importer(_proto(model), {}).read_weights()
+    return Importer(_proto(model)).read_weights()
 
 
 def _proto(model: Any) -> Any:
@@ -106,6 +113,18 @@ def _read(model: Any) -> Any:
     return found
 
 
+def _newer(model: Any, version: int) -> Any:
+    """A model of the first versions of the operators, converted to the oldest that the rules are for."""
+    from onnx import version_converter
+
+    try:
+        return version_converter.convert_version(model, OLDEST)
+    except Exception as problem:  # what onnx raises has no common type
+        reason = (str(problem).strip().splitlines() or ["?"])[0]
+        message = f"the model has version {version} of the operators, which cannot be converted to {OLDEST}: {reason}"
+        raise _wrong(message, "export it again with newer operators") from None
+
+
 def _wrong(message: str, hint: str | None = None) -> DiagnosticError:
     return DiagnosticError([error("T402", message, hint=hint)])
 
@@ -113,18 +132,24 @@ def _wrong(message: str, hint: str | None = None) -> DiagnosticError:
 class Importer:
     """The state of one import: what the model's tensors are so far, and the bindings made."""
 
-    def __init__(self, model: Any, shapes: dict[str, Sequence[int | str]], keep_params: bool = False) -> None:
+    def __init__(
+        self,
+        model: Any,
+        shapes: dict[str, Sequence[int | str]] | None = None,
+        given: dict[str, Any] | None = None,
+        keep_params: bool = False,
+    ) -> None:
+        versions = {entry.domain: entry.version for entry in model.opset_import}
+        self.opset = versions.get("", versions.get("ai.onnx", NEWEST))
+        if self.opset < OLDEST:
+            model, self.opset = _newer(model, self.opset), OLDEST
+        if self.opset > NEWEST:
+            raise _wrong(f"the model has version {self.opset} of the operators; 1 to {NEWEST} are known")
+        self.model = model
         self.graph = model.graph
         self.kept = {tensor.name for tensor in self.graph.initializer} if keep_params else frozenset[str]()
         self.params: list[GraphVar] = []
-        versions = {entry.domain: entry.version for entry in model.opset_import}
-        self.opset = versions.get("", versions.get("ai.onnx", 0))
-        if not OLDEST <= self.opset <= NEWEST:
-            raise _wrong(
-                f"the model has version {self.opset} of the operators; {OLDEST} to {NEWEST} are known",
-                "convert it with `onnx.version_converter`",
-            )
-        self.shapes = shapes
+        self.shapes, self.given = shapes or {}, given or {}
         self.values: dict[str, GraphExpr] = {}
         self.ints: dict[str, Ints] = {}
         self.weights: dict[str, ConstantTensor] = {}
@@ -133,15 +158,20 @@ class Importer:
         self.taken: set[str] = set()
 
     def module(self, name: str) -> Module:
+        from .expansion import nodes_of
+        from .operators import OPERATORS
+        from .shapes import INTEGERS
+
         self.read_weights()
+        names = [one.name for one in self.graph.input]
+        for unknown in (one for one in (*self.shapes, *self.given) if one not in names):
+            near = suggest(unknown, names)
+            raise _wrong(f"the model has no input `{unknown}`", f"did you mean `{near}`?" if near else ", ".join(names))
+        for info in self.graph.input:
+            if info.name in self.given:
+                self.keep(info.name, self.value_of(info))
         self.params = [self.parameter(one) for one in self.graph.input if one.name not in self.weights]
-        left = [given for given in self.shapes if given not in {one.name for one in self.graph.input}]
-        if left:
-            names = [one.name for one in self.graph.input]
-            near = suggest(left[0], names)
-            raise _wrong(f"the model has no input `{left[0]}`", f"did you mean `{near}`?" if near else ", ".join(names))
-        for node in self.graph.node:
-            self.node(node)
+        self.nodes(nodes_of(self.model, {*OPERATORS, *INTEGERS, *CONTROL}))
         outputs = tuple(self.tensor(one.name) for one in self.graph.output)
         outs = tuple(one if type(one) is GraphVar else self.emit(one, "out") for one in outputs)
         inside = tuple(dict.fromkeys(one for one in outs if type(one) is GraphVar and one not in self.params))
@@ -199,6 +229,19 @@ class Importer:
         var = GraphVar(self.name(info.name), TensorType(shape, self.dtype(kind.elem_type, f"the input `{info.name}`")))
         self.values[info.name] = var
         return var
+
+    def value_of(self, info: Any) -> Any:
+        """The array that the caller has for an input, which must be of its type and rank."""
+        import numpy as np
+
+        kind = info.type.tensor_type
+        wanted = self.dtype(kind.elem_type, f"the input `{info.name}`")
+        data = constant(np.asarray(self.given[info.name]))
+        if data.dtype is not wanted:
+            raise _wrong(f"`values` have {data.dtype} for the input `{info.name}`, which is {wanted}")
+        if kind.HasField("shape") and data.ndim != len(kind.shape.dim):
+            raise _wrong(f"`values` have {data.ndim} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
+        return data.array
 
     def dtype(self, code: int, what: str) -> DType:
         """The dtype that ONNX has a number for."""
@@ -276,14 +319,47 @@ class Importer:
 
     # nodes
 
+    def nodes(self, nodes: Iterable[Any]) -> None:
+        """Nodes in their order, of which each uses what those before it give."""
+        for node in nodes:
+            self.node(node)
+
+    def branch(self, node: Node) -> None:
+        """The nodes of the branch that a condition chooses, in the place of the `If`."""
+        from onnx import numpy_helper
+
+        chosen = node.data(0)
+        if chosen is None or chosen.size != 1:
+            raise node.wrong(
+                "its condition is not known before the model runs",
+                f"where it is an input, say its value: `values={{{node.proto.input[0]!r}: ...}}`",
+            )
+        taken = node.attrs["then_branch" if chosen.array.reshape(-1)[0] else "else_branch"].g
+        for tensor in taken.initializer:
+            self.keep(tensor.name, self.array(tensor, numpy_helper))
+        self.nodes(taken.node)
+        for name, inner in zip(node.proto.output, taken.output, strict=True):
+            self.same(name, inner.name)
+
+    def same(self, name: str, other: str) -> None:
+        """Take a tensor under one more name, with all that is known of it."""
+        tables: tuple[dict[str, Any], ...] = (self.values, self.weights, self.ints)
+        for known in tables:
+            if other in known:
+                known[name] = known[other]
+
     def node(self, proto: Any) -> None:
-        """One node: known integers where its inputs are, else the rule of its operator."""
+        """One node: known values where its inputs are, else the rule of its operator."""
+        from .folding import folded
         from .node import Node
         from .operators import OPERATORS
         from .shapes import INTEGERS
 
         what = f"`{proto.name or (proto.output[0] if proto.output else '?')}` ({proto.op_type})"
         ours = proto.domain in ("", "ai.onnx")
+        if ours and proto.op_type in CONTROL:
+            CONTROL[proto.op_type](self, Node(self, proto, what))
+            return
         entry = OPERATORS.get(proto.op_type) if ours else None
         rule = INTEGERS.get(proto.op_type) if ours else None
         if entry is None and rule is None:
@@ -297,6 +373,11 @@ class Importer:
             if ints is not None:
                 self.ints[proto.output[0]] = ints
                 return
+            arrays = folded(node) if ours else None
+            if arrays is not None:
+                for name, array in zip((one for one in proto.output if one), arrays, strict=True):
+                    self.keep(name, array)
+                return
             if entry is None:
                 raise node.wrong("what it gives depends on values that are known only when the model runs")
             found = entry(node)
@@ -309,6 +390,10 @@ class Importer:
         lost = [name for name in proto.output[len(results) :] if name]
         if lost:
             raise _wrong(f"the output `{lost[0]}` of the node {what} is not supported")
+
+
+# operators that hold graphs
+CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": Importer.branch}
 
 
 def _at(found: Diagnostic, what: str) -> Diagnostic:

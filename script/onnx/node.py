@@ -154,6 +154,11 @@ class Node:
         """A binding of the call that gives the node's output, by whose name it is known."""
         return self.importer.op(op, *args, name=self.output, **attrs)
 
+    def kept(self, array: Any) -> GraphExpr:
+        """An array as the node's output, known to what comes."""
+        self.importer.keep(self.output, array)
+        return self.importer.tensor(self.output)
+
     def constant(self, value: Any, kind: DType) -> GraphExpr:
         """A number as a tensor without dimensions."""
         import numpy as np

@@ -3,8 +3,10 @@
 from . import elementwise as _elementwise  # noqa: F401  (these fill the table)
 from . import image as _image  # noqa: F401
 from . import index as _index  # noqa: F401
+from . import integer as _integer  # noqa: F401
 from . import layout as _layout  # noqa: F401
 from . import nn as _nn  # noqa: F401
+from . import recurrent as _recurrent  # noqa: F401
 from . import reduce as _reduce  # noqa: F401
 from .table import OPERATORS
 

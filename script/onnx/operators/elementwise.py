@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce as fold
 
-from tirscript.ir.graph import GraphExpr
+from tirscript.ir.graph import GraphExpr, ShapeExpr
+from tirscript.ir.graph_ops import dims
 
 from ..node import Node
 from .table import OPERATORS, onnx_op
@@ -14,7 +15,7 @@ from .table import OPERATORS, onnx_op
 _SAME = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",
     "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor", "IsNaN": "isnan",
-    "Log": "log", "Neg": "negative", "Not": "logical_not", "Relu": "nn.relu", "Round": "round", "Sigmoid": "sigmoid",
+    "Log": "log", "Neg": "negative", "Not": "logical_not", "Relu": "nn.relu", "Sigmoid": "sigmoid",
     "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh",
     "Add": "add", "Sub": "subtract", "Mul": "multiply", "Equal": "equal", "Less": "less", "LessOrEqual": "less_equal",
     "Greater": "greater", "GreaterOrEqual": "greater_equal", "And": "logical_and", "Or": "logical_or",
@@ -31,11 +32,43 @@ for _name, _op in _SAME.items():
     onnx_op(_name)(_same(_op))
 
 
-@onnx_op("Identity", "Dropout")
+@onnx_op("Identity")
 def identity(node: Node) -> GraphExpr:
-    if len([name for name in node.proto.output if name]) > 1:
-        raise node.wrong("its mask is not supported")
     return node.tensor(0)
+
+
+@onnx_op("Dropout")
+def dropout(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
+    """All of its input, with a mask of all elements: nothing is dropped but in training."""
+    x = node.tensor(0)
+    training = node.scalar(2) if node.has(2) else 0
+    if training is None or (training and (node.scalar(1) if node.has(1) else 0.5) != 0):
+        raise node.wrong("training, which drops elements at random, is not supported")
+    if not any(node.proto.output[1:]):
+        return x
+    mask = node.op("ones", ShapeExpr(node.shape(x)), "bool" if node.opset >= 10 else str(node.dtype(x)))
+    return x, mask
+
+
+@onnx_op("Round")
+def round_half_even(node: Node) -> GraphExpr:
+    """`round` takes halves away from zero; they are twice the rounded half of the number that is even."""
+    x = node.tensor(0)
+    kind = node.dtype(x)
+    half, two = node.constant(0.5, kind), node.constant(2, kind)
+    between = node.op("equal", node.op("abs", node.op("subtract", x, node.op("trunc", x))), half)
+    even = node.op("multiply", node.op("round", node.op("multiply", x, half)), two)
+    return node.last("where", between, even, node.op("round", x))
+
+
+@onnx_op("Shrink")
+def shrink(node: Node) -> GraphExpr:
+    x = node.tensor(0)
+    kind = node.dtype(x)
+    bias, limit = (node.constant(node.attr(name, default), kind) for name, default in (("bias", 0.0), ("lambd", 0.5)))
+    below = node.op("less", x, node.op("negative", limit))
+    high = node.op("where", node.op("greater", x, limit), node.op("subtract", x, bias), node.constant(0, kind))
+    return node.last("where", below, node.op("add", x, bias), high)
 
 
 @onnx_op("Div")
@@ -95,7 +128,11 @@ def cast(node: Node) -> GraphExpr:
 
 @onnx_op("CastLike")
 def cast_like(node: Node) -> GraphExpr:
-    return node.last("astype", node.tensor(0), str(node.dtype(node.tensor(1))))
+    kind = node.dtype(node.tensor(1))
+    data = node.data(0)
+    if data is not None and data.size == 1:  # a number that is known stays so
+        return node.kept(data.array.astype(str(kind)))
+    return node.last("astype", node.tensor(0), str(kind))
 
 
 @onnx_op("Clip")
@@ -139,6 +176,10 @@ def leaky_relu(node: Node) -> GraphExpr:
 @onnx_op("PRelu")
 def prelu(node: Node) -> GraphExpr:
     x, slope = node.tensors()
+    shape, slopes = node.shape(x), node.shape(slope)
+    if len(slopes) == 1 < len(shape) - 1 and dims.same(slopes[0], shape[1]) and dims.differ(slopes[0], shape[-1]):
+        # one for each channel, as the first versions have it
+        slope = node.op("reshape", slope, ShapeExpr((slopes[0], *[dims.ONE] * (len(shape) - 2))))
     zero = node.constant(0, node.dtype(x))
     return node.last("where", node.op("less", x, zero), node.op("multiply", x, slope), x)
 

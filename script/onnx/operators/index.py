@@ -77,6 +77,18 @@ def scatter_nd(node: Node) -> GraphExpr:
     return node.last("scatter_nd", x, at, updates, reduction=_reduction(node))
 
 
+@onnx_op("NonZero")
+def nonzero(node: Node) -> GraphExpr:
+    return node.last("nonzero", node.tensor(0))
+
+
+@onnx_op("ReverseSequence")
+def reverse_sequence(node: Node) -> GraphExpr:
+    x, lengths = node.tensors()
+    time, batch = int(node.attr("time_axis", 0)), int(node.attr("batch_axis", 1))
+    return node.last("reverse_sequence", x, lengths, seq_axis=time, batch_axis=batch)
+
+
 @onnx_op("OneHot")
 def one_hot(node: Node) -> GraphExpr:
     at, depth, values = node.tensor(0), node.scalar(1), node.data(2)

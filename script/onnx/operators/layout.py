@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tirscript.ir.constant import constant
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
@@ -26,15 +24,10 @@ def constant_of(node: Node) -> GraphExpr:
         ("value_floats", "float32"),
     ):
         if name in node.attrs:
-            return _kept(node, np.array(node.attr(name), kind))
+            return node.kept(np.array(node.attr(name), kind))
     if "value" not in node.attrs:
         raise node.wrong("a constant of text or sparse data is not supported")
-    return _kept(node, node.attr("value"))
-
-
-def _kept(node: Node, array: Any) -> GraphExpr:
-    node.importer.keep(node.output, array)
-    return node.importer.tensor(node.output)
+    return node.kept(node.attr("value"))
 
 
 @onnx_op("ConstantOfShape")
@@ -254,7 +247,8 @@ def space_to_depth(node: Node) -> GraphExpr:
     n, c, h, w = node.shape(x)
     high, wide = dims.floordiv(h, size), dims.floordiv(w, size)
     apart = node.op("reshape", x, ShapeExpr(dims.shape((n, c, high, size, wide, size))))
-    turned = node.op("permute_dims", apart, [0, 3, 5, 1, 2, 4])
+    deep = str(node.attr("mode", "DCR")) == "DCR"
+    turned = node.op("permute_dims", apart, [0, 3, 5, 1, 2, 4] if deep else [0, 1, 3, 5, 2, 4])
     return node.last("reshape", turned, ShapeExpr((n, dims.mul(c, size * size), high, wide)))
 
 

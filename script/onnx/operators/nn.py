@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tirscript.ir.expr import Const
 from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
@@ -72,7 +74,12 @@ def _padding(node: Node, x: GraphExpr, kernel: list[int], strides: list[int], di
 
 @onnx_op("Conv")
 def convolution(node: Node) -> GraphExpr:
-    x, w = node.tensor(0), node.tensor(1)
+    x = node.tensor(0)
+    return _with_bias(node, convolved(node, x, node.tensor(1), last=not node.has(2)), _spatial(node, x))
+
+
+def convolved(node: Node, x: GraphExpr, w: GraphExpr, last: bool = False) -> GraphExpr:
+    """The convolution of a tensor by the attributes of the node, without its bias."""
     count = _spatial(node, x)
     kernel = [dims.number(one) for one in node.shape(w)[2:]]
     if None in kernel:
@@ -80,11 +87,10 @@ def convolution(node: Node) -> GraphExpr:
     strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
     data, weights, _ = _LAYOUTS[count]
     padding = _padding(node, x, [one for one in kernel if one is not None], strides, dilation)
-    found = (node.last if not node.has(2) else node.op)(
+    return (node.last if last else node.op)(
         f"nn.conv{count}d", x, w, strides=strides, padding=padding, dilation=dilation,
         groups=int(node.attr("group", 1)), data_layout=data, kernel_layout=weights,
     )  # fmt: skip
-    return _with_bias(node, found, count)
 
 
 def _with_bias(node: Node, found: GraphExpr, count: int) -> GraphExpr:
@@ -99,32 +105,125 @@ def _with_bias(node: Node, found: GraphExpr, count: int) -> GraphExpr:
 def transposed_convolution(node: Node) -> GraphExpr:
     x, w = node.tensor(0), node.tensor(1)
     count = _spatial(node, x)
-    if "output_shape" in node.attrs or str(node.attr("auto_pad", "NOTSET")) not in ("NOTSET", ""):
-        raise node.wrong("`output_shape` and `auto_pad` are not supported", "give its pads")
     data, _, weights = _LAYOUTS[count]
+    strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
+    extra = list(map(int, node.attr("output_padding", [0] * count)))
     found = (node.last if not node.has(2) else node.op)(
-        f"nn.conv{count}d_transpose", x, w, strides=list(map(int, node.attr("strides", [1] * count))),
-        padding=list(map(int, node.attr("pads", [0] * (2 * count)))),
-        output_padding=list(map(int, node.attr("output_padding", [0] * count))),
-        dilation=list(map(int, node.attr("dilations", [1] * count))),
+        f"nn.conv{count}d_transpose", x, w, strides=strides,
+        padding=_transposed_padding(node, x, w, strides, dilation, extra), output_padding=extra, dilation=dilation,
         groups=int(node.attr("group", 1)), data_layout=data, kernel_layout=weights,
     )  # fmt: skip
     return _with_bias(node, found, count)
 
 
+def _transposed_padding(
+    node: Node, x: GraphExpr, w: GraphExpr, strides: list[int], dilation: list[int], extra: list[int]
+) -> list[int]:
+    """Pads before and behind each axis; `output_shape`, or "SAME" for the input's times the strides, decides them."""
+    how, count = str(node.attr("auto_pad", "NOTSET")), len(strides)
+    wanted = node.attr("output_shape")
+    if wanted is None and how not in ("SAME_UPPER", "SAME_LOWER"):
+        return list(map(int, node.attr("pads", [0] * (2 * count)))) if how != "VALID" else [0] * (2 * count)
+    before, behind = [], []
+    for axis in range(count):
+        size, kernel = dims.number(node.shape(x)[axis + 2]), dims.number(node.shape(w)[axis + 2])
+        if size is None or kernel is None:
+            raise node.wrong("`output_shape` and `auto_pad` in a symbolic dimension are not supported")
+        goal = size * strides[axis] if wanted is None else int(wanted[len(wanted) - count + axis])
+        total = strides[axis] * (size - 1) + extra[axis] + (kernel - 1) * dilation[axis] + 1 - goal
+        if total < 0:  # more at the end than the pads that there are not
+            extra[axis], total = extra[axis] - total, 0
+        if extra[axis] >= max(strides[axis], dilation[axis]):
+            raise node.wrong(f"`output_shape` of {goal} is larger than what dimension {axis} can give")
+        half = total // 2
+        before.append(half if how == "SAME_UPPER" else total - half)
+        behind.append(total - before[-1])
+    return before + behind
+
+
 @onnx_op("MaxPool", "AveragePool")
 def pool(node: Node) -> GraphExpr:
-    x = node.tensor(0)
+    return _pooled(node, "max" if node.proto.op_type == "MaxPool" else "avg", node.tensor(0))
+
+
+def _pooled(node: Node, how: str, x: GraphExpr) -> GraphExpr:
     count = _spatial(node, x)
     kernel = [int(one) for one in node.attr("kernel_shape")]
     strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
-    most = node.proto.op_type == "MaxPool"
+    padding = _padding(node, x, kernel, strides, dilation)
+    ceil, counted = bool(node.attr("ceil_mode", 0)), bool(node.attr("count_include_pad", 0))
+    if how == "avg" and ceil and counted:
+        return _mean_with_pads(node, x, kernel, strides, dilation, padding)
     return node.last(
-        f"nn.{'max' if most else 'avg'}_pool{count}d", x, pool_size=kernel, strides=strides,
-        padding=_padding(node, x, kernel, strides, dilation), dilation=dilation,
-        ceil_mode=bool(node.attr("ceil_mode", 0)), count_include_pad=bool(node.attr("count_include_pad", 0)),
-        layout=_LAYOUTS[count][0],
+        f"nn.{how}_pool{count}d", x, pool_size=kernel, strides=strides, padding=padding, dilation=dilation,
+        ceil_mode=ceil, count_include_pad=counted, layout=_LAYOUTS[count][0],
     )  # fmt: skip
+
+
+def _mean_with_pads(
+    node: Node, x: GraphExpr, kernel: list[int], strides: list[int], dilation: list[int], padding: list[int]
+) -> GraphExpr:
+    """Means of windows in which pads count, and what the last one has beyond them does not."""
+    count, sizes = len(kernel), dims.numbers(node.shape(x)[2:])
+    if sizes is None:
+        raise node.wrong("`ceil_mode` with `count_include_pad` in a symbolic dimension is not supported")
+    width = [0] * 4 + [padding[side * count + axis] for axis in range(count) for side in (0, 1)]
+    found = node.op(
+        f"nn.avg_pool{count}d", node.op("nn.pad", x, width, "constant", 0.0), pool_size=kernel, strides=strides,
+        padding=[0] * (2 * count), dilation=dilation, ceil_mode=True, layout=_LAYOUTS[count][0],
+    )  # fmt: skip
+    for axis, made in enumerate(dims.numbers(node.shape(found)[2:]) or ()):
+        # a window that starts behind the data and the pads before it is none
+        last = -(-(sizes[axis] + padding[axis]) // strides[axis])
+        if made > last:
+            found = node.op("strided_slice", found, [axis + 2], [0], [last], [1], assume_inbound=True)
+    return found
+
+
+@onnx_op("LpPool")
+def lp_pool(node: Node) -> GraphExpr:
+    """The p-th root of the sum of the p-th powers in a window, which is its mean times its size."""
+    if node.attr("ceil_mode", 0):
+        raise node.wrong("`ceil_mode` is not supported")
+    x, p = node.tensor(0), int(node.attr("p", 2))
+    kind = node.dtype(x)
+    count, kernel = _spatial(node, x), [int(one) for one in node.attr("kernel_shape")]
+    strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
+    mean = node.op(
+        f"nn.avg_pool{count}d", _powers(node, x, p), pool_size=kernel, strides=strides, dilation=dilation,
+        padding=_padding(node, x, kernel, strides, dilation), count_include_pad=True, layout=_LAYOUTS[count][0],
+    )  # fmt: skip
+    total = node.op("multiply", mean, node.constant(math.prod(kernel), kind))
+    return node.last("power", total, node.constant(1 / p, kind))
+
+
+@onnx_op("GlobalLpPool")
+def global_lp_pool(node: Node) -> GraphExpr:
+    x, p = node.tensor(0), int(node.attr("p", 2))
+    total = node.op("sum", _powers(node, x, p), axis=list(range(2, len(node.shape(x)))), keepdims=True)
+    return node.last("power", total, node.constant(1 / p, node.dtype(x)))
+
+
+def _powers(node: Node, x: GraphExpr, p: int) -> GraphExpr:
+    return node.op("power", node.op("abs", x), node.constant(p, node.dtype(x)))
+
+
+@onnx_op("LRN")
+def local_response_norm(node: Node) -> GraphExpr:
+    """x / (bias + alpha / size * the sum of squares of the channels around) ** beta."""
+    x = node.tensor(0)
+    shape, kind, size = node.shape(x), node.dtype(x), int(node.attr("size"))
+    apart = ShapeExpr((shape[0], dims.ONE, shape[1], dims.product(shape[2:])))
+    squares = node.op("reshape", node.op("multiply", x, x), apart)
+    mean = node.op(
+        "nn.avg_pool2d", squares, pool_size=[size, 1], strides=[1, 1],
+        padding=[(size - 1) // 2, 0, size // 2, 0], count_include_pad=True,
+    )  # fmt: skip
+    grown = node.op(
+        "multiply", node.op("reshape", mean, ShapeExpr(shape)), node.constant(node.attr("alpha", 1e-4), kind)
+    )
+    base = node.op("add", grown, node.constant(node.attr("bias", 1.0), kind))
+    return node.last("divide", x, node.op("power", base, node.constant(node.attr("beta", 0.75), kind)))
 
 
 @onnx_op("GlobalAveragePool", "GlobalMaxPool")
@@ -144,13 +243,21 @@ def batch_norm(node: Node) -> GraphExpr:
 
 
 @onnx_op("LayerNormalization")
-def layer_norm(node: Node) -> GraphExpr:
+def layer_norm(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
     x, scale = node.tensor(0), node.tensor(1)
     rank = len(node.shape(x))
     axes = list(range(node.axis(int(node.attr("axis", -1)), rank), rank))
     shape = ShapeExpr(node.shape(scale))
     bias = node.tensor(2) if node.has(2) else node.op("zeros", shape, str(node.dtype(scale)))
-    return node.last("nn.layer_norm", x, scale, bias, axes=axes, epsilon=float(node.attr("epsilon", 1e-5)))
+    epsilon = float(node.attr("epsilon", 1e-5))
+    found = node.last("nn.layer_norm", x, scale, bias, axes=axes, epsilon=epsilon)
+    if not any(node.proto.output[1:]):
+        return found
+    kind = node.importer.dtype(int(node.attr("stash_type", 1)), "what its mean is computed in")
+    wide = x if node.dtype(x) is kind else node.op("astype", x, str(kind))
+    mean = node.op("mean", wide, axis=axes, keepdims=True)
+    spread = node.op("add", node.op("variance", wide, axis=axes, keepdims=True), node.constant(epsilon, kind))
+    return found, mean, node.op("rsqrt", spread)
 
 
 @onnx_op("RMSNormalization", "SimplifiedLayerNormalization")
@@ -201,9 +308,27 @@ def softmax(node: Node) -> GraphExpr:
 def lp_norm(node: Node) -> GraphExpr:
     x, axis = node.tensor(0), int(node.attr("axis", -1))
     if int(node.attr("p", 2)) == 1:
-        return node.last("divide", x, node.op("sum", node.op("abs", x), axis=[axis], keepdims=True))
-    length = node.op("sqrt", node.op("sum", node.op("multiply", x, x), axis=[axis], keepdims=True))
-    return node.last("divide", x, length)
+        length = node.op("sum", node.op("abs", x), axis=[axis], keepdims=True)
+    else:
+        length = node.op("sqrt", node.op("sum", node.op("multiply", x, x), axis=[axis], keepdims=True))
+    zero = node.constant(0, node.dtype(x))
+    return node.last("where", node.op("equal", length, zero), zero, node.op("divide", x, length))
+
+
+@onnx_op("Hardmax")
+def hardmax(node: Node) -> GraphExpr:
+    """One at the first of the largest along an axis, else zero."""
+    x = node.tensor(0)
+    shape, kind = node.shape(x), node.dtype(x)
+    axis = node.axis(int(node.attr("axis", -1 if node.opset >= 13 else 1)), len(shape))
+    whole = ShapeExpr((dims.product(shape[:axis]), dims.product(shape[axis:]))) if node.opset < 13 else None
+    given, along = (x, axis) if whole is None else (node.op("reshape", x, whole), 1)
+    depth = dims.number(node.shape(given)[along])
+    if depth is None:
+        raise node.wrong("the dimension it looks along is symbolic")
+    largest = node.op("argmax", given, axis=along, keepdims=False)
+    found = node.op("one_hot", largest, node.constant(1, kind), node.constant(0, kind), depth=depth, axis=along)
+    return found if whole is None else node.last("reshape", found, ShapeExpr(shape))
 
 
 @onnx_op("QuantizeLinear")
@@ -211,7 +336,8 @@ def quantize(node: Node) -> GraphExpr:
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
     kind = "uint8" if zero is None else str(node.dtype(zero))
-    return node.last("quantize", x, *_quantized(node, scale, zero), axis=int(node.attr("axis", 1)), out_dtype=kind)
+    given = _quantized(node, scale, zero)
+    return node.last("quantize", x, *given, axis=_scale_axis(node, x, given[0]), out_dtype=kind)
 
 
 @onnx_op("DequantizeLinear")
@@ -219,18 +345,26 @@ def dequantize(node: Node) -> GraphExpr:
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
     kind = str(node.dtype(scale))
-    return node.last("dequantize", x, *_quantized(node, scale, zero), axis=int(node.attr("axis", 1)), out_dtype=kind)
+    given = _quantized(node, scale, zero)
+    return node.last("dequantize", x, *given, axis=_scale_axis(node, x, given[0]), out_dtype=kind)
+
+
+def _scale_axis(node: Node, x: GraphExpr, scale: GraphExpr) -> int:
+    """The axis that scales go along; one scale goes along none."""
+    return node.axis(int(node.attr("axis", 1)), len(node.shape(x))) if node.shape(scale) else 0
 
 
 def _quantized(node: Node, scale: GraphExpr, zero: GraphExpr | None) -> tuple[GraphExpr, GraphExpr]:
     if node.attr("block_size", 0):
         raise node.wrong("quantization in blocks is not supported")
+    if dims.number(dims.product(node.shape(scale))) == 1 and node.shape(scale):
+        scale = node.op("reshape", scale, ShapeExpr(()))
     if zero is not None:
-        return scale, zero
+        return scale, zero if node.shape(scale) or not node.shape(zero) else node.op("reshape", zero, ShapeExpr(()))
     shape = node.shape(scale)
     if not all(type(one) is Const for one in shape):
         raise node.wrong("the shape of its scale is symbolic")
     return scale, node.op("zeros", ShapeExpr(shape), "int8")
 
 
-__all__ = ["OPERATORS"]
+__all__ = ["OPERATORS", "convolved"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tirscript.ir.graph import GraphExpr
+from tirscript.ir.graph_ops import dims
 
 from ..node import Node
 from .table import OPERATORS, onnx_op
@@ -58,26 +59,34 @@ def _reduced(node: Node, op: str, x: GraphExpr) -> GraphExpr:
     axes = _axes(node)
     if axes is None and node.attr("noop_with_empty_axes", 0):
         return x
+    if node.dtype(x).is_bool:  # true is the larger
+        found = node.op(op, node.op("astype", x, "int8"), axis=axes, keepdims=bool(node.attr("keepdims", 1)))
+        return node.last("astype", found, "bool")
     return node.last(op, x, axis=axes, keepdims=bool(node.attr("keepdims", 1)))
 
 
 @onnx_op("ArgMax", "ArgMin")
 def arg(node: Node) -> GraphExpr:
-    if node.attr("select_last_index", 0):
-        raise node.wrong("`select_last_index` is not supported")
-    axis, keep = int(node.attr("axis", 0)), bool(node.attr("keepdims", 1))
-    found = node.op(node.proto.op_type.lower(), node.tensor(0), axis=axis, keepdims=keep)
+    x = node.tensor(0)
+    axis, keep = node.axis(int(node.attr("axis", 0)), len(node.shape(x))), bool(node.attr("keepdims", 1))
+    last = bool(node.attr("select_last_index", 0))
+    found = node.op(node.proto.op_type.lower(), node.op("flip", x, axis) if last else x, axis=axis, keepdims=keep)
+    if last:  # the first one, counted from the end
+        size = dims.number(node.shape(x)[axis])
+        if size is None:
+            raise node.wrong("`select_last_index` along a symbolic dimension is not supported")
+        found = node.op("subtract", node.constant(size - 1, node.dtype(found)), found)
     return found if str(node.dtype(found)) == "int64" else node.last("astype", found, "int64")
 
 
-@onnx_op("CumSum")
-def running_sum(node: Node) -> GraphExpr:
+@onnx_op("CumSum", "CumProd")
+def running(node: Node) -> GraphExpr:
     axis = node.scalar(1)
     if axis is None:
         raise node.wrong("its axis is not known before the model runs")
     x = node.tensor(0)
     given = node.op("flip", x, int(axis)) if node.attr("reverse", 0) else x
-    found = node.op("cumsum", given, int(axis), exclusive=bool(node.attr("exclusive", 0)))
+    found = node.op(node.proto.op_type.lower(), given, int(axis), exclusive=bool(node.attr("exclusive", 0)))
     return node.last("flip", found, int(axis)) if node.attr("reverse", 0) else found
 
 

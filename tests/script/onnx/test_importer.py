@@ -138,9 +138,12 @@ def test_bad_models_are_refused(tmp_path: Path) -> None:
         tirscript.from_onnx(tmp_path / "missing.onnx")
     with pytest.raises(TypeError, match="takes a path, bytes"):
         tirscript.from_onnx(7)
-    old = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (F, [2])}, ["y"], {}, opset=3)
-    with pytest.raises(DiagnosticError, match="version 3 of the operators"):
+    old = model([helper.make_node("Reshape", ["x"], ["y"], shape=[2, 1])], {"x": (F, [2])}, ["y"], {}, opset=0)
+    with pytest.raises(DiagnosticError, match="version 0 of the operators, which cannot be converted"):
         tirscript.from_onnx(old)
+    new = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (F, [2])}, ["y"], {}, opset=99)
+    with pytest.raises(DiagnosticError, match="version 99 of the operators; 1 to"):
+        tirscript.from_onnx(new)
     foreign = model([helper.make_node("Relux", ["x"], ["y"], name="n7", domain="my.ops")], {"x": (F, [2])}, ["y"], {})
     with pytest.raises(DiagnosticError, match=r"the operator `my.ops.Relux` of the node `n7`"):
         tirscript.from_onnx(foreign)
@@ -151,6 +154,129 @@ def test_bad_models_are_refused(tmp_path: Path) -> None:
     short.graph.initializer[0].raw_data = b"1234"
     with pytest.raises(DiagnosticError, match="the data of `w` cannot be read"):
         tirscript.from_onnx(short)
+
+
+def test_models_of_the_first_versions_are_converted() -> None:
+    """Broadcasting was asked for, and a slope was one for each channel."""
+    nodes = [
+        helper.make_node("Add", ["x", "w"], ["a"], broadcast=1, axis=2),
+        helper.make_node("PRelu", ["a", "s"], ["y"]),
+    ]
+    slope, w = np.array([0.1, 0.2, 0.3], "float32"), np.array([1, 2, 3, 4], "float32")
+    given = model(nodes, {"x": (F, [2, 3, 4])}, ["y"], {"w": w, "s": slope}, opset=6)
+    x = np.linspace(-8, 8, 24, dtype="float32").reshape(2, 3, 4)
+    wanted = np.where(x + w < 0, (x + w) * slope[:, None], x + w)
+    np.testing.assert_allclose(tirscript.interpret(tirscript.from_onnx(given), x), wanted, rtol=1e-6)
+
+
+def test_values_make_inputs_constants() -> None:
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
+    given = model(nodes, {"x": (F, [6]), "shape": (TensorProto.INT64, [2])}, ["y"], {})
+    with pytest.raises(DiagnosticError, match="not known before the model runs"):
+        tirscript.from_onnx(given)
+    module = tirscript.from_onnx(given, values={"shape": np.array([2, 3])})
+    assert tirscript.interpret(module, np.zeros(6, "float32")).shape == (2, 3)
+    for values, words in (
+        ({"shap": np.array([2, 3])}, "no input `shap`"),
+        ({"shape": np.array([2.0, 3.0])}, "`values` have float64 for the input `shape`, which is int64"),
+        ({"shape": np.array(6)}, "`values` have 0 axes for the input `shape`, which has 1"),
+    ):
+        with pytest.raises(DiagnosticError, match=words):
+            tirscript.from_onnx(given, values=values)
+
+
+def test_functions_of_the_model_are_written_out() -> None:
+    body = [helper.make_node("Mul", ["a", "a"], ["b"]), helper.make_node("Add", ["b", "a"], ["c"])]
+    own = helper.make_function("my.ops", "Poly", ["a"], ["c"], body, [helper.make_opsetid("", 17)])
+    nodes = [
+        helper.make_node("Poly", ["x"], ["h"], domain="my.ops"),
+        helper.make_node("Poly", ["h"], ["y"], domain="my.ops"),
+    ]
+    given = model(nodes, {"x": (F, [3])}, ["y"], {})
+    given.functions.append(own)
+    given.opset_import.append(helper.make_opsetid("my.ops", 1))
+    x = np.array([1, -2, 3], "float32")
+    once = x * x + x
+    np.testing.assert_allclose(tirscript.interpret(tirscript.from_onnx(given), x), once * once + once)
+
+
+@pytest.mark.parametrize(
+    ("op", "given", "attrs"),
+    [
+        ("NegativeLogLikelihoodLoss", [(3, 5), np.array([1, 0, 4])], {"reduction": "mean"}),
+        ("SoftmaxCrossEntropyLoss", [(3, 5), np.array([1, 0, 4])], {}),
+        ("MeanVarianceNormalization", [(2, 3, 4, 4)], {}),
+        ("Attention", [(1, 2, 4, 8), (1, 2, 6, 8), (1, 2, 6, 8)], {}),
+        ("RotaryEmbedding", [(1, 2, 4, 8), (4, 4), (4, 4), np.arange(4).reshape(1, 4)], {}),
+        ("DynamicQuantizeLinear", [(3, 5)], {}),
+    ],
+)
+def test_operators_that_the_standard_defines_by_others(op: str, given: list[Any], attrs: dict[str, Any]) -> None:
+    """Against the standard's own reference, as no rule is for them."""
+    from onnx.reference import ReferenceEvaluator
+
+    from tirscript.script.onnx.operators import OPERATORS
+
+    assert op not in OPERATORS
+    random = np.random.default_rng(3)
+    arrays = [random.random(one, "float32") if isinstance(one, tuple) else one.astype("int64") for one in given]
+    names = [f"x{at}" for at in range(len(arrays))]
+    kinds = {
+        name: (helper.np_dtype_to_tensor_dtype(one.dtype), list(one.shape))
+        for name, one in zip(names, arrays, strict=True)
+    }
+    outputs = ["y0", "y1", "y2"] if op == "DynamicQuantizeLinear" else ["y"]
+    made = model([helper.make_node(op, names, outputs, **attrs)], kinds, outputs, {}, opset=23)
+    wanted = ReferenceEvaluator(made).run(None, dict(zip(names, arrays, strict=True)))
+    found = tirscript.interpret(tirscript.from_onnx(made), *arrays)
+    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def _branches(condition: str) -> Any:
+    sides = [
+        helper.make_graph([helper.make_node(op, ["x", "w"], [op])], op, [], [helper.make_tensor_value_info(op, F, [2])])
+        for op in ("Add", "Mul")
+    ]
+    return helper.make_node("If", [condition], ["y"], name="choice", then_branch=sides[0], else_branch=sides[1])
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_branch_whose_condition_is_known_is_taken(chosen: bool) -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Equal", ["s", "two"], ["c"]),
+        _branches("c"),
+    ]
+    constants = {"two": np.array([2 if chosen else 3]), "w": np.array([3, 4], "float32")}
+    module = tirscript.from_onnx(model(nodes, {"x": (F, [2])}, ["y"], constants))
+    x = np.array([5, 6], "float32")
+    np.testing.assert_array_equal(tirscript.interpret(module, x), x + [3, 4] if chosen else x * [3, 4])
+
+
+def test_a_branch_whose_condition_is_not_known_is_refused_with_a_way_out() -> None:
+    given = model(
+        [_branches("c")], {"x": (F, [2]), "c": (TensorProto.BOOL, [])}, ["y"], {"w": np.array([3, 4], "float32")}
+    )
+    with pytest.raises(DiagnosticError, match="its condition is not known") as caught:
+        tirscript.from_onnx(given)
+    assert "values={'c': ...}" in str(caught.value)
+    module = tirscript.from_onnx(given, values={"c": np.array(True)})
+    assert tirscript.interpret(module, np.zeros(2, "float32")).tolist() == [3, 4]
+
+
+def test_running_products() -> None:
+    axis = np.array(1)
+    given = model(
+        [helper.make_node("CumProd", ["x", "axis"], ["y"], exclusive=1)],
+        {"x": (F, [2, 3])},
+        ["y"],
+        {"axis": axis},
+        opset=26,
+    )
+    x = np.array([[2, 3, 4], [5, 6, 7]], "float32")
+    found = tirscript.interpret(tirscript.from_onnx(given), x)
+    assert found.tolist() == [[1, 2, 6], [1, 5, 30]]
 
 
 def test_external_data_stays_beside_the_model(tmp_path: Path) -> None:

@@ -44,9 +44,7 @@ class C:
         self.given, self.const, self.outputs, self.opset, self.attrs = given, const, outputs, opset, attrs
 
 
-UNARY = (
-    "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor IsNaN Log Neg Relu Round Sigmoid Sign Sin Sinh"
-)
+UNARY = "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor IsNaN Log Neg Relu Sigmoid Sign Sin Sinh"
 UNARY += " Sqrt Tan Tanh Identity Reciprocal Softplus Softsign HardSwish"
 DOMAIN = {"Acos": (-1, 1), "Asin": (-1, 1), "Atanh": (-0.9, 0.9), "Acosh": (1, 5), "Log": (0.1, 5), "Sqrt": (0, 5)}
 BINARY = "Add Sub Mul Div Pow Equal Less LessOrEqual Greater GreaterOrEqual"
@@ -60,7 +58,9 @@ CASES: dict[str, list[C]] = {
     "Not": [C(b(3))],
     "Mish": [C(f(3, 5), opset=18)],
     "BitShift": [C(i(4, kind="uint32"), i(4, high=5, kind="uint32"), direction=way) for way in ("LEFT", "RIGHT")],
-    "Dropout": [C(f(3, 4))],
+    "Dropout": [C(f(3, 4)), C(f(3, 4), outputs=2), C(f(3, 4), np.float32(0), np.array(True), const=(1, 2), outputs=2)],
+    "Round": [C(np.float32([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609, 1e9, -0.4]))],
+    "Shrink": [C(f(3, 5)), C(f(3, 5), bias=0.3, lambd=1.0)],
     "Mod": [C(i(6, low=-9), i(6, low=1)), C(f(6), f(6, low=0.5), fmod=1)],
     "Max": [C(f(3, 4), f(4), f(3, 1))],
     "Min": [C(f(3, 4), f(4))],
@@ -110,7 +110,7 @@ CASES: dict[str, list[C]] = {
     **{name: [C(f(2, 3, 4, low=0.5)), C(f(2, 3, 4, low=0.5), axes=[-1, 0], keepdims=0)]
        for name in ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceL1", "ReduceL2",
                     "ReduceLogSum", "ReduceLogSumExp")},
-    "ArgMax": [C(f(3, 4), axis=1), C(f(3, 4), axis=-2, keepdims=0)],
+    "ArgMax": [C(f(3, 4), axis=1), C(f(3, 4), axis=-2, keepdims=0), C(i(3, 9, high=3), axis=1, select_last_index=1)],
     "ArgMin": [C(f(3, 4))],
     "CumSum": [C(f(3, 4), np.array(1), const=(1,)), C(f(3, 4), np.array(0), const=(1,), reverse=1, exclusive=1)],
     "Gather": [C(f(5, 3), i(2, 2, high=5)), C(f(5, 3), ints(-1, 0), const=(1,)), C(f(5, 3), np.array(2), axis=1)],
@@ -119,6 +119,8 @@ CASES: dict[str, list[C]] = {
     "ScatterElements": [C(f(4, 3), np.array([[0, -1, 2]]), f(1, 3)), C(f(4, 3), np.array([[0, 1, 2]]), f(1, 3), axis=0, reduction="add", opset=16)],
     "Scatter": [C(f(4, 3), np.array([[0, 1, 2]]), f(1, 3), opset=9)],
     "ScatterND": [C(f(4, 3), np.array([[0], [2]]), f(2, 3))],
+    "NonZero": [C(i(3, 4, high=2))],
+    "ReverseSequence": [C(f(4, 3, 2), ints(1, 4, 2)), C(f(2, 3, 2), ints(3, 1), time_axis=1, batch_axis=0)],
     "OneHot": [C(i(4, low=-5, high=5), np.array(5), np.float32([2, 7]), const=(1, 2)), C(i(2, 3, high=4), np.array(4), np.float32([0, 1]), const=(1, 2), axis=1)],
     "TopK": [C(f(3, 7), ints(3), const=(1,), outputs=2), C(f(7, 3), ints(2), const=(1,), outputs=2, axis=0, largest=0)],
     "Resize": [
@@ -148,6 +150,10 @@ CASES: dict[str, list[C]] = {
     "ConvTranspose": [
         C(f(1, 3, 4, 5), f(3, 2, 3, 3), f(2), strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]),
         C(f(1, 4, 5), f(4, 2, 3), group=2),
+        C(f(1, 3, 4, 5), f(3, 2, 3, 3), strides=[2, 2], output_shape=[7, 10]),
+        C(f(1, 1, 3, 3), f(1, 2, 3, 3), strides=[3, 2], output_shape=[10, 8]),
+        C(f(1, 3, 4, 5), f(3, 2, 3, 3), strides=[2, 2], auto_pad="SAME_UPPER"),
+        C(f(1, 3, 4, 5), f(3, 2, 3, 3), strides=[2, 2], auto_pad="SAME_LOWER"),
     ],
     "MaxPool": [
         C(f(1, 2, 7, 6), kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 0]),
@@ -158,17 +164,53 @@ CASES: dict[str, list[C]] = {
         C(f(1, 2, 7, 6), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
         C(f(1, 2, 7, 6), kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
         C(f(1, 2, 4, 4, 4), kernel_shape=[2, 2, 2]),
+        C(f(1, 2, 7, 6), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], count_include_pad=1, ceil_mode=1, opset=19),
+        C(f(1, 2, 4, 4), kernel_shape=[2, 2], strides=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1, ceil_mode=1, opset=19),
+        C(f(1, 2, 7, 6), kernel_shape=[2, 2], strides=[2, 2], count_include_pad=1, ceil_mode=1, opset=19),
     ],
+    "LpPool": [C(f(1, 2, 7, 6), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 0]), C(f(1, 2, 9), kernel_shape=[3], p=3)],
+    "GlobalLpPool": [C(f(2, 3, 4, 5)), C(f(2, 3, 4), p=1)],
+    "LRN": [C(f(2, 6, 3, 4), size=3), C(f(1, 5, 4, 2), size=5, alpha=0.1, beta=0.5, bias=2.0)],
+    "Hardmax": [C(f(2, 3, 4)), C(f(2, 3, 4), axis=1), C(f(2, 3, 4), axis=1, opset=11)],
     "GlobalAveragePool": [C(f(2, 3, 4, 5))],
     "GlobalMaxPool": [C(f(2, 3, 4, 5))],
     "BatchNormalization": [C(f(2, 3, 4, 4), f(3), f(3), f(3), f(3, low=0.5), epsilon=1e-3)],
-    "LayerNormalization": [C(f(2, 3, 4), f(4), f(4)), C(f(2, 3, 4), f(3, 4), axis=1, epsilon=1e-3)],
+    "LayerNormalization": [C(f(2, 3, 4), f(4), f(4)), C(f(2, 3, 4), f(3, 4), axis=1, epsilon=1e-3), C(f(2, 3, 4), f(4), outputs=3)],
     "RMSNormalization": [C(f(2, 3, 4), f(4), opset=23)],
     "InstanceNormalization": [C(f(2, 3, 4, 5), f(3), f(3))],
     "GroupNormalization": [C(f(2, 4, 3, 3), f(2), f(2), num_groups=2, opset=18), C(f(2, 4, 3), f(4), f(4), num_groups=2, opset=21)],
     "Softmax": [C(f(2, 3, 4)), C(f(2, 3, 4), axis=1), C(f(2, 3, 4), axis=1, opset=11)],
     "LogSoftmax": [C(f(2, 3, 4), axis=0)],
-    "LpNormalization": [C(f(3, 4)), C(f(3, 4), axis=0, p=1)],
+    "LpNormalization": [C(f(3, 4)), C(np.float32([[0, 0], [3, 4]])), C(f(3, 4), axis=0, p=1)],
+    "MatMulInteger": [
+        C(i(3, 4, kind="uint8"), i(4, 2, kind="uint8"), np.uint8(3), np.uint8(5), const=(2, 3)),
+        C(i(2, 3, 4, kind="uint8"), i(4, 2, low=-9, kind="int8"), np.uint8(3), i(2, kind="int8"), const=(1, 2, 3)),
+    ],
+    "ConvInteger": [C(i(1, 2, 5, 5, kind="uint8"), i(3, 2, 3, 3, kind="uint8"), np.uint8(2), const=(2,), pads=[1, 1, 1, 1])],
+    "QLinearMatMul": [
+        C(i(3, 4, kind="uint8"), np.float32(0.1), np.uint8(3), i(4, 2, kind="uint8"), np.float32(0.2), np.uint8(5),
+          np.float32(0.05), np.uint8(100), const=(1, 2, 4, 5, 6, 7)),
+    ],
+    "QLinearConv": [
+        C(i(1, 2, 5, 5, kind="uint8"), np.float32(0.1), np.uint8(3), i(3, 2, 3, 3, low=-9, kind="int8"), f(3, low=0.1, high=0.3),
+          np.zeros(3, np.int8), np.float32(0.2), np.uint8(120), i(3, low=-50, high=50, kind="int32"),
+          const=(1, 2, 3, 4, 5, 6, 7, 8), pads=[1, 1, 1, 1]),
+    ],
+    "RNN": [
+        C(f(3, 2, 4), f(1, 5, 4), f(1, 5, 5), f(1, 10), hidden_size=5, outputs=2),
+        C(f(3, 2, 4), f(2, 5, 4), f(2, 5, 5), hidden_size=5, outputs=2, direction="bidirectional", activations=["Relu", "Tanh"]),
+    ],
+    "GRU": [
+        C(f(3, 2, 4), f(1, 15, 4), f(1, 15, 5), f(1, 30), hidden_size=5, outputs=2),
+        C(f(3, 2, 4), f(1, 15, 4), f(1, 15, 5), f(1, 30), hidden_size=5, outputs=2, linear_before_reset=1, direction="reverse"),
+        C(f(3, 2, 4), f(2, 15, 4), f(2, 15, 5), hidden_size=5, outputs=2, direction="bidirectional"),
+    ],
+    "LSTM": [
+        C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), f(1, 40), hidden_size=5, outputs=3),
+        C(f(3, 2, 4), f(2, 20, 4), f(2, 20, 5), f(2, 40), None, f(2, 2, 5), f(2, 2, 5), f(2, 15),
+          hidden_size=5, outputs=3, direction="bidirectional"),
+        C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), hidden_size=5, outputs=3, direction="reverse", clip=0.7),
+    ],
     "QuantizeLinear": [
         C(f(3, 4), np.float32(0.1), np.uint8(128), const=(1, 2)),
         C(f(3, 4), f(3, low=0.05, high=0.2), np.zeros(3, np.int8), const=(1, 2), axis=0),
@@ -176,18 +218,20 @@ CASES: dict[str, list[C]] = {
     "DequantizeLinear": [C(i(3, 4, kind="uint8"), np.float32(0.1), np.uint8(3), const=(1, 2)), C(i(3, 4, kind="int8"), np.float32(0.5), const=(1,))],
 }  # fmt: skip
 # those whose results depend on integers that are known, and the constants, are tried in test_importer
-ELSEWHERE = {"Constant", "ConstantOfShape", "Range", "SimplifiedLayerNormalization"}
+ELSEWHERE = {"Constant", "ConstantOfShape", "CumProd", "Range", "SimplifiedLayerNormalization"}
 
 
 def model_of(op: str, case: C) -> tuple[Any, dict[str, Any]]:
-    names = [f"x{at}" for at in range(len(case.given))]
+    names = ["" if one is None else f"x{at}" for at, one in enumerate(case.given)]
     kinds = {
         name: onnx.helper.np_dtype_to_tensor_dtype(np.asarray(one).dtype)
         for name, one in zip(names, case.given, strict=True)
+        if name
     }
     outs = [f"y{at}" for at in range(case.outputs)]
     node = onnx.helper.make_node(op, names, outs, name="tried", **case.attrs)
-    feeds = {name: one for at, (name, one) in enumerate(zip(names, case.given, strict=True)) if at not in case.const}
+    given = enumerate(zip(names, case.given, strict=True))
+    feeds = {name: one for at, (name, one) in given if name and at not in case.const}
     inputs = [onnx.helper.make_tensor_value_info(name, kinds[name], one.shape) for name, one in feeds.items()]
     kept = [onnx.numpy_helper.from_array(np.asarray(case.given[at]), names[at]) for at in case.const]
     values = [onnx.ValueInfoProto(name=name) for name in outs]
@@ -224,8 +268,12 @@ def test_every_operator_of_the_table_is_tried() -> None:
     ("op", "case", "words"),
     [
         ("Cast", C(f(3), to=8), "is of the type string"),
-        ("Dropout", C(f(3), outputs=2), "its mask is not supported"),
-        ("ArgMax", C(f(3), select_last_index=1), "`select_last_index` is not supported"),
+        ("Dropout", C(f(3), np.float32(0.5), np.array(True), const=(1, 2)), "training, which drops elements at random"),
+        ("LSTM", C(f(600, 1, 1), f(1, 4, 1), f(1, 4, 1), hidden_size=1), "it has 600 steps"),
+        ("LSTM", C(f(3, 1, 1), f(1, 4, 1), f(1, 4, 1), None, i(1, kind="int32"), hidden_size=1), "lengths of their own"),
+        ("GRU", C(f(3, 1, 1), f(1, 3, 1), f(1, 3, 1), hidden_size=1, activations=["Elu", "Tanh"]), "the activations"),
+        ("LpPool", C(f(1, 1, 4), kernel_shape=[3], ceil_mode=1, opset=18), "`ceil_mode` is not supported"),
+        ("ConvTranspose", C(f(1, 1, 4), f(1, 1, 3), output_shape=[99]), "larger than what dimension 0 can give"),
         ("Reshape", C(f(3), ints(3)), "the sizes it reshapes to are not known before the model runs"),
         ("Reshape", C(f(6), ints(-1, -1), const=(1,)), "more than one size is -1"),
         ("Pad", C(f(2, 3), ints(-1, 0, 0, 0), const=(1,)), "negative pads are not supported"),

@@ -1,0 +1,101 @@
+"""The nodes of a model with what is defined by other operators written out: functions of its own, and operators that
+the standard itself defines by a function body and that no rule is for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from tirscript.ir.diagnostic import DiagnosticError, error
+
+DEEPEST = 8  # functions of operators that are functions
+
+
+def nodes_of(model: Any, known: Collection[str]) -> Iterable[Any]:
+    """The nodes of an `onnx.ModelProto`, in which functions are written out but for the operators that are `known`."""
+    unknown = _unknown(model.graph, known, {(one.domain, one.name) for one in model.functions})
+    if not unknown and not model.functions:
+        return model.graph.node  # type: ignore[no-any-return]
+    thin = _thin(model)
+    if thin.functions:
+        thin = _inlined(thin, None)
+    for _ in range(DEEPEST):
+        unknown = _unknown(thin.graph, known, set())
+        found = _inlined(thin, unknown) if unknown else None
+        if found is None or _unknown(found.graph, known, set()) == unknown:
+            break
+        thin = found
+    return thin.graph.node  # type: ignore[no-any-return]
+
+
+def _unknown(graph: Any, known: Collection[str], own: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The operators of the standard, in a graph and those inside it, that are not known."""
+    found = set()
+    for node in graph.node:
+        if (node.domain, node.op_type) in own:
+            continue
+        if node.domain in ("", "ai.onnx") and node.op_type not in known:
+            found.add((node.domain, node.op_type))
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                found |= _unknown(attribute.g, known, own)
+    return found
+
+
+def _thin(model: Any) -> Any:
+    """The model without the data of its weights, which would be copied: their types alone."""
+    import onnx
+
+    thin = onnx.ModelProto(ir_version=model.ir_version)
+    thin.opset_import.extend(model.opset_import)
+    thin.functions.extend(model.functions)
+    thin.graph.name = model.graph.name or "main"
+    for field in ("input", "output", "value_info", "node"):
+        getattr(thin.graph, field).extend(getattr(model.graph, field))
+    given = {one.name for one in model.graph.input}
+    thin.graph.input.extend(
+        onnx.helper.make_tensor_value_info(one.name, one.data_type, list(one.dims))
+        for one in model.graph.initializer
+        if one.name not in given
+    )
+    return thin
+
+
+def _inlined(model: Any, operators: set[tuple[str, str]] | None) -> Any | None:
+    """The model with its own functions written out, or those that define operators; None where that cannot be done."""
+    from onnx import inliner, shape_inference
+
+    try:
+        if operators is None:
+            return inliner.inline_local_functions(model)
+        if "inline_schema_functions" not in inspect.signature(inliner.inline_selected_functions).parameters:
+            return None
+        _with_defaults(model.graph, operators, {one.domain: one.version for one in model.opset_import})
+        # what a function is made of may depend on the types of its arguments
+        typed = shape_inference.infer_shapes(model)
+        return inliner.inline_selected_functions(typed, sorted(operators), inline_schema_functions=True)
+    except Exception as problem:  # what onnx raises has no common type
+        if operators is None:
+            message = f"the functions of the model cannot be written out: {problem}"
+            raise DiagnosticError([error("T402", message)]) from None
+        return None
+
+
+def _with_defaults(graph: Any, operators: set[tuple[str, str]], versions: dict[str, int]) -> None:
+    """Give nodes of some operators the attributes that they leave out: functions use them by name."""
+    from onnx import defs
+
+    for node in graph.node:
+        if (node.domain, node.op_type) in operators:
+            given = {one.name for one in node.attribute}
+            schema = defs.get_schema(node.op_type, versions[node.domain], node.domain)
+            for name, attribute in schema.attributes.items():
+                if name not in given and attribute.default_value.name:
+                    node.attribute.append(attribute.default_value)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _with_defaults(attribute.g, operators, versions)
+
+
+__all__ = ["nodes_of"]

@@ -1,0 +1,69 @@
+"""Nodes whose inputs are all small constants are computed while the model is read, by the reference of the standard:
+they are sizes, axes and conditions more often than data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.expr import Const
+
+if TYPE_CHECKING:
+    from .node import Node
+
+MOST = 4096  # elements of an input or a result
+# what these give is new each time, or not computed of tensors
+_NEVER = {
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Dropout",
+}
+
+
+def folded(node: Node) -> list[Any] | None:
+    """The results of a node as arrays; None where an input is not known, or the reference does not compute it."""
+    import onnx
+
+    proto = node.proto
+    if not proto.input or proto.op_type in _NEVER or any(one.HasField("g") for one in proto.attribute):
+        return None
+    given = {}
+    for name in proto.input:
+        if name:
+            array = _known(node, name)
+            if array is None or array.size > MOST:
+                return None
+            given[name] = array
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    outputs = [onnx.ValueInfoProto(name=name) for name in proto.output if name]
+    inputs = [onnx.ValueInfoProto(name=name) for name in given]
+    graph = helper.make_graph([proto], "folded", inputs, outputs)
+    opset = helper.make_opsetid("", node.opset)
+    try:
+        found: Any = ReferenceEvaluator(helper.make_model(graph, opset_imports=[opset])).run(None, given)
+    except Exception:  # what it does not know, or refuses, is left to the rule of the operator
+        return None
+    return found if all(getattr(one, "size", MOST + 1) <= MOST for one in found) else None
+
+
+def _known(node: Node, name: str) -> Any | None:
+    import numpy as np
+
+    importer = node.importer
+    if name in importer.kept:
+        return None
+    if name in importer.weights:
+        return importer.weights[name].array
+    ints = importer.ints.get(name)
+    if ints is None or not all(type(one) is Const for one in ints.values):
+        return None
+    numbers = np.array([int(one.value) for one in ints.values if type(one) is Const], str(ints.dtype))
+    return numbers.reshape(()) if ints.scalar else numbers
+
+
+__all__ = ["folded"]
