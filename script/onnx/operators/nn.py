@@ -170,7 +170,8 @@ def _mean_with_pads(
     width = [0] * 4 + [padding[side * count + axis] for axis in range(count) for side in (0, 1)]
     found = node.op(
         f"nn.avg_pool{count}d", node.op("nn.pad", x, width, "constant", 0.0), pool_size=kernel, strides=strides,
-        padding=[0] * (2 * count), dilation=dilation, ceil_mode=True, layout=_LAYOUTS[count][0],
+        padding=[0] * (2 * count), dilation=dilation, ceil_mode=True, count_include_pad=False,
+        layout=_LAYOUTS[count][0],
     )  # fmt: skip
     for axis, made in enumerate(dims.numbers(node.shape(found)[2:]) or ()):
         # a window that starts behind the data and the pads before it is none

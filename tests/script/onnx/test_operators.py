@@ -167,6 +167,7 @@ CASES: dict[str, list[C]] = {
         C(f(1, 2, 7, 6), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], count_include_pad=1, ceil_mode=1, opset=19),
         C(f(1, 2, 4, 4), kernel_shape=[2, 2], strides=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1, ceil_mode=1, opset=19),
         C(f(1, 2, 7, 6), kernel_shape=[2, 2], strides=[2, 2], count_include_pad=1, ceil_mode=1, opset=19),
+        C(f(1, 1, 14, 14, 14), kernel_shape=[5, 5, 5], strides=[3, 3, 3], dilations=[2, 2, 2], count_include_pad=1, ceil_mode=1, opset=19),
     ],
     "LpPool": [C(f(1, 2, 7, 6), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 0]), C(f(1, 2, 9), kernel_shape=[3], p=3)],
     "GlobalLpPool": [C(f(2, 3, 4, 5)), C(f(2, 3, 4), p=1)],
