@@ -3,7 +3,6 @@ the standard itself defines by a function body and that no rule is for."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -69,8 +68,6 @@ def _inlined(model: Any, operators: set[tuple[str, str]] | None) -> Any | None:
     try:
         if operators is None:
             return inliner.inline_local_functions(model)
-        if "inline_schema_functions" not in inspect.signature(inliner.inline_selected_functions).parameters:
-            return None
         _with_defaults(model.graph, operators, {one.domain: one.version for one in model.opset_import})
         # what a function is made of may depend on the types of its arguments
         typed = shape_inference.infer_shapes(model)
