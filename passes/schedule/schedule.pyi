@@ -88,6 +88,25 @@ class Schedule:
     def bind(self, loop: LoopHandle | str, thread_axis: str) -> None:
         """Run the iterations of a loop as threads: `for i in T.thread_binding(n, thread="threadIdx.x")`."""
 
+    def blocked_scan(self, loop: LoopHandle | str, lanes: int) -> None:
+        """Compute a scan in pieces of so many lanes, each by itself, to which the sum of all before is added.
+
+        before:                                    after `blocked_scan("k", 2)`:
+            for k in range(9):                         with T.block("B"):
+                with T.block("B"):                         carry[0] = 0
+                    vk = T.axis.scan(9, k)                 for k_0 in range(4):
+                    B[vk] = T.if_then_else(                    piece[0:2] = A[k_0 * 2 : k_0 * 2 + 2]
+                        vk == 0, 0, B[vk - 1]                  piece[0:2] = piece[0:2] + (0, piece[0])
+                    ) + A[vk]                                  B[k_0 * 2 : k_0 * 2 + 2] = carry[0] + piece[0:2]
+                                                               carry[0] = carry[0] + piece[1]
+                                                           carry[0] = carry[0] + A[8]
+                                                           B[8] = carry[0]
+
+        The lanes of a piece are combined in steps of 1, 2, 4, ... (Hillis and Steele 1986). The combiner must be known to
+        be commutative and associative: sums of floats are rounded in another order, with fewer roundings in a chain, and
+        it depends on the order what of a nan and a number is the greater.
+        """
+
     def blockize(
         self, target: LoopHandle | str | Sequence[BlockHandle | str], preserve_unit_iters: bool = True
     ) -> BlockHandle:
@@ -576,6 +595,27 @@ class Schedule:
 
     def set_scope(self, block: BlockHandle | str, buffer_index: int | str, storage_scope: str) -> None:
         """Store the buffer that a block writes, one allocated in the function, in another scope: "local", "shared"."""
+
+    def specialize(self, loop: LoopHandle | str, size: int) -> list[BlockHandle]:
+        """Where the predicates in a loop let no more than `size` iterations run, run a copy that has no more; its blocks.
+
+        before:                                    after `specialize("ax0", 1)`:
+            for i_0 in range((n + 7) // 8):            for i_0 in range((n + 7) // 8):
+                for k, i_1 in T.grid(64, 8):               if i_0 * 8 + 1 < n:
+                    with T.block("C"):                         for k, i_1 in T.grid(64, 8):
+                        vi = ... i_0 * 8 + i_1                     with T.block("C"): ...
+                        L[vi] += ...                           for ax0 in range(8):
+                for ax0 in range(8):                               with T.block("D"): ...
+                    with T.block("D"):                     else:
+                        vi = ... i_0 * 8 + ax0                 for k, i_1 in T.grid(64, 1):
+                        T.where(i_0 * 8 + ax0 < n)                 with T.block("C_1"): ...
+                        D[vi] = L[vi]                          for ax0 in range(1):
+                                                                   with T.block("D_1"): ...
+
+        All that stands beside the loop is in both. Cut with it are loops beside it whose blocks make nothing but elements
+        of temporaries that the iterations left out alone would read: so a tile of one row takes a row's time. The copy has
+        temporaries of its own.
+        """
 
     def split(
         self,

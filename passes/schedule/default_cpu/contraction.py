@@ -51,7 +51,7 @@ class Roles(Struct, frozen=True, eq=False):
 
 def contraction(work: Work, nest: Nest) -> bool:
     """Schedule a contraction; False where the block is none, or is too small to gain by it."""
-    roles = roles_of(nest)
+    roles = roles_of(work, nest)
     if roles is None:
         return False
     lines = line_of(nest, roles)
@@ -99,8 +99,8 @@ def _scheduled(
     tiles = [j_0, i_0] if by_panel else [i_0, j_0]
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
     if right is not None and by_panel:
-        if not turned and not roles.rows.known:
-            _panels(work, right, width, block=True)  # of a constant, which may be read for one row alone, all at once
+        if not turned and source is None:
+            _panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
         sch.compute_at(right, j_0)
     elif right is not None:
         _panels(work, right, width)
@@ -114,20 +114,33 @@ def _scheduled(
         outer_k, inner_k = sch.split(inner[-1], [None, unrolled])
         sch.unroll(inner_k)
         first = outer_k if len(inner) == 1 else first
-    sch.decompose_reduction(nest.name, first)
-    for part in (f"{nest.name}_init", f"{nest.name}_update"):
-        loops = sch.get_loops(part)
-        work.vectorize(part, lanes)
-        sch.unroll(loops[-2])
-    for copy in (left, right, result):
-        if copy is not None:
-            work.attempt(_vector_copy, copy, lanes)
-            work.done.add(copy.name)
-    work.contract(f"{nest.name}_update")
+    copies = [copy for copy in (left, right, result) if copy is not None]
+    names, depth = [nest.name], sch.get_loops(nest.name).index(first)
+    if not roles.rows.known and rows > 1 and work.attempt(_one_row, result, tiles[1], rows):
+        update, *others = work.sch.get_child_blocks(tiles[1])[-2:]
+        names.append(update.name)
+        copies += others
+    for name in names:
+        work.sch.decompose_reduction(name, work.sch.get_loops(name)[depth])
+        for part in (f"{name}_init", f"{name}_update"):
+            loops = work.sch.get_loops(part)
+            work.vectorize(part, lanes)
+            work.sch.unroll(loops[-2])
+        work.contract(f"{name}_update")
+        work.done |= {name, f"{name}_init", f"{name}_update"}
+    for copy in copies:
+        work.attempt(_vector_copy, copy, lanes)
+        work.done.add(copy.name)
     work.parallel([*outer, *tiles], nest.work)
     if left is not None:
-        work.parallel(sch.get_loops(left)[:1], nest.work / 16)
-    work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update"}
+        work.parallel(work.sch.get_loops(left)[:1], nest.work / 16)
+
+
+def _one_row(work: Work, result: BlockHandle, tile: LoopHandle, rows: int) -> None:
+    """Let a tile of one row do no more than that: for a vector it would do `rows` times the work for nothing."""
+    loops = work.sch.get_loops(result)
+    loops = loops[loops.index(tile) + 1 :]
+    work.sch.specialize(next(loop for loop in loops if work.extent(loop) == rows), 1)
 
 
 def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], source: BlockHandle | None = None) -> bool:
@@ -150,7 +163,7 @@ def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], source: 
     sch.transform_layout(name, ("write", 0), stored)
     sch.transform_layout(right, ("write", 0), read)
     plain = work.nest(name)
-    found = roles_of(plain) if plain is not None else None
+    found = roles_of(work, plain) if plain is not None else None
     if plain is None or found is None or found.rows.extent < 2:
         return False
     _scheduled(work, plain, found, result, right)
@@ -184,8 +197,9 @@ def join(dims: Sequence[Dim | None], line: tuple[Dim, ...]) -> IndexMap:
     return IndexMap(given, tuple(places))
 
 
-def roles_of(nest: Nest) -> Roles | None:
-    """What the axes are, None where the block is no contraction of two tensors."""
+def roles_of(work: Work, nest: Nest) -> Roles | None:
+    """What the axes are, None where the block is no contraction of two tensors, or one whose sums keep an order that
+    its axes are not in."""
     if nest.update is None or nest.update.op is not OPS["add"] or not nest.reduced:
         return None
     loads = factors(nest.update.value)
@@ -207,9 +221,13 @@ def roles_of(nest: Nest) -> Roles | None:
         return None
     rows = max(sides, key=lambda dim: dim.extent)
     outer = tuple(dim for dim in nest.spatial if dim is not rows and dim is not columns)
-    # the reduction goes along the lines of the rows' tensor
-    order = {id(index): place for place, index in enumerate(loads[at].indices)}
-    reduced = tuple(sorted(nest.reduced, key=lambda dim: order[id(dim.var)]))
+    reduced = nest.reduced
+    if work.facts.reassociate or not nest.dtype.is_float:
+        # the reduction goes along the lines of the rows' tensor
+        order = {id(index): place for place, index in enumerate(loads[at].indices)}
+        reduced = tuple(sorted(reduced, key=lambda dim: order[id(dim.var)]))
+    elif [dim.axis for dim in reduced] != [axis for axis in nest.block.axes if axis.kind == "reduce"]:
+        return None  # the loops are reordered as the axes are, for padding and joined columns
     return Roles(columns, rows, outer, reduced, loads[at], loads[1 - at])
 
 
@@ -325,10 +343,9 @@ def _made(work: Work, block: BlockHandle) -> str:
 
 def _lines_last(work: Work, copy: BlockHandle, roles: Roles) -> bool:
     """Lay the copied operand out with its columns innermost, the reduction just outside of them; whether it was not."""
-    indices = list(roles.right.indices)
     inner = [dim.var for dim in roles.reduced] + [roles.columns.var]
-    order = [index for index in indices if all(index is not var for var in inner)] + inner
-    places = [next(at for at, index in enumerate(indices) if index is var) for var in order]
+    last = [next(at for at, index in enumerate(roles.right.indices) if index is var) for var in inner]
+    places = [at for at in range(len(roles.right.indices)) if at not in last] + last
     if places == sorted(places):
         return False
     work.sch.transform_layout(copy, ("write", 0), _permutation(places))

@@ -198,9 +198,10 @@ def stride_of(load: BufferLoad, var: Var) -> int | None:
 
 
 def is_plain(load: BufferLoad, nest: Nest) -> bool:
-    """Whether the indices are axes of the nest, each another one."""
-    dims = [nest.dim(index) for index in load.indices]
-    return all(dim is not None for dim in dims) and len({id(index) for index in load.indices}) == len(dims)
+    """Whether the indices are axes of the nest, each another one, and 0 in dimensions of one element."""
+    pairs = zip(load.indices, load.buffer.shape, strict=True)
+    axes = [index for index, size in pairs if not (is_const(index, 0) and is_const(size, 1))]
+    return all(nest.dim(index) is not None for index in axes) and len({id(index) for index in axes}) == len(axes)
 
 
 def indices_of(count: int) -> tuple[Var, ...]:

@@ -63,18 +63,18 @@ def loop_partition(
     for at, length in enumerate(lengths):
         stop = known.simplify(plus(start, length))
         var = edit.fresh_var(f"{stmt.var.name}_{at}", dtype)
-        body: tuple[Stmt, ...] = _narrowed(substitute(stmt.body, {stmt.var: var}), var, start, stop, at > 0)
+        body: tuple[Stmt, ...] = narrowed(substitute(stmt.body, {stmt.var: var}), var, start, stop, at > 0)
         if not preserve_unit_iters and known.can_prove(get_op("equal")(length, 1)):
             body = substitute(body, {var: start})
         if at:
-            body = _renamed(edit, refresh(body), parts)
+            body = renamed(edit, refresh(body), parts)
         parts.append(stmt.replace(var=var, start=start, stop=stop, body=body, trivia=None if at else stmt.trivia))
         start = stop
     edit.replace(loop, *parts)
     return [edit.loop(part.var) for part in parts]
 
 
-def _narrowed(body: tuple[Stmt, ...], var: Var, start: Expr, stop: Expr, later: bool) -> tuple[Stmt, ...]:
+def narrowed(body: tuple[Stmt, ...], var: Var, start: Expr, stop: Expr, later: bool) -> tuple[Stmt, ...]:
     """The body with axes that are the loop alone of the loop's range.
 
     A reduction over the loop has begun in the first part, so its init is dropped in later ones.
@@ -94,7 +94,7 @@ def _narrowed(body: tuple[Stmt, ...], var: Var, start: Expr, stop: Expr, later: 
     return found
 
 
-def _renamed(edit: Edit, body: tuple[Stmt, ...], before: list[For]) -> tuple[Stmt, ...]:
+def renamed(edit: Edit, body: tuple[Stmt, ...], before: list[For]) -> tuple[Stmt, ...]:
     """The body with names for its blocks that no other has."""
     taken = {*edit.tree.blocks, *(node.name for part in before for node in walk(part) if type(node) is Block)}
 

@@ -150,12 +150,12 @@ def _sum(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad]]:
     accesses: list[BufferLoad | BufferStore] = [*loads, update.store]
     for access in accesses:
         check_not_viewed(edit, block, access.buffer)
-        plain_axes = [index for index in access.indices if type(index) is Var and index in axes]
-        whole = len(plain_axes) == len(access.indices) == len(set(plain_axes))
+        pairs = list(zip(access.indices, access.buffer.shape, strict=True))
+        through = [(index, dim) for index, dim in pairs if not (is_const(index, 0) and is_const(dim, 1))]
         known = edit.analyzer(block)
-        if not whole or not all(
-            known.prove_equal(cast(axes[index].stop, dim.dtype), dim)
-            for index, dim in zip(plain_axes, access.buffer.shape, strict=True)
+        if len({index for index, _ in through}) != len(through) or not all(
+            type(index) is Var and index in axes and known.prove_equal(cast(axes[index].stop, dim.dtype), dim)
+            for index, dim in through
         ):
             edit.refuse(f"`{access.buffer.name}` is not accessed at plain axes that go through all of it", block)
     buffers = [access.buffer for access in loads]

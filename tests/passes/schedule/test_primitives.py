@@ -41,6 +41,26 @@ def any_matmul(a: T.handle, B: T.Buffer(("k", 20), "int32"), C: T.Buffer(("m", 2
 
 
 @T.prim_func
+def single(A: T.Buffer((1, 6, 9), "int32"), B: T.Buffer((9, 5), "int32"), C: T.Buffer((1, 6, 5), "int32")):
+    for i, j, p in T.grid(6, 5, 9):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, p])
+            with T.init():
+                C[0, vi, vj] = 0
+            C[0, vi, vj] += A[0, vi, vk] * B[vk, vj]
+
+
+@T.prim_func
+def corner(A: T.Buffer((30,), "int32"), S: T.Buffer((4,), "int32")):
+    for k in range(30):
+        with T.block("S"):
+            vk = T.axis.reduce(30, k)
+            with T.init():
+                S[3] = 0
+            S[3] += A[vk]
+
+
+@T.prim_func
 def chain(A: T.Buffer((16, 12), "int32"), D: T.Buffer((12, 16), "int32"), E: T.Buffer((16,), "int32")):
     B = T.alloc_buffer((16, 12), "int32")
     C = T.alloc_buffer((16, 12), "int32")
@@ -165,6 +185,17 @@ def parallel_tiles(s: Schedule) -> None:
     s.parallel(outer)
 
 
+running = parse("""
+@T.prim_func
+def running(A: T.Buffer((3, 11), "int32"), B: T.Buffer((3, 11), "int32")):
+    for i, k in T.grid(3, 11):
+        with T.block("B"):
+            vi = T.axis.spatial(3, i)
+            vk = T.axis.scan(11, k)
+            B[vi, vk] = T.if_then_else(vk == 0, 0, B[vi, vk - 1]) + A[vi, vk]
+""")
+
+
 CASES: dict[str, tuple[Any, Any]] = {
     "split": (relu_matmul, lambda s: s.split(s.get_loops("C")[0], factors=[None, 7])),
     "split_bare": (chain, lambda s: s.split(s.get_loops("B")[0], factors=[2, None, 2])),
@@ -239,6 +270,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "blockize_block": (total, lambda s: s.blockize(["S"])),
     "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
     "blockize_blocks": (chain, lambda s: (s.compute_at("B", s.get_loops("C")[0]), s.blockize(["B", "C"]))),
+    "blocked_scan": (running, lambda s: s.blocked_scan(s.get_loops("B")[1], 4)),
     "rolling_buffer": (
         blur,
         lambda s: (s.compute_at("B", s.split(s.get_loops("C")[0], [None, 8])[0]), s.rolling_buffer("B", 0)),
@@ -248,6 +280,8 @@ CASES: dict[str, tuple[Any, Any]] = {
         relu_matmul,
         lambda s: s.transform_block_layout("C", lambda i, j, k: (k // 8, i * 20 + j, k % 8)),
     ),
+    "pad_einsum_units": (single, lambda s: s.pad_einsum("C", [4, 1, 1])),
+    "specialize": (any_matmul, lambda s: s.specialize(tiled(s), 1)),
     "pad_einsum_symbolic": (any_matmul, lambda s: s.pad_einsum("C", [8, 1, 5])),
 }
 
@@ -311,7 +345,7 @@ def main(A: T.Buffer((8, 4), "int32"), B: T.Buffer((8, 4), "int32")):
 
 def test_every_primitive_is_shown() -> None:
     used = {step.primitive for kernel, step_of in CASES.values() for step in _trace(kernel, step_of)}
-    free = {"tensorize", "contract", "sample_perfect_tile", "sample_categorical", "sample_compute_location"}
+    free = {"tensorize", "contract", "prefetch", "sample_perfect_tile", "sample_categorical", "sample_compute_location"}
     finders = {name for name, entry in PRIMITIVES.items() if entry.query}
     assert set(PRIMITIVES) - used - free - finders == set()
 
@@ -320,6 +354,15 @@ def _trace(kernel: Any, step: Any) -> Any:
     schedule = Schedule(kernel)
     step(schedule)
     return schedule.trace.steps
+
+
+def tiled(s: Schedule) -> Any:
+    """The loop over the rows of a tile that stores them, where there are so many."""
+    s.pad_einsum("C", [4, 1, 1])
+    i_0, _ = s.split(s.get_loops("C")[0], [None, 4])
+    s.reorder(i_0, "p", "i_1")
+    s.reverse_compute_at("C_pad", i_0)
+    return s.get_loops("C_pad")[1]
 
 
 REFUSALS: dict[str, tuple[Any, Any, str]] = {
@@ -414,6 +457,21 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "copy in place of what is only read": (chain, lambda s: s.cache_inplace("B", "A", "local"), "does not write it"),
     "tile of no axis": (relu_matmul, lambda s: s.tile("C", {"vx": 8}), "no axis or loop of the name 'vx'"),
     "tile of a loop twice": (relu_matmul, lambda s: s.tile("C", {"vi": 8, "i": 8}), "names the loop `i` twice"),
+    "specialize without a condition": (
+        relu_matmul,
+        lambda s: (s.reverse_compute_at("D", s.get_loops("C")[0]), s.specialize(s.get_loops("D")[1], 1)),
+        "no condition of the blocks in the loop `ax0` says that none of its iterations from 1 on run",
+    ),
+    "specialize for all": (
+        any_matmul,
+        lambda s: s.specialize(tiled(s), 4),
+        "it is at least 1 and less than 4, the iterations of the loop",
+    ),
+    "specialize what stands in no loop": (
+        relu_matmul,
+        lambda s: s.specialize(s.get_loops("D")[0], 4),
+        "stands in no other loop",
+    ),
     "lanes that do not divide": (
         relu_matmul,
         lambda s: s.vectorize_inner("D", 8),
@@ -427,7 +485,7 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
         lambda s: s.decompose_padding("P", (s.add_unit_loop(s.get_loops("P")[0]), s.get_loops("P")[1])[1]),
         "makes the same elements again",
     ),
-    "padding of one factor": (total, lambda s: s.pad_einsum("S", [8]), "not accessed at plain axes"),
+    "padding of one factor": (corner, lambda s: s.pad_einsum("S", [8]), "not accessed at plain axes"),
     "padding of what is no sum": (chain, lambda s: s.pad_einsum("B", [8, 8]), "is no sum"),
     "padding of other axes": (relu_matmul, lambda s: s.pad_einsum("C", [8]), "not 3 numbers"),
     "reindex what it reads in part": (

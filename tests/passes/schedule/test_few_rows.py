@@ -1,0 +1,134 @@
+"""Products of few rows in the default schedule: sizes that only the call knows, weights, dimensions of one element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tirscript
+from tirscript.ir import Block, For, PrimFunc, walk
+from tirscript.ir.constant import ConstantStore, constant
+from tirscript.ir.stmt import AllocateConst
+from tirscript.passes import get_pass
+from tirscript.passes.schedule import Schedule
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+from tirscript.script import tir as T
+
+WIDE = CpuFacts(vector_bits=512, threads=2)
+
+
+@T.prim_func
+def decoder(
+    X: T.Buffer(("m", 1, 40), "float32"),
+    W: T.Buffer((40, 70), "float32"),
+    b: T.Buffer((70,), "float32"),
+    Y: T.Buffer(("m", 1, 70), "float32"),
+):
+    P = T.alloc_buffer((m, 1, 70))
+    for i, o, j, k in T.grid(m, 1, 70, 40):
+        with T.block("P"):
+            vi, vo, vj, vk = T.axis.remap("SSSR", [i, o, j, k])
+            with T.init():
+                P[vi, vo, vj] = 0.0
+            P[vi, vo, vj] += X[vi, 0, vk] * W[vk, vj]
+    for i, o, j in T.grid(m, 1, 70):
+        with T.block("Y"):
+            vi, vo, vj = T.axis.remap("SSS", [i, o, j])
+            Y[vi, vo, vj] = P[vi, vo, vj] + b[vj]
+
+
+@T.prim_func
+def scores(
+    Q: T.Buffer((1, 3, 24, 16), "float32"),
+    K: T.Buffer((1, 3, 16, 24), "float32"),
+    bias: T.Buffer((1, 1, 1, 24), "float32"),
+    S: T.Buffer((1, 3, 24, 24), "float32"),
+):
+    P = T.alloc_buffer((1, 3, 24, 24))
+    for n, h, i, j, k in T.grid(1, 3, 24, 24, 16):
+        with T.block("P"):
+            vn, vh, vi, vj, vk = T.axis.remap("SSSSR", [n, h, i, j, k])
+            with T.init():
+                P[vn, vh, vi, vj] = 0.0
+            P[vn, vh, vi, vj] += Q[0, vh, vi, vk] * K[0, vh, vk, vj]
+    for n, h, i, j in T.grid(1, 3, 24, 24):
+        with T.block("S"):
+            vn, vh, vi, vj = T.axis.remap("SSSS", [n, h, i, j])
+            S[vn, vh, vi, vj] = P[vn, vh, vi, vj] * 0.25 + bias[vn, 0, 0, vj]
+
+
+def steps(schedule: Schedule) -> list[str]:
+    return [step.primitive for step in schedule.trace.steps]
+
+
+def rows_of(func: PrimFunc, name: str) -> list[int]:
+    """The iterations of the written-out loops around a block that is not along vectors."""
+    (block,) = (node for node in walk(func.body) if type(node) is Block and node.name == name)
+    return [
+        int(node.stop.value)  # type: ignore[attr-defined]
+        for node in walk(func.body)
+        if type(node) is For and node.kind == "unroll" and any(one is block for one in walk(node.body))
+    ]
+
+
+def whole(rng: np.random.Generator, *shape: int) -> Any:
+    """Small whole numbers: sums of them are exact in any order."""
+    return rng.integers(-8, 9, shape).astype("float32")
+
+
+def test_a_tile_of_one_row_does_the_work_of_one() -> None:
+    made = default_schedule(decoder, WIDE)
+    assert steps(made).count("specialize") == 1
+    # four terms, eight rows (or one), the vectors of the panel
+    assert rows_of(made.func, "P_update")[:2] == [4, 8]
+    assert rows_of(made.func, "P_1_update")[:2] == [4, 1]
+    assert rows_of(made.func, "P_1_init")[0] == 1
+
+
+def test_any_number_of_rows_is_right() -> None:
+    rng, function = np.random.default_rng(1), tirscript.build(decoder)
+    for rows in (0, 1, 2, 7, 8, 9, 10, 17):
+        x, w, b = whole(rng, rows, 1, 40), whole(rng, 40, 70), whole(rng, 70)
+        y = np.full((rows, 1, 70), np.nan, "float32")
+        function(x, w, b, y)
+        np.testing.assert_array_equal(y, x @ w + b)
+
+
+def test_dimensions_of_one_element_are_no_hindrance() -> None:
+    """What reads 0 there is a product as any other: its result is not made row by row, term by term."""
+    assert {"pad_einsum", "set_scope"} <= set(steps(default_schedule(scores, WIDE)))
+    rng = np.random.default_rng(2)
+    q, k, bias = whole(rng, 1, 3, 24, 16), whole(rng, 1, 3, 16, 24), whole(rng, 1, 1, 1, 24)
+    s = np.zeros((1, 3, 24, 24), "float32")
+    tirscript.build(scores)(q, k, bias, s)
+    np.testing.assert_array_equal(s, q @ k * 0.25 + bias)
+
+
+def test_weights_lie_in_panels() -> None:
+    """Strips of a constant that lie far apart are read at a third of the speed."""
+    data = constant(np.arange(96 * 256, dtype="float32").reshape(96, 256) % 7)
+    store = ConstantStore()
+    store.add(data)
+    func = parse(
+        f"""
+@T.prim_func
+def f(X: T.Buffer((64, 96), "float32"), Y: T.Buffer((64, 256), "float32")):
+    W = T.constant("{data.digest}", (96, 256), "float32")
+    for i, j, k in T.grid(64, 256, 96):
+        with T.block("Y"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                Y[vi, vj] = 0.0
+            Y[vi, vj] += X[vi, vk] * W[vk, vj]
+""",
+        constants=store,
+    )
+    assert isinstance(func, PrimFunc)
+    made = get_pass("pack_constants")(get_pass("default_cpu", vector_bits=512, threads=1)(func))
+    (weights,) = (stmt for stmt in made.body if type(stmt) is AllocateConst)
+    assert weights.buffer.constant_shape() == (4, 96, 64)
+    x, y = whole(np.random.default_rng(1), 64, 96), np.zeros((64, 256), "float32")
+    tirscript.build(func)(x, y)
+    np.testing.assert_array_equal(y, x @ data.array)
