@@ -75,7 +75,7 @@ class Flow:
         self.conversions: set[GraphVar] = set()
         self.items: set[GraphVar] = set()
         self._native = self._natives()
-        self._tuples = self._parted()
+        self.tuples = self._parted()
         for stmt in block.body:
             self.steps.append(self._step(stmt))
 
@@ -167,7 +167,7 @@ class Flow:
 
     def _several(self, stmt: GraphBind) -> Kernel | None:
         """A call that gives several tensors."""
-        items = self._tuples.get(stmt.var)
+        items = self.tuples.get(stmt.var)
         target = None if items is None else self.instances.called_for(stmt.value)
         if items is None or target is None:
             return None
@@ -207,7 +207,7 @@ class Flow:
         found = self.instances.called(stmt.value) if type(stmt) is GraphBind else None
         if type(stmt) is GraphBind and stmt.var in self.items:
             return None
-        if type(stmt) is GraphBind and stmt.var in self._tuples:
+        if type(stmt) is GraphBind and stmt.var in self.tuples:
             return self._several(stmt) or stmt
         if found is None or not all(type(arg) in (GraphVar, GraphConst) for arg in found[1]):
             return stmt

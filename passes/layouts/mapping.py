@@ -157,6 +157,12 @@ class PadMapping(Struct, frozen=True, eq=False):
             found.append(merged)
         return tuple(Component(tuple(sorted(dims)), tuple(sorted(outs))) for dims, outs in found)
 
+    def is_plain(self) -> bool:
+        """Whether every element stays where it is."""
+        known = _known(self.index_map.params, self.shape)
+        pairs = (*zip(self.index_map.indices, self.index_map.params), *zip(self.packed_shape, self.shape))
+        return len(self.shape) == len(self.packed_shape) and all(known.prove_equal(a, b) for a, b in pairs)
+
     def then(self, second: PadMapping) -> PadMapping | None:
         """The mapping of one after the other, `second` one of the packed tensor without padding of its own."""
         known = _known(self.index_map.params, self.shape)

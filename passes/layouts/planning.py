@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.expr import Expr, Var
-from tirscript.ir.graph import GraphBind, GraphConst, GraphVar, TensorType
+from tirscript.ir.graph import GraphBind, GraphConst, GraphVar, TensorType, TupleType
 from tirscript.ir.rewrite import walk
 
 from .flow import Fixed, Flow, Kernel, Value
@@ -35,6 +35,7 @@ ROUNDS = 4
 # why a kernel stays as it is, whatever it costs
 ORDER = "its iterations cannot run in the order of the packed tensor"
 UNREAD = "its statements are no loops around blocks that store one element each"
+WHOLE = "the tuple that it gives is used itself, not only the tensors in it"
 
 Key = tuple[Any, int | None]
 
@@ -204,6 +205,8 @@ class Plan:
                 continue
             var = stmt.var
             reason = ORDER if var in self.refused else UNREAD if var in self.asked and var not in kernels else None
+            if reason is UNREAD and type(var.type) is TupleType and var not in self.flow.tuples:
+                reason = WHOLE
             target = self.flow.instances.called_for(stmt.value)
             if reason is not None and target is not None:
                 cost = self.cost(chosen)

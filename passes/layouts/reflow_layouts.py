@@ -23,7 +23,7 @@ from msgspec import Struct
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
-from tirscript.ir.graph import Dataflow, GraphBind, GraphFunc, GraphIf, GraphVar
+from tirscript.ir.graph import Dataflow, GraphBind, GraphFunc, GraphIf, GraphVar, TupleItem
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.module import Module
 from tirscript.ir.node import recursion_room
@@ -101,14 +101,23 @@ class _Reflow:
         functions = tuple(self._function(one) if type(one) is GraphFunc else one for one in self.module.functions)
         if self.unseen:
             name = min(one.name if type(one) is GraphVar else str(one) for one in self.unseen)
-            near = suggest(name, [n.name for one in self.module.graph_funcs for n in walk(one) if type(n) is GraphVar])
-            hint = f"did you mean `{near}`?" if near else "the name is that of the variable the call is bound to"
-            raise _wrong(f"no call of a tensor function is bound to `{name}`", hint)
+            raise _wrong(f"no call of a tensor function in a dataflow is bound to `{name}`", self._way_out(name))
         if all(a is b for a, b in zip(functions, self.module.functions, strict=True)):
             return Reflowed(self.module, tuple(self.decisions), self.report)
         made = self.module.replace(functions=(*self.functions.made, *functions))
         tidy = dead_code_elimination.function(made)
         return Reflowed(tidy, tuple(self.decisions), self.report)
+
+    def _way_out(self, name: str) -> str:
+        """What a layout should be asked for instead of a name."""
+        binds = [node for one in self.module.graph_funcs for node in walk(one) if type(node) is GraphBind]
+        here = next((bind.value for bind in binds if bind.var.name == name), None)
+        if type(here) is TupleItem and type(here.value) is GraphVar:
+            return f"it is item {here.index} of `{here.value.name}`: ask at that call, by the name of a parameter"
+        if here is not None:
+            return "`legalize_ops` makes calls of operators; what stands outside of dataflows stays as it is"
+        near = suggest(name, [bind.var.name for bind in binds])
+        return f"did you mean `{near}`?" if near else "the name is that of the variable the call is bound to"
 
     def _function(self, func: GraphFunc) -> GraphFunc:
         instead: dict[Any, Any] = {}

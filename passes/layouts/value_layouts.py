@@ -85,7 +85,9 @@ class _Reading:
             before = self.found.get(args[0])
             if conversion.packs:
                 both = None if before is None or conversion.mapping.padded else before.then(conversion.mapping)
-                self.found[var] = conversion.mapping if both is None else both
+                whole = conversion.mapping if both is None else both
+                if not whole.is_plain():
+                    self.found[var] = whole
             else:
                 self.found.setdefault(args[0], conversion.mapping.with_value(None))
             return

@@ -114,6 +114,31 @@ def test_uses_of_the_tuple(items: str, results: str) -> None:
         assert str(expected) == str(got)
 
 
+def test_the_tuple_itself_is_told_to_be_in_the_way() -> None:
+    before = graph(X, "s = G.split(x, 2, axis=0)\ne = s[0]\ng = G.exp(e)", "s, g")
+    done = reflow(before, layouts={"s": {"x": columns}})
+    assert "s = split: plain (the tuple that it gives is used itself, not only the tensors in it)" in str(done)
+    same(before, done.module, (6, 10))
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("e", "it is item 0 of `s`: ask at that call"),
+        ("late", "what stands outside of dataflows stays as it is"),
+        ("ss", "did you mean `s`?"),
+    ],
+)
+def test_a_layout_is_asked_at_calls(name: str, hint: str) -> None:
+    before = graph(X, SPLIT, "g")
+    text = before.script().replace("        return g", "        late = g\n        return late")
+    with pytest.raises(
+        tirscript.DiagnosticError, match=f"no call of a tensor function in a dataflow is bound to `{name}`"
+    ) as caught:
+        reflow(parse(text), layouts={name: {"x": columns}})
+    assert hint in str(caught.value)
+
+
 def test_padding_is_asked_of_each_tensor() -> None:
     """A sum wants 0 behind the first, a product 1 behind the second."""
     body = "s = G.split(x, 2, axis=0)\ne = s[0]\nf = s[1]\ng = G.sum(e, axis=[1])\nh = G.prod(f, axis=[1])"

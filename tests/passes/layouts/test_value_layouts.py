@@ -104,6 +104,19 @@ def test_one_layout_after_the_other() -> None:
     assert told(WHOLE.format(value="A[3 - i, j]"), "2")["q"] == "(i0) -> (3 - i0 // 4, i0 % 4) in (4, 4), pad 2.0"
 
 
+def test_a_layout_that_is_undone_is_none() -> None:
+    bb = BlockBuilder()
+    x = bb.tensor("x", (2, 3), "float32")
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            turned = bb.emit(GRAPH_OPS["permute_dims"](x), "turned")
+            out = bb.emit_output(GRAPH_OPS["permute_dims"](turned), "out")
+        bb.emit_func_output(out)
+    module = legalize_ops(bb.get())
+    found = {one.name: str(mapping) for one, mapping in value_layouts(module["main"], module).items()}
+    assert found == {"turned": "(i0, i1) -> (i1, i0) in (3, 2)"}
+
+
 def test_a_sum_keeps_what_it_begins_with() -> None:
     body = """
 for i, j, k in T.grid(4, 4, 8):
