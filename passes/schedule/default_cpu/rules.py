@@ -18,6 +18,7 @@ from .elementwise import along, parallel, stream, transpose
 from .facts import CpuFacts
 from .nests import Nest
 from .reductions import extreme_lanes, lanes_apart
+from .scans import pieces
 from .streams import past_caches
 from .tiles import register_tile
 from .transposes import tiled_transpose
@@ -78,7 +79,7 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
     for name in [block.name for block in work.blocks()]:
         nest = work.nest(name, symbolic=True) if work.fresh(name) else None
         if work.fresh(name) and (nest is None or not nest.known):
-            any(work.attempt(rule, name) for rule in (extreme_lanes, shared_rows, stream))
+            any(work.attempt(rule, name) for rule in (extreme_lanes, pieces, shared_rows, stream))
     return work.sch
 
 

@@ -1,0 +1,179 @@
+"""blocked_scan: a scan whose elements wait for each other once a vector, not once an element."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const, Expr, Ramp, Shuffle, Var, const, is_const
+from tirscript.ir.op import OPS, Op
+from tirscript.ir.rewrite import refresh, substitute, uses, walk
+from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
+
+from ..blocks import inferred
+from ..edit import Edit
+from ..loops import plain
+from ..primitive import LoopAt, primitive
+from ..reducers import IDENTITIES
+
+_CHOICE = OPS["if_then_else"]  # T.Select would read the element before the first
+
+
+class Scan(Struct, frozen=True, eq=False):
+    """`store.buffer[.., k, ..] = op(start if k == 0 else store.buffer[.., k - 1, ..], value)`, over the axis `k`."""
+
+    axis: Axis
+    store: BufferStore
+    op: Op
+    start: Expr
+    value: Expr
+
+
+def scan_of(block: Block) -> Scan | None:
+    """The scan that a block is, None where it is something else."""
+    axes = [axis for axis in block.axes if axis.kind == "scan"]
+    store = block.body[0] if len(block.body) == 1 else None
+    if len(axes) != 1 or type(store) is not BufferStore or block.init is not None or block.predicate is not None:
+        return None
+    axis, value = axes[0], store.value
+    if store.predicate is not None or not is_const(axis.start, 0) or store.buffer.dtype.is_vector:
+        return None
+    if type(value) is not Call or value.op not in IDENTITIES or sum(one is axis.var for one in store.indices) != 1:
+        return None
+    for before, other in (value.args, value.args[::-1]):
+        start = _start(before, store, axis)
+        if start is not None and not any(_touches(part, store) for part in (other, start)):
+            return Scan(axis, store, value.op, start, other)
+    return None
+
+
+def _start(before: Expr, store: BufferStore, axis: Axis) -> Expr | None:
+    """What the scan begins with, where `before` is that for the first element and else the element before."""
+    if type(before) is not Call or before.op is not _CHOICE:
+        return None
+    first, start, last = before.args
+    if type(first) is not Call or first.op is not OPS["equal"] or uses(start, axis.var):
+        return None
+    if not any(a is axis.var and is_const(b, 0) for a, b in (first.args, first.args[::-1])):
+        return None
+    wanted = tuple(index - 1 if index is axis.var else index for index in store.indices)
+    if type(last) is not BufferLoad or last.buffer is not store.buffer or last.predicate is not None:
+        return None
+    same = all(structural_equal(a, b, map_free_vars=False) for a, b in zip(last.indices, wanted, strict=True))
+    return start if same else None
+
+
+def _touches(expr: Expr, store: BufferStore) -> bool:
+    """Whether an expression reads what the scan writes, or has effects."""
+    return any(
+        (type(node) is BufferLoad and node.buffer is store.buffer)
+        or (type(node) is Call and node.op.effect == "opaque")
+        for node in walk(expr)
+    )
+
+
+@primitive
+def blocked_scan(edit: Edit, loop: LoopAt, lanes: int) -> None:
+    """Compute a scan in pieces of so many lanes, each by itself, to which the sum of all before is added.
+
+    before:                                    after `blocked_scan("k", 2)`:
+        for k in range(9):                         with T.block("B"):
+            with T.block("B"):                         carry[0] = 0
+                vk = T.axis.scan(9, k)                 for k_0 in range(4):
+                B[vk] = T.if_then_else(                    piece[0:2] = A[k_0 * 2 : k_0 * 2 + 2]
+                    vk == 0, 0, B[vk - 1]                  piece[0:2] = piece[0:2] + (0, piece[0])
+                ) + A[vk]                                  B[k_0 * 2 : k_0 * 2 + 2] = carry[0] + piece[0:2]
+                                                           carry[0] = carry[0] + piece[1]
+                                                       carry[0] = carry[0] + A[8]
+                                                       B[8] = carry[0]
+
+    The lanes of a piece are combined in steps of 1, 2, 4, ... (Hillis and Steele 1986). The combiner must be known to
+    be commutative and associative: sums of floats are rounded in another order, with fewer roundings in a chain, and
+    it depends on the order what of a nan and a number is the greater.
+    """
+    stmt = plain(edit, loop, "a scan in pieces")
+    block = stmt.body[0] if len(stmt.body) == 1 else None
+    if type(block) is not Block:
+        edit.refuse(f"the loop `{stmt.var.name}` does not hold a block alone", loop)
+    scan = scan_of(block)
+    if scan is None:
+        edit.refuse(
+            f"the block `{block.name}` is no scan: one store, over one axis of the kind `scan`, that combines the "
+            "element before with a value",
+            (block, ""),
+            hint="it reads `T.if_then_else(vk == 0, start, B[vk - 1]) + value`, and `value` does not read `B`",
+        )
+    if lanes < 2 or lanes & (lanes - 1):
+        edit.wrong(f"`lanes` is {lanes}; it must be a power of two from 2 on")
+    count = stmt.stop.value if type(stmt.stop) is Const and is_const(stmt.start, 0) else None
+    if scan.axis.value is not stmt.var or any(
+        uses(axis.value, stmt.var) for axis in block.axes if axis is not scan.axis
+    ):
+        edit.refuse(f"the loop `{stmt.var.name}` is not the axis `{scan.axis.var.name}` alone", (loop, ""))
+    if count is None or not is_const(scan.axis.stop, count) or count < lanes:
+        edit.refuse(f"the loop `{stmt.var.name}` does not run from 0 to a number of {lanes} or more", (loop, ""))
+    body = _Pieces(scan, lanes, int(count)).body()
+    axes = tuple(axis for axis in block.axes if axis is not scan.axis)
+    edit.replace(loop, inferred(block.replace(axes=axes, body=body)))
+
+
+class _Pieces:
+    """The statements of a scan in pieces."""
+
+    def __init__(self, scan: Scan, lanes: int, count: int) -> None:
+        self.scan, self.lanes, self.count = scan, lanes, count
+        dtype = scan.store.buffer.dtype
+        self.carry = Buffer("carry", (const(1, scan.axis.var.dtype),), dtype, scope="local")
+        self.piece = Buffer("piece", (const(lanes, scan.axis.var.dtype),), dtype, scope="local")
+        self.zero = const(0, scan.axis.var.dtype)
+        self.kept = BufferLoad(self.carry, (self.zero,))
+        self.whole = (Ramp(self.zero, const(1, self.zero.dtype), lanes),)
+
+    def body(self) -> tuple[Stmt, ...]:
+        scan, lanes, kind = self.scan, self.lanes, self.zero.dtype
+        outer, inside, last = (Var(f"k_{word}", kind) for word in ("0", "1", "2"))
+        again, rest = Var("k_3", kind), self.count % lanes
+        here = outer * lanes
+        values = BufferStore(self.piece, (inside,), substitute(scan.value, {scan.axis.var: here + inside}))
+        stored = self.result(here + last, self.combined(self.kept, BufferLoad(self.piece, (last,))))
+        whole = BufferLoad(self.piece, (const(lanes - 1, kind),))
+        loop = (
+            self.over(inside, values),
+            *(self.step(1 << power) for power in range(lanes.bit_length() - 1)),
+            self.over(last, stored),
+            self.carried(whole),
+        )
+        stmts: list[Stmt] = [
+            AllocBuffer(self.carry),
+            AllocBuffer(self.piece),
+            BufferStore(self.carry, (self.zero,), scan.start),
+            For(outer, self.zero, const(self.count // lanes, kind), loop),
+        ]
+        if rest:
+            one = refresh((self.carried(substitute(scan.value, {scan.axis.var: again})), self.result(again, self.kept)))
+            stmts.append(For(again, const(self.count - rest, kind), const(self.count, kind), one))
+        return tuple(stmts)
+
+    def combined(self, a: Expr, b: Expr) -> Expr:
+        return Call(self.scan.op, (a, b), a.dtype)
+
+    def carried(self, value: Expr) -> BufferStore:
+        return BufferStore(self.carry, (self.zero,), self.combined(self.kept, value))
+
+    def over(self, var: Var, store: BufferStore) -> For:
+        return For(var, self.zero, const(self.lanes, var.dtype), (store,), kind="vectorized")
+
+    def result(self, at: Expr, value: Expr) -> BufferStore:
+        store = self.scan.store
+        return store.replace(indices=substitute(store.indices, {self.scan.axis.var: at}), value=value)
+
+    def step(self, distance: int) -> BufferStore:
+        """Each lane takes in the lane so far before it."""
+        piece, dtype = BufferLoad(self.piece, self.whole), self.piece.dtype
+        none = IDENTITIES[self.scan.op](dtype)
+        if self.scan.op is OPS["add"] and dtype.is_float:
+            none = const(-0.0, dtype)  # 0.0 would make 0.0 of -0.0
+        moved = tuple(lane - distance + self.lanes if lane >= distance else lane for lane in range(self.lanes))
+        shifted = Shuffle((Broadcast(none, self.lanes), piece), moved)
+        return BufferStore(self.piece, self.whole, self.combined(shifted, piece))
