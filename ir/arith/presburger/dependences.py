@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from ...node import Node
 from ...stmt import For, LaunchThread, Stmt, While
 from ..bounds import Interval
 from .limits import OPERATIONS, Unknown
-from .memory import overlap
+from .memory import Root, overlap
 from .points import small_point
 from .relations import Relations, form_between
 from .steps import Access, Loop, Step
@@ -139,6 +139,54 @@ class Dependences:
             if any(True for _ in self._conflicts(a, b)):
                 yield a, b
 
+    def apart(self, steps: Sequence[Step], level: int) -> bool:
+        """Whether it is proved that no two iterations of the loop at `level`, which is around all the steps, touch the
+        same memory where one of them writes.
+
+        All accesses of a memory are looked at together: of n unrolled statements, once rather than n * n times.
+        """
+        accesses: dict[Root, list[tuple[Step, int]]] = {}
+        written: set[Root] = set()
+        for step in steps:
+            for at, access in enumerate(step.accesses):
+                accesses.setdefault(access.root, []).append((step, at))
+                if access.write:
+                    written.add(access.root)
+        anywhere = self.relations.steps.memory.anywhere
+        for one, other in combinations(accesses, 2):
+            if (one in written or other in written) and overlap(one, other, anywhere):
+                return False
+        return all(self._each_its_own(root, level) or self._alone(accesses[root], level) for root in written)
+
+    def _each_its_own(self, root: Root, level: int | None) -> bool:
+        """Whether each iteration of the loop at `level` has a memory of its own, as it is allocated in there."""
+        return level is not None and root.depth > level
+
+    def _alone(self, accesses: list[tuple[Step, int]], level: int) -> bool:
+        """Whether it is proved that no accesses of a memory in two iterations meet, of which one writes."""
+        import islpy
+
+        ranks = {None if (place := step.accesses[at].place) is None else len(place) for step, at in accesses}
+        if len(ranks) > 1 or None in ranks:
+            return False
+        kind = islpy.dim_type
+        parts: dict[bool, islpy.Map] = {}
+        try:
+            for step, at in accesses:
+                with self.relations.bounded():
+                    made, _ = self.relations.touch(step, at, "place")
+                    made = made.project_out(kind.in_, level + 1, made.dim(kind.in_) - level - 1)
+                    for part in {False, step.accesses[at].write}:
+                        parts[part] = parts[part].union(made) if part in parts else made
+            with self.relations.bounded():
+                pairs = parts[True].coalesce().apply_range(parts[False].coalesce().reverse())
+                for outer in range(level):
+                    pairs = self.relations.equal(pairs, outer)
+                orders = (pairs.order_lt, pairs.order_gt)
+                return all(order(kind.in_, level, kind.out, level).is_empty() for order in orders)
+        except Unknown:
+            return False
+
     def _conflicts(self, a: Step, b: Step) -> Iterator[tuple[int, int]]:
         anywhere = self.relations.steps.memory.anywhere
         for i, one in enumerate(a.accesses):
@@ -158,8 +206,14 @@ class Dependences:
         if not levels:
             return
         for i, j in self._conflicts(a, b):
+            root = a.accesses[i].root
+            asked = levels
+            if root is b.accesses[j].root and root.depth:
+                asked = [at for at in levels if not self._each_its_own(root, at)]
+                if not asked:
+                    continue
             pairs, exact = self.pairs(a, i, b, j)
-            for at, relation in self._ordered(pairs, a.loops[:shared], levels):
+            for at, relation in self._ordered(pairs, a.loops[:shared], asked):
                 yield self._dependence(a, i, b, j, relation, exact, at)
 
     def _ordered(

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import islpy
 
 
+TOGETHER = 6  # steps from which their accesses are first looked at together
+
+
 class Verdict(Struct, frozen=True, eq=False):
     """Whether a change keeps the meaning: True (proved), False (certainly not), None (not known).
 
@@ -64,6 +67,8 @@ def may_parallel(deps: Dependences, loop: For | LaunchThread, *, reductions: boo
     if not steps:
         return LEGAL
     level = _level(steps[0], loop)
+    if len(steps) >= TOGETHER and deps.apart(steps, level):
+        return LEGAL
     return _verdict(deps.among(steps, level), reductions)
 
 

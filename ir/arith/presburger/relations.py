@@ -246,7 +246,8 @@ class Relations:
         space = found.get_space().params()
         allowed = islpy.Set.universe(space)
         for at in range(space.dim(kind)):
-            low, high = (islpy.Val.int_from_si(self.ctx, end) for end in self.limits[space.get_dim_name(kind, at)])
+            ends = self.limits[space.get_dim_name(kind, at)]  # of uint64, more than C's long
+            low, high = (islpy.Val.read_from_str(self.ctx, str(end)) for end in ends)
             allowed = allowed.lower_bound_val(kind, at, low).upper_bound_val(kind, at, high)
         return found.intersect_params(allowed)
 

@@ -128,6 +128,10 @@ def test_parallel_loops_are_those_without_a_carried_conflict(func: PrimFunc) -> 
         verdict = may_parallel(deps, loop)
         assert verdict.legal is (not carried)
         assert bool(verdict.violations) is carried
+        steps = [step for step in deps.steps_in(loop) if any(one.node is loop for one in step.loops)]
+        if steps:
+            level = next(at for at, one in enumerate(steps[0].loops) if one.node is loop)
+            assert deps.apart(steps, level) is (not carried)
 
 
 @settings(max_examples=12, deadline=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tirscript.ir import Attrs, For, PrimFunc, walk
@@ -16,6 +18,7 @@ from tirscript.ir.arith.presburger import (
     may_swap,
     uncovered_reads,
 )
+from tirscript.ir.arith.presburger.steps import Step
 from tirscript.script import parse
 
 HEADER = "from tirscript.script import tir as T\n\n\n@T.prim_func(check_well_formed=False)\n"
@@ -354,3 +357,81 @@ def test_regions_passed_to_functions(width: int, step: int, meets: bool) -> None
     verdict = may_parallel(Dependences(func), loops(func)[0])
     assert verdict.legal is None  # what a call prints or raises has an order too
     assert ("A" in {one.name for one in verdict.violations}) is meets
+
+
+# -- many statements at once
+
+
+def unrolled(count: int, last: str = "", params: str = PARAMS) -> str:
+    rows = [f"    B[{at}, i] = B[{at}, i] + A[i, {at}]" for at in range(count)]
+    return "\n".join(["for i in range(16):", *rows, *([f"    {last}"] if last else [])])
+
+
+def test_unrolled_statements_are_proved_apart_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    func = func_of(unrolled(8))
+    deps = Dependences(func)
+    assert deps.apart(deps.steps, 0)
+    with monkeypatch.context() as patch:  # and the verdict needs no look at the pairs
+        patch.setattr(Dependences, "among", None)
+        assert parallel(unrolled(8)).legal is True
+    for last in ("B[0, i + 1 - i // 15] = A[0, i]", "C[0] = C[0] + 1"):
+        verdict = parallel(unrolled(8, last))
+        assert verdict.legal is False and verdict.violations
+    read = "C[i] = T.int32(0) + T.cast(A[i, 3], 'int32')"
+    assert parallel(unrolled(8, read)).legal is True
+
+
+def test_what_is_not_known_is_not_proved_apart() -> None:
+    func = func_of(unrolled(8))
+    aliased = Dependences(func, noalias=False)
+    assert not aliased.apart(aliased.steps, 0)
+    assert may_parallel(aliased, loops(func)[0]).legal is None
+    indirect = func_of(unrolled(8, "B[C[i], 0] = 1.0"))
+    deps = Dependences(indirect)
+    assert not deps.apart(deps.steps, 0) and may_parallel(deps, loops(indirect)[0]).legal is None
+    short = Dependences(func, operations=10)
+    assert not short.apart(short.steps, 0)
+
+
+def test_the_outer_loops_are_the_same_iteration() -> None:
+    func = func_of(
+        "for i in range(4):\n    for j in range(4):\n        B[i, j] = A[i, j]\n        B[i, 3 - j] = A[j, i]"
+    )
+    deps = Dependences(func)
+    assert deps.apart(deps.steps, 0) and not deps.apart(deps.steps, 1)
+
+
+def test_memory_of_each_iteration_is_no_dependence_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = """
+for i in range(4):
+    L = T.alloc_buffer((8,), "float32")
+    for j in range(8):
+        L[j] = A[i, j]
+    for j in range(1, 8):
+        L[0] = L[0] + L[j]
+    B[i, 0] = L[0]
+"""
+    func = func_of(body)
+    deps = Dependences(func)
+    outer, _, inner = loops(func)
+    local = [step for step in deps.steps if any(access.root.name == "L" and access.write for access in step.accesses)]
+    asked: list[str] = []
+    pairs = Dependences.pairs
+
+    def seen(self: Dependences, a: Step, i: int, b: Step, j: int) -> Any:
+        asked.append(a.accesses[i].root.name)
+        return pairs(self, a, i, b, j)
+
+    monkeypatch.setattr(Dependences, "pairs", seen)
+    assert list(deps.among(local, 0)) == [] and asked == [], "which needs no relation"
+    assert may_parallel(deps, outer).legal is True and may_parallel(deps, inner).legal is False
+    assert {one.level for one in deps.all() if one.name == "L"} == {None, 1}
+
+
+def test_symbols_beyond_the_range_of_int64() -> None:
+    func = func_of(
+        "for i in range(16):\n    if T.uint64(1) < n:\n        C[i] = 1\nfor i in range(16):\n    C[i] = 2",
+        f"{PARAMS}, n: T.uint64",
+    )
+    deps = Dependences(func)
+    assert [step.node for step in dead_stores(deps)] == [step.node for step in deps.steps if step.guards]
