@@ -147,8 +147,24 @@ def _items(origin: Any, args: tuple[Any, ...]) -> Test:
     return lambda value: isinstance(value, origin) and all(inner(item) for item in value)  # type: ignore[misc, operator]
 
 
+def _is_whole(hint: Any) -> bool:
+    """Whether what the quick test of an annotation accepts is right in all its parts; it does not look into a dict."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is None:
+        return hint is Any or hint is None or (isinstance(hint, type) and not getattr(hint, "_is_protocol", False))
+    if origin in (typing.Union, types.UnionType, list, tuple, set, frozenset, collections.abc.Sequence):
+        return all(_is_whole(arg) for arg in args if arg is not ...)
+    return False
+
+
 def fits(value: Any, hint: Any) -> str | None:
     """None where `value` is of the annotated type, else what typeguard says about it."""
+    if hint is None or hint is type(None):
+        return None if value is None else f"{type(value).__name__} is not None"
+    if _is_whole(hint):
+        test = test_of(hint)
+        if test is None or (isinstance(value, test) if type(test) is tuple else test(value)):
+            return None
     import typeguard
 
     try:

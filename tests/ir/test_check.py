@@ -134,6 +134,12 @@ def test_protocols_are_left_to_typeguard() -> None:
     assert fits(3, Sized) is not None
 
 
+def test_what_a_dict_holds_is_left_to_typeguard() -> None:
+    assert fits({"a": 1}, Mapping[str, int]) is None
+    assert fits({"a": "b"}, Mapping[str, int]) is not None
+    assert fits([{"a": "b"}], list[Mapping[str, int] | None]) is not None
+
+
 @pytest.mark.parametrize(
     ("hint", "words"),
     [
@@ -168,7 +174,11 @@ def test_descriptions() -> None:
 def test_no_typeguard_for_right_arguments() -> None:
     code = (
         "import sys\nfrom tirscript.ir import Var, structural_equal, verify, rewrite, PrimFunc\nx = Var(name='x')\n"
-        "structural_equal(x, x); rewrite(x, {}); verify(PrimFunc(name='f', params=(), body=()))\nprint('typeguard' in sys.modules)"
+        "structural_equal(x, x); rewrite(x, {}); verify(PrimFunc(name='f', params=(), body=()))\n"
+        "from collections.abc import Sequence\nfrom tirscript.ir.check import fits\n"
+        "for value, hint in (([1, None], Sequence[int | None]), ('a', int | str), (None, None), ({1}, set[int])):\n"
+        "    assert fits(value, hint) is None\nassert fits([1], None) == 'list is not None'\n"
+        "print('typeguard' in sys.modules)"
     )
     path = str(Path(tirscript.__path__[0]).parent)
     result = subprocess.run(
