@@ -25,9 +25,10 @@ from ..overcompute import remove_branching_through_overcompute
 from ..remove_assume import remove_assume
 from .calls import Names, call, closed
 from .converters import claim_of, crop_function, pad_function, refill_function
+from .filling import fill_statements
 from .flow import Fixed, Kernel, Value
 from .mapping import PadMapping
-from .packing import Packing, fill_statements
+from .packing import Packing
 from .padding import Known, same_value
 from .planning import Key, Plan
 from .stages import Staged

@@ -6,24 +6,27 @@ runs over the tiles. The other buffers that these axes index get the layout from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import Expr, Var, const
+from tirscript.ir.expr import Const, Expr, Var, const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.rewrite import substitute
 
 from .mapping import Component, PadMapping, size_of
+from .numbers import values_at
 from .stages import Stage, Staged
 
 Access = tuple[Buffer, tuple[Expr, ...]]
 Layouts = Mapping[Buffer, PadMapping]
+LARGEST = 1 << 16  # places that are looked at one by one
 
 
 class Group(Struct, frozen=True, eq=False):
@@ -232,4 +235,40 @@ def _in_order(
     return [item for _, item in sorted(found, key=lambda one: one[0])], covered
 
 
-__all__ = ["Access", "Group", "Layouts", "accesses", "groups_of", "inferred", "is_trivial"]
+def keeps_order(group: Group) -> bool:
+    """Whether the packed axes of a group, the first outermost, reach its elements in the order of its axes."""
+    import numpy as np
+
+    mapping, (dims, outs) = group.mapping, (group.component.dims, group.component.outs)
+    sizes = [int(size.value) for size in group.sizes() if type(size) is Const]
+    if len(dims) != 1:
+        return False
+    if len(sizes) != len(outs):
+        return _counts_up(
+            mapping.inverse.indices[dims[0]], [mapping.inverse.params[out] for out in outs], group.sizes()
+        )
+    if np.prod(sizes) > LARGEST:
+        return False
+    values: dict[Var, Any] = dict.fromkeys(mapping.inverse.params, 0)
+    values.update({mapping.inverse.params[out]: axis for out, axis in zip(outs, np.indices(sizes), strict=True)})
+    found = np.broadcast_to(values_at(mapping.inverse.indices[dims[0]], values), sizes).reshape(-1)
+    size = mapping.shape[dims[0]]
+    real = found[(found >= 0) & (found < int(size.value))] if type(size) is Const else found
+    return bool((np.diff(real) > 0).all())
+
+
+def _counts_up(index: Expr, places: Sequence[Var], sizes: Sequence[Expr]) -> bool:
+    """Whether an index grows from each place to the next, the first outermost, whose size alone is not known."""
+    found = linear(index)
+    if set(found.terms) - set(places) or not all(type(size) is Const for size in sizes[1:]):
+        return False
+    reach = 0
+    for place, size in reversed(list(zip(places, sizes, strict=True))):
+        step = found.terms.get(place, 0)
+        if step <= reach:
+            return False
+        reach += step * (int(size.value) - 1) if type(size) is Const else 0
+    return True
+
+
+__all__ = ["Access", "Group", "Layouts", "accesses", "groups_of", "inferred", "is_trivial", "keeps_order"]

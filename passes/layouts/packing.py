@@ -13,13 +13,12 @@ number, it is proved that it does, or a select or a stage of its own stores it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
-from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, INT64
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const, is_const
@@ -32,9 +31,9 @@ from tirscript.ir.stmt import AllocBuffer, Axis, BufferStore, Stmt
 from ..blocks_from_loops import COMBINERS
 from ..statements import conjunction
 from ..trapping import may_trap
-from .groups import Group, Layouts, groups_of
+from .filling import fill_statements
+from .groups import Group, Layouts, groups_of, keeps_order
 from .mapping import PadMapping, resized
-from .numbers import values_at
 from .padding import (
     Known,
     OrNan,
@@ -51,7 +50,6 @@ from .stages import Stage, Staged, known_axes, statement
 from .value_layouts import with_layouts
 
 _CHOICES = (OPS["if_then_else"],)
-LARGEST = 1 << 16  # places of padding that are looked at one by one
 
 
 class Packed(Struct, frozen=True, eq=False):
@@ -443,63 +441,6 @@ class Packing:
         self.body += fill_statements(self.layouts[buffer], self.new[buffer], value)
 
 
-def fill_statements(mapping: PadMapping, packed: Buffer, value: Const) -> list[Stmt]:
-    """Loops that store a number in the padding of a packed buffer."""
-    made: list[Stmt] = []
-    dtype = packed.shape[0].dtype
-    for number, (starts, sizes, where) in enumerate(_boxes(mapping)):
-        axes = tuple(
-            Axis(Var(f"v{at}", dtype), "spatial", const(0, dtype), resized(size, dtype), const(0, dtype))
-            for at, size in enumerate(sizes)
-        )
-        indices = tuple(
-            axis.var if is_const(start, 0) else axis.var + resized(start, dtype)
-            for axis, start in zip(axes, starts, strict=True)
-        )
-        free = None
-        if where:
-            free = known_axes(axes).simplify(mapping.pads(tuple(axis.var for axis in axes), dtype))
-        name = f"{packed.name}_padding" + (f"_{number}" if number else "")
-        made.append(statement(Stage(name, axes, BufferStore(packed, indices, value), None, free)))
-    return made
-
-
-def keeps_order(group: Group) -> bool:
-    """Whether the packed axes of a group, the first outermost, reach its elements in the order of its axes."""
-    import numpy as np
-
-    mapping, (dims, outs) = group.mapping, (group.component.dims, group.component.outs)
-    sizes = [int(size.value) for size in group.sizes() if type(size) is Const]
-    if len(dims) != 1:
-        return False
-    if len(sizes) != len(outs):
-        return _counts_up(
-            mapping.inverse.indices[dims[0]], [mapping.inverse.params[out] for out in outs], group.sizes()
-        )
-    if np.prod(sizes) > LARGEST:
-        return False
-    values: dict[Var, Any] = dict.fromkeys(mapping.inverse.params, 0)
-    values.update({mapping.inverse.params[out]: axis for out, axis in zip(outs, np.indices(sizes), strict=True)})
-    found = np.broadcast_to(values_at(mapping.inverse.indices[dims[0]], values), sizes).reshape(-1)
-    size = mapping.shape[dims[0]]
-    real = found[(found >= 0) & (found < int(size.value))] if type(size) is Const else found
-    return bool((np.diff(real) > 0).all())
-
-
-def _counts_up(index: Expr, places: Sequence[Var], sizes: Sequence[Expr]) -> bool:
-    """Whether an index grows from each place to the next, the first outermost, whose size alone is not known."""
-    found = linear(index)
-    if set(found.terms) - set(places) or not all(type(size) is Const for size in sizes[1:]):
-        return False
-    reach = 0
-    for place, size in reversed(list(zip(places, sizes, strict=True))):
-        step = found.terms.get(place, 0)
-        if step <= reach:
-            return False
-        reach += step * (int(size.value) - 1) if type(size) is Const else 0
-    return True
-
-
 def _is_same(mapping: PadMapping, dim: int, out: int) -> bool:
     same = Analyzer().prove_equal(mapping.shape[dim], mapping.packed_shape[out])
     return same and mapping.index_map.indices[out] is mapping.index_map.params[dim]
@@ -566,47 +507,4 @@ def _parts(expr: Expr) -> list[Expr]:
     return [child for child in children(expr) if isinstance(child, Expr)]
 
 
-def _boxes(mapping: PadMapping) -> list[tuple[list[Expr], list[Expr], bool]]:
-    """Boxes that hold all padding, as starts and sizes; with True padding is only a part of the box."""
-    found: list[tuple[list[Expr], list[Expr], bool]] = []
-    zeros: list[Expr] = [const(0, INT64) for _ in mapping.packed_shape]
-    for component in mapping.components():
-        if mapping.has_gaps(component):
-            return [(zeros, list(mapping.packed_shape), True)]
-        outs = component.outs
-        dims = [mapping.packed_shape[out] for out in outs]
-        box = _box(mapping, component.dims, outs) if all(type(dim) is Const for dim in dims) else None
-        if box is None:
-            return [(zeros, list(mapping.packed_shape), True)]
-        if box:
-            starts, sizes = list(zeros), list(mapping.packed_shape)
-            for at, (low, high) in zip(outs, box, strict=True):
-                starts[at], sizes[at] = const(low, INT64), const(high - low, INT64)
-            found.append((starts, sizes, False))
-    return found
-
-
-def _box(mapping: PadMapping, dims: tuple[int, ...], outs: tuple[int, ...]) -> list[tuple[int, int]] | tuple[()] | None:
-    """The box that the padding of one component is, () where it has none, None where it is no box."""
-    import numpy as np
-
-    sizes = [int(dim.value) for out in outs if type(dim := mapping.packed_shape[out]) is Const]
-    if np.prod(sizes) > LARGEST:
-        return None
-    grid = np.indices(sizes)
-    values: dict[Var, Any] = dict.fromkeys(mapping.inverse.params, 0)
-    values.update({mapping.inverse.params[out]: grid[at] for at, out in enumerate(outs)})
-    free = np.zeros(sizes, bool)
-    for one in dims:
-        length = mapping.shape[one]
-        if type(length) is not Const:
-            return None
-        index = values_at(mapping.inverse.indices[one], values)
-        free |= np.broadcast_to((index < 0) | (index >= int(length.value)), sizes)
-    if not free.any():
-        return ()
-    ends = [(int(places.min()), int(places.max()) + 1) for places in np.nonzero(free)]
-    return ends if free[tuple(slice(*end) for end in ends)].all() else None
-
-
-__all__ = ["Packed", "Packing", "Plan", "fill_statements", "plan"]
+__all__ = ["Packed", "Packing", "Plan", "plan"]

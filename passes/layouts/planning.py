@@ -3,7 +3,8 @@
 A layout is asked for by functions that were lifted, by the caller, and by transposes and reshapes. It spreads over all
 kernels whose statements it goes through, forward and backward; then each kernel is taken back to the plain layout
 where that makes the whole cheaper. What is counted is bytes moved: conversions that are left, the larger tensors of
-packed kernels, and what conditions in loops cost.
+packed kernels, what conditions in loops cost, terms of padding that are summed up, and operands of products that are
+copied where lines are no whole vectors.
 """
 
 from __future__ import annotations
@@ -14,18 +15,25 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Expr, Var
 from tirscript.ir.graph import GraphBind, GraphConst, GraphVar, TensorType, TupleType
 from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Axis
 
 from .flow import Fixed, Flow, Kernel, Value
 from .groups import inferred
 from .mapping import PadMapping, size_of
 from .numbers import values_at
 from .packing import Packed, Packing
+from .padding import update_of
+from .stages import Stage, loads_of
 
 # bytes that a condition, a select and a stored padding cost for each element, as bytes moved
 BRANCH, SELECT = 4, 1
+# bytes that a term of a sum costs, where padding is summed up too; bytes of a vector, and how often an operand of a
+# product is moved where lines of the result are no whole vectors: it is copied, to be padded
+TERM, VECTOR, COPIED = 0.5, 64, 2
 # what is assumed of a dimension that is known when the program runs
 NOMINAL = 128
 # what the edge of the graph counts: the caller can convert an input once
@@ -42,6 +50,8 @@ Key = tuple[Any, int | None]
 
 class Decision(Struct, frozen=True, eq=False):
     """What was decided of one kernel: bytes moved by the whole graph with it packed, and with it plain.
+
+    Both are counted from the graph whose kernels are all plain, so that less than 0 is a gain.
 
     `by` says who decided: "cost", "annotation", "callback" or "caller". Where nobody could, `reason` says why the
     layouts that reach the kernel are converted in front of it.
@@ -104,6 +114,7 @@ class Plan:
         self.kernels = [step for step in flow.steps if type(step) is Kernel]
         self.layouts: dict[GraphVar, dict[Any, PadMapping]] = {}
         self.trials: dict[GraphVar, Packed] = {}
+        self.sums: dict[GraphVar, float] = {}
         self.refused: set[GraphVar] = set()
         self.asked = set(asked)
         self.wanted: dict[Any, PadMapping] = {}
@@ -155,13 +166,17 @@ class Plan:
 
     def _take(self, kernel: Kernel, found: dict[Any, PadMapping]) -> bool:
         """Remember the layouts of a kernel, where it can have them, and want them of its values."""
-        packing = Packing(kernel.program, found, {})
+        # what its sums want in the padding is mostly there, or costs a select in front
+        wanted = Packing(kernel.program, found, {}).wants({})
+        packing = Packing(kernel.program, found, {buffer: wanted.get(buffer) for buffer, _ in kernel.inputs()})
         trial = packing.function("trial", {})
         if trial is None:
             self.refused.add(kernel.bind.var)
             return False
         self.layouts[kernel.bind.var] = found
         self.trials[kernel.bind.var] = trial
+        self.sums[kernel.bind.var] = sum(_sums(one.axes, one.stage, found) for one in packing.plans)
+        self.sums[kernel.bind.var] -= sum(_sums(stage.axes, stage, {}) for stage in kernel.program.stages)
         for buffer, value in kernel.values():
             if buffer in found:
                 self.wanted.setdefault(identity(self.flow.owner(value)), found[buffer])
@@ -310,7 +325,7 @@ class Plan:
         """What a packed kernel costs more than the plain one."""
         kernel = next(kernel for kernel in self.kernels if kernel.bind.var is var)
         layouts, trial = self.layouts[var], self.trials[var]
-        more, largest = 0.0, 0.0
+        more, largest = self.sums[var], 0.0
         for buffer in kernel.program.params:
             mapping = layouts.get(buffer)
             width = buffer.dtype.bits / 8
@@ -318,6 +333,24 @@ class Plan:
                 largest = max(largest, _size(mapping.packed_shape) * width)
                 more += (_size(mapping.packed_shape) - _size(mapping.shape)) * width
         return more + (BRANCH * trial.branches + SELECT * trial.selects) * largest
+
+
+def _sums(axes: tuple[Axis, ...], stage: Stage, layouts: Mapping[Any, PadMapping]) -> float:
+    """What the terms of a stage's sums cost over these axes, with buffers in these layouts."""
+    update = update_of(stage)
+    if update is None or all(axis.kind == "spatial" for axis in stage.axes):
+        return 0.0
+    total = TERM * _size(tuple(axis.stop for axis in axes))
+    operands = {load.buffer for load in loads_of(update[1])}
+    width = stage.buffer.dtype.bits / 8
+    line = _shape(stage.buffer, layouts)[-1:]
+    if len(operands) > 1 and line and _size(line) * width % VECTOR:
+        total += sum(COPIED * _size(_shape(one, layouts)) * one.dtype.bits / 8 for one in operands)
+    return total
+
+
+def _shape(buffer: Buffer, layouts: Mapping[Any, PadMapping]) -> tuple[Expr, ...]:
+    return layouts[buffer].packed_shape if buffer in layouts else buffer.shape
 
 
 def _read(step: Any) -> Any:

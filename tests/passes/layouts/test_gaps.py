@@ -15,7 +15,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.passes.graph import legalize_ops
 from tirscript.passes.layouts import PadMapping, conversion_of, lift_layout_blocks, reflow
 from tirscript.passes.layouts.converters import crop_function, pad_function
-from tirscript.passes.layouts.packing import fill_statements
+from tirscript.passes.layouts.filling import fill_statements
 from tirscript.passes.schedule import Schedule
 from tirscript.script import parse
 

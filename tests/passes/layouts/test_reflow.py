@@ -153,6 +153,22 @@ def test_who_decides() -> None:
         assert str(done).count("\n") == 3 and "bytes packed" in str(done)
 
 
+@pytest.mark.parametrize(("rows_of_x", "columns", "pays"), [(31, 63, True), (17, 17, False), (32, 64, False)])
+def test_products_of_odd_sizes_pay_for_tiles(rows_of_x: int, columns: int, pays: bool) -> None:
+    """Lines of no whole vectors are copied each time; but most of these tiles are padding where 17 is one more than 16."""
+    module = graph(
+        f'x: G.Tensor(({rows_of_x}, {columns}), "float32")',
+        f'a = G.matmul(x, G.ones(G.shape([{columns}, {columns}]), "float32"))\nb = G.nn.relu(a)\n'
+        f'c = G.matmul(b, G.ones(G.shape([{columns}, {columns}]), "float32"))',
+        "c",
+    )
+    tiles = lambda m, k: (m // 16, k // 16, m % 16, k % 16)
+    done = reflow(module, layouts={name: {"x1": tiles, "out": tiles} for name in "ac"})
+    by_name = {one.name: one for one in done.decisions}
+    assert (by_name["a"].packed_cost < 0) is pays
+    assert done.report.branches == 0
+
+
 def test_a_pad_mapping_may_be_larger_than_its_tiles() -> None:
     wide = PadMapping.of(lambda m, k: (m, k), (6, 7), None, (8, 8))
     before = graph(f"{X}, {W}", CHAIN, "c")
