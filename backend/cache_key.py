@@ -91,6 +91,7 @@ def surroundings() -> tuple[str, ...]:
 def sources() -> str:
     """A digest of the sources of tirscript and of its version, so that no code outlives the compiler that made it."""
     root = Path(__file__).parent.parent
+    start = len(os.path.join(root, ""))
     found = hashlib.sha256((root / "__init__.py").read_bytes())
     for folder in _FOLDERS:
         for where, folders, files in os.walk(root / folder, followlinks=True):
@@ -100,6 +101,6 @@ def sources() -> str:
                     path = os.path.join(where, name)
                     with open(path, "rb") as file:
                         data = file.read()
-                    found.update(f"{os.path.relpath(path, root)} {len(data)}\n".encode())
+                    found.update(f"{path[start:]} {len(data)}\n".encode())
                     found.update(data)
     return found.hexdigest()

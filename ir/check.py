@@ -163,7 +163,7 @@ def fits(value: Any, hint: Any) -> str | None:
         return None if value is None else f"{type(value).__name__} is not None"
     if _is_whole(hint):
         test = test_of(hint)
-        if test is None or (isinstance(value, test) if type(test) is tuple else test(value)):
+        if test is None or (isinstance(value, test) if isinstance(test, tuple) else test(value)):
             return None
     import typeguard
 
