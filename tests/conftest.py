@@ -1,5 +1,6 @@
-"""All tests run with every node's fields and every function's arguments checked (`TIRSCRIPT_CHECK=0` turns that off),
-and compile what they run: some change what the compiler does, which no key of the cache tells."""
+"""All tests run with every node's fields and every function's arguments checked, but for the innermost modules'
+(`TIRSCRIPT_CHECK=0` turns that off), and compile what they run: some change what the compiler does, which no key of the
+cache tells."""
 
 from __future__ import annotations
 
