@@ -56,9 +56,12 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.graph_ops.foreign import is_foreign
 from tirscript.ir.span import Span
+from tirscript.passes.layouts.unwritten import bare_padding, is_marked
+from tirscript.passes.layouts.value_layouts import padding_places
 
-from ..runtime.arrays import ArrayProblem, as_array
+from ..runtime.arrays import ArrayProblem, address_of, as_array
 from ..runtime.library import call_library, get_library, library_names
+from .memory import EMPTY, WRITTEN
 from .ops import evaluate
 from .program import DEEPEST_CALL, Program, run_program
 
@@ -73,6 +76,9 @@ class GraphRun:
         self.tensor = Program(module.prim_funcs, module, max_steps is not None)
         self.limit, self.left = max_steps, max_steps
         self.depth = 0
+        # arrays that are not written everywhere, by address
+        self.partly: dict[int, Any] = {}
+        self.states: dict[int, bytearray] = {}
 
     def call(self, func: GraphFunc, args: Sequence[Any], outer: _Scope | None = None, at: Span | None = None) -> Any:
         """The value that a function gives for arguments."""
@@ -92,6 +98,15 @@ class GraphRun:
             return scope.value(func.value)
         finally:
             self.depth -= 1
+
+    def leave(self, func: PrimFunc, packed: np.ndarray[Any, Any]) -> None:
+        """Remember the padding that a function which packs an array has not stored."""
+        mapping = bare_padding(func)
+        free = None if mapping is None else padding_places(mapping)
+        if free is not None:
+            address = address_of(packed)
+            self.partly[address] = packed  # so that no other array gets its address
+            self.states[address] = bytearray(np.where(free, EMPTY, WRITTEN).astype("uint8").tobytes())
 
     def step(self, stmt: Stmt) -> None:
         """Count one statement."""
@@ -268,9 +283,11 @@ class _Scope:
         if not isinstance(func, PrimFunc):
             raise _wrong("T022", f"`{callee.function}` is no tensor function", expr.span)
         try:
-            run_program(self.run.tensor, func.name, tuple(map(_plain, args)), {}, self.run.left)
+            run_program(self.run.tensor, func.name, tuple(map(_plain, args)), {}, self.run.left, self.run.states)
         except DiagnosticError as problem:
             raise _called(problem, expr.span, func.name) from None
+        if is_marked(func):
+            self.run.leave(func, args[-1])
 
     def call_dps(self, expr: OpCall) -> Any:
         """`G.call_dps_packed("name", (x,), out=...)`"""

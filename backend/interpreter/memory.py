@@ -3,8 +3,9 @@ shape."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..runtime.arrays import address_of, bytes_of, extent_of, numpy_dtype
 # what is known of a granule: never written; a value; any value because T.undef itself was stored; because a value
 # computed from one was
 EMPTY, WRITTEN, ANY_VALUE, DERIVED = 0, 1, 2, 3
+NOTHING: Mapping[int, bytearray] = MappingProxyType({})
 
 _FORMATS = {
     "int8": "b",
@@ -266,19 +268,35 @@ def constant_storage(array: np.ndarray[Any, Any], kind: DType, name: str, span: 
 
 
 def of_array(
-    array: np.ndarray[Any, Any], kind: DType, name: str, span: Span | None, *, tracked: bool
+    array: np.ndarray[Any, Any],
+    kind: DType,
+    name: str,
+    span: Span | None,
+    *,
+    tracked: bool,
+    states: Mapping[int, bytearray] = NOTHING,
 ) -> tuple[Storage, int]:
     """A storage over a caller's array and the byte at which its first element lies; `tracked` where undef may be
-    stored."""
+    stored. `states` are, by address, what is known of arrays that are not written everywhere."""
     data = bytes_of(array)
     size = kind.element.itemsize or 1
-    state = bytearray([WRITTEN]) * -(-data.size // size) if tracked else None
+    state = states.get(address_of(array)) if states else None
+    if state is None or len(state) * size != data.size:
+        state = bytearray([WRITTEN]) * -(-data.size // size) if tracked else None
     return Storage(data, size, name, state, span), address_of(array) - extent_of(array)[0]
 
 
-def view_of(array: np.ndarray[Any, Any], kind: DType, name: str, span: Span | None, *, tracked: bool) -> View:
+def view_of(
+    array: np.ndarray[Any, Any],
+    kind: DType,
+    name: str,
+    span: Span | None,
+    *,
+    tracked: bool,
+    states: Mapping[int, bytearray] = NOTHING,
+) -> View:
     """A caller's array, of the buffer's dtype, as a view."""
-    storage, first = of_array(array, kind, name, span, tracked=tracked)
+    storage, first = of_array(array, kind, name, span, tracked=tracked, states=states)
     size = kind.element.itemsize
     dims = array.shape if kind.lanes == 1 else array.shape[:-1]
     strides = tuple([stride // (size * kind.lanes) for stride in array.strides[: len(dims)]])

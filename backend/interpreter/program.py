@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..runtime.arguments import Actual, BoundArguments, Param, bind_arguments, b
 from .access import byte_of
 from .context import Closure, Context
 from .errors import UNSET, element, malformed, undefined_used
-from .memory import DERIVED, Pointer, View, of_array, view_of
+from .memory import DERIVED, NOTHING, Pointer, View, of_array, view_of
 from .ops import float_converter
 from .undef import UNDEF, has_undef
 
@@ -183,14 +184,22 @@ def _rebased(view: View) -> View:
 
 
 def run_program(
-    program: Program, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], max_steps: int | None
+    program: Program,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    max_steps: int | None,
+    states: Mapping[int, bytearray] = NOTHING,
 ) -> Any:
-    """Bind the caller's arguments, execute, and give back the returned scalar as Python's."""
+    """Bind the caller's arguments, execute, and give back the returned scalar as Python's.
+
+    `states` are, by address, what is known of arrays that are not written everywhere.
+    """
     func = program.functions[name]
     with recursion_room(), np.errstate(all="ignore"):
         code = program.code(name)
         bound = bind_arguments(func, args, kwargs, written=code.written)
-        values, watched = _values(code, bound)
+        values, watched = _values(code, bound, states)
         result = code.start(Run(max_steps), values, bound.symbols)
         if program.undef:
             _report_undefined(code, watched)
@@ -199,7 +208,9 @@ def run_program(
     return float(result) if func.returns is not None and func.returns.is_float else result
 
 
-def _values(code: Code, bound: BoundArguments) -> tuple[list[Any], list[tuple[Param, View]]]:
+def _values(
+    code: Code, bound: BoundArguments, states: Mapping[int, bytearray]
+) -> tuple[list[Any], list[tuple[Param, View]]]:
     tracked = code.program.undef
     values: list[Any] = []
     watched: list[tuple[Param, View]] = []
@@ -214,10 +225,10 @@ def _values(code: Code, bound: BoundArguments) -> tuple[list[Any], list[tuple[Pa
         elif buffer is None:
             pointee = param.dtype.pointee
             kind = pointee if pointee is not None and pointee.itemsize else dtype("uint8")
-            storage, first = of_array(array, kind, param.name, param.span, tracked=tracked)
+            storage, first = of_array(array, kind, param.name, param.span, tracked=tracked, states=states)
             values.append(Pointer(storage, first, pointee))
         else:
-            view = view_of(array, buffer.dtype, buffer.name, buffer.span, tracked=tracked)
+            view = view_of(array, buffer.dtype, buffer.name, buffer.span, tracked=tracked, states=states)
             values.append(view)
             watched.append((buffer, view))
     return values, watched

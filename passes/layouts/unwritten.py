@@ -14,7 +14,8 @@ from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore
 
 from .calls import called, called_for
-from .mapping import conversion_of
+from .lift_layout_blocks import PAD, PREPROC
+from .mapping import PadMapping, conversion_of
 
 MOST = 40  # stores of functions that are looked at; the work grows with their square
 
@@ -23,7 +24,7 @@ def padding_errors(module: Module) -> list[Diagnostic]:
     """What functions certainly read of padding that the function before has left without a value, in graphs.
 
     An error (T612) each, at the read, with iterations that reach the padding. What is read under conditions that
-    depend on data is not looked at; before layouts are lifted the interpreter tells it when it happens.
+    depend on data is not looked at; the interpreter tells it when it happens.
     """
     found: list[Diagnostic] = []
     with recursion_room():
@@ -37,16 +38,23 @@ def padding_errors(module: Module) -> list[Diagnostic]:
                     if type(arg) is GraphVar and arg in bare and type(param) is Buffer:
                         found += _reads(bare[arg], target[0], param)
                 one = called(node.value, module)
-                if one is not None and _leaves_padding(one[0]):
+                if one is not None and bare_padding(one[0]) is not None:
                     bare[node.var] = one[0]
     unique = {(one.span, one.message): one for one in found}
     return list(unique.values())
 
 
-def _leaves_padding(func: PrimFunc) -> bool:
-    """Whether a function packs its argument and stores nothing in the padding."""
+def bare_padding(func: PrimFunc) -> PadMapping | None:
+    """The mapping of a function that packs its argument and stores nothing in the padding; None of any other."""
     found = conversion_of(func) if len(func.params) == 2 else None
-    return found is not None and found.packs and found.mapping.padded and found.mapping.pad_value is None
+    if found is None or not found.packs or not found.mapping.padded or found.mapping.pad_value is not None:
+        return None
+    return found.mapping
+
+
+def is_marked(func: PrimFunc) -> bool:
+    """Whether a function says that it packs its argument."""
+    return any(type(node) is Block and node.annotations.get(PREPROC) == PAD for node in walk(func.body))
 
 
 def _reads(pad: PrimFunc, func: PrimFunc, param: Buffer) -> Iterator[Diagnostic]:
@@ -80,4 +88,4 @@ def _written(func: PrimFunc) -> list[Buffer]:
     return [node.buffer for node in walk(func.body) if type(node) is BufferStore]
 
 
-__all__ = ["padding_errors"]
+__all__ = ["bare_padding", "is_marked", "padding_errors"]

@@ -170,7 +170,7 @@ def _with_data(mapping: PadMapping, value: GraphVar | GraphConst) -> PadMapping:
         return mapping
     import numpy as np
 
-    free = _free(mapping)
+    free = padding_places(mapping)
     if free is None:
         return mapping
     held = np.unique(value.data.array[free])
@@ -187,7 +187,7 @@ def _stored(
     stages = [stage for stage in program.stages if stage.buffer is target]
     if len(stages) == 1 and stages[0].where is None and _reaches_all(stages[0]):
         return _made(stages[0], layouts, pads, None)
-    free = _free(layouts[target])
+    free = padding_places(layouts[target])
     if free is None:
         return None
     state: Known | None = None
@@ -208,7 +208,7 @@ def _stored(
     return None if bare.any() else state
 
 
-def _free(mapping: PadMapping) -> Any:
+def padding_places(mapping: PadMapping) -> Any:
     """Where a packed tensor has padding, as an array; None where it is large."""
     import numpy as np
 
@@ -283,4 +283,4 @@ def _reaches_all(stage: Stage) -> bool:
     )
 
 
-__all__ = ["LAYOUTS", "lettered", "value_layouts", "with_layouts"]
+__all__ = ["LAYOUTS", "lettered", "padding_places", "value_layouts", "with_layouts"]

@@ -69,8 +69,9 @@ def test_an_index_that_reaches_the_padding_is_shown() -> None:
 
 
 def test_the_interpreter_tells_it_too() -> None:
-    with pytest.raises(DiagnosticError, match=r"`P\[3, 2\]` is read, but nothing was stored there"):
-        tirscript.interpret(model(), np.arange(14, dtype="int32"))
+    for made in (model(), lift_layout_blocks(model())):
+        with pytest.raises(DiagnosticError, match=r"`P\[3, 2\]` is read, but nothing was stored there"):
+            tirscript.interpret(made, np.arange(14, dtype="int32"))
     (one,) = [one for one in lint(model()) if one.code == "T612"]
     assert one.message == "`P` may be read before it is written: i = 3, j = 2"
 
@@ -95,7 +96,9 @@ def test_what_reads_elements_alone_is_right(pad: str, columns: int, term: str) -
 
 def test_what_depends_on_data_is_left_to_run_time() -> None:
     before = model(term="(P[vi, vj] if A[vi] > 5 else 0)")
-    reflow(lift_layout_blocks(before))
-    assert tirscript.interpret(before, np.zeros(14, "int32")).tolist() == [0] * 4
-    with pytest.raises(DiagnosticError, match="nothing was stored there"):
-        tirscript.interpret(before, np.full(14, 9, "int32"))
+    lifted = lift_layout_blocks(before)
+    assert reflow(lifted).module is lifted
+    for made in (before, lifted):
+        assert tirscript.interpret(made, np.zeros(14, "int32")).tolist() == [0] * 4
+        with pytest.raises(DiagnosticError, match="nothing was stored there"):
+            tirscript.interpret(made, np.full(14, 9, "int32"))
