@@ -29,6 +29,9 @@ from .numbers import values_at
 from .stages import Stage, staged
 
 FALSE = const(False)
+# mappings that were made, by what they are made of: proofs take long
+_MADE: dict[Any, PadMapping | None] = {}
+KEPT = 1024
 
 
 class Component(Struct, frozen=True, eq=False):
@@ -68,7 +71,21 @@ class PadMapping(Struct, frozen=True, eq=False):
         sizes = tuple(size_of(dim) for dim in shape)
         if not all(type(dim) in (Const, Var) for dim in sizes):
             return _of_sums(given, sizes, pad_value, packed_shape)
-        if len(given.params) != len(sizes) or not given.is_injective(sizes):
+        if len(given.params) != len(sizes):
+            return None
+        places = None if packed_shape is None else _content(*map(size_of, packed_shape))
+        key = (_content(*given.apply(_STANDING[: len(sizes)])), _content(*sizes), places, given.inverse)
+        if key not in _MADE:
+            if len(_MADE) >= KEPT:
+                _MADE.clear()
+            _MADE[key] = PadMapping._of(given, sizes, packed_shape)
+        made = _MADE[key]
+        return made if made is None or pad_value is None else made.with_value(pad_value)
+
+    @staticmethod
+    def _of(given: IndexMap, sizes: tuple[Expr, ...], packed_shape: Sequence[Expr | int] | None) -> PadMapping | None:
+        """What `of` makes, without a pad value."""
+        if not given.is_injective(sizes):
             return None
         least, back = given.map_shape(sizes), given.inverse_of(sizes)
         if least is None or back is None:
@@ -83,7 +100,7 @@ class PadMapping(Struct, frozen=True, eq=False):
                 if _is_dense(given, back, places):
                     break
         free = free_places(given, back, sizes, places)
-        return None if free is None else PadMapping(given, back, free, pad_value, sizes, places)
+        return None if free is None else PadMapping(given, back, free, None, sizes, places)
 
     @property
     def padded(self) -> bool:
@@ -194,6 +211,16 @@ class PadMapping(Struct, frozen=True, eq=False):
         return f"({params}) -> ({', '.join(map(str, self.index_map.indices))}) in ({shape}){value}"
 
 
+def _content(*exprs: Expr) -> tuple[Any, ...]:
+    """What expressions are: their text, and the variables that it names."""
+    variables = dict.fromkeys(node for node in walk(exprs) if type(node) is Var)
+    return *map(str, exprs), *variables
+
+
+# variables for the dimensions, or the indices, of one tensor
+_STANDING = tuple(Var(f"n{at}", INT64) for at in range(64))
+
+
 @lru_cache(256)
 def _without_gaps(mapping: PadMapping) -> frozenset[int]:
     """The packed dimensions whose places packing gives again."""
@@ -209,8 +236,8 @@ def _of_sums(
     """The mapping of a tensor with dimensions such as `n * 2`: made with variables for these."""
     stands: list[tuple[Expr, Var]] = []
     for dim in sizes:
-        if type(dim) not in (Const, Var) and _standing(dim, stands) is dim:
-            stands.append((dim, Var("n", INT64)))
+        if type(dim) not in (Const, Var) and _standing(dim, stands) is dim and len(stands) < len(_STANDING):
+            stands.append((dim, _STANDING[len(stands)]))
     instead = {var: dim for dim, var in stands}
     plain = tuple(_standing(dim, stands) for dim in sizes)
     found = PadMapping.of(given, plain, pad_value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tirscript
-from tirscript.ir import Expr, IndexMap, PrimFunc, Var, const
+from tirscript.ir import Expr, IndexMap, PrimFunc, Var, const, walk
 from tirscript.ir.dtype import FLOAT32, INT32, INT64
 from tirscript.passes.layouts import PadMapping, conversion_of
 from tirscript.passes.layouts.converters import crop_function, pad_function, refill_function
@@ -252,3 +253,20 @@ def test_functions_and_numpy_agree(data: st.DataObject) -> None:
     assert (other == made.packed(given_array, const(9.0, FLOAT32))).all()
     found = [conversion_of(pad), conversion_of(crop)]
     assert all(one is not None and (one.mapping.same_layout(made) or not made.padded) for one in found)
+
+
+def test_mappings_are_made_once_and_told_apart() -> None:
+    def tiles(i: Any) -> tuple[Any, ...]:
+        return i // 4, i % 4
+
+    n, m = Var("n", INT64), Var("n", INT64)
+    first, second = PadMapping.of(tiles, (14,)), PadMapping.of(tiles, (14,), const(3, INT32))
+    assert first is not None and second is not None and first is PadMapping.of(tiles, (14,))
+    assert first.pad_value is None and second.pad_value is not None and second.index_map is first.index_map
+    for other in (PadMapping.of(tiles, (15,)), PadMapping.of(tiles, (14,), None, (5, 4)), PadMapping.of(tiles, (n,))):
+        assert other is not None and not other.same_layout(first)
+    one, another, double = (PadMapping.of(tiles, (size,)) for size in (n, m, n * 2))
+    assert one is not None and another is not None and double is not None
+    # variables of one name are two
+    assert not one.same_layout(another) and one is PadMapping.of(tiles, (n,))
+    assert str(double.packed_shape[0]) == "(n * 2 + 3) // 4" and n in walk(double.packed_shape)
