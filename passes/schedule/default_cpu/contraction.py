@@ -13,6 +13,7 @@ for j_0 in T.parallel(n // 32):        # panels
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -34,6 +35,8 @@ FEW = 24
 LONG = 192
 # vectors in the lines of a panel, at most
 WIDEST = 4
+# lines of a large matrix that are read at once, no more than the processor follows ahead of the reads
+STREAMS = (8, 12, 16, 20, 24, 28, 32)
 # bytes of a panel that stays in the first cache, and of an operand that stays in the second
 FIRST_CACHE, SECOND_CACHE = 24 << 10, 1 << 20
 
@@ -57,6 +60,8 @@ def contraction(work: Work, nest: Nest) -> bool:
     lines = line_of(nest, roles)
     if len(lines) > 1 and work.attempt(joined, nest, roles, lines):
         return True
+    if work.attempt(streamed, nest, roles):
+        return True
     if roles.columns.extent < 4 or roles.rows.extent < 2:
         return False
     count = nest.instances // (roles.columns.extent * roles.rows.extent)
@@ -66,6 +71,46 @@ def contraction(work: Work, nest: Nest) -> bool:
     if reader is not None and work.attempt(_scheduled, nest, roles, reader):
         return True
     return work.attempt(_scheduled, nest, roles, None)
+
+
+def streamed(work: Work, nest: Nest, roles: Roles) -> bool:
+    """Schedule a product of few rows with a large matrix, which memory bounds; False for others.
+
+    The matrix is read once, some whole lines at a time, as it lies: strips of tiles would lie pages apart. The results
+    so far come from the second cache for each strip, and go back there.
+    """
+    bits, columns, rows = nest.dtype.bits, roles.columns, roles.rows
+    line = [dim.var for dim in (*roles.reduced, columns)]
+    lanes, size = work.facts.lanes(bits), math.prod(dim.extent for dim in (*roles.reduced, columns)) * bits // 8
+    if not nest.known or rows.extent > FEW or len(roles.reduced) != 1 or size <= SECOND_CACHE:
+        return False
+    if list(roles.right.indices[-2:]) != line or roles.right.buffer.strides is not None:
+        return False
+    depths = [lines for lines in STREAMS if roles.reduced[0].divides(lines)]
+    vectors = next((count for count in (2, 1) if columns.divides(count * lanes)), 0)
+    if not depths or not vectors or not roles.left.dtype is roles.right.dtype is nest.dtype:
+        return False
+    # the more results there are, the more terms are to be added to them at once
+    depth = min(depths, key=lambda lines: abs(lines - max(16, 2 * rows.extent)))
+    sch, name = work.sch, nest.name
+    height = max(size for size in range(1, (work.facts.registers - 2) // vectors) if rows.divides(size))
+    i_0, i_1 = sch.split(rows.loop, [None, height])
+    k_0, k_1 = sch.split(roles.reduced[0].loop, [None, depth])
+    parts = work.facts.threads if columns.divides(work.facts.threads * vectors * lanes) else 1
+    part, j_0, j_1 = sch.split(columns.loop, [parts, None, vectors * lanes])
+    outer = [dim.loop for dim in roles.outer]
+    sch.reorder(*outer, part, k_0, j_0, i_0, k_1, i_1, j_1)
+    k_1, written = sch.split(k_1, [None, 4])
+    sch.unroll(written)
+    sch.decompose_reduction(name, k_0)
+    for block in (f"{name}_init", f"{name}_update"):
+        inner = sch.get_loops(block)[-2]
+        work.vectorize(block, lanes)
+        sch.unroll(inner)
+    work.contract(f"{name}_update")
+    work.parallel([*outer, part], nest.work)
+    work.done |= {name, f"{name}_init", f"{name}_update"}
+    return True
 
 
 def _scheduled(

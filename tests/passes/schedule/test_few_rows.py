@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tirscript
 from tirscript.ir import Block, For, PrimFunc, walk
@@ -132,3 +133,48 @@ def f(X: T.Buffer((64, 96), "float32"), Y: T.Buffer((64, 256), "float32")):
     x, y = whole(np.random.default_rng(1), 64, 96), np.zeros((64, 256), "float32")
     tirscript.build(func)(x, y)
     np.testing.assert_array_equal(y, x @ data.array)
+
+
+def product(rows: int, columns: int, terms: int) -> PrimFunc:
+    func = parse(f"""
+@T.prim_func
+def product(A: T.Buffer(({rows}, {terms}), "float32"), B: T.Buffer(({terms}, {columns}), "float32"),
+            C: T.Buffer(({rows}, {columns}), "float32")):
+    for i, j, k in T.grid({rows}, {columns}, {terms}):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+""")
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+@pytest.mark.parametrize(
+    ("shape", "lines"),
+    [
+        ((1, 544, 500), [1, 25, 17, 1, 5, 4, 1, 2, 16]),
+        ((5, 544, 500), [1, 25, 17, 1, 5, 4, 5, 2, 16]),
+        ((16, 576, 512), [2, 16, 9, 2, 8, 4, 8, 2, 16]),
+    ],
+)
+def test_a_large_matrix_is_read_some_lines_at_a_time(shape: tuple[int, int, int], lines: list[int]) -> None:
+    """As it lies, line by line: no copy, no strips that are pages apart, and whatever the threads, in order."""
+    func = product(*shape)
+    made = default_schedule(func, WIDE)
+    assert not {"cache_read", "pad_einsum"} & set(steps(made))
+    loops = [made.get(loop) for loop in made.get_loops("C_update")]
+    assert [int(loop.stop.value) for loop in loops] == lines
+    rng = np.random.default_rng(3)
+    a, b = whole(rng, shape[0], shape[2]), whole(rng, shape[2], shape[1])
+    c = np.full((shape[0], shape[1]), np.nan, "float32")
+    tirscript.build(func)(a, b, c)
+    np.testing.assert_array_equal(c, a @ b)
+
+
+@pytest.mark.parametrize("shape", [(5, 544, 509), (5, 541, 500), (25, 544, 500), (5, 64, 500)])
+def test_other_products_are_not(shape: tuple[int, int, int]) -> None:
+    """Lines or columns that nothing divides, many rows, and a matrix that the cache holds."""
+    made = default_schedule(product(*shape), WIDE)
+    assert {"pad_einsum", "cache_write"} & set(steps(made)), made.trace
