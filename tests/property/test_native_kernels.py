@@ -67,11 +67,15 @@ def interpreted(kernel: PrimFunc, arguments: list[Array]) -> list[Array]:
 
 def numbers(kernel: PrimFunc, seed: int, odd: float = 0.0, sizes: Any = None) -> list[Array]:
     """Arguments, without nan where the kernel has a maximum or minimum: which numbers on the two sides of a nan come
-    through depends on the order, as `T.max(nan, x)` is x and `T.max(x, nan)` is nan."""
+    through depends on the order, as `T.max(nan, x)` is x and `T.max(x, nan)` is nan. Where such a kernel computes
+    something else, too, it gets no infinities either, since `inf - inf` is nan."""
     arguments = whole_arguments(kernel, seed, sizes, odd)
-    if any(type(node) is Call and node.op.name in ("max", "min") for node in walk(kernel)):
+    operators = {node.op.name for node in walk(kernel) if type(node) is Call and node.dtype.is_float}
+    if operators & {"max", "min"}:
         for array in arguments:
             array[array != array] = 1
+            if operators - {"max", "min"} and array.dtype.kind == "f":
+                array[np.isinf(array)] = 1
     return arguments
 
 

@@ -30,7 +30,7 @@ LEAST = 1 << 15
 
 def byte_product(work: Work, nest: Nest) -> bool:
     """Schedule a product of bytes where the processor has tiles; False for other blocks."""
-    roles = roles_of(nest) if work.facts.tiles and nest.dtype is INT32 and nest.instances >= LEAST else None
+    roles = roles_of(work, nest) if work.facts.tiles and nest.dtype is INT32 and nest.instances >= LEAST else None
     if roles is None or len(roles.reduced) != 1 or not all(dim.known for dim in nest.dims):
         return False
     if not _multiplies_bytes(nest) or min(roles.rows.extent, roles.columns.extent) < SIDE // 2:
@@ -59,7 +59,7 @@ def _is_byte(value: Expr) -> bool:
 def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     """The schedule; the only `reader` of the result takes it where it is."""
     sch, name = work.sch, nest.name
-    roles = roles_of(nest)
+    roles = roles_of(work, nest)
     assert roles is not None
     rows, columns = (SIDE if dim.extent <= SIDE else 2 * SIDE for dim in (roles.rows, roles.columns))
     pads = {id(roles.rows): rows, id(roles.columns): columns, id(roles.reduced[0]): DEPTH}
@@ -68,7 +68,7 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     sch.pad_einsum(name, [by_axis[axis.var] for axis in nest.block.axes])
     padded = not (roles.rows.divides(rows) and roles.columns.divides(columns))
     plain = work.nest(name)
-    tiled = roles_of(plain) if plain is not None else None
+    tiled = roles_of(work, plain) if plain is not None else None
     if plain is None or tiled is None:
         return False
     left, right = (_packed(work, name, load) for load in (tiled.left, tiled.right))

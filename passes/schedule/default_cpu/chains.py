@@ -77,7 +77,7 @@ def _readers(work: Work, buffer: Buffer) -> list[BlockHandle]:
 
 def is_product(work: Work, nest: Nest) -> bool:
     """Whether the block is a contraction or a convolution, which has a rule of its own."""
-    return contraction.roles_of(nest) is not None or convolution.roles_of(work, nest) is not None
+    return contraction.roles_of(work, nest) is not None or convolution.roles_of(work, nest) is not None
 
 
 def rows(work: Work, nest: Nest) -> bool:

@@ -54,7 +54,7 @@ class Roles(Struct, frozen=True, eq=False):
 
 def contraction(work: Work, nest: Nest) -> bool:
     """Schedule a contraction; False where the block is none, or is too small to gain by it."""
-    roles = roles_of(nest)
+    roles = roles_of(work, nest)
     if roles is None:
         return False
     lines = line_of(nest, roles)
@@ -208,7 +208,7 @@ def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], source: 
     sch.transform_layout(name, ("write", 0), stored)
     sch.transform_layout(right, ("write", 0), read)
     plain = work.nest(name)
-    found = roles_of(plain) if plain is not None else None
+    found = roles_of(work, plain) if plain is not None else None
     if plain is None or found is None or found.rows.extent < 2:
         return False
     _scheduled(work, plain, found, result, right)
@@ -242,8 +242,9 @@ def join(dims: Sequence[Dim | None], line: tuple[Dim, ...]) -> IndexMap:
     return IndexMap(given, tuple(places))
 
 
-def roles_of(nest: Nest) -> Roles | None:
-    """What the axes are, None where the block is no contraction of two tensors."""
+def roles_of(work: Work, nest: Nest) -> Roles | None:
+    """What the axes are, None where the block is no contraction of two tensors, or one whose sums keep an order that
+    its axes are not in."""
     if nest.update is None or nest.update.op is not OPS["add"] or not nest.reduced:
         return None
     loads = factors(nest.update.value)
@@ -265,9 +266,13 @@ def roles_of(nest: Nest) -> Roles | None:
         return None
     rows = max(sides, key=lambda dim: dim.extent)
     outer = tuple(dim for dim in nest.spatial if dim is not rows and dim is not columns)
-    # the reduction goes along the lines of the rows' tensor
-    order = {id(index): place for place, index in enumerate(loads[at].indices)}
-    reduced = tuple(sorted(nest.reduced, key=lambda dim: order[id(dim.var)]))
+    reduced = nest.reduced
+    if work.facts.reassociate or not nest.dtype.is_float:
+        # the reduction goes along the lines of the rows' tensor
+        order = {id(index): place for place, index in enumerate(loads[at].indices)}
+        reduced = tuple(sorted(reduced, key=lambda dim: order[id(dim.var)]))
+    elif [dim.axis for dim in reduced] != [axis for axis in nest.block.axes if axis.kind == "reduce"]:
+        return None  # the loops are reordered as the axes are, for padding and joined columns
     return Roles(columns, rows, outer, reduced, loads[at], loads[1 - at])
 
 

@@ -101,7 +101,7 @@ def unfolded(work: Work, nest: Nest) -> bool:
         return False
     windows = work.sch.reindex(nest.name, ("read", image.buffer.name))
     plain = work.nest(nest.name)
-    found = contraction.roles_of(plain) if plain is not None else None
+    found = contraction.roles_of(work, plain) if plain is not None else None
     line = contraction.line_of(plain, found) if plain is not None and found is not None else ()
     if plain is None or found is None or len(line) < 2 or found.rows.axis.var is not roles.filters.axis.var:
         return False
