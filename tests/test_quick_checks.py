@@ -14,6 +14,7 @@ import typeguard
 from helpers import quick_checks
 
 from tirscript.ir import Const, Expr, PrimFunc, Var, const, dtype
+from tirscript.ir.check import fits
 from tirscript.ir.node import CHECK
 from tirscript.printer.names import spelled
 
@@ -122,9 +123,19 @@ def test_what_is_common_needs_no_typeguard(value: Any, annotation: Any, monkeypa
         raise AssertionError("typeguard was asked")
 
     monkeypatch.setattr(quick_checks, "_typeguard", refuse)
-    quick_checks.check(value, annotation, None)
+    memo = typeguard.TypeCheckMemo(globals(), {})
+    quick_checks.check(value, annotation, memo)
     with pytest.raises(AssertionError, match="typeguard was asked"):
-        quick_checks.check(NotImplemented, annotation, None)
+        quick_checks.check(NotImplemented, annotation, memo)
+
+
+def test_who_asks_for_all_items_gets_all() -> None:
+    every = typeguard.TypeCheckConfiguration(collection_check_strategy=typeguard.CollectionCheckStrategy.ALL_ITEMS)
+    for value, annotation in (([1, "a"], list[int]), ((1, "a"), tuple[int, ...]), ({"a": 1, "b": ""}, dict[str, int])):
+        quick_checks.check(value, annotation, typeguard.TypeCheckMemo({}, {}))
+        with pytest.raises(typeguard.TypeCheckError, match="is not an instance of int"):
+            quick_checks.check(value, annotation, typeguard.TypeCheckMemo({}, {}, config=every))
+        assert fits(value, annotation) is not None and fits(value, type(value)) is None
 
 
 def test_a_function_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,9 @@ def install() -> None:
 
 def check(value: Any, annotation: Any, memo: Any) -> None:
     """What `typeguard.check_type_internal` does; `memo` is its own."""
+    if memo.config is not typeguard.config:  # all items may be asked for
+        _typeguard(value, annotation, memo)
+        return
     try:
         test = _quick[annotation]
     except KeyError:
