@@ -52,10 +52,10 @@ COMBINERS = {
 }
 
 
-@pytest.mark.parametrize("lanes", [2, 8, 16])
+@pytest.mark.parametrize("lanes", [2, 16])
 @pytest.mark.parametrize("combiner", list(COMBINERS))
 def test_integers_are_exact(combiner: str, lanes: int) -> None:
-    for m in (16, 17, 37):
+    for m in (16, 37):
         func = scan(3, m, value=COMBINERS[combiner])
         made = in_pieces(func, lanes)
         assert_same_result(func, made.func)
@@ -64,7 +64,7 @@ def test_integers_are_exact(combiner: str, lanes: int) -> None:
         assert again.script() == made.script()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.integers(1, 4),
     st.integers(1, 300),
