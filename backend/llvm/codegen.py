@@ -19,6 +19,7 @@ from .builder import FunctionText
 from .convert import convert
 from .expr import EXPRS, WIDE
 from .ops import is_cheap_op
+from .quotients import Divisor
 from .ranges import Ranges
 from .sites import ERROR_TYPE, VALUES, Report, Site
 from .state import FAILED, ModuleState, Place, Targets
@@ -51,6 +52,7 @@ class Codegen:
         self.copies = 1  # of the code now written, by unrolled loops around it
         self.in_part = False  # of a parallel loop, in a function of its own
         self.nontemporal = False  # whether stores go past the caches
+        self.divisor: Divisor | None = None  # of the loop under way that divides by what stays the same
         self.debug = state.debug
         self.flags = fast_math_flags(func)
         self.math = vector_math.mode(func)

@@ -16,6 +16,7 @@ from tirscript.ir.op import OPS, Op
 from . import calls, integers, intrinsics, library_calls, masks, vector_math
 from .convert import compute_dtype, convert, float_to_float, narrow, widen
 from .memory import address_of
+from .quotients import quotient
 from .types import float_literal, scalar_type, splat, value_type, vector
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ def _arithmetic(g: Codegen, call: Call) -> str:
 @_rule("div")
 def _div(g: Codegen, call: Call) -> str:
     f = _Floats(g, call)
+    if g.divisor is not None and call.args[1] == g.divisor.expr:
+        return quotient(g, f.args[0], call.dtype, g.divisor)
     return f.narrow(f.op("fdiv", *f.args))
 
 

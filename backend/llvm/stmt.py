@@ -33,7 +33,7 @@ from tirscript.ir.stmt import (
     While,
 )
 
-from . import constants, memory, parallel
+from . import constants, memory, parallel, quotients
 from .expr import bind
 from .ranges import Ranges
 from .state import Targets, internal
@@ -101,7 +101,9 @@ def _loop(g: Codegen, stmt: For) -> None:
         return
     bits, signed = stmt.var.dtype.bits, stmt.var.dtype.kind == "int"
     if step is not None and (bits < 64 or (signed and step == 1)):
-        _counted(g, stmt, step, values is not None)
+        count = None if values is None else len(values)
+        if not quotients.loop(g, stmt, count, lambda: _counted(g, stmt, step, values is not None)):
+            _counted(g, stmt, step, values is not None)
     else:
         _general(g, stmt)
 
