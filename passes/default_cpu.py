@@ -21,8 +21,8 @@ from .targets import target_of
 
 # what is taken where neither the options nor a target say it
 VECTOR_BITS, THREADS = 256, 1
-# what a reader finds in the caches at most: measured as told in docs/benchmarks.md; the third cache may be that of
-# many processors, so it counts only up to some times the second
+# what a reader finds in the caches at most: docs/default_schedule.md tells how it was measured; the third cache may
+# be that of many processors, so it counts only up to some times the second
 CACHE, SECONDS = 1 << 24, 8
 TILES = "+amx-int8"
 

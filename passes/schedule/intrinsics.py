@@ -216,9 +216,8 @@ for _dtype, _lanes in (("float32", 16), ("float64", 8)):
 # tiles of lines of 256 bytes that are written as lines of 1 KiB, by squares of so many elements
 for _dtype, _bits in TRANSPOSED.items():
     _rows = 256 * 8 // _bits
-    for _columns in (_rows, 4 * _rows):
-        BUILT_IN[f"transpose_{_dtype}_{_rows}x{_columns}"] = partial(
-            _transpose_lines, _rows, _columns, min(16, 512 // _bits), _dtype
-        )
+    BUILT_IN[f"transpose_{_dtype}_{_rows}x{4 * _rows}"] = partial(
+        _transpose_lines, _rows, 4 * _rows, min(16, 512 // _bits), _dtype
+    )
 
 __all__ = ["FMA_TILES", "TRANSPOSED"]

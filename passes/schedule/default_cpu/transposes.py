@@ -15,7 +15,7 @@ from tirscript.ir.rewrite import uses
 
 from ..intrinsics import TRANSPOSED
 from ..primitive import LoopHandle
-from .nests import Dim, Nest
+from .nests import Dim, Nest, stride_of
 from .streams import leaves
 from .work import Work
 
@@ -59,12 +59,14 @@ def tiled_transpose(work: Work, nest: Nest) -> bool:
 def _sides(work: Work, nest: Nest) -> tuple[Dim, Dim] | None:
     """The dimensions along which the block reads and writes memory, where it transposes and the result is large."""
     load = nest.value
+    if work.facts.vector_bits < 512:
+        return None  # the squares would not stay in registers
     if nest.reduced or type(load) is not BufferLoad or load.predicate is not None or not load.indices:
         return None
     if str(nest.dtype) not in TRANSPOSED or load.dtype is not nest.dtype or not leaves(work, nest, PART):
         return None
     row, column = nest.dim(load.indices[-1]), nest.dim(nest.store.indices[-1])
-    if row is None or column is None or row is column:
+    if row is None or column is None or row is column or stride_of(load, row.var) != 1:
         return None
     height = LINE // nest.dtype.itemsize
     if row.extent < height or column.extent < height * LONGER:

@@ -183,6 +183,11 @@ def test_what_is_more_than_a_transposition_is_no_tile() -> None:
         made = default_schedule(func, NONE)
         assert "'transpose_" not in str(made.trace)
         assert_same_result(func, made.func)
+    square = permutation((256, 64), (1, 0), "float32")
+    assert "'transpose_" not in str(default_schedule(square, CpuFacts(256, 1, cache=1)).trace)  # 16 registers
+    strided = params.replace('"float32"), B', '"float32", strides=(128, 2)), B')
+    made = default_schedule(kernel("for i, j in T.grid(64, 256):\n    B[i, j] = A[j, i]", strided), NONE)
+    assert "'transpose_" not in str(made.trace)
     small = permutation((256, 64), (1, 0), "float32")
     held = 4 * 64 * 256 * 4
     assert "'transpose_" in str(default_schedule(small, CpuFacts(512, 1, cache=held)).trace)
