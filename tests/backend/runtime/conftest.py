@@ -37,7 +37,7 @@ def make(
     """`func` as a function object around the LLVM function `@kernel` in the text."""
     module, table = ModuleText(), Table()
     written = written_params(func)
-    module.functions.append(kernel)
+    module.define("kernel", kernel)
     plan = EntryPlan(func, "kernel", func.symbols, written, noalias, release)
     symbol = add_portable_entry(module, plan) if portable else add_entry(module, table, plan)
     table.finish(module)
