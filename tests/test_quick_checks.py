@@ -7,7 +7,7 @@ import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar
 
 import pytest
 import typeguard
@@ -127,6 +127,14 @@ def test_what_is_common_needs_no_typeguard(value: Any, annotation: Any, monkeypa
     quick_checks.check(value, annotation, memo)
     with pytest.raises(AssertionError, match="typeguard was asked"):
         quick_checks.check(NotImplemented, annotation, memo)
+
+
+def test_annotations_without_a_hash_are_typeguards() -> None:
+    memo = typeguard.TypeCheckMemo({}, {})
+    for value in (3, lambda: 3):
+        quick_checks.check(value, Annotated[object, []], memo)
+        with pytest.raises(typeguard.TypeCheckError, match="is not an instance of str"):
+            quick_checks.check(value, Annotated[str, []], memo)
 
 
 def test_who_asks_for_all_items_gets_all() -> None:

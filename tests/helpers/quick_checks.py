@@ -45,7 +45,8 @@ def check(value: Any, annotation: Any, memo: Any) -> None:
     except KeyError:
         test = _quick[annotation] = quick(annotation)
     except TypeError:  # an annotation that cannot be hashed
-        test = ()
+        _typeguard(value, annotation, memo)
+        return
     if test is None or (isinstance(value, test) if type(test) is tuple else test(value)):
         return
     if type(value) is not types.FunctionType or value.__dict__:
