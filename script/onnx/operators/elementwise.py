@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce as fold
 
+from tirscript.ir.constant import numpy_dtype
+from tirscript.ir.dtype import DType
 from tirscript.ir.graph import GraphExpr, ShapeExpr
 from tirscript.ir.graph_ops import dims
 
@@ -123,6 +125,18 @@ def cast(node: Node) -> GraphExpr:
     value = node.tensor(0)
     if kind.is_bool and not node.dtype(value).is_bool:
         return node.last("not_equal", value, node.constant(0, node.dtype(value)))
+    return _cast_to(node, value, kind)
+
+
+def _cast_to(node: Node, value: GraphExpr, kind: DType) -> GraphExpr:
+    """A cast; to 8 bits it gives the largest for what is beyond it, where the node does not say otherwise."""
+    if kind.bits == 8 and kind.is_float and node.attr("saturate", 1):
+        from ml_dtypes import finfo
+
+        largest = float(finfo(numpy_dtype(kind)).max)
+        for beyond, limit in (("less", -largest), ("greater", largest)):  # nan is neither
+            bound = node.constant(limit, node.dtype(value))
+            value = node.op("where", node.op(beyond, value, bound), bound, value)
     return node.last("astype", value, str(kind))
 
 
@@ -131,8 +145,8 @@ def cast_like(node: Node) -> GraphExpr:
     kind = node.dtype(node.tensor(1))
     data = node.data(0)
     if data is not None and data.size == 1:  # a number that is known stays so
-        return node.kept(data.array.astype(str(kind)))
-    return node.last("astype", node.tensor(0), str(kind))
+        return node.kept(data.array.astype(numpy_dtype(kind)))
+    return _cast_to(node, node.tensor(0), kind)
 
 
 @onnx_op("Clip")

@@ -60,7 +60,7 @@ def _reduced(node: Node, op: str, x: GraphExpr) -> GraphExpr:
     if axes is None and node.attr("noop_with_empty_axes", 0):
         return x
     if node.dtype(x).is_bool:  # true is the larger
-        found = node.op(op, node.op("astype", x, "int8"), axis=axes, keepdims=bool(node.attr("keepdims", 1)))
+        found = node.op(op, node.op("astype", x, "uint8"), axis=axes, keepdims=bool(node.attr("keepdims", 1)))
         return node.last("astype", found, "bool")
     return node.last(op, x, axis=axes, keepdims=bool(node.attr("keepdims", 1)))
 

@@ -279,6 +279,22 @@ def test_running_products() -> None:
     assert found.tolist() == [[1, 2, 6], [1, 5, 30]]
 
 
+@pytest.mark.parametrize("saturate", [0, 1])
+def test_casts_to_eight_bits_give_the_largest_where_asked(saturate: int) -> None:
+    nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E4M3FN, saturate=saturate)]
+    given = model(nodes, {"x": (F, [4])}, ["y"], {}, opset=19)
+    x = np.array([1.0, 1e9, -1e9, np.nan], "float32")
+    found = tirscript.interpret(tirscript.from_onnx(given), x).astype("float32")
+    np.testing.assert_array_equal(found, [1, 448, -448, np.nan] if saturate else [1, np.nan, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(("op", "wanted"), [("ReduceMax", False), ("ReduceMin", True)])
+def test_extremes_of_no_truth(op: str, wanted: bool) -> None:
+    nodes = [helper.make_node(op, ["x", "axes"], ["y"], keepdims=0)]
+    given = model(nodes, {"x": (TensorProto.BOOL, [3, 0])}, ["y"], {"axes": np.array([1])}, opset=20)
+    assert tirscript.build(tirscript.from_onnx(given))(np.zeros((3, 0), bool)).tolist() == [wanted] * 3
+
+
 def test_external_data_stays_beside_the_model(tmp_path: Path) -> None:
     nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
     given = model(nodes, {"x": (F, [300])}, ["y"], {"w": np.ones(300, "float32")})
