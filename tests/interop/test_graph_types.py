@@ -18,8 +18,17 @@ from tirscript.script import parse
 SEEDS = 4
 # its rule for "xy" forgets that the first two dimensions change places, which its kernel knows
 WRONG_THERE = {"meshgrid"}
-# what it refuses and numpy's rules take: negative bounds, other integer dtypes, broadcasting of values
-WIDER_HERE = {"slice_scatter", "quantize", "dequantize", "index_put", "gather_nd", "nn.group_norm", "layout_transform"}
+# what it refuses and numpy's rules take: negative bounds, other integer dtypes, broadcasting of values, layouts
+WIDER_HERE = {
+    "slice_scatter",
+    "quantize",
+    "dequantize",
+    "index_put",
+    "gather_nd",
+    "nn.group_norm",
+    "layout_transform",
+    "vision.roi_pool",
+}
 SYMBOLIC = """
 x: R.Tensor(("n", 4), "float32"), y: R.Tensor((4,), "float32") | R.add(x, y)
 x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("m", 4), "float32") | R.add(x, y)
