@@ -20,20 +20,22 @@ is all that touches the parameter, a pad in front of and a crop behind all other
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Const, const
+from tirscript.ir.expr import Const, Expr, const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphBind, GraphFunc, TensorType
+from tirscript.ir.graph import GraphBind, GraphExpr, GraphFunc, TensorType
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import refresh, rewrite, walk
+from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
 from ..pipeline import module_pass
-from .calls import Names, buffer_type, call, called
+from .calls import Instances, Names, buffer_type, call, closed
 from .converters import claim_of
 from .mapping import PadMapping, conversion_of
 from .value_layouts import with_layouts
@@ -41,30 +43,50 @@ from .value_layouts import with_layouts
 PREPROC, POSTPROC, PAD, CROP = "preproc", "postproc", "pad", "crop"
 
 
+class Part(Struct, frozen=True, eq=False):
+    """A new function, the type of what it gives, and the sizes that it takes as scalars, in those of the graph."""
+
+    func: PrimFunc
+    kind: TensorType
+    scalars: tuple[Expr, ...]
+
+    @staticmethod
+    def of(func: PrimFunc) -> Part:
+        """The part that a function in the sizes of the graph is."""
+        made, scalars = closed(func)
+        return Part(refresh(made), buffer_type(_result(func)), scalars)
+
+    def bind(self, name: str, args: Sequence[GraphExpr], kind: TensorType, span: Span | None) -> GraphBind:
+        """A call of it."""
+        return call(name, self.func.name, args, kind, span=span, scalars=self.scalars)
+
+
 class Lifted(Struct, frozen=True, eq=False):
     """A function in parts: `pads` by the place of the parameter, the packed one, and the crop of the result."""
 
-    pads: dict[int, PrimFunc]
-    packed: PrimFunc
-    crop: PrimFunc | None
+    pads: dict[int, Part]
+    packed: Part
+    crop: Part | None
 
 
 @module_pass()
 def lift_layout_blocks(module: Module) -> Module:
     """`y = G.call_tir(cls.f, (x,))` becomes calls of `f_pad_A`, `f_packed` and `f_crop_B`, where f has such blocks."""
     names = Names(function.name for function in module.functions)
-    parts: dict[str, Lifted | None] = {}
+    instances = Instances(module)
+    parts: dict[PrimFunc, Lifted | None] = {}
     made: list[PrimFunc] = []
 
     def lifted(func: PrimFunc) -> Lifted | None:
-        if func.name not in parts:
-            found = parts[func.name] = _split(func, names)
+        if func not in parts:
+            found = parts[func] = _split(func, names)
             if found is not None:
-                made.extend((*found.pads.values(), found.packed, *([] if found.crop is None else [found.crop])))
-        return parts[func.name]
+                new = (*found.pads.values(), found.packed, *(() if found.crop is None else (found.crop,)))
+                made.extend(part.func for part in new)
+        return parts[func]
 
     def bind(stmt: GraphBind) -> Any:
-        found = called(stmt.value, module)
+        found = instances.called(stmt.value)
         split = None if found is None else lifted(found[0])
         if found is None or split is None:
             return stmt
@@ -74,15 +96,14 @@ def lift_layout_blocks(module: Module) -> Module:
         binds: list[GraphBind] = []
         given = list(args)
         for at, pad in split.pads.items():
-            one = call(f"{stmt.var.name}_pad", pad.name, (args[at],), buffer_type(_result(pad)), span=stmt.span)
+            one = pad.bind(f"{stmt.var.name}_pad", (args[at],), pad.kind, stmt.span)
             binds.append(one)
             given[at] = one.var
         if split.crop is None:
-            last = call(stmt.var.name, split.packed.name, given, kind, span=stmt.span)
+            last = split.packed.bind(stmt.var.name, given, kind, stmt.span)
         else:
-            inner = buffer_type(_result(split.packed))
-            binds.append(call(f"{stmt.var.name}_packed", split.packed.name, given, inner, span=stmt.span))
-            last = call(stmt.var.name, split.crop.name, (binds[-1].var,), kind, span=stmt.span)
+            binds.append(split.packed.bind(f"{stmt.var.name}_packed", given, split.packed.kind, stmt.span))
+            last = split.crop.bind(stmt.var.name, (binds[-1].var,), kind, stmt.span)
         return (*binds, stmt.replace(value=last.value))
 
     functions = []
@@ -90,7 +111,7 @@ def lift_layout_blocks(module: Module) -> Module:
         functions.append(rewrite(function, {GraphBind: bind}) if type(function) is GraphFunc else function)
     if not made:
         return module
-    gone = {name for name, found in parts.items() if found is not None}
+    gone = {func.name for func, found in parts.items() if found is not None}
     kept = [one for one in functions if not (one.name in gone and one.private and not _is_called(one.name, functions))]
     return module.replace(functions=(*made, *kept))
 
@@ -112,8 +133,8 @@ def _split(func: PrimFunc, names: Names) -> Lifted | None:
     body = list(func.body)
     stand_in: dict[Buffer, Buffer] = {}
     layouts: dict[Buffer, PadMapping | None] = {}
-    pads: dict[int, PrimFunc] = {}
-    crop: PrimFunc | None = None
+    pads: dict[int, Part] = {}
+    crop: Part | None = None
     for stmt in func.body:
         block = _marked(stmt)
         if block is None:
@@ -134,13 +155,13 @@ def _split(func: PrimFunc, names: Names) -> Lifted | None:
             if found is None or (not pad and outer is not params[-1]):
                 continue
             layouts[inner] = found.mapping
-            made = refresh(made.replace(name=names.fresh(name)))
+            part = Part.of(made.replace(name=names.fresh(name)))
             body = rest
             stand_in[outer] = inner
             if pad:
-                pads[params.index(outer)] = made
+                pads[params.index(outer)] = part
             else:
-                crop = made
+                crop = part
     if not stand_in:
         return None
     inner_buffers = set(stand_in.values())
@@ -154,7 +175,7 @@ def _split(func: PrimFunc, names: Names) -> Lifted | None:
         docstring=None,
         trivia=None,
     )
-    return Lifted(pads, refresh(packed), crop)
+    return Lifted(pads, Part.of(packed), crop)
 
 
 def _marked(stmt: Stmt) -> Block | None:

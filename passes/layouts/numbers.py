@@ -38,7 +38,7 @@ def values_at(expr: Expr, values: Mapping[Var, Any]) -> Any:
     if type(expr) is Var:
         return values[expr]
     if type(expr) is Call:
-        if expr.op.name == "if_then_else":
+        if expr.op.name in ("if_then_else", "Select"):
             import numpy as np
 
             return np.where(*(values_at(arg, values) for arg in expr.args))

@@ -73,7 +73,7 @@ def copy_in(
     name = edit.fresh_block_name(f"{source.name}_pad")
     mark = Attrs({PREPROC: PAD})
     if pad is None and not _never(free):
-        nest = _nest(name, source.shape, mark, lambda at: (target, mapping.apply(at), BufferLoad(source, at)))
+        nest = _nest(name, source.shape, mark, lambda at: (target, _placed(mapping, at), BufferLoad(source, at)))
     else:
 
         def packed(at: tuple[Var, ...]) -> tuple[Buffer, tuple[Expr, ...], Expr]:
@@ -94,10 +94,15 @@ def copy_out(edit: Edit, source: Buffer, target: Buffer, mapping: IndexMap, pad:
     """Put the block behind the function that takes a parameter out of its packed form; its name."""
     name = edit.fresh_block_name(f"{target.name}_crop")
     mark = Attrs({POSTPROC: [CROP] if type(pad) is not Const else [CROP, _plain(pad)]})
-    nest = _nest(name, target.shape, mark, lambda at: (target, at, BufferLoad(source, mapping.apply(at))))
+    nest = _nest(name, target.shape, mark, lambda at: (target, at, BufferLoad(source, _placed(mapping, at))))
     end = len(edit.tree.root.children.get("body", []))
     edit.tree.splice(edit.tree.root, "body", end, end, (nest,))
     return name
+
+
+def _placed(mapping: IndexMap, at: Sequence[Var]) -> tuple[Expr, ...]:
+    """Where the element at these indices, which may be narrower than those of the map, is found."""
+    return mapping.apply(tuple(index.astype(param.dtype) for param, index in zip(mapping.params, at, strict=True)))
 
 
 def _plain(value: Const) -> object:

@@ -11,7 +11,8 @@ import pytest
 import tirscript
 from tirscript.ir import Module
 from tirscript.passes.graph import legalize_ops
-from tirscript.passes.layouts import reflow
+from tirscript.passes.layouts import lift_layout_blocks, reflow
+from tirscript.passes.schedule import Schedule
 from tirscript.script import parse
 
 MLP = """
@@ -133,3 +134,38 @@ def test_a_second_reflow_finds_what_the_first_made() -> None:
     again = reflow(once.module)
     agree(module, again.module, lambda n: [(n, 13), (13, 7), (7,), (7, 5)], False)
     assert again.report.conversions == once.report.conversions
+
+
+GROW = """
+@I.ir_module
+class Model:
+    @T.prim_func(private=True)
+    def grow(A: T.Buffer(("n", 6), "float32"), B: T.Buffer(("n", 6), "float32")):
+        for i, j in T.grid(n, 6):
+            with T.block("grow"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    @G.graph_func
+    def main(x: G.Tensor(("m", 6), "float32")):
+        m = T.int64()
+        with G.dataflow():
+            a = G.call_tir(Model.grow, (x,), out=G.Tensor((m, 6), "float32"))
+            c = G.call_tir(Model.grow, (a,), out=G.Tensor((m, 6), "float32"))
+            G.output(c)
+        return c
+"""
+
+
+@pytest.mark.parametrize("layout", [columns, rows, tiles])
+def test_functions_are_lifted_in_the_sizes_of_the_graph(layout: Layout) -> None:
+    sch = Schedule(program(GROW))
+    sch.work_on("grow")
+    for buffer in "AB":
+        sch.transform_layout("grow", buffer, layout, pad_value=0, keep_interface=True)
+    lifted = lift_layout_blocks(sch.mod)
+    assert ("tir_vars=(m,)" in lifted["main"].script()) is (layout is not columns)
+    done = reflow(lifted)
+    assert (done.report.conversions, done.report.before) == (2, 4)
+    for made in (lifted, done.module):
+        agree(sch.mod, made, lambda n: [(n, 6)], layout is tiles)
