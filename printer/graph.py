@@ -11,6 +11,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Var
 from tirscript.ir.graph import (
     Dataflow,
+    ExternFunction,
     FunctionCall,
     GraphBind,
     GraphExpr,
@@ -117,7 +118,7 @@ def bind(p: Printer, node: GraphBind, indent: str) -> None:
     var = node.var
     text = top(p, node.value)
     if var.name == "_" and p.graph_uses[id(var)] < 2 and id(var) not in p.names.known:
-        if type(var.type) is TupleType and not var.type.fields and type(node.value) in _CALLS:
+        if type(var.type) is TupleType and not var.type.fields and _is_statement(p, node.value):
             p.out.append(f"{indent}{text}")
         else:
             p.out.append(f"{indent}_: {type_text(p, var.type)} = {text}")
@@ -128,6 +129,13 @@ def bind(p: Printer, node: GraphBind, indent: str) -> None:
         p.out.append(f"{indent}{define(p, var)} = {text}")
     else:
         p.out.append(f"{indent}{annotated(p, var, new)} = {text}")
+
+
+def _is_statement(p: Printer, value: Any) -> bool:
+    """Whether a call of no result may stand alone: apache-tvm takes an external function's result for anything, unless
+    its type is told."""
+    unknown = type(value) is FunctionCall and type(value.function) is ExternFunction and not value.types
+    return type(value) in _CALLS and not (unknown and p.words["graph"] == "R")
 
 
 def _tells_its_type(node: GraphBind) -> bool:

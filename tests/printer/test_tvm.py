@@ -343,3 +343,16 @@ def test_a_block_that_loads_by_a_let_says_what_it_reads() -> None:
 def test_what_it_would_not_read(body: str, message: str) -> None:
     with pytest.raises(DiagnosticError, match=message):
         function_of(body).script(dialect="tvm")
+
+
+def test_a_packed_call_for_its_effect_tells_its_type() -> None:
+    func = parse(
+        "from tvm.script import relax as R\n@R.function(pure=False)\ndef f(x: R.Tensor((4,), 'float32')):\n"
+        "    R.print(x, format='{}')\n    R.call_packed('log', x)\n    R.call_packed('log', x, ty_args=(R.Tuple,))\n"
+        "    return x\n"
+    )
+    lines = [line.strip() for line in func.script(dialect="tvm").splitlines() if "log" in line]
+    assert lines[0] == '_: R.Tuple() = R.call_packed("log", x)'  # apache-tvm refuses the call alone
+    assert lines[1].startswith('R.call_packed("log", x, ty_args=')
+    assert structural_equal(parse(func.script(dialect="tvm")), func)
+    assert '\n    G.call_packed("log", x)\n' in func.script()
