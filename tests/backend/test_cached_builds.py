@@ -40,6 +40,12 @@ def scale(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), a: T.f
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def threads() -> None:
+    """The pool of threads is made by the first kernel of a process, and would be one more file of a test's cache."""
+    tirscript.build(tirscript.parse(SCALE))
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("TIRSCRIPT_CACHE")
