@@ -38,6 +38,11 @@ class Host(Struct, frozen=True):
         return self.vector_bits or (256 if "+avx" in self.features.split(",") else 128)
 
 
+# LLVM looks for loops that compute a CRC since then, in time that doubles with each choice among floats in a body:
+# a maximum over 36 unrolled elements does not end
+HASHES = (21, 0, 0)
+
+
 @cache
 def initialize() -> None:
     """Make LLVM ready for this machine, once."""
@@ -49,6 +54,8 @@ def initialize() -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         llvm.initialize_native_asmparser()
+        if llvm.llvm_version_info >= HASHES:
+            llvm.set_option("", "-disable-loop-idiom-hashrecognize")
         library = ctypes.util.find_library("m")
         if library is not None and llvm.address_of_symbol("erff") is None:
             llvm.load_library_permanently(library)
