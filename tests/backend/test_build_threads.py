@@ -293,10 +293,13 @@ def test_an_interrupt_waits_for_what_is_in_llvm_and_leaves_nothing(
 
 
 def test_an_interrupt_while_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiles = threading.Event()
+
     def interrupt(text: str) -> None:
         if threading.current_thread() is threading.main_thread():
+            compiles.set()
             signal.raise_signal(signal.SIGINT)
-        time.sleep(0.01)
+        assert compiles.wait(60)  # or the helpers might do it all
 
     replaced(monkeypatch, interrupt)
     with pytest.raises(KeyboardInterrupt):
