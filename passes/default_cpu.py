@@ -23,7 +23,7 @@ from .targets import target_of
 VECTOR_BITS, THREADS = 256, 1
 # what a reader finds in the caches at most: docs/default_schedule.md tells how it was measured; the third cache may
 # be that of many processors, so it counts only up to some times the second
-CACHE, SECONDS = 1 << 24, 8
+CACHE, SECONDS = 24 << 20, 12
 TILES = "+amx-int8"
 
 

@@ -19,7 +19,7 @@ class CpuFacts(Struct, frozen=True):
     threads: int = 1
     reassociate: bool = True
     tiles: bool = False
-    cache: int = 1 << 24
+    cache: int = 24 << 20
 
     @property
     def registers(self) -> int:

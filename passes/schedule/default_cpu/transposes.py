@@ -20,7 +20,7 @@ from .streams import leaves
 from .work import Work
 
 # results of this part of the caches are better transposed through tiles: what they read is as large
-PART = 4
+PART = 6
 # the bytes of a line of a tile as it is read, and how many times as long it is written
 LINE, LONGER = 256, 4
 
