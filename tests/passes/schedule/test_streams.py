@@ -189,6 +189,6 @@ def test_what_is_more_than_a_transposition_is_no_tile() -> None:
     made = default_schedule(kernel("for i, j in T.grid(64, 256):\n    B[i, j] = A[j, i]", strided), NONE)
     assert "'transpose_" not in str(made.trace)
     small = permutation((256, 64), (1, 0), "float32")
-    held = 4 * 64 * 256 * 4
+    held = 6 * 64 * 256 * 4
     assert "'transpose_" in str(default_schedule(small, CpuFacts(512, 1, cache=held)).trace)
     assert "'transpose_" not in str(default_schedule(small, CpuFacts(512, 1, cache=held + 1)).trace)
