@@ -292,6 +292,15 @@ def test_an_interrupt_waits_for_what_is_in_llvm_and_leaves_nothing(
     assert 1 <= len(ended) <= 2, "what was waiting is not begun"
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process that a shell started in the background ignores interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     compiles = threading.Event()
 
