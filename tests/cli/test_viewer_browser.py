@@ -118,7 +118,7 @@ def test_lines_of_both_sides_stand_beside_each_other(viewer):
         " one.classList.contains('filler') ? '' : one.querySelector('.code').textContent.trim()))"
     )
     pairs = list(zip(*rows, strict=True))
-    assert ("for i, p, j in T.grid(m, k, n):",) * 2 in pairs
+    assert ("def matmul(",) * 2 in pairs
     assert ("C[vi, vj] = 0.0", "C_1[i * n + j] = 0.0") in pairs
     assert any(left == "" and right.startswith("A_1 = T.decl_buffer") for left, right in pairs)
     marked = viewer.texts(".pane.right .marked")
@@ -191,7 +191,11 @@ def test_from_the_source_to_assembly(viewer):
 
 def test_from_assembly_back_to_the_source(viewer):
     viewer.open("LLVM IR, as written")
-    (line, *_) = (number for number, text in viewer.lines("right").items() if "fmul" in text)
+    # the products are further down
+    viewer.run("viewer.right.scroller.scrollTop = viewer.right.scroller.scrollHeight / 2")
+    (line, *_) = until(
+        lambda: [number for number, text in viewer.lines("right").items() if "fmul" in text], "a product"
+    )
     viewer.row("right", line).click()
     until(lambda: linked(viewer, "left"), "the line of the last stage")
     assert [text.strip()[:14] for text in linked(viewer, "left").values()] == ["C_1[i * n + j]"]
