@@ -40,7 +40,7 @@ test-interop: $(STAMP)  ## read and print TVM's dialect against apache-tvm itsel
 
 test-browser: $(STAMP)  ## click through the viewer in Chromium (chromium and chromedriver are on the PATH)
 	@$(BIN)/python -m pip install --quiet --editable '.[test,browser]'
-	TIRSCRIPT_BROWSER=required $(BIN)/python -m pytest -q -p no:xdist tests/cli/test_viewer_browser.py
+	TIRSCRIPT_BROWSER=required $(BIN)/python -m pytest -q -p no:xdist tests/cli/test_viewer_browser.py tests/cli/test_viewer_graph_browser.py tests/cli/test_viewer_layouts.py
 
 fuzz: $(STAMP)  ## run the property tests over CASES random programs (5000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(CASES) $(BIN)/python -m pytest -n $(JOBS) -q tests/property
