@@ -84,7 +84,7 @@ def _with_defaults(graph: Any, operators: set[tuple[str, str]], versions: dict[s
     from onnx import defs
 
     for node in graph.node:
-        if (node.domain, node.op_type) in operators:
+        if (node.domain, node.op_type) in operators and defs.has(node.op_type, node.domain):
             given = {one.name for one in node.attribute}
             schema = defs.get_schema(node.op_type, versions[node.domain], node.domain)
             for name, attribute in schema.attributes.items():

@@ -3,6 +3,7 @@ they are sizes, axes and conditions more often than data."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.expr import Const
@@ -11,16 +12,20 @@ if TYPE_CHECKING:
     from .node import Node
 
 MOST = 4096  # elements of an input or a result
-# what these give is new each time, or not computed of tensors
-_NEVER = {
+# what these give is new each time, or may be far larger than what they are given
+_RANDOM = {
     "Bernoulli",
+    "Dropout",
     "Multinomial",
     "RandomNormal",
     "RandomNormalLike",
     "RandomUniform",
     "RandomUniformLike",
-    "Dropout",
 }
+_LARGE = {"BlackmanWindow", "Col2Im", "EyeLike", "HammingWindow", "HannWindow", "MaxUnpool", "MelWeightMatrix"}
+_NEVER = _RANDOM | _LARGE | {"OneHot", "Pad", "Range", "Resize", "Upsample"}
+# the input whose integers say how large the result is
+_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Tile": 1}
 
 
 def folded(node: Node) -> list[Any] | None:
@@ -37,6 +42,9 @@ def folded(node: Node) -> list[Any] | None:
             if array is None or array.size > MOST:
                 return None
             given[name] = array
+    sizes = _SIZES.get(proto.op_type)
+    if sizes is not None and math.prod(abs(int(one)) for one in given[proto.input[sizes]].reshape(-1)) > MOST:
+        return None
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 

@@ -15,6 +15,7 @@ import tirscript
 from tirscript.ir import DiagnosticError, Module
 from tirscript.ir.graph import GraphFunc
 from tirscript.passes.graph import bind_params
+from tirscript.passes.graph import dead_code_elimination as dead
 from tirscript.script import parse
 from tirscript.testing import models
 
@@ -277,6 +278,16 @@ def test_running_products() -> None:
     x = np.array([[2, 3, 4], [5, 6, 7]], "float32")
     found = tirscript.interpret(tirscript.from_onnx(given), x)
     assert found.tolist() == [[1, 2, 6], [1, 5, 30]]
+
+
+@pytest.mark.parametrize("op", ["ConstantOfShape", "Expand", "Tile"])
+def test_large_results_of_small_constants_are_not_computed(op: str) -> None:
+    """Eight terabytes of it would be."""
+    sizes = np.array([1 << 20, 1 << 20])
+    one = [] if op == "ConstantOfShape" else ["one"]
+    nodes = [helper.make_node(op, [*one, "sizes"], ["big"]), helper.make_node("Shape", ["big"], ["y"])]
+    given = model(nodes, {"x": (F, [1])}, ["y"], {"sizes": sizes, "one": np.ones((1, 1))})
+    assert tirscript.interpret(dead(tirscript.from_onnx(given)), np.zeros(1, "float32")).tolist() == [1 << 20, 1 << 20]
 
 
 @pytest.mark.parametrize("saturate", [0, 1])
