@@ -31,13 +31,22 @@ class Direction:
             raise node.wrong("the size of its state is symbolic")
         self.hidden, self.batch = hidden, batch
         self.dtype = str(node.dtype(node.tensor(0)))
-        self.weights, self.recurrent = self._of(1), self._of(2)
+        self.weights, self.recurrent = (node.op("permute_dims", self._of(at), [1, 0]) for at in (1, 2))
         size = self.gates * self.hidden
         self.bias: GraphExpr | None = None
         self.recurrent_bias: GraphExpr | None = None
         if node.has(3):
             both = self._of(3)
-            self.bias, self.recurrent_bias = (self._part(both, at * size, size, 0) for at in range(2))
+            self.bias, self.recurrent_bias = (self.part(both, at * size, size, 0) for at in range(2))
+        # what every step takes of the weights: those of a GRU's candidate, an LSTM's looks at its cell
+        self.candidate = self.part(self.recurrent, 2 * hidden, hidden, 1) if kind == "GRU" else None
+        self.candidate_bias: GraphExpr | None = None
+        if kind == "GRU" and self.recurrent_bias is not None:
+            self.candidate_bias = self.part(self.recurrent_bias, 2 * hidden, hidden, 0)
+        self.peepholes: list[GraphExpr] = []
+        if node.has(7):
+            looks = self._of(7)
+            self.peepholes = [self.part(looks, at * hidden, hidden, 0) for at in range(3)]
         words = [str(one) for one in self._words(node.attr("activations")) or _DEFAULTS[kind]]
         count = len(_DEFAULTS[kind])
         own = words[number * count : number * count + count] if len(words) > count else words
@@ -53,9 +62,9 @@ class Direction:
     def _of(self, at: int) -> GraphExpr:
         """What an input has for this direction."""
         node = self.node
-        return node.op("squeeze", self._part(node.tensor(at), self.number, 1, 0), [0])
+        return node.op("squeeze", self.part(node.tensor(at), self.number, 1, 0), [0])
 
-    def _part(self, value: GraphExpr, start: int, size: int, axis: int) -> GraphExpr:
+    def part(self, value: GraphExpr, start: int, size: int, axis: int) -> GraphExpr:
         return self.node.op("strided_slice", value, [axis], [start], [start + size], [1], assume_inbound=True)
 
     def state(self, at: int) -> GraphExpr:
@@ -66,10 +75,10 @@ class Direction:
 
     def gate(self, value: GraphExpr, at: int) -> GraphExpr:
         """The part of a product that belongs to one gate."""
-        return self._part(value, at * self.hidden, self.hidden, 1)
+        return self.part(value, at * self.hidden, self.hidden, 1)
 
     def product(self, value: GraphExpr, weights: GraphExpr, bias: GraphExpr | None) -> GraphExpr:
-        found = self.node.op("matmul", value, self.node.op("permute_dims", weights, [1, 0]))
+        found = self.node.op("matmul", value, weights)
         return found if bias is None else self.node.op("add", found, bias)
 
     def clipped(self, value: GraphExpr) -> GraphExpr:
@@ -83,11 +92,9 @@ class Direction:
 
     def peephole(self, at: int, gate: GraphExpr, cell: GraphExpr) -> GraphExpr:
         """A gate that looks at the cell, where there are weights for that."""
-        node = self.node
-        if not node.has(7):
+        if not self.peepholes:
             return gate
-        weights = self._part(self._of(7), at * self.hidden, self.hidden, 0)
-        return node.op("add", gate, node.op("multiply", weights, cell))
+        return self.node.op("add", gate, self.node.op("multiply", self.peepholes[at], cell))
 
 
 # one step: of the input's products and the states, the new states; the first is the output
@@ -106,10 +113,8 @@ def _gru(own: Direction, given: GraphExpr, states: list[GraphExpr]) -> list[Grap
     if own.node.attr("linear_before_reset", 0):
         held = op("multiply", reset, own.gate(again, 2))
     else:
-        size = own.hidden
-        weights = own._part(own.recurrent, 2 * size, size, 0)
-        bias = None if own.recurrent_bias is None else own._part(own.recurrent_bias, 2 * size, size, 0)
-        held = own.product(op("multiply", reset, state), weights, bias)
+        assert own.candidate is not None
+        held = own.product(op("multiply", reset, state), own.candidate, own.candidate_bias)
     fresh = own.active(1, op("add", own.gate(given, 2), held))
     one = own.node.constant(1, own.node.dtype(state))
     kept = op("multiply", update, state)
@@ -162,7 +167,7 @@ def recurrent(node: Node) -> tuple[GraphExpr, ...]:
         given = own.product(x, own.weights, own.bias)
         made: list[GraphExpr] = []
         for at in range(length)[:: -1 if backward else 1]:
-            part = node.op("squeeze", own._part(given, at, 1, 0), [0])
+            part = node.op("squeeze", own.part(given, at, 1, 0), [0])
             states = step(own, part, states)
             made.append(states[0])
         outputs.append(node.op("stack", TupleExpr(tuple(made[::-1] if backward else made)), 0))
@@ -179,7 +184,7 @@ def _first_axis(node: Node, own: Direction, at: int) -> GraphExpr:
     """A state of a layer whose batch is the first axis: batch, directions, hidden."""
     if not node.has(at):
         return own.state(at)
-    return node.op("squeeze", own._part(node.tensor(at), own.number, 1, 1), [1])
+    return node.op("squeeze", own.part(node.tensor(at), own.number, 1, 1), [1])
 
 
 __all__ = ["MOST_STEPS"]
