@@ -38,7 +38,11 @@ from ..statements import conjunction
 
 
 def init_empty_reductions(func: PrimFunc) -> PrimFunc:
-    """`func` in which the init of every block runs also where its reduction has no element."""
+    """`func` in which the inits of blocks run also where their reductions have no element.
+
+    A block stays as it is whose spatial axes share loops with its reduction, whose reduction has lengths of its own for
+    each of its elements, that runs on threads, or whose init reads by other indices than the block's.
+    """
     if not any(type(node) is Block and node.init is not None and _open(node) for node in walk(func.body)):
         return func
     with recursion_room():
