@@ -6,28 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.layouts import graph
 
 import tirscript
 from tirscript.ir import Module
-from tirscript.passes.graph import legalize_ops
 from tirscript.passes.layouts import Reflowed, reflow, value_layouts
-from tirscript.script import parse
-
-
-def graph(params: str, body: str, results: str) -> Module:
-    lines = "\n            ".join(line.strip() for line in body.strip().splitlines())
-    made = parse(f"""
-@I.ir_module
-class M:
-    @G.graph_func
-    def main({params}):
-        with G.dataflow():
-            {lines}
-            G.output({results})
-        return {results}
-""")
-    assert isinstance(made, Module)
-    return legalize_ops(made)
 
 
 def tiles(m: Any, k: Any) -> tuple[Any, ...]:

@@ -6,34 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.layouts import graph
 
 import tirscript
 from tirscript import DiagnosticError
 from tirscript.ir import Module
-from tirscript.passes.graph import legalize_ops
 from tirscript.passes.layouts import PadMapping, reflow, split_preprocessing
 from tirscript.script import parse
-
-
-def graph(params: str, body: str, results: str) -> Module:
-    lines = "\n            ".join(line.strip() for line in body.strip().splitlines())
-    made = parse(f"""
-from tirscript.script import graph as G
-from tirscript.script import ir as I
-from tirscript.script import tir as T
-
-
-@I.ir_module
-class M:
-    @G.graph_func
-    def main({params}):
-        with G.dataflow():
-            {lines}
-            G.output({results})
-        return {results}
-""")
-    assert isinstance(made, Module)
-    return legalize_ops(made)
 
 
 def rows(m: Any, k: Any) -> tuple[Any, ...]:

@@ -6,29 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.layouts import graph
 
 import tirscript
 from tirscript.ir import Module, PrimFunc
-from tirscript.passes.graph import legalize_ops
 from tirscript.passes.layouts import reflow, value_layouts
 from tirscript.passes.layouts.stages import staged
 from tirscript.script import parse
-
-
-def graph(params: str, body: str, results: str) -> Module:
-    lines = "\n            ".join(line.strip() for line in body.strip().splitlines())
-    made = parse(f"""
-@I.ir_module
-class M:
-    @G.graph_func
-    def main({params}):
-        with G.dataflow():
-            {lines}
-            G.output({results})
-        return {results}
-""")
-    assert isinstance(made, Module)
-    return legalize_ops(made)
 
 
 def same(before: Module, after: Module, *shapes: tuple[int, ...]) -> None:
