@@ -29,6 +29,8 @@ there and the way back between two processors' caches and no more.
 
 from __future__ import annotations
 
+from .placement import placement_text
+
 MOST_THREADS = 256
 ERROR_BYTES = 72  # of an error record, see llvm/sites.py
 RAISED = 2  # what a part returns where Python code that it called has raised: its record then holds a ticket
@@ -185,8 +187,8 @@ _POOL = """
 ; forgets the exception of a ticket; set once
 @tirscript_forget = global ptr null, align 8
 
-; given, part, body, closure, begin, end; done, status, error record
-%box = type {{ i32, i32, ptr, ptr, i64, i64, [88 x i8], i32, i32, [{error} x i8], [{rest} x i8] }}
+; given, part, body, closure, begin, end; done, status, error record; thread, processor, whether it was placed
+%box = type {{ i32, i32, ptr, ptr, i64, i64, [88 x i8], i32, i32, [{error} x i8], i32, i32, i32, [{rest} x i8] }}
 @boxes = internal global [{most} x %box] zeroinitializer, align 128
 @busy = internal global [32 x i32] zeroinitializer, align 128
 @patience = internal global [32 x i32] zeroinitializer, align 128
@@ -260,12 +262,14 @@ idle:
   %came = icmp ne i32 %watched, %last
   br i1 %came, label %run, label %tired
 tired:
+  call void @rest(ptr %box)
   %asleep = or i32 %last, 1
   %pair = cmpxchg ptr %box, i32 %last, i32 %asleep acq_rel acquire, align 4
   %quiet = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %quiet, label %sleep, label %run
 sleep:
   call void @wait(ptr %box, i32 %asleep)
+  call void @roam(ptr %box, i32 %part)
   br label %run
 run:
   %word = load atomic i32, ptr %box acquire, align 4
@@ -362,6 +366,7 @@ split:
 deal:
   %part = phi i64 [1, %split], [%part.next, %dealt]
   %begin = phi i64 [%first.end, %split], [%end, %dealt]
+  %surveyed = phi i1 [false, %split], [%surveyed.next, %dealt]
   %more = icmp ult i64 %part, %rest
   %more.wide = zext i1 %more to i64
   %own.units = add i64 %each, %more.wide
@@ -378,8 +383,20 @@ deal:
   store ptr %closure, ptr %closure.field, align 8
   store i64 %begin, ptr %begin.field, align 8
   store i64 %end, ptr %end.field, align 8
-  %old = load atomic i32, ptr %box monotonic, align 4
+  %old = load atomic i32, ptr %box acquire, align 4
   %old.odd = or i32 %old, 1
+  %old.asleep = icmp eq i32 %old, %old.odd
+  br i1 %old.asleep, label %seat, label %hand
+seat:
+  br i1 %surveyed, label %seating, label %surveying
+surveying:
+  call void @survey(i32 %others)
+  br label %seating
+seating:
+  call void @place(i64 %at)
+  br label %hand
+hand:
+  %surveyed.next = phi i1 [%surveyed, %deal], [true, %seating]
   %new = add i32 %old.odd, 1
   %was = atomicrmw xchg ptr %box, i32 %new acq_rel, align 4
   %was.asleep = and i32 %was, 1
@@ -550,17 +567,19 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
     number = FUTEX.get(processor)
     # numbers of SIG_SETMASK and PTHREAD_CREATE_DETACHED
     start = _START.format(setmask=3 if darwin else 2, detached=2 if darwin else 1, stack=STACK)
+    linux = False
     if not threads:
         waits = _NO_WAIT
     elif futex and number is not None and "linux" in triple:
-        waits = _FUTEX_WAIT.format(futex=number)
+        waits, linux = _FUTEX_WAIT.format(futex=number), True
     else:
         waits = _CONDITION_WAIT
     pool = _POOL.format(
         error=ERROR_BYTES,
-        rest=256 - 136 - ERROR_BYTES,
+        rest=256 - 136 - ERROR_BYTES - 12,
         most=MOST_THREADS,
         raised=RAISED,
         pause=_PAUSE.get(processor, ""),
     )
-    return pool + _PAUSE_DECLARED.get(processor, "") + waits + (start if threads else _NO_START)
+    placement = placement_text(processor, MOST_THREADS, linux)
+    return pool + _PAUSE_DECLARED.get(processor, "") + waits + placement + (start if threads else _NO_START)

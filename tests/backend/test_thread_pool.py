@@ -419,6 +419,47 @@ print((a == 2).all(), len(np.unique(b)))
     assert found.stdout.split("\n")[:2] == ["3 {'S'} True", "True 4"], found.stderr
 
 
+WHERE = """
+@T.prim_func
+def where(A: T.Buffer((2,), "int32")):
+    for i in T.parallel(2, annotations={"grain": 1}):
+        A[i] = T.call_extern("int32", "sched_getcpu")
+"""
+
+
+def test_threads_wake_on_processors_of_their_own_and_may_then_run_anywhere() -> None:
+    if not os.path.isdir("/proc/self/task") or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("the system does not tell what threads do, or has one processor")
+    code = f"""
+import os, time, numpy as np, tirscript
+tirscript.set_num_threads(2)
+where = tirscript.build(tirscript.parse('''{WHERE}'''))
+a = np.zeros(2, "int32")
+tasks = lambda: {{int(task) for task in os.listdir("/proc/self/task")}}
+before = tasks()
+where(a)
+[worker] = tasks() - before
+def sleep():
+    while open(f"/proc/self/task/{{worker}}/stat").read().rsplit(")")[1].split()[0] != "S":
+        time.sleep(0.001)
+own, other = both = sorted(os.sched_getaffinity(0))[:2]
+os.sched_setaffinity(os.getpid(), {{own}})
+for _ in range(20):
+    os.sched_setaffinity(worker, {{own}})  # where the caller is: it has no other place
+    sleep()
+    where(a)
+    assert a.tolist() == [own, own], a
+    os.sched_setaffinity(worker, both)
+    sleep()
+    where(a)
+    assert a.tolist() == [own, other], a
+    assert os.sched_getaffinity(worker) == set(both)
+print("done")
+"""
+    found = python(code, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    assert found.stdout == "done\n", found.stderr
+
+
 # other systems
 
 HARNESS = """

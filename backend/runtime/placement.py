@@ -1,0 +1,196 @@
+"""Where the threads of the pool wake up, as LLVM IR text: each on a processor of its own.
+
+A scheduler wakes a thread where it ran last, or where its waker runs, unless it knows of an idle processor. In a
+virtual machine a processor that halts looks taken (Linux: `vcpu_is_preempted`), so a worker may wake on its caller's
+processor and wait there until the caller sleeps, loop after loop, while the other processor idles. So the caller lets
+a sleeper wake on one processor that no other thread of the loop has, and the sleeper, once it runs, may run again
+wherever it could before.
+
+`rest` is called by a worker that goes to sleep, `survey` and `place` by the caller that is about to wake one, `roam` by
+a worker that has woken. All but `rest` run rarely: only for threads that sleep.
+"""
+
+from __future__ import annotations
+
+# number of the system call gettid by the first word of a target triple
+_GETTID = {"x86_64": 186, "aarch64": 178, "arm64": 178, "riscv64": 178, "powerpc64le": 207, "s390x": 236}
+
+# sets of processors are what sched_setaffinity takes: a bit for each of the first 1,024
+_PLACE = """
+@masks = internal global [{most} x [128 x i8]] zeroinitializer, align 128
+@taken = internal global [128 x i8] zeroinitializer, align 128
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+
+; a set's byte that has a processor's bit, and the bit
+define internal {{ ptr, i8 }} @bit(ptr %set, i32 %processor) nounwind {{
+  %at = lshr i32 %processor, 3
+  %at.wide = zext i32 %at to i64
+  %byte = getelementptr inbounds i8, ptr %set, i64 %at.wide
+  %within = and i32 %processor, 7
+  %within.narrow = trunc i32 %within to i8
+  %bit = shl i8 1, %within.narrow
+  %first = insertvalue {{ ptr, i8 }} poison, ptr %byte, 0
+  %both = insertvalue {{ ptr, i8 }} %first, i8 %bit, 1
+  ret {{ ptr, i8 }} %both
+}}
+
+define internal i1 @has(ptr %set, i32 %processor) nounwind {{
+  %both = call {{ ptr, i8 }} @bit(ptr %set, i32 %processor)
+  %byte = extractvalue {{ ptr, i8 }} %both, 0
+  %bit = extractvalue {{ ptr, i8 }} %both, 1
+  %old = load i8, ptr %byte, align 1
+  %hit = and i8 %old, %bit
+  %is = icmp ne i8 %hit, 0
+  ret i1 %is
+}}
+
+; add a processor to a set; one that is not known (-1) or has no bit is left out
+define internal void @add(ptr %set, i32 %processor) nounwind {{
+entry:
+  %known = icmp ult i32 %processor, 1024
+  br i1 %known, label %mark, label %done
+mark:
+  %both = call {{ ptr, i8 }} @bit(ptr %set, i32 %processor)
+  %byte = extractvalue {{ ptr, i8 }} %both, 0
+  %bit = extractvalue {{ ptr, i8 }} %both, 1
+  %old = load i8, ptr %byte, align 1
+  %new = or i8 %old, %bit
+  store i8 %new, ptr %byte, align 1
+  br label %done
+done:
+  ret void
+}}
+
+; a worker goes to sleep: who and where it is
+define internal void @rest(ptr %box) nounwind {{
+  %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 10
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %thread = call i64 (i64, ...) @syscall(i64 {gettid})
+  %thread.narrow = trunc i64 %thread to i32
+  store i32 %thread.narrow, ptr %thread.field, align 4
+  %processor = call i32 @sched_getcpu()
+  store atomic i32 %processor, ptr %processor.field monotonic, align 4
+  ret void
+}}
+
+; the processors that the caller and those of the first `others` workers have who are awake
+define internal void @survey(i32 %others) noinline nounwind {{
+entry:
+  call void @llvm.memset.p0.i64(ptr @taken, i8 0, i64 128, i1 false)
+  %own = call i32 @sched_getcpu()
+  call void @add(ptr @taken, i32 %own)
+  br label %look
+look:
+  %at = phi i32 [0, %entry], [%next, %on]
+  %wide = zext i32 %at to i64
+  %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
+  %given = load atomic i32, ptr %box monotonic, align 4
+  %sleeps = and i32 %given, 1
+  %asleep = icmp ne i32 %sleeps, 0
+  br i1 %asleep, label %on, label %mark
+mark:
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %processor = load atomic i32, ptr %processor.field monotonic, align 4
+  call void @add(ptr @taken, i32 %processor)
+  br label %on
+on:
+  %next = add i32 %at, 1
+  %over = icmp uge i32 %next, %others
+  br i1 %over, label %done, label %look
+done:
+  ret void
+}}
+
+; let the worker `at`, which sleeps, wake on its processor if nobody else has that, or else on the next that is free;
+; anywhere where none is
+define internal void @place(i64 %at) noinline nounwind {{
+entry:
+  %one = alloca [128 x i8], align 16
+  %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %at
+  %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %at
+  %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 10
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 12
+  %thread = load i32, ptr %thread.field, align 4
+  %last = load atomic i32, ptr %processor.field monotonic, align 4
+  %status = call i32 @sched_getaffinity(i32 %thread, i64 128, ptr %mask)
+  %known = icmp eq i32 %status, 0
+  br i1 %known, label %search, label %done
+search:
+  %tried = phi i32 [0, %entry], [%tried.next, %further]
+  %candidate.far = add i32 %last, %tried
+  %candidate = and i32 %candidate.far, 1023
+  %may = call i1 @has(ptr %mask, i32 %candidate)
+  %used = call i1 @has(ptr @taken, i32 %candidate)
+  %unused = xor i1 %used, true
+  %fits = and i1 %may, %unused
+  br i1 %fits, label %found, label %further
+further:
+  %tried.next = add i32 %tried, 1
+  %more = icmp ult i32 %tried.next, 1024
+  br i1 %more, label %search, label %done
+found:
+  call void @add(ptr @taken, i32 %candidate)
+  call void @llvm.memset.p0.i64(ptr %one, i8 0, i64 128, i1 false)
+  call void @add(ptr %one, i32 %candidate)
+  %moved = call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %one)
+  %good = icmp eq i32 %moved, 0
+  %flag = zext i1 %good to i32
+  store i32 %flag, ptr %placed.field, align 4
+  br label %done
+done:
+  ret void
+}}
+
+; a worker that has woken may run where it could before it was placed
+define internal void @roam(ptr %box, i32 %part) nounwind {{
+entry:
+  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 12
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %processor = call i32 @sched_getcpu()
+  store atomic i32 %processor, ptr %processor.field monotonic, align 4
+  %placed = load i32, ptr %placed.field, align 4
+  %held = icmp ne i32 %placed, 0
+  br i1 %held, label %free, label %done
+free:
+  store i32 0, ptr %placed.field, align 4
+  %at = sub i32 %part, 1
+  %at.wide = zext i32 %at to i64
+  %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %at.wide
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+_NO_PLACE = """
+define internal void @rest(ptr %box) nounwind {
+  ret void
+}
+
+define internal void @survey(i32 %others) nounwind {
+  ret void
+}
+
+define internal void @place(i64 %at) nounwind {
+  ret void
+}
+
+define internal void @roam(ptr %box, i32 %part) nounwind {
+  ret void
+}
+"""
+
+
+def placement_text(processor: str, most: int, linux: bool) -> str:
+    """The functions for a processor's first word in target triples, and a pool of at most so many threads.
+
+    linux: whether the system has the calls they make; without, threads wake wherever it lets them
+    """
+    if not linux or processor not in _GETTID:
+        return _NO_PLACE
+    return _PLACE.format(most=most, gettid=_GETTID[processor])
