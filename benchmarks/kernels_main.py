@@ -68,6 +68,7 @@ def measure(case: Case, peers: dict[str, Peer], options: dict[str, Any], rounds:
     for _ in range(rounds):
         for variant, peer in owners.items():
             found[variant]["seconds"].append(peer.ask("run", variant=variant)["seconds"])
+            peer.settle()
     for answer in found.values():
         if "wrong" not in answer:
             answer["median"] = median(answer["seconds"])

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ PACKAGES = ("numpy", "numba>=0.61", "torch==2.13.0+cpu", "onnxruntime>=1.20", "o
 # where an index has no build for the CPU alone, the ordinary one computes the same, and is much larger
 LARGER = tuple("torch==2.13.0" if name.startswith("torch") else name for name in PACKAGES)
 TUNING = ("xgboost>=2,<4", "psutil>=5,<8", "cloudpickle>=3,<4", "tornado>=6,<7", "scipy>=1.11,<2")
+QUIET, SPIN = 0.03, 2.0  # seconds without a tick after which a process counts as idle, and how long that is waited for
 # the peers, and whose Python runs them
 PEERS = {"tirscript": "own", "numpy": "peers", "numba": "peers", "torch": "peers", "onnxruntime": "peers", "tvm": "tvm"}
 
@@ -86,6 +88,26 @@ class Peer:
         self.process.stdin.write(json.dumps({"do": do, **given}) + "\n")
         self.process.stdin.flush()
         return self._answer()
+
+    def settle(self) -> None:
+        """Wait until the process does nothing: threads of a pool that spin for more work would take a processor from
+        whoever is measured next. For SPIN seconds at most."""
+        start = time.monotonic()
+        before = self._ticks()
+        while time.monotonic() - start < SPIN:
+            time.sleep(QUIET)
+            now = self._ticks()
+            if now == before:
+                break
+            before = now
+
+    def _ticks(self) -> int:
+        """The processor time of all threads in ticks of the system (mostly 10 ms); 0 where it does not tell."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0
+        return int(fields[11]) + int(fields[12])  # user and system time
 
     def _answer(self) -> dict[str, Any]:
         assert self.process.stdout is not None
