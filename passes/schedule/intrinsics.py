@@ -173,6 +173,9 @@ def _transpose_lines(rows: int, columns: int, n: int, dtype: str) -> tuple[PrimF
     """A tile in squares of n, put together in a buffer from which whole lines go past the caches."""
     lines = ['    lines = T.alloc_buffer(({n}, {m}), "{dtype}", scope="local")']
     lines += [f"    for j in range({columns // n}):", f"        for i in range({rows // n}):"]
+    # no processor follows the lines of a square by itself: two squares further they are asked for
+    later = f"T.min(i * {n} + {2 * n}, {rows - n})"
+    lines += [f"            T.prefetch(T.address_of(A[j * {n} + {row}, {later}]))" for row in range(n)]
     square = _square(
         n, f"A[j * {n} + {{row}}, i * {n}:i * {n} + {n}]", f"lines[i * {n} + {{row}}, j * {n}:j * {n} + {n}]"
     )
@@ -213,11 +216,22 @@ for _dtype in ("int8", "uint8"):
     )
 for _dtype, _lanes in (("float32", 16), ("float64", 8)):
     BUILT_IN[f"transpose_f{_dtype[5:]}_{_lanes}x{_lanes}"] = partial(_transpose, _lanes, _dtype)
-# tiles of lines of 256 bytes that are written as lines of 1 KiB, by squares of so many elements
-for _dtype, _bits in TRANSPOSED.items():
-    _rows = 256 * 8 // _bits
-    BUILT_IN[f"transpose_{_dtype}_{_rows}x{4 * _rows}"] = partial(
-        _transpose_lines, _rows, 4 * _rows, min(16, 512 // _bits), _dtype
-    )
 
-__all__ = ["FMA_TILES", "TRANSPOSED"]
+
+def transposed_tiles(dtype: str) -> list[tuple[int, int]]:
+    """The rows and columns of the tiles that transpositions of a dtype are made of, the largest first.
+
+    What is read are lines of 256 bytes to 2 KiB, what is written lines of 1 KiB; a tile has 512 KiB at most, which the
+    second cache of every processor with so wide vectors holds.
+    """
+    size = TRANSPOSED[dtype] // 8
+    return [(line // size, 1024 // size) for line in (2048, 1024, 512, 256) if line * 1024 // size <= 1 << 19]
+
+
+for _dtype, _bits in TRANSPOSED.items():
+    for _rows, _columns in transposed_tiles(_dtype):
+        BUILT_IN[f"transpose_{_dtype}_{_rows}x{_columns}"] = partial(
+            _transpose_lines, _rows, _columns, min(16, 512 // _bits), _dtype
+        )
+
+__all__ = ["FMA_TILES", "TRANSPOSED", "transposed_tiles"]

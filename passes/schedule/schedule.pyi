@@ -398,9 +398,12 @@ class Schedule:
                                                                with T.block("B"):
                                                                    B[vi, vj] = A[vi, vj] + 1
 
+        After the last iteration of `loop` comes the first one of the loop around it, if that reads elsewhere in the buffer.
+
         The results stay what they are. It is for loops whose iterations compute long on what is in the cache already, so
         that memory waits meanwhile. `locality` is that of `T.prefetch`: 3 for the nearest cache, 0 for the farthest. The
-        block reads the buffer at one place, along memory or not at all by the innermost loop.
+        block reads the buffer along memory or not at all by the innermost loop. Of places that differ by constants, as in
+        a stencil, the one with the greatest indices counts, which is read before the others.
         """
 
     def read_at(

@@ -11,8 +11,11 @@ for i in T.parallel(n // 16):
 
 from __future__ import annotations
 
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad
+from tirscript.ir.rewrite import uses
 
+from ..blocks import reads_of
 from ..primitive import LoopHandle
 from .nests import Nest, heavy, stride_of
 from .work import Work
@@ -20,6 +23,8 @@ from .work import Work
 NONTEMPORAL = "pragma_nontemporal"
 # the widest vectors: those of T.vectorized
 LANES = 64
+# bytes of all arrays together between what is computed on and what is prefetched, and of each at least
+AHEAD, LEAST_AHEAD = 2048, 512
 # rows of so few vectors end before the next ones are read
 SHORT = 16
 
@@ -35,6 +40,7 @@ def past_caches(work: Work, nest: Nest) -> bool:
     if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
         return False
     in_lines(work, nest.name, column.loop, min(LANES, _vectors(nest, column.extent // lanes) * lanes))
+    ahead(work, nest)
     outer = work.sch.get_loops(nest.name)[:-1] if len(nest.dims) == 1 else [dim.loop for dim in nest.dims[:-1]]
     work.parallel(outer, nest.work * (8 if heavy(nest.value) else 1))
     return True
@@ -60,6 +66,30 @@ def leaves(work: Work, nest: Nest, part: int = 1) -> bool:
     if stride_of(BufferLoad(buffer, nest.store.indices), nest.store.indices[-1]) != 1:  # type: ignore[arg-type]
         return False
     return all(load.buffer is not buffer for load in nest.loads())
+
+
+def ahead(work: Work, nest: Nest) -> None:
+    """Prefetch what the vectors of a block read of the parameters, each element of which is read once or so.
+
+    The processor's own prefetching falls behind where several arrays are read, or much is computed on each element.
+    """
+    *_, along, vector = work.sch.get_loops(nest.name)
+    lanes = int(work.sch.get(vector).stop.value)
+    read = [buffer for buffer in parameters(work) if isinstance(buffer, Buffer) and _read_whole(nest, buffer)]
+    for buffer in read:
+        distance = max(LEAST_AHEAD, AHEAD // len(read)) // (lanes * buffer.dtype.itemsize)
+        work.attempt(_prefetch, nest.name, buffer, along, max(1, distance))
+
+
+def _read_whole(nest: Nest, buffer: Buffer) -> bool:
+    """Whether each element that a block computes is made of others of a buffer."""
+    indices = [index for load in nest.loads() if load.buffer is buffer for index in load.indices]
+    return all(any(uses(index, dim.var) for index in indices) for dim in nest.dims)
+
+
+def _prefetch(work: Work, name: str, buffer: Buffer, loop: LoopHandle, distance: int) -> None:
+    which = [one is buffer for one in reads_of(work.block(name))].index(True)
+    work.sch.prefetch(name, which, loop, distance)
 
 
 def parameters(work: Work) -> tuple[object, ...]:

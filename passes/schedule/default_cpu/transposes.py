@@ -13,7 +13,7 @@ from __future__ import annotations
 from tirscript.ir.expr import BufferLoad
 from tirscript.ir.rewrite import uses
 
-from ..intrinsics import TRANSPOSED
+from ..intrinsics import TRANSPOSED, transposed_tiles
 from ..primitive import LoopHandle
 from .nests import Dim, Nest, stride_of
 from .streams import leaves
@@ -21,8 +21,6 @@ from .work import Work
 
 # results of this part of the caches are better transposed through tiles: what they read is as large
 PART = 6
-# the bytes of a line of a tile as it is read, and how many times as long it is written
-LINE, LONGER = 256, 4
 
 
 def tiled_transpose(work: Work, nest: Nest) -> bool:
@@ -32,8 +30,10 @@ def tiled_transpose(work: Work, nest: Nest) -> bool:
         return False
     row, column = found
     sch, outer = work.sch, [dim.loop for dim in nest.dims if dim is not row and dim is not column]
-    height = LINE // nest.dtype.itemsize
-    sizes = (height, height * LONGER)
+    tiles = transposed_tiles(str(nest.dtype))
+    least = tiles[-1][0]
+    # the largest that leaves no more than the smallest would at most
+    sizes = next(tile for tile in tiles if tile[0] <= row.extent and row.extent % tile[0] < least)
     rows, columns = row.loop, column.loop
     # the loop that is cut is outermost, so that the parts are apart
     sch.reorder(columns, *outer, rows)
@@ -68,8 +68,8 @@ def _sides(work: Work, nest: Nest) -> tuple[Dim, Dim] | None:
     row, column = nest.dim(load.indices[-1]), nest.dim(nest.store.indices[-1])
     if row is None or column is None or row is column or stride_of(load, row.var) != 1:
         return None
-    height = LINE // nest.dtype.itemsize
-    if row.extent < height or column.extent < height * LONGER:
+    height, width = transposed_tiles(str(nest.dtype))[-1]
+    if row.extent < height or column.extent < width:
         return None
     for indices in (load.indices, nest.store.indices):
         for dim in (row, column):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Const, Expr, is_const
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import substitute, uses, walk
 from tirscript.ir.stmt import Block, Evaluate, For
@@ -37,9 +37,12 @@ def prefetch(
                                                            with T.block("B"):
                                                                B[vi, vj] = A[vi, vj] + 1
 
+    After the last iteration of `loop` comes the first one of the loop around it, if that reads elsewhere in the buffer.
+
     The results stay what they are. It is for loops whose iterations compute long on what is in the cache already, so
     that memory waits meanwhile. `locality` is that of `T.prefetch`: 3 for the nearest cache, 0 for the farthest. The
-    block reads the buffer at one place, along memory or not at all by the innermost loop.
+    block reads the buffer along memory or not at all by the innermost loop. Of places that differ by constants, as in
+    a stencil, the one with the greatest indices counts, which is read before the others.
     """
     if ahead < 1:
         edit.wrong(f"`ahead` is {ahead}; the iteration that comes next is 1 ahead")
@@ -52,7 +55,7 @@ def prefetch(
         edit.refuse(f"`{loop.stmt.var.name}` is no loop around the innermost one of the block `{stmt.name}`", loop)
     if buffer in defined_in(loop.stmt.body):
         edit.refuse(f"`{buffer.name}` is made anew in each iteration of `{loop.stmt.var.name}`", loop)
-    indices = _only_load(edit, block, [load for load in _loads(stmt) if load.buffer is buffer])
+    indices = _first_read(edit, block, [load for load in _loads(stmt) if load.buffer is buffer])
     outer, last = loop.stmt, around[-1].stmt
     if outer.step is not None or last.step is not None:
         edit.refuse("a loop counts by a step", loop if outer.step is not None else around[-1])
@@ -61,10 +64,8 @@ def prefetch(
     count, step = _lines(edit, around[-1], buffer, indices)
     line = edit.fresh_var("line", last.var.dtype)
     start = line * const(step, line.dtype)
-    then = {
-        last.var: start if is_const(last.start, 0) else last.start + start,
-        outer.var: get_op("min")(outer.var + const(ahead, outer.var.dtype), outer.stop - const(1, outer.var.dtype)),
-    }
+    then = {last.var: start if is_const(last.start, 0) else last.start + start}
+    then |= _later(loop, ahead, around, buffer, indices)
     lines = For(line, const(0, line.dtype), const(count, line.dtype), ())
     known = edit.analyzer(around[-1])
     known.enter_loop(lines)
@@ -75,6 +76,33 @@ def prefetch(
     near = Evaluate(get_op("prefetch")(get_op("address_of")(BufferLoad(buffer, place)), 0, locality, 1))
     lines = lines.replace(body=(near,))
     edit.tree.insert(around[-1], before=(lines,))
+
+
+def _later(
+    loop: Place, ahead: int, around: Sequence[Place], buffer: Buffer, indices: Sequence[Expr]
+) -> dict[Var, Expr]:
+    """The variables of the loops `ahead` iterations of a loop later.
+
+    After its last iteration comes the first one of the next iteration of the loop around it, if that reads elsewhere,
+    or else nothing more: the last one again.
+    """
+    stmt: For = loop.stmt
+    var, later = stmt.var, stmt.var + const(ahead, stmt.var.dtype)
+    at = [place is loop for place in around].index(True)
+    outer: For | None = around[at - 1].stmt if at else None
+    extent = int(stmt.stop.value) if type(stmt.stop) is Const and is_const(stmt.start, 0) else 0
+    if outer is None or outer.step is not None or extent < ahead or buffer in defined_in(outer.body):
+        return {var: _last_of(stmt, later)}
+    if not any(uses(index, outer.var) for index in indices):
+        return {var: _last_of(stmt, later)}
+    size = const(extent, var.dtype)
+    further = get_op("cast")(get_op("floordiv")(later, size), outer.var.dtype)
+    return {var: get_op("floormod")(later, size), outer.var: _last_of(outer, outer.var + further)}
+
+
+def _last_of(loop: For, value: Expr) -> Expr:
+    """A later iteration of a loop, or its last one."""
+    return get_op("min")(value, loop.stop - const(1, loop.var.dtype))
 
 
 def _within(edit: Edit, block: Place, known: Analyzer, index: Expr, size: Expr) -> Expr:
@@ -91,17 +119,21 @@ def _loads(stmt: Block) -> list[BufferLoad]:
     return [node for node in walk(stmt.body) if type(node) is BufferLoad]
 
 
-def _only_load(edit: Edit, block: Place, loads: Sequence[BufferLoad]) -> tuple[Expr, ...]:
+def _first_read(edit: Edit, block: Place, loads: Sequence[BufferLoad]) -> tuple[Expr, ...]:
     """Where the block reads the buffer, by the loops around it."""
     stmt: Block = block.stmt
     name = loads[0].buffer.name
-    if len({load.indices for load in loads}) != 1:
-        edit.refuse(f"the block `{stmt.name}` reads `{name}` at more than one place", (block, ""), (loads[0], "here"))
+    first = max(loads, key=lambda load: tuple(linear(index).constant for index in load.indices))
+    for load in loads:
+        for one, other in zip(first.indices, load.indices, strict=True):
+            if linear(one).terms != linear(other).terms:
+                message = f"the places where the block `{stmt.name}` reads `{name}` differ by more than constants"
+                edit.refuse(message, (block, ""), (load, "here"))
     values = {axis.var: axis.value for axis in stmt.axes}
     inside = defined_in(stmt.body)
-    found = tuple(substitute(index, values) for index in loads[0].indices)
+    found = tuple(substitute(index, values) for index in first.indices)
     if any(reads_memory(index) or any(node in inside for node in walk(index)) for index in found):
-        edit.refuse(f"where `{stmt.name}` reads `{name}` is known only inside it", (block, ""), (loads[0], "here"))
+        edit.refuse(f"where `{stmt.name}` reads `{name}` is known only inside it", (block, ""), (first, "here"))
     return found
 
 

@@ -99,8 +99,8 @@ def test_one_element_where_the_innermost_loop_reads_the_same() -> None:
         ("vi, vj // 2", "i", {}, "the loop `j` does not read along memory"),
         ("vj // 16, vi", "i", {}, "the loop `j` does not read along memory"),
         ("vi, 127 - vj", "i", {}, "the loop `j` does not read along memory"),
-        ("vi, vj] + A[vi, 0", "i", {}, "reads `A` at more than one place"),
-        ("vi, T.Cast('int32', A[vi, vj])", "i", {}, "reads `A` at more than one place"),
+        ("vi, vj] + A[vi, 0", "i", {}, "the places where the block `B` reads `A` differ by more than constants"),
+        ("vi, T.Cast('int32', A[vi, vj])", "i", {}, "differ by more than constants"),
         ("vi, vj", "i", {"ahead": 0}, "`ahead` is 0"),
         ("vi, vj", "i", {"locality": 4}, "`locality` is 4"),
     ],
@@ -112,6 +112,44 @@ def test_refused(index: str, loop: str, options: dict[str, int], says: str) -> N
         schedule.prefetch("B", "A", loop, **options)
     assert says in str(caught.value)
     assert schedule.func is before
+
+
+def test_of_several_places_the_one_that_is_read_first() -> None:
+    func = program("""
+@T.prim_func
+def stencil(A: T.Buffer((10, 130), "float32"), B: T.Buffer((8, 128), "float32")):
+    for i, j in T.grid(8, 128):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj + 1] + A[vi + 2, vj + 1] + A[vi + 1, vj] + A[vi + 1, vj + 2] + A[vi + 2, vj]
+""")
+    schedule = pieces(func, 32)
+    assert prefetched(schedule.func) == [
+        "T.prefetch(T.address_of(A[T.min(i + 1, 7) + 2, j_0 * 32 + line * 16 + 1]), 0, 3, 1)"
+    ]
+    assert_same_result(func, schedule.func)
+
+
+def test_after_the_last_iteration_comes_the_first_of_the_loop_around() -> None:
+    schedule = Schedule(grown())
+    _, j = schedule.get_loops("B")
+    j_0, _ = schedule.split(j, [None, 16])
+    schedule.prefetch("B", "A", j_0, ahead=3)
+    (address,) = prefetched(schedule.func)
+    assert (
+        address == "T.prefetch(T.address_of(A[T.min(i + (j_0 + 3) // 8, 7), (j_0 + 3) % 8 * 16 + line * 16]), 0, 3, 1)"
+    )
+    assert_same_result(grown(), schedule.func)
+
+
+@pytest.mark.parametrize(("index", "ahead", "place"), [("0, vj", 3, "T.min(j_0 + 3, 7) * 16"), ("vi, vj", 9, "112")])
+def test_the_last_iteration_again_where_nothing_comes_after_it(index: str, ahead: int, place: str) -> None:
+    schedule = Schedule(grown(index=index))
+    _, j = schedule.get_loops("B")
+    j_0, _ = schedule.split(j, [None, 16])
+    schedule.prefetch("B", "A", j_0, ahead=ahead)
+    (address,) = prefetched(schedule.func)
+    assert f", {place} + line * 16]" in address
 
 
 def test_refused_where_the_index_is_not_known_to_be_in_the_buffer() -> None:

@@ -141,11 +141,32 @@ def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> P
 
 
 @pytest.mark.parametrize(
+    ("shape", "dtype", "tile"),
+    [
+        ((256, 64), "float32", "64x256"),
+        ((256, 575), "float32", "512x256"),  # 63 are left
+        ((256, 576), "float32", "64x256"),
+        ((300, 130), "float32", "128x256"),
+        ((256, 1000), "float32", "64x256"),
+        ((256, 800), "float32", "256x256"),
+        ((256, 280), "float64", "256x128"),
+        ((512, 1024), "float16", "512x512"),
+        ((1024, 2048), "int8", "512x1024"),
+    ],
+)
+def test_the_largest_tile_that_leaves_little(shape: tuple[int, int], dtype: str, tile: str) -> None:
+    trace = str(default_schedule(permutation(shape, (1, 0), dtype), NONE).trace)
+    assert f"'transpose_{dtype}_{tile}'" in trace
+
+
+@pytest.mark.parametrize(
     ("shape", "order", "dtype", "tiled"),
     [
         ((256, 64), (1, 0), "float32", True),
         ((300, 130), (1, 0), "float32", True),  # with a rest of each side
         ((256, 67), (1, 0), "int32", True),
+        ((257, 519), (1, 0), "float32", True),
+        ((513, 1030), (1, 0), "float16", True),
         ((259, 64), (1, 0), "float32", True),
         ((3, 257, 65), (0, 2, 1), "float32", True),
         ((257, 2, 67), (2, 1, 0), "float32", False),  # the sides of its tiles are not beside each other
