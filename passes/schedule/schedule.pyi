@@ -379,6 +379,29 @@ class Schedule:
         into the loop. Refused where one iteration depends on another, a reduction over the loop among them.
         """
 
+    def parallel_scan(self, loop: LoopHandle | str, lanes: int, parts: int, size: int) -> None:
+        """Compute a scan in blocks of so many parts: their sums in parallel, what comes before each, and then their scans.
+
+        before:                                    after `parallel_scan("k", 16, 8, 512)`:
+            for k in range(5000):                      with T.block("B"):
+                with T.block("B"):                         carry[0] = 0
+                    vk = T.axis.scan(5000, k)              for block in range(1):
+                    B[vk] = T.if_then_else(                    for part in T.parallel(8):
+                        vk == 0, 0, B[vk - 1]                      total[part] = sum of A[block * 4096 + part * 512 : ...]
+                    ) + A[vk]                                  for part in range(8):
+                                                                   before[part] = carry[0]
+                                                                   carry[0] = carry[0] + total[part]
+                                                               for part in T.parallel(8):
+                                                                   own[0] = before[part]
+                                                                   as blocked_scan does, `size` elements with `own`
+                                                           as blocked_scan does, 904 elements with `carry`
+
+        A block has `parts` times `size` elements and is read twice, the second time from the caches if it fits them; what
+        is left after the last block is computed by one thread. The result does not depend on the number of threads. The
+        combiner must be known to be commutative and associative: sums of floats are rounded in another order (Blelloch
+        1990, "Prefix sums and their applications").
+        """
+
     def prefetch(
         self,
         block: BlockHandle | str,

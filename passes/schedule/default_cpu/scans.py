@@ -4,6 +4,8 @@ One by one, each element waits for the addition of the element before: about fou
 
 for i in T.parallel(n):
     for k_0 in range(m // 16): the sums inside A[i, k_0 * 16 : k_0 * 16 + 16], in four steps; plus that of all before
+
+One long scan is done by all threads, a block after the other: the sums of its parts, and then their scans.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from .work import Work
 
 # scans of fewer vectors are done before pieces pay
 SHORT = 4
+# one long scan is cut into blocks that the second caches hold, these into parts for threads, of so many bytes each;
+# always the same ones, so that results do not depend on threads, and not for fewer blocks
+PARTS, PART, BLOCKS = 64, 1 << 14, 2
 
 
 def pieces(work: Work, name: str) -> bool:
@@ -46,9 +51,13 @@ def pieces(work: Work, name: str) -> bool:
     extents = [work.extent(loop) for loop in loops]
     if extents[-1] is None or extents[-1] < SHORT * lanes:
         return False
-    sch.blocked_scan(loops[-1], lanes)
-    work.done.add(name)
+    size = PART // buffer.dtype.itemsize
     count = math.prod(extent or 1 for extent in extents)
+    if work.facts.threads > 1 and count == extents[-1] and count >= BLOCKS * PARTS * size:
+        sch.parallel_scan(loops[-1], lanes, PARTS, size)
+    else:
+        sch.blocked_scan(loops[-1], lanes)
+    work.done.add(name)
     if count * buffer.dtype.itemsize >= work.facts.cache and any(one is buffer for one in parameters(work)):
         sch.annotate(sch.get_block(name), NONTEMPORAL, True)
     work.parallel(loops[:-1], float(count))

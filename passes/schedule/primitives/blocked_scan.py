@@ -92,7 +92,20 @@ def blocked_scan(edit: Edit, loop: LoopAt, lanes: int) -> None:
     be commutative and associative: sums of floats are rounded in another order, with fewer roundings in a chain, and
     it depends on the order what of a nan and a number is the greater.
     """
-    stmt = plain(edit, loop, "a scan in pieces")
+    block, scan, count = scan_alone(edit, loop, lanes, "a scan in pieces")
+    pieces = Pieces(scan, lanes)
+    carry = Buffer("carry", (const(1, scan.axis.var.dtype),), scan.store.buffer.dtype, scope="local")
+    body = (
+        AllocBuffer(carry),
+        BufferStore(carry, (pieces.zero,), scan.start),
+        *pieces.run(carry, pieces.zero, count),
+    )
+    edit.replace(loop, inferred(block.replace(axes=without(block, scan), body=body)))
+
+
+def scan_alone(edit: Edit, loop: LoopAt, lanes: int, what: str) -> tuple[Block, Scan, int]:
+    """The block that a loop holds, its scan over that loop, and its iterations; refused where it is something else."""
+    stmt = plain(edit, loop, what)
     block = stmt.body[0] if len(stmt.body) == 1 else None
     if type(block) is not Block:
         edit.refuse(f"the loop `{stmt.var.name}` does not hold a block alone", loop)
@@ -107,59 +120,60 @@ def blocked_scan(edit: Edit, loop: LoopAt, lanes: int) -> None:
     if lanes < 2 or lanes & (lanes - 1):
         edit.wrong(f"`lanes` is {lanes}; it must be a power of two from 2 on")
     count = stmt.stop.value if type(stmt.stop) is Const and is_const(stmt.start, 0) else None
-    if scan.axis.value is not stmt.var or any(
-        uses(axis.value, stmt.var) for axis in block.axes if axis is not scan.axis
-    ):
+    if scan.axis.value is not stmt.var or any(uses(axis.value, stmt.var) for axis in without(block, scan)):
         edit.refuse(f"the loop `{stmt.var.name}` is not the axis `{scan.axis.var.name}` alone", (loop, ""))
     if count is None or not is_const(scan.axis.stop, count) or count < lanes:
         edit.refuse(f"the loop `{stmt.var.name}` does not run from 0 to a number of {lanes} or more", (loop, ""))
-    body = _Pieces(scan, lanes, int(count)).body()
-    axes = tuple(axis for axis in block.axes if axis is not scan.axis)
-    edit.replace(loop, inferred(block.replace(axes=axes, body=body)))
+    return block, scan, int(count)
 
 
-class _Pieces:
-    """The statements of a scan in pieces."""
+def without(block: Block, scan: Scan) -> tuple[Axis, ...]:
+    """The axes of a block but that of its scan."""
+    return tuple(axis for axis in block.axes if axis is not scan.axis)
 
-    def __init__(self, scan: Scan, lanes: int, count: int) -> None:
-        self.scan, self.lanes, self.count = scan, lanes, count
-        dtype = scan.store.buffer.dtype
-        self.carry = Buffer("carry", (const(1, scan.axis.var.dtype),), dtype, scope="local")
-        self.piece = Buffer("piece", (const(lanes, scan.axis.var.dtype),), dtype, scope="local")
-        self.zero = const(0, scan.axis.var.dtype)
-        self.kept = BufferLoad(self.carry, (self.zero,))
-        self.whole = (Ramp(self.zero, const(1, self.zero.dtype), lanes),)
 
-    def body(self) -> tuple[Stmt, ...]:
-        scan, lanes, kind = self.scan, self.lanes, self.zero.dtype
-        outer, inside, last = (Var(f"k_{word}", kind) for word in ("0", "1", "2"))
-        again, rest = Var("k_3", kind), self.count % lanes
-        here = outer * lanes
-        values = BufferStore(self.piece, (inside,), substitute(scan.value, {scan.axis.var: here + inside}))
-        stored = self.result(here + last, self.combined(self.kept, BufferLoad(self.piece, (last,))))
-        whole = BufferLoad(self.piece, (const(lanes - 1, kind),))
+class Pieces:
+    """The statements of a scan in pieces of so many lanes."""
+
+    def __init__(self, scan: Scan, lanes: int) -> None:
+        self.scan, self.lanes = scan, lanes
+        self.kind, self.dtype = scan.axis.var.dtype, scan.store.buffer.dtype
+        self.zero = const(0, self.kind)
+        self.whole = (Ramp(self.zero, const(1, self.kind), lanes),)
+
+    def run(self, carry: Buffer, start: Expr, count: int) -> tuple[Stmt, ...]:
+        """The scan of `count` elements from `start` on; `carry` holds the sum of all before, and then of these too."""
+        lanes = self.lanes
+        outer, inside, last = (Var(f"k_{word}", self.kind) for word in ("0", "1", "2"))
+        again, rest = Var("k_3", self.kind), count % lanes
+        piece = Buffer("piece", (const(lanes, self.kind),), self.dtype, scope="local")
+        here, kept = self.after(start, outer * lanes), BufferLoad(carry, (self.zero,))
+        stored = self.result(here + last, self.combined(kept, BufferLoad(piece, (last,))))
         loop = (
-            self.over(inside, values),
-            *(self.step(1 << power) for power in range(lanes.bit_length() - 1)),
+            self.over(inside, BufferStore(piece, (inside,), self.value(here + inside))),
+            *(self.step(piece, 1 << power) for power in range(lanes.bit_length() - 1)),
             self.over(last, stored),
-            self.carried(whole),
+            self.carried(kept, BufferLoad(piece, (const(lanes - 1, self.kind),))),
         )
-        stmts: list[Stmt] = [
-            AllocBuffer(self.carry),
-            AllocBuffer(self.piece),
-            BufferStore(self.carry, (self.zero,), scan.start),
-            For(outer, self.zero, const(self.count // lanes, kind), loop),
-        ]
+        stmts: list[Stmt] = [AllocBuffer(piece), For(outer, self.zero, const(count // lanes, self.kind), loop)]
         if rest:
-            one = refresh((self.carried(substitute(scan.value, {scan.axis.var: again})), self.result(again, self.kept)))
-            stmts.append(For(again, const(self.count - rest, kind), const(self.count, kind), one))
+            at = self.after(start, again)
+            one = refresh((self.carried(kept, self.value(at)), self.result(at, kept)))
+            stmts.append(For(again, const(count - rest, self.kind), const(count, self.kind), one))
         return tuple(stmts)
+
+    def after(self, start: Expr, distance: Expr) -> Expr:
+        return distance if is_const(start, 0) else start + distance
+
+    def value(self, at: Expr) -> Expr:
+        """What an element is combined with."""
+        return substitute(self.scan.value, {self.scan.axis.var: at})
 
     def combined(self, a: Expr, b: Expr) -> Expr:
         return Call(self.scan.op, (a, b), a.dtype)
 
-    def carried(self, value: Expr) -> BufferStore:
-        return BufferStore(self.carry, (self.zero,), self.combined(self.kept, value))
+    def carried(self, kept: BufferLoad, value: Expr) -> BufferStore:
+        return BufferStore(kept.buffer, kept.indices, self.combined(kept, value))
 
     def over(self, var: Var, store: BufferStore) -> For:
         return For(var, self.zero, const(self.lanes, var.dtype), (store,), kind="vectorized")
@@ -168,12 +182,12 @@ class _Pieces:
         store = self.scan.store
         return store.replace(indices=substitute(store.indices, {self.scan.axis.var: at}), value=value)
 
-    def step(self, distance: int) -> BufferStore:
+    def step(self, into: Buffer, distance: int) -> BufferStore:
         """Each lane takes in the lane so far before it."""
-        piece, dtype = BufferLoad(self.piece, self.whole), self.piece.dtype
-        none = IDENTITIES[self.scan.op](dtype)
-        if self.scan.op is OPS["add"] and dtype.is_float:
-            none = const(-0.0, dtype)  # 0.0 would make 0.0 of -0.0
+        piece = BufferLoad(into, self.whole)
+        none = IDENTITIES[self.scan.op](self.dtype)
+        if self.scan.op is OPS["add"] and self.dtype.is_float:
+            none = const(-0.0, self.dtype)  # 0.0 would make 0.0 of -0.0
         moved = tuple(lane - distance + self.lanes if lane >= distance else lane for lane in range(self.lanes))
         shifted = Shuffle((Broadcast(none, self.lanes), piece), moved)
-        return BufferStore(self.piece, self.whole, self.combined(shifted, piece))
+        return BufferStore(into, self.whole, self.combined(shifted, piece))

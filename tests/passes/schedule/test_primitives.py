@@ -271,6 +271,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
     "blockize_blocks": (chain, lambda s: (s.compute_at("B", s.get_loops("C")[0]), s.blockize(["B", "C"]))),
     "blocked_scan": (running, lambda s: s.blocked_scan(s.get_loops("B")[1], 4)),
+    "parallel_scan": (running, lambda s: s.parallel_scan(s.get_loops("B")[1], 2, 2, 4)),
     "rolling_buffer": (
         blur,
         lambda s: (s.compute_at("B", s.split(s.get_loops("C")[0], [None, 8])[0]), s.rolling_buffer("B", 0)),

@@ -7,8 +7,8 @@ def running(A: T.Buffer((3, 11), "int32"), B: T.Buffer((3, 11), "int32")):
         with T.block("B"):
             vi = T.axis.spatial(3, i)
             carry = T.alloc_buffer((1,), "int32", scope="local")
-            piece = T.alloc_buffer((4,), "int32", scope="local")
             carry[0] = 0
+            piece = T.alloc_buffer((4,), "int32", scope="local")
             for k_0 in range(2):
                 for k_1 in T.vectorized(4):
                     piece[k_1] = A[vi, k_0 * 4 + k_1]
