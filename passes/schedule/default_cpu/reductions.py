@@ -17,7 +17,8 @@ from tirscript.ir.rewrite import uses, walk
 
 from ..extremes import extreme_of
 from ..primitive import LoopHandle
-from .nests import Nest, begins_anyway, stride_of
+from .nests import Nest, begins_anyway, heavy, stride_of
+from .streams import parameters, prefetch
 from .work import Work
 
 # partial results are kept in so many vectors, so that one addition need not wait for another
@@ -28,6 +29,8 @@ SYMBOLIC = 2
 SHORT = 4
 # a reduction of everything is cut into parts for threads, always the same ones so that results do not depend on threads
 PARTS, PART = 64, 1 << 16
+# such reductions of so many bytes prefetch what they read so many bytes later
+LARGE, AHEAD = 1 << 22, 4096
 
 
 def lanes_apart(work: Work, nest: Nest) -> bool:
@@ -55,7 +58,9 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
         work.done.add(name)
         name = partial.name
     whole = len(sch.get_loops(name)) <= len(nest.dims) + 1
-    lane_results(work, name, lanes)
+    update = lane_results(work, name, lanes)
+    if nest.known and heavy(nest.value):
+        _ahead(work, update, nest.instances)
     if whole:
         work.parallel(sch.get_loops(name)[:-1], nest.work)
     return True
@@ -83,9 +88,23 @@ def extreme_lanes(work: Work, name: str) -> bool:
         partial = sch.rfactor(part)
         work.done.add(name)
         name = partial.name
-    _lanes(work, name, SYMBOLIC * one)
+    update = _lanes(work, name, SYMBOLIC * one)
+    _ahead(work, update, count)
     work.parallel(sch.get_loops(name)[:-1], float(count))
     return True
+
+
+def _ahead(work: Work, name: str, count: int) -> None:
+    """Prefetch what a search, or a sum of what is dear, reads of parameters that are large.
+
+    It computes for so long on each vector that memory waits; a plain sum reads as fast as it can anyway.
+    """
+    *_, along, vector = work.sch.get_loops(name)
+    lanes = int(work.sch.get(vector).stop.value)
+    loads = [node for node in walk(work.block(name).body) if type(node) is BufferLoad]
+    for buffer in {load.buffer: None for load in loads if any(load.buffer is one for one in parameters(work))}:
+        if count * buffer.dtype.itemsize >= LARGE:
+            work.attempt(prefetch, name, buffer, along, max(1, AHEAD // (lanes * buffer.dtype.itemsize)))
 
 
 def lanes_of(extent: int, one: int) -> int:
@@ -96,21 +115,23 @@ def lanes_of(extent: int, one: int) -> int:
     return one * min(VECTORS, max(1, extent // (2 * one)))
 
 
-def lane_results(work: Work, name: str, lanes: int) -> None:
+def lane_results(work: Work, name: str, lanes: int) -> str:
     """Split the innermost loop of a reduction into lanes with partial results, which are made where they are used.
 
+    The name of the block that reads what is reduced.
     The partial results are combined by vectors, then by quarters of a vector: one by one, each would wait for the last.
     """
-    _lanes(work, name, lanes)
+    update = _lanes(work, name, lanes)
     one = work.facts.lanes(work.block(name).body[0].buffer.dtype.bits)  # type: ignore[attr-defined]
     for size in (one, one // 4):
         if 2 <= size < lanes and lanes % size == 0:
             _lanes(work, name, size)
             lanes = size
+    return update
 
 
-def _lanes(work: Work, name: str, lanes: int) -> None:
-    """One step: partial results in vectors of so many lanes."""
+def _lanes(work: Work, name: str, lanes: int) -> str:
+    """One step: partial results in vectors of so many lanes. The name of the block that updates them."""
     sch = work.sch
     _, lane = sch.split(sch.get_loops(name)[-1], [None, lanes])
     partial = sch.rfactor(lane)
@@ -127,6 +148,7 @@ def _lanes(work: Work, name: str, lanes: int) -> None:
         sch.vectorize(sch.get_loops(part)[-1])
     work.contract(update.name)
     work.done |= {name, init.name, update.name}
+    return str(update.name)
 
 
 def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:

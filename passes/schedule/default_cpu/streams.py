@@ -78,7 +78,7 @@ def ahead(work: Work, nest: Nest) -> None:
     read = [buffer for buffer in parameters(work) if isinstance(buffer, Buffer) and _read_whole(nest, buffer)]
     for buffer in read:
         distance = max(LEAST_AHEAD, AHEAD // len(read)) // (lanes * buffer.dtype.itemsize)
-        work.attempt(_prefetch, nest.name, buffer, along, max(1, distance))
+        work.attempt(prefetch, nest.name, buffer, along, max(1, distance))
 
 
 def _read_whole(nest: Nest, buffer: Buffer) -> bool:
@@ -87,7 +87,8 @@ def _read_whole(nest: Nest, buffer: Buffer) -> bool:
     return all(any(uses(index, dim.var) for index in indices) for dim in nest.dims)
 
 
-def _prefetch(work: Work, name: str, buffer: Buffer, loop: LoopHandle, distance: int) -> None:
+def prefetch(work: Work, name: str, buffer: Buffer, loop: LoopHandle, distance: int) -> None:
+    """Prefetch what a block reads of a buffer so many iterations of a loop later."""
     which = [one is buffer for one in reads_of(work.block(name))].index(True)
     work.sch.prefetch(name, which, loop, distance)
 
@@ -114,4 +115,4 @@ def in_lines(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
     sch.vectorize(loop)
 
 
-__all__ = ["in_lines", "leaves", "parameters", "past_caches"]
+__all__ = ["in_lines", "leaves", "parameters", "past_caches", "prefetch"]

@@ -298,3 +298,75 @@ def test_native_code_with_prefetches() -> None:
     built(a, b)
     power = np.exp(a.astype("float64") - a.max(1, keepdims=True))
     np.testing.assert_allclose(b, power / power.sum(1, keepdims=True), rtol=1e-5)
+
+
+SEARCH = """
+            with T.init():
+                at[0] = T.int64(-1)
+                best[0] = T.min_value("float32")
+            better: T.bool = A[vk] > best[0]
+            at[0] = T.if_then_else(better, T.int64(vk), at[0])
+            best[0] = T.if_then_else(better, A[vk], best[0])"""
+SUM = """
+            with T.init():
+                best[0] = T.float32(0)
+            best[0] += {value}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "n", "lanes"),
+    [
+        (SEARCH, 1 << 20, 32),
+        (SEARCH, (1 << 20) - 1, 0),
+        (SUM.format(value="T.exp(A[vk])"), 1 << 20, 64),
+        (SUM.format(value="T.exp(A[vk])"), 1 << 19, 0),
+        (SUM.format(value="A[vk]"), 1 << 20, 0),  # reads as fast as it can anyway
+    ],
+)
+def test_large_searches_and_sums_of_what_is_dear_prefetch(body: str, n: int, lanes: int) -> None:
+    func = program(f"""
+@T.prim_func
+def main(A: T.Buffer(({n},), "float32"), at: T.Buffer((1,), "int64"), best: T.Buffer((1,), "float32")):
+    for k in range({n}):
+        with T.block("S"):
+            vk = T.axis.reduce({n}, k){body}
+""")
+    made = default_schedule(func, FACTS)
+    assert (
+        (f", {4096 // (4 * lanes)})" in str(made.trace) and "prefetch" in str(made.trace))
+        if lanes
+        else (prefetched(made.func) == [])
+    )
+    given = np.random.default_rng(5).standard_normal(n).astype("float32")
+    at, best = np.zeros(1, "int64"), np.zeros(1, "float32")
+    tirscript.build(made.func, pipeline=DEFAULT_LOWERING)(given, at, best)
+    if body is SEARCH:
+        assert at[0] == given.argmax() and best[0] == given.max()
+    else:
+        value = np.exp(given.astype("float64")) if "exp" in body else given.astype("float64")
+        assert abs(best[0] - value.sum()) < 1e-3 * np.abs(value).sum() ** 0.5
+
+
+def test_streaming_blocks_prefetch_each_array_as_far_as_there_are_few() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((16, 512), "float32"), B: T.Buffer((16, 512), "float32"), C: T.Buffer((16, 512), "float32"),
+         row: T.Buffer((512,), "float32"), D: T.Buffer((16, 512), "float32")):
+    for i, j in T.grid(16, 512):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = {value}
+"""
+    streaming = CpuFacts(512, 2, cache=1)
+    for value, distances in (
+        ("A[vi, vj]", [32]),
+        ("A[vi, vj] + row[vj]", [32]),  # each row reads the same
+        ("A[vi, vj] + B[vi, vj]", [16, 16]),
+        ("A[vi, vj] + B[vi, vj] * C[vi, vj] + A[vi, vj]", [10, 10, 10]),
+    ):
+        func = program(text.format(value=value))
+        made = default_schedule(func, streaming)
+        found = [line for line in str(made.trace).splitlines() if ".prefetch(" in line]
+        assert [int(line.rstrip(")").split(", ")[-1]) for line in found] == distances
+        assert_same_result(func, made.func)
+        assert prefetched(default_schedule(func, FACTS).func) == []
