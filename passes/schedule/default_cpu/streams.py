@@ -73,7 +73,10 @@ def ahead(work: Work, nest: Nest) -> None:
 
     The processor's own prefetching falls behind where several arrays are read, or much is computed on each element.
     """
-    *_, along, vector = work.sch.get_loops(nest.name)
+    loops = work.sch.get_loops(nest.name)
+    if len(loops) < 2:
+        return  # a vector is all there is
+    *_, along, vector = loops
     lanes = int(work.sch.get(vector).stop.value)
     read = [buffer for buffer in parameters(work) if isinstance(buffer, Buffer) and _read_whole(nest, buffer)]
     for buffer in read:

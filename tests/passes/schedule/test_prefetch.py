@@ -370,3 +370,14 @@ def main(A: T.Buffer((16, 512), "float32"), B: T.Buffer((16, 512), "float32"), C
         assert [int(line.rstrip(")").split(", ")[-1]) for line in found] == distances
         assert_same_result(func, made.func)
         assert prefetched(default_schedule(func, FACTS).func) == []
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 64, 100, 129])
+def test_a_few_vectors_past_the_caches(n: int) -> None:
+    func = program(f"""
+@T.prim_func
+def main(A: T.Buffer(({n},), "float32"), B: T.Buffer(({n},), "float32")):
+    for i in range({n}):
+        B[i] = A[i] + T.float32(1)
+""")
+    assert_same_result(func, default_schedule(func, CpuFacts(512, 2, cache=1)).func)
