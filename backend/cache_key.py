@@ -7,8 +7,8 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tirscript.ir import Module, PrimFunc, StringImm, walk
@@ -64,7 +64,7 @@ def _known(passes: Sequential) -> bool:
     context = PassContext.current()
     if not context.plain:
         return False
-    return all(entry.function.__module__.startswith("tirscript.passes.") for entry in passes)
+    return all(module.startswith("tirscript.passes.") for module in passes.modules())
 
 
 @cache
@@ -90,17 +90,23 @@ def surroundings() -> tuple[str, ...]:
 @cache
 def sources() -> str:
     """A digest of the sources of tirscript and of its version, so that no code outlives the compiler that made it."""
-    root = Path(__file__).parent.parent
+    root = os.path.dirname(os.path.dirname(__file__))
     start = len(os.path.join(root, ""))
-    found = hashlib.sha256((root / "__init__.py").read_bytes())
-    for folder in _FOLDERS:
-        for where, folders, files in os.walk(root / folder, followlinks=True):
-            folders.sort()
-            for name in sorted(files):
-                if name.endswith(".py"):
-                    path = os.path.join(where, name)
-                    with open(path, "rb") as file:
-                        data = file.read()
-                    found.update(f"{path[start:]} {len(data)}\n".encode())
-                    found.update(data)
+    found = hashlib.sha256()
+    for path in (os.path.join(root, "__init__.py"), *(one for folder in _FOLDERS for one in _files(root, folder))):
+        with open(path, "rb", 0) as file:
+            data = file.read()
+        found.update(f"{path[start:]} {len(data)}\n".encode())
+        found.update(data)
     return found.hexdigest()
+
+
+def _files(*folder: str) -> Iterator[str]:
+    """The paths of the Python files in a folder and those in it, in an order that is always the same."""
+    with os.scandir(os.path.join(*folder)) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.endswith(".py"):
+            yield entry.path
+        elif entry.name != "__pycache__" and entry.is_dir():
+            yield from _files(entry.path)

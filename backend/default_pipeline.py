@@ -23,13 +23,13 @@ def default_pipeline(target: Target | None = None, *, schedule: bool = True) -> 
 def front_passes() -> Sequential:
     """From graph functions, and functions for several targets, to tensor functions for one."""
     from tirscript.passes import Sequential, get_pass
-    from tirscript.passes.graph import GRAPH_LOWERING
+    from tirscript.passes.lowering import GRAPH_LOWERING
 
     names = [entry.name for entry in GRAPH_LOWERING]
     # bindings are in their normal form then, and nothing has looked into functions for other targets
     at = names.index("canonicalize_bindings") + 1
     parts = (*GRAPH_LOWERING.passes[:at], get_pass("run_codegen"), *GRAPH_LOWERING.passes[at:])
-    return Sequential((*parts, get_pass("bind_targets"), get_pass("split_targets")))
+    return Sequential((*parts, "bind_targets", "split_targets"))
 
 
 def lowering_of(target: Target, *, schedule: bool = True) -> Sequential:
@@ -44,11 +44,11 @@ def lowering_of(target: Target, *, schedule: bool = True) -> Sequential:
 
 def lowering(target: Target, schedule: bool) -> Sequential:
     """That of processors: the default schedule for the target of each function, and the lowering."""
-    from tirscript.passes import DEFAULT_LOWERING, Sequential, get_pass
+    from tirscript.passes import DEFAULT_LOWERING, Sequential
 
     if not schedule:
         return DEFAULT_LOWERING
-    return Sequential((get_pass("default_cpu"), get_pass("pack_constants"), DEFAULT_LOWERING))
+    return Sequential(("default_cpu", "pack_constants", DEFAULT_LOWERING))
 
 
 __all__ = ["default_pipeline", "front_passes", "lowering", "lowering_of"]

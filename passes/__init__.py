@@ -1,45 +1,44 @@
 """Passes from program to program, and the pipelines of them."""
 
-from . import (  # noqa: F401  (these fill the table of passes)
-    blocks_from_loops,
-    bounds_check,
-    check_constraints,
-    common_subexpression,
-    contract,
-    default_cpu,
-    hoist_expression,
-    loop_partition,
-    merge_adjacent_loops,
-    merge_conditionals,
-    narrow_index_types,
-    overcompute,
-    placement,
-    reduce_loop_extents,
-    remove_assume,
-    remove_no_op,
-    remove_undef,
-    share_functions,
-)
-from . import constants as _constants  # noqa: F401
-from . import graph as _graph  # noqa: F401
-from . import layouts as _layouts  # noqa: F401
-from . import lower as _lower  # noqa: F401
-from .access import access_regions
-from .bisection import Broken, bisect
-from .instruments import DumpEach, PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach
-from .lower import DEFAULT_LOWERING
-from .pipeline import (
-    PASSES,
-    Instrument,
-    Pass,
-    PassContext,
-    Sequential,
-    get_pass,
-    graph_func_pass,
-    module_pass,
-    prim_func_pass,
-)
-from .simplify import simplified
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .access import access_regions
+    from .bisection import Broken, bisect
+    from .instruments import DumpEach, PrintAfter, PrintBefore, PrintChanged, RoundTripEach, Skip, Timing, VerifyEach
+    from .lowering import DEFAULT_LOWERING
+    from .pipeline import (
+        PASSES,
+        Instrument,
+        Pass,
+        PassContext,
+        Sequential,
+        get_pass,
+        graph_func_pass,
+        module_pass,
+        prim_func_pass,
+    )
+    from .simplify import simplified
+
+# public names by the modules that have them; loaded when asked for: code from the cache needs few of them
+_MODULES = {
+    "access": ("access_regions",),
+    "bisection": ("Broken", "bisect"),
+    "instruments": (
+        *("DumpEach", "PrintAfter", "PrintBefore", "PrintChanged", "RoundTripEach", "Skip", "Timing", "VerifyEach"),
+    ),
+    "lowering": ("DEFAULT_LOWERING",),
+    "pipeline": (
+        *("PASSES", "Instrument", "Pass", "PassContext", "Sequential", "get_pass"),
+        *("graph_func_pass", "module_pass", "prim_func_pass"),
+    ),
+    "simplify": ("simplified",),
+}
+_NAMES = {name: module for module, names in _MODULES.items() for name in names}
+_PACKAGES = ("constants", "graph", "layouts", "lint", "lower", "schedule")
 
 __all__ = [
     "DEFAULT_LOWERING",
@@ -65,3 +64,17 @@ __all__ = [
     "prim_func_pass",
     "simplified",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f".{name}", __name__)
+    where = _NAMES.get(name)
+    if where is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{where}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES, *_PACKAGES})

@@ -6,7 +6,7 @@ A pass is a function from program to program with a name, typed options and a do
     def flatten_buffer(func: PrimFunc, *, limit: int = 16) -> PrimFunc: ...
 
 It is registered in the one table `PASSES` under the function's name and is applied by calling it; the keyword-only
-parameters are its options. A prim_func pass runs on each function of a module.
+parameters are its options. A prim_func pass runs on each function of a module. Ours are listed in `table.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar, get_args
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 from msgspec import Struct, structs
 
@@ -31,6 +31,7 @@ from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.words import words
 
+from .table import PassTable
 from .targets import EXTERNAL, passing_over
 
 Program = TypeVar("Program", PrimFunc, GraphFunc, Module)
@@ -93,7 +94,7 @@ class Pass(Struct, frozen=True, eq=False):
         return f"<pass {self}>"
 
 
-PASSES: dict[str, Pass] = {}
+PASSES = PassTable()
 
 
 class _Decorator(Protocol):
@@ -142,8 +143,7 @@ def _registrar(
 ) -> _Decorator:
     def register(function: Callable[..., Any]) -> Pass:
         called = name or function.__name__
-        if called in PASSES:
-            raise ValueError(f"pass {called} is defined twice")
+        PASSES.check(called, function.__module__)
         doc = inspect.getdoc(function) or ""
         if not doc and sys.flags.optimize < 2:  # `python -OO` has no docstrings
             raise ValueError(f"pass {called} has no docstring that shows its rewrite")
@@ -160,13 +160,19 @@ def _registrar(
 
 def get_pass(name: str, /, **options: Any) -> Pass:
     """The pass of that name (`lower-blocks` is `lower_blocks`) with the given options; T404 where there is none."""
-    entry = PASSES.get(name.replace("-", "_"))
-    if entry is None:
-        near = suggest(name.replace("-", "_"), PASSES)
+    entry = PASSES[pass_name(name)]
+    return entry.configure(**options) if options else entry
+
+
+def pass_name(name: str) -> str:
+    """The name of a pass in its one spelling; T404 where there is none. Nothing is loaded for it."""
+    found = name.replace("-", "_")
+    if found not in PASSES:
+        near = suggest(found, PASSES)
         raise DiagnosticError(
             [error("T404", f"there is no pass `{name}`", hint=f"did you mean `{near}`?" if near else None)]
         )
-    return entry.configure(**options) if options else entry
+    return found
 
 
 def check_option(entry: Pass, name: str, value: Any) -> None:
@@ -186,21 +192,36 @@ def check_option(entry: Pass, name: str, value: Any) -> None:
 
 
 class Sequential:
-    """A pipeline: passes one after the other. Prints as `a,b{x=1}`, which `Sequential.parse` reads."""
+    """A pipeline: passes one after the other. Prints as `a,b{x=1}`, which `Sequential.parse` reads.
 
-    __slots__ = ("passes",)
-    passes: tuple[Pass, ...]
+    Passes that are named and have no options are loaded when the pipeline is applied or looked into.
+    """
+
+    __slots__ = ("_entries",)
+    _entries: tuple[Pass | str, ...]
 
     def __init__(self, passes: Iterable[Pass | Sequential | str]) -> None:
-        flat: list[Pass] = []
+        flat: list[Pass | str] = []
         for item in passes:
             if isinstance(item, str):
-                flat += Sequential.parse(item).passes
+                flat += _parse_passes(item)
             elif isinstance(item, Sequential):
-                flat += item.passes
+                flat += item._entries
             else:
                 flat.append(item)
-        self.passes = tuple(flat)
+        self._entries = tuple(flat)
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes in their order."""
+        if any(isinstance(entry, str) for entry in self._entries):
+            self._entries = tuple(get_pass(entry) if isinstance(entry, str) else entry for entry in self._entries)
+        return cast("tuple[Pass, ...]", self._entries)
+
+    def modules(self) -> Iterator[str]:
+        """The name of the module that defines each pass; none is loaded for it."""
+        for entry in self._entries:
+            yield PASSES.module(entry) if isinstance(entry, str) else entry.function.__module__
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequential) and self.passes == other.passes
@@ -232,19 +253,18 @@ class Sequential:
         return iter(self.passes)
 
     def __len__(self) -> int:
-        return len(self.passes)
+        return len(self._entries)
 
     def __str__(self) -> str:
-        return ",".join(map(str, self.passes))
+        return ",".join(map(str, self._entries))
 
     def __repr__(self) -> str:
         return f"<pipeline {self}>"
 
     def until(self, name: str) -> Sequential:
         """The pipeline up to and with the pass `name`."""
-        get_pass(name)
+        wanted = pass_name(name)
         names = [entry.name for entry in self.passes]
-        wanted = name.replace("-", "_")
         if wanted not in names:
             raise DiagnosticError([error("T404", f"the pipeline has no pass `{name}`; it is {self}")])
         return Sequential(self.passes[: names.index(wanted) + 1])
@@ -252,15 +272,16 @@ class Sequential:
     @staticmethod
     def parse(text: str) -> Sequential:
         """The pipeline that `text` names: `lower_blocks,unroll_loop{limit=4}`."""
-        return Sequential(_parse_passes(text))
+        return Sequential((text,))
 
 
 _NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*")
 _VALUE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s,{}"]+)\s*')
 
 
-def _parse_passes(text: str) -> list[Pass]:
-    found: list[Pass] = []
+def _parse_passes(text: str) -> list[Pass | str]:
+    """The passes that a text names; those without options as their names, where they are not loaded yet."""
+    found: list[Pass | str] = []
     at = 0
 
     def fail(what: str) -> DiagnosticError:
@@ -293,7 +314,8 @@ def _parse_passes(text: str) -> list[Pass]:
                 if text[at - 1] == "}":
                     break
             at = re.compile(r"\s*").match(text, at).end()  # type: ignore[union-attr]
-        found.append(get_pass(name[1], **options))
+        known = pass_name(name[1])
+        found.append(get_pass(known, **options) if options or PASSES.loaded(known) else known)
         if at == len(text):
             break
         if text[at] != ",":
@@ -354,7 +376,7 @@ def _names(what: str, given: Iterable[str]) -> frozenset[str]:
     """Names of passes in their one spelling."""
     if isinstance(given, str):
         raise DiagnosticError([error("T404", f"{what} is a list of names of passes", hint=f"{what}=[{given!r}]")])
-    return frozenset(get_pass(name).name for name in given)
+    return frozenset(map(pass_name, given))
 
 
 class PassContext:

@@ -20,7 +20,8 @@ from tirscript.backend.runtime.layout import ArrayFields, offset
 from tirscript.ir import Buffer, Const, MatchBuffer, Var
 
 from .builder import FunctionText, ModuleText
-from .entry_values import INTEGERS, SCALARS, TABLE, EntryPlan, Table, ValueWriter, unbound_symbol
+from .entry_plan import TABLE, EntryPlan
+from .entry_values import INTEGERS, SCALARS, Table, ValueWriter, unbound_symbol
 from .sites import ERROR_TYPE
 from .types import call_type
 

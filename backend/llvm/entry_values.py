@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from tirscript.backend.runtime import layout
 from tirscript.backend.runtime.layout import ArrayFields, DescrFields, offset
-from tirscript.ir import Buffer, Call, Const, DiagnosticError, DType, Expr, PrimFunc, Var, error
+from tirscript.ir import Call, Const, DiagnosticError, DType, Expr, PrimFunc, Var, error
 
 from .builder import FunctionText, ModuleText
+from .entry_plan import TABLE, EntryPlan
 from .types import call_type
 
-TABLE = "tirscript.table"
 INTEGERS = ("int", "uint")
 
 
@@ -44,18 +42,6 @@ class Table:
     def finish(self, module: ModuleText) -> None:
         """Define the table, after the last entry."""
         module.globals.append(f"@{TABLE} = global [{max(1, len(self.slots))} x ptr] zeroinitializer, align 8")
-
-
-class EntryPlan(Struct, frozen=True, eq=False):
-    """What an entry is made for: the function as written, the symbols and the symbol of its kernel, and how it is
-    called."""
-
-    func: PrimFunc
-    kernel: str
-    symbols: tuple[Var, ...]
-    written: frozenset[Var | Buffer]
-    noalias: bool = True
-    release: bool = False
 
 
 class ValueWriter:

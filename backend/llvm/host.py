@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes.util
 import threading
 from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
-from tirscript.backend.runtime import threads, tiles
+from tirscript.backend.runtime import tiles
 
 _lock = threading.Lock()
 
@@ -56,10 +55,23 @@ def initialize() -> None:
         llvm.initialize_native_asmparser()
         if llvm.llvm_version_info >= HASHES:
             llvm.set_option("", "-disable-loop-idiom-hashrecognize")
-        library = ctypes.util.find_library("m")
+        _load_mathematics()
+        llvm.add_symbol(packed.CALLBACK, packed.address())
+
+
+def _load_mathematics() -> None:
+    """Let code find C's mathematics: by the name that glibc gives it, else as the system's tools know it, which are
+    processes."""
+    import llvmlite.binding as llvm
+
+    try:
+        llvm.load_library_permanently("libm.so.6")
+    except RuntimeError:
+        from ctypes.util import find_library
+
+        library = find_library("m")
         if library is not None and llvm.address_of_symbol("erff") is None:
             llvm.load_library_permanently(library)
-        llvm.add_symbol(packed.CALLBACK, packed.address())
 
 
 @cache
@@ -111,8 +123,11 @@ def symbol_exists(name: str) -> bool:
     import llvmlite.binding as llvm
 
     initialize()
-    if name == threads.PARALLEL:
-        threads.require_pool()
+    if name.startswith("tirscript_"):
+        from tirscript.backend.runtime import threads
+
+        if name == threads.PARALLEL:
+            threads.require_pool()
     if name == tiles.SYMBOL:
         return tiles.permitted()
     return llvm.address_of_symbol(name) is not None

@@ -19,11 +19,11 @@ from tirscript.ir.node import Node
 
 from .host import Host, initialize, symbol_exists
 from .linking import answer_calls, executable, find, find_libraries, link, link_libraries
-from .sites import Site
-from .state import ModuleState, internal
 
 if TYPE_CHECKING:
     from .module import CompiledModule, Generated
+    from .sites import Site
+    from .state import ModuleState
 
 
 class ImageEntry(Struct, frozen=True, array_like=True):
@@ -149,6 +149,8 @@ class _Generator:
             if self.made is None:
                 made = self.generate()
                 if fingerprint(made.state) != self.checks:
+                    from .state import internal
+
                     raise internal("a cached kernel is not what its program compiles to (TIRSCRIPT_CACHE=0 avoids it)")
                 self.made = made
             return self.made

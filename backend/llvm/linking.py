@@ -8,16 +8,18 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tirscript.backend.runtime import packed
 from tirscript.backend.runtime.arrays import address_of
-from tirscript.backend.runtime.c_library import CFunction
 from tirscript.backend.runtime.library import c_library
 from tirscript.ir.constant import PREFIX, constants_of
 from tirscript.ir.node import Node
 
 from .host import Host, target_machine
+
+if TYPE_CHECKING:
+    from tirscript.backend.runtime.c_library import CFunction
 
 NAME = "tirscript_constant_"  # a symbol is this, 64 hexadecimal digits of the digest, a dot, and the alignment
 LIBRARY = "tirscript_library_"  # a symbol is this and the bytes of the registered name in hexadecimal

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..cache import Cache
     from ..runtime.arguments import Param
     from .builder import ModuleText
-    from .entry import EntryPlan
+    from .entry_plan import EntryPlan
     from .image import LoadedModule
     from .module import CompiledFunction, CompiledModule, Generated
 
@@ -67,7 +67,8 @@ class _Extension:
     def __call__(self, text: ModuleText, kernels: dict[str, CompiledFunction]) -> None:
         from ..runtime.arguments import written_params
         from .effects import noalias, releases_gil
-        from .entry import EntryPlan, add_entry, add_portable_entry
+        from .entry import add_entry, add_portable_entry
+        from .entry_plan import EntryPlan
 
         request, lowered = self.request, self.request.lowered
         for func in request.public:
@@ -133,7 +134,7 @@ def check_libraries(request: Request) -> None:
 
 def _compiled(request: Request, store: Cache | None, key: str | None, machine: Host) -> dict[str, Any]:
     """The functions, compiled now; their code is stored under the key."""
-    from .entry import TABLE
+    from .entry_plan import TABLE
     from .image import ImageEntry, image_of
     from .module import compile_functions
 
@@ -168,7 +169,7 @@ def _compiled(request: Request, store: Cache | None, key: str | None, machine: H
 
 def _from_image(request: Request, data: bytes, machine: Host) -> dict[str, Any] | None:
     """The functions from what the cache holds; None where that cannot be used here."""
-    from .entry import TABLE, EntryPlan
+    from .entry_plan import TABLE, EntryPlan
     from .image import Image, load
 
     image = Image.decoded(data)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -79,7 +78,7 @@ def type_number(kind: DType) -> int | None:
 @cache
 def direct_calls() -> bool:
     """Whether entries may read Python's and numpy's structs in this process: the layouts hold on known objects."""
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if sys.implementation.name != "cpython" or "t" in sys.abiflags:
         return False
     if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib.util
 import math
 import os
 import sys
@@ -188,7 +187,9 @@ def _tell_threadpoolctl() -> None:
 
     It knows pools by the files of shared libraries; ours has none, so it stands beside LLVM's, which compiled it.
     """
-    if "threadpoolctl" not in sys.modules and importlib.util.find_spec("threadpoolctl") is None:
+    from importlib.util import find_spec
+
+    if "threadpoolctl" not in sys.modules and find_spec("threadpoolctl") is None:
         return
     import threadpoolctl
 

@@ -1,7 +1,6 @@
 """Passes over graph functions, and their way to tensor functions."""
 
-from ..pipeline import Sequential
-from ..share_functions import share_functions
+from ..lowering import GRAPH_LOWERING
 from .annotate_pattern import annotate_pattern
 from .bind import bind_params, bind_symbolic_vars
 from .canonicalize_bindings import canonicalize_bindings
@@ -21,27 +20,6 @@ from .run_codegen import run_codegen
 from .static_memory_plan import static_memory_plan
 from .to_mixed_precision import to_mixed_precision
 from .write_in_place import write_in_place
-
-# from graph functions to tensor functions, which `build` does before DEFAULT_LOWERING
-GRAPH_LOWERING = Sequential(
-    (
-        lambda_lift,
-        canonicalize_bindings,
-        common_graph_subexpression,
-        decompose_for_inference,
-        fold_graph_constant,
-        legalize_ops,
-        dead_code_elimination,
-        annotate_pattern,
-        fuse_ops,
-        fuse_tir,
-        rewrite_reshape,
-        graph_to_tensor,
-        share_functions,
-        write_in_place,
-        static_memory_plan,
-    )
-)
 
 __all__ = [
     "GRAPH_LOWERING",

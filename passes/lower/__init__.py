@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..check_constraints import check_constraints
-from ..pipeline import Sequential
+from ..lowering import DEFAULT_LOWERING
 from ..simplify import simplify
 from .compact_buffer_allocation import compact_buffer_allocation
 from .flatten_buffer import flatten_buffer
@@ -16,25 +15,6 @@ from .plan_buffer_allocation import plan_buffer_allocation
 from .serialize_races import serialize_races
 from .unroll_loop import unroll_loop
 from .vectorize_loop import vectorize_loop
-
-# what `build` does before a backend takes over
-DEFAULT_LOWERING = Sequential(
-    (
-        check_constraints,
-        lower_reduce,
-        plan_buffer_allocation,
-        lower_init_block,
-        lower_match_buffer,
-        lower_blocks,
-        compact_buffer_allocation,
-        simplify,
-        serialize_races,
-        flatten_buffer,
-        vectorize_loop,
-        unroll_loop,
-        simplify,
-    )
-)
 
 __all__ = [
     "DEFAULT_LOWERING",
