@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tirscript.ir.effects import has_effect, out_of_bounds, reads_memory
 from tirscript.ir.expr import Const, Expr
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import map_except_buffers
 from tirscript.ir.span import Trivia
@@ -18,6 +19,11 @@ def conjunction(conditions: Iterable[Expr]) -> Expr | None:
     for condition in conditions:
         result = condition if result is None else get_op("logical_and")(result, condition)
     return result
+
+
+def may_overlap(func: PrimFunc) -> bool:
+    """Whether a function says that two of its buffers may be the same memory."""
+    return any(func.attrs.get(name) is False for name in ("noalias", "tir.noalias", "tirx.noalias"))
 
 
 def equal(a: Expr, b: Expr) -> Expr:
@@ -53,6 +59,7 @@ __all__ = [
     "is_zero",
     "keep_comments",
     "map_except_buffers",
+    "may_overlap",
     "out_of_bounds",
     "reads_memory",
 ]
