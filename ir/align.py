@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -37,6 +36,8 @@ def _paired(
         return
     key, *rest = keys
     first, second = [key(one) for one in a[left:left_stop]], [key(one) for one in b[right:right_stop]]
+    import difflib  # only for programs that differ
+
     matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
     for tag, i, i_stop, j, j_stop in matcher.get_opcodes():
         if tag == "equal":

@@ -12,6 +12,7 @@ import threading
 import types
 import typing
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -191,6 +192,8 @@ def _read_shape(cls: type) -> Shape:
 def field_hints(cls: type) -> dict[str, Any]:
     """The annotations of a node class; names imported for type checkers only are found in the neighbouring files."""
     scope: dict[str, Any] = {}
+    if "GraphOp" in cls.__annotations__.values():  # of the table of graph operators, which is loaded for graphs alone
+        import_module(f"{__package__}.graph_ops.table")
     for name in ("expr", "buffer", "stmt", "func", "module", "constant", "op", "graph", "graph_ops.table", "target"):
         module = sys.modules.get(f"{__package__}.{name}")
         if module is not None:

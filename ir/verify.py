@@ -1,7 +1,8 @@
 """Whether a program is well formed: scopes, dtypes, shapes, calls, block bindings.
 
 The parser runs it on what it has read. One pass in source order, a rule per class of node (`wellformed/`); a class
-without a rule of its own is walked by its field declarations.
+without a rule of its own is walked by its field declarations. The check of graphs, with all operators of graphs, is
+loaded for the first graph.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from .func import PrimFunc
 from .graph import GraphFunc
 from .module import Function, Module
 from .node import recursion_room
-from .wellformed.graph import GraphVerifier, circles, graph_warnings
 from .wellformed.places import bad_attrs, in_order, pointing
 from .wellformed.statements import Verifier
 from .wellformed.warnings import warnings_of
@@ -44,9 +44,11 @@ def warnings(x: PrimFunc | GraphFunc | Module) -> list[Diagnostic]:
     functions = x.functions if isinstance(x, Module) else (x,)
     with recursion_room():
         found = [item for function in functions if isinstance(function, PrimFunc) for item in warnings_of(function)]
-        found += [
-            item for function in functions if isinstance(function, GraphFunc) for item in graph_warnings(function)
-        ]
+        for function in functions:
+            if isinstance(function, GraphFunc):
+                from .wellformed.graph import graph_warnings
+
+                found += graph_warnings(function)
     return in_order(found)
 
 
@@ -57,7 +59,7 @@ def _verify(x: PrimFunc | GraphFunc | Module, whole: bool) -> list[Diagnostic]:
                 return _verify_module(x, whole)
             if not whole and not x.check_well_formed:
                 return []
-            return GraphVerifier(x, None).run() if isinstance(x, GraphFunc) else Verifier(x, None).run()
+            return _verify_graph(x, None) if isinstance(x, GraphFunc) else Verifier(x, None).run()
     except RecursionError:
         return [error("T004", f"`{x.name}` is nested too deeply", x.span)]
 
@@ -79,10 +81,18 @@ def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:
         if isinstance(function, PrimFunc) and (whole or function.check_well_formed):
             found += Verifier(function, functions).run()
         elif isinstance(function, GraphFunc) and (whole or function.check_well_formed):
-            found += GraphVerifier(function, module).run()
-    if whole or all(function.check_well_formed for function in module.graph_funcs):
+            found += _verify_graph(function, module)
+    if module.graph_funcs and (whole or all(function.check_well_formed for function in module.graph_funcs)):
+        from .wellformed.graph import circles
+
         found += circles(module)
     found += [
         error("T210", f"attribute {name} of the module: {why}", module.span) for name, why in bad_attrs(module.attrs)
     ]
     return in_order(found)
+
+
+def _verify_graph(func: GraphFunc, module: Module | None) -> list[Diagnostic]:
+    from .wellformed.graph import GraphVerifier
+
+    return GraphVerifier(func, module).run()

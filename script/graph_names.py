@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from tirscript.ir.graph import GraphExpr, GraphType
-from tirscript.ir.graph_ops import GRAPH_OPS
-from tirscript.ir.graph_ops.foreign import find_op
-from tirscript.ir.graph_ops.table import FOREIGN_GRAPH_OPS
 from tirscript.ir.words import call_it
 
 from .namespace import Namespace
@@ -108,6 +105,10 @@ class GraphNamespace(Namespace):
         found = self.__dict__.get(name)
         if found is not None and not name.startswith("_"):
             return found
+        from tirscript.ir.graph_ops import GRAPH_OPS
+        from tirscript.ir.graph_ops.foreign import find_op
+        from tirscript.ir.graph_ops.table import FOREIGN_GRAPH_OPS
+
         dotted = f"{self._prefix}{name}"
         entry = find_op(dotted)
         if entry is not None:
@@ -122,6 +123,8 @@ class GraphNamespace(Namespace):
 
     def names(self) -> Iterator[str]:
         """Every name that it has; those of operators with dots in the namespace around."""
+        from tirscript.ir.graph_ops import GRAPH_OPS
+
         yield from (name for name in self.__dict__ if not name.startswith("_"))
         for known in GRAPH_OPS:
             if known.startswith(self._prefix):

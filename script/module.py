@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tirscript.ir.diagnostic import Diagnostic
 from tirscript.ir.dtype import VOID
@@ -17,11 +17,13 @@ from tirscript.ir.verify import verify
 
 from .context import Abort, FunctionRef, ModuleRef
 from .function import FunctionLowering, read_options
-from .graph_function import GraphLowering, read_graph_options
 from .graph_names import UNSUPPORTED
 from .known import Function, Known
 from .namespace import Form
 from .trivia import Comments, trivia
+
+if TYPE_CHECKING:
+    from .graph_function import GraphLowering
 
 FUNCTIONS = ("prim_func", "graph_func", "other")  # decorators of functions; "other" is one of the user's own
 
@@ -59,6 +61,8 @@ class ModuleReader:
     ) -> FunctionLowering:
         """The lowering of a function, its options read."""
         if decorator == "graph_func":
+            from .graph_function import GraphLowering, read_graph_options
+
             made = self.lowering(item, module, GraphLowering)
             assert isinstance(made, GraphLowering)
             made.known = known or Known()
@@ -130,20 +134,21 @@ class ModuleReader:
         known = Known(read)
         lowerings = [self.begin(item, decorator, module, known) for item, decorator in pending]
         # tensor functions first: graph functions ask for their parameters
-        for (item, _), lowering in sorted(
+        for (item, decorator), lowering in sorted(
             zip(pending, lowerings, strict=True), key=lambda pair: pair[0][1] == "graph_func"
         ):
             lowering.signature()
             ref = refs[item.name]
-            if isinstance(lowering, GraphLowering):
-                result = lowering.result_type
+            if decorator == "graph_func":
+                graph = cast("GraphLowering", lowering)
+                result = graph.result_type
                 ref.graph = GraphFunc(
                     item.name,
-                    tuple(lowering.graph_params),
+                    tuple(graph.graph_params),
                     (),
                     TupleExpr(()),
                     ObjectType() if result is None else result,
-                    pure=lowering.pure(),
+                    pure=graph.pure(),
                 )
                 known.add(ref.graph, result is not None)
             else:

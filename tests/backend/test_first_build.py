@@ -52,7 +52,7 @@ print(*sorted(sys.modules))
 LIGHT = {"tirscript.passes", *(f"tirscript.passes.{name}" for name in ("lowering", "pipeline", "table", "targets"))}
 # what compiles, proves, interprets and exports
 HEAVY = (
-    *("tirscript.ir.arith.presburger", "tirscript.ir.arith.simplifier", "tirscript.printer"),
+    *("tirscript.ir.arith", "tirscript.ir.graph_ops", "tirscript.ir.wellformed.graph", "tirscript.printer"),
     *(
         "tirscript.backend.interpreter",
         "tirscript.backend.export",
