@@ -46,8 +46,7 @@ def default_cpu(
     tiles:       whether there are instructions for products of tiles of bytes (AMX); None asks the function's target
     cache:       bytes of results that are written past the caches; 0 is what the caches of the function's target hold
     """
-    from .schedule.default_cpu import CpuFacts, default_schedule
-    from .schedule.primitive import PRIMITIVES
+    from .schedule.default_cpu import CpuFacts, for_lengths
 
     known = [one for one in (target_of(func), Target.current()) if one is not None]
     bits = vector_bits or next((one.main.vector_bits for one in known if one.main.vector_bits), VECTOR_BITS)
@@ -55,8 +54,7 @@ def default_cpu(
     if tiles is None:
         tiles = any(TILES in one.main.features for one in known[:1])
     held = cache or next((_held(one) for one in known), CACHE)
-    made = default_schedule(func, CpuFacts(bits, cores, reassociate, tiles, held))
-    return made.func if any(not PRIMITIVES[step.primitive].query for step in made.trace.steps) else func
+    return for_lengths(func, CpuFacts(bits, cores, reassociate, tiles, held))
 
 
 def _held(target: Target) -> int:

@@ -7,20 +7,26 @@ annotated, are left alone.
 
 from __future__ import annotations
 
+import functools
+import itertools
+
 from msgspec import structs
 
 from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
-from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import Block
+from tirscript.ir.op import const, get_op
+from tirscript.ir.rewrite import free_vars, refresh, rewrite, walk
+from tirscript.ir.stmt import AllocateConst, Block, If, Stmt
 
 from ...blocks_from_loops import with_blocks
+from ...statements import reads_memory
 from ..primitive import PRIMITIVES
 from ..schedule import Schedule
 from ..trace import Name, Step, Trace
 from .facts import CpuFacts
 from .rules import apply_rules, may_schedule
+from .work import Work
 
 
 def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
@@ -30,19 +36,58 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     `Schedule(blocks_from_loops(func))`. The attribute "fastmath" of False keeps sums of floats in their
     order, as `reassociate` of False does.
     """
-    facts = facts or CpuFacts()
+    return _scheduled(func, facts or CpuFacts()).sch
+
+
+def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
+    """What `default_schedule` makes of a function, and beside it, where it reduces lines of symbolic length in lanes, a
+    version for short ones; the function itself where there is nothing to do.
+
+    before:                                    after:
+        for i in range(n):                         if m < 40:
+            S[i] = 0                                   for i in T.parallel(n): ... as it was
+            for j in range(m):                     else:
+                S[i] += A[i, j]                        for i in T.parallel(n): ... by lanes
+    """
+    made = _scheduled(func, facts)
+    if all(PRIMITIVES[step.primitive].query for step in made.sch.trace.steps):
+        return func
+    known, long = {*func.symbols, *func.params}, made.sch.func
+    lines = {n: least for n, least in made.lines.items() if set(free_vars(n)) <= known and not reads_memory(n)}
+    if not lines or any(type(node) is AllocateConst for node in walk(func.body)):
+        return long
+    short = _scheduled(func, structs.replace(facts, long_lines=False)).sch.func
+    with recursion_room():
+        conditions = [get_op("less")(extent, const(least, extent.dtype)) for extent, least in lines.items()]
+        beside = refresh(_renamed(short.body, {node.name for node in walk(long.body) if type(node) is Block}))
+        return long.replace(body=(If(functools.reduce(get_op("logical_and"), conditions), beside, long.body),))
+
+
+def _renamed(body: tuple[Stmt, ...], taken: set[str]) -> tuple[Stmt, ...]:
+    """Statements whose blocks have names that are not taken."""
+
+    def rename(block: Block) -> Block:
+        name = next(name for at in itertools.count() if (name := f"{block.name}_short{at or ''}") not in taken)
+        taken.add(name)
+        return block.replace(name=name)
+
+    return rewrite(body, {Block: rename})
+
+
+def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
+    """The schedule of a function, with what was found out for it."""
     if func.attrs.get("fastmath") is False:
         facts = structs.replace(facts, reassociate=False)
     with recursion_room():
         if not may_schedule(func):
-            return Schedule(func)
+            return Work(Schedule(func), facts)
         found = _symbolic(func, facts)
         if found is not None:
             return found
         return apply_rules(Schedule(with_blocks(func)), facts)
 
 
-def _symbolic(func: PrimFunc, facts: CpuFacts) -> Schedule | None:
+def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
     """The schedule of a function whose loops have symbolic sizes; None where there are none, or sums remain.
 
     The init of a sum without terms would be left out by its block: so none that was made of a loop may be left.
@@ -52,7 +97,7 @@ def _symbolic(func: PrimFunc, facts: CpuFacts) -> Schedule | None:
         return None
     made = apply_rules(Schedule(blocks), facts)
     given = {node.name for node in walk(func.body) if type(node) is Block}
-    for node in walk(made.func.body):
+    for node in walk(made.sch.func.body):
         if type(node) is Block and node.init is not None and "reduce" in _symbolic_axes(node):
             if node.name not in given:
                 return None
@@ -87,4 +132,4 @@ def _names(values: tuple[object, ...]) -> set[str]:
     return found
 
 
-__all__ = ["CpuFacts", "default_schedule", "tidied"]
+__all__ = ["CpuFacts", "default_schedule", "for_lengths", "tidied"]

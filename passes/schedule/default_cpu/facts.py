@@ -13,6 +13,7 @@ class CpuFacts(Struct, frozen=True):
     reassociate: whether sums of floats may be rounded in another order, and products added without being rounded
     tiles:       whether there are instructions for products of tiles of bytes (AMX)
     cache:       bytes of results that are written past the caches, as none holds them until they are read
+    long_lines:  whether lines of symbolic length are as long as several vectors; short ones are reduced one by one
     """
 
     vector_bits: int = 256
@@ -20,6 +21,7 @@ class CpuFacts(Struct, frozen=True):
     reassociate: bool = True
     tiles: bool = False
     cache: int = 24 << 20
+    long_lines: bool = True
 
     @property
     def registers(self) -> int:

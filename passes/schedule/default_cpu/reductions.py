@@ -27,6 +27,8 @@ VECTORS = 4
 SYMBOLIC = 2
 # lines of fewer vectors are reduced one by one
 SHORT = 4
+# those of symbolic length pay from so many quarters of their vectors on
+PAYS = 5
 # a reduction of everything is cut into parts for threads, always the same ones so that results do not depend on threads
 PARTS, PART = 64, 1 << 16
 # such reductions of so many bytes prefetch what they read so many bytes later
@@ -50,7 +52,11 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     # the reduction innermost, and the axis along the lines last of all
     others = [dim.loop for dim in nest.reduced if dim is not inner]
     sch.reorder(*[dim.loop for dim in nest.spatial], *others, inner.loop)
+    if not inner.known and not work.facts.long_lines:
+        return _one_by_one(work, nest.name, [*others, inner.loop][0], nest.work)
     name, lanes = nest.name, lanes_of(inner.extent, one) if inner.known else SYMBOLIC * one
+    if not inner.known:
+        work.lines[sch.get(inner.loop).stop] = PAYS * lanes // 4
     if not nest.spatial and not others and inner.known and inner.extent >= 2 * PART:
         size = -(-inner.extent // min(PARTS, inner.extent // PART))
         part, _ = sch.split(inner.loop, [None, -(-size // lanes) * lanes])
@@ -82,6 +88,10 @@ def extreme_lanes(work: Work, name: str) -> bool:
     if extent is None and not begins_anyway(block):
         return False
     count = math.prod(work.extent(loop) or PART for loop in loops)
+    if extent is None:
+        if not work.facts.long_lines:
+            return _one_by_one(work, name, loops[-1], float(count))
+        work.lines[sch.get(loops[-1]).stop] = PAYS * SYMBOLIC * one // 4
     if len(loops) == 1 and extent is not None and extent >= 2 * PART:
         size = -(-extent // min(PARTS, extent // PART))
         part, _ = sch.split(loops[0], [None, -(-size // (SYMBOLIC * one)) * SYMBOLIC * one])
@@ -91,6 +101,18 @@ def extreme_lanes(work: Work, name: str) -> bool:
     update = _lanes(work, name, SYMBOLIC * one)
     _ahead(work, update, count)
     work.parallel(sch.get_loops(name)[:-1], float(count))
+    return True
+
+
+def _one_by_one(work: Work, name: str, first: LoopHandle, count: float) -> bool:
+    """Leave a reduction as it is, with its init before it, which is stored where there are no terms, too."""
+    outer = work.sch.get_loops(name)
+    outer = outer[: outer.index(first)]
+    alone = all(len(work.sch.get(loop).body) == 1 for loop in outer)
+    init = work.sch.decompose_reduction(name, first)
+    work.done |= {name, init.name, f"{name}_update"}
+    if alone:
+        work.parallel(outer, count)
     return True
 
 

@@ -64,11 +64,11 @@ def may_schedule(func: PrimFunc) -> bool:
     return True
 
 
-def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
+def apply_rules(schedule: Schedule, facts: CpuFacts) -> Work:
     """Schedule each block of the function by the first rule that takes it; none where there are too many."""
     work = Work(schedule, facts)
     if len(work.blocks()) > MOST:
-        return schedule
+        return work
     inline_producers(work)
     work.done |= {block.name for block in work.blocks() if any(map(work.is_empty, work.sch.get_loops(block)))}
     # from the last block on: a reader may take its producers into its loops
@@ -80,7 +80,7 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Schedule:
         nest = work.nest(name, symbolic=True) if work.fresh(name) else None
         if work.fresh(name) and (nest is None or not nest.known):
             any(work.attempt(rule, name) for rule in (extreme_lanes, pieces, shared_rows, stream))
-    return work.sch
+    return work
 
 
 __all__ = ["apply_rules", "may_schedule"]

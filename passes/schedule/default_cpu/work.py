@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tirscript.ir.expr import Const
+from tirscript.ir.expr import Const, Expr
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
 from ..primitive import BlockHandle, LoopHandle
@@ -21,23 +21,28 @@ PARALLEL_WORK = 1 << 16
 
 
 class Work:
-    """A schedule and the facts of the processor it is made for. `done` holds the names of blocks that are scheduled."""
+    """A schedule and the facts of the processor it is made for.
+
+    `done` holds the names of blocks that are scheduled, `lines` the symbolic lengths of lines that are reduced in
+    lanes, with the least length for which that pays.
+    """
 
     def __init__(self, schedule: Schedule, facts: CpuFacts) -> None:
         self.sch = schedule
         self.facts = facts
         self.done: set[str] = set()
+        self.lines: dict[Expr, int] = {}
 
     def attempt(self, rule: Callable[..., Any], *args: Any) -> bool:
         """Whether a rule did something; what a refusal leaves half done is taken back."""
-        before, done = self.sch.copy(), set(self.done)
+        before, done, lines = self.sch.copy(), set(self.done), dict(self.lines)
         try:
             if rule(self, *args) is not False:
                 return True
         except ScheduleError as problem:
             if any(one.code != "T501" for one in problem.diagnostics):
                 raise
-        self.sch, self.done = before, done
+        self.sch, self.done, self.lines = before, done, lines
         return False
 
     def nest(self, block: BlockHandle | str, *, symbolic: bool = False) -> Nest | None:

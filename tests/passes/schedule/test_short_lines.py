@@ -1,0 +1,156 @@
+"""Lines of symbolic length: reduced in lanes where they are long, one by one where they are short, in one function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.backend.interpreter import interpret
+from tirscript.ir import Attrs, PrimFunc
+from tirscript.ir.stmt import If
+from tirscript.passes import get_pass
+from tirscript.passes.schedule.default_cpu import CpuFacts, for_lengths
+from tirscript.script import parse
+
+FACTS = CpuFacts(vector_bits=512, threads=2)
+
+SUM = """
+@T.prim_func
+def main(A: T.Buffer(("n", "m"), "{dtype}"), B: T.Buffer(("n",), "{dtype}")):
+    for i in range(n):
+        B[i] = T.{dtype}(0)
+        for j in range(m):
+            B[i] += A[i, j]
+"""
+SOFTMAX = """
+@T.prim_func
+def main(A: T.Buffer(("n", "m"), "{dtype}"), B: T.Buffer(("n", "m"), "{dtype}")):
+    for i in range(n):
+        greatest: T.{dtype} = T.min_value("{dtype}")
+        for j in range(m):
+            greatest = T.max(greatest, A[i, j])
+        total: T.{dtype} = T.{dtype}(0)
+        for j in range(m):
+            B[i, j] = T.exp(A[i, j] - greatest)
+            total += B[i, j]
+        for j in range(m):
+            B[i, j] = B[i, j] / total
+"""
+ARGMAX = """
+@T.prim_func
+def main(A: T.Buffer(("n", "m"), "{dtype}"), at: T.Buffer(("n",), "int64"), best: T.Buffer(("n",), "{dtype}")):
+    for i, k in T.grid(n, m):
+        with T.block("at"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                at[vi] = T.int64(-1)
+                best[vi] = T.min_value("{dtype}")
+            better: T.bool = A[vi, vk] > best[vi]
+            at[vi] = T.if_then_else(better, T.int64(vk), at[vi])
+            best[vi] = T.if_then_else(better, A[vi, vk], best[vi])
+"""
+
+
+def program(text: str, dtype: str = "float32") -> PrimFunc:
+    found = parse(text.format(dtype=dtype))
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def versions(func: PrimFunc, facts: CpuFacts = FACTS) -> If | None:
+    body = for_lengths(func, facts).body
+    return body[0] if len(body) == 1 and type(body[0]) is If else None
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [
+        (SUM, "float32"),
+        (SUM, "int32"),
+        (SOFTMAX, "float32"),
+        (SOFTMAX, "float64"),
+        (ARGMAX, "float32"),
+        (ARGMAX, "int8"),
+    ],
+)
+def test_each_length_has_the_result_of_the_loops(text: str, dtype: str) -> None:
+    func = program(text, dtype)
+    assert versions(func) is not None
+    built = tirscript.build(for_lengths(func, FACTS))
+    rng = np.random.default_rng(3)
+    for n, m in ((1, 1), (3, 0), (0, 5), (5, 7), (2, 19), (3, 20), (4, 39), (4, 40), (3, 41), (2, 100)):
+        given = rng.integers(-9, 9, (n, m)).astype(dtype)
+        results = [np.full(n, 7, "int64"), np.full(n, 7, dtype)] if text is ARGMAX else [np.full(n, 7, dtype)]
+        if text is SOFTMAX:
+            results = [np.full((n, m), 7, dtype)]
+        wanted = [one.copy() for one in results]
+        interpret(func, given, *wanted)
+        built(given, *results)
+        for found, expected in zip(results, wanted, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits", "condition"),
+    [("float32", 512, "m < 40"), ("float64", 512, "m < 20"), ("float32", 128, "m < 10"), ("int8", 256, "m < 80")],
+)
+def test_lines_are_long_from_some_vectors_on(dtype: str, bits: int, condition: str) -> None:
+    found = versions(program(SUM, dtype), CpuFacts(bits, 2))
+    assert found is not None and str(found.condition) == condition
+    for_all = for_lengths(program(SUM, dtype), CpuFacts(bits, 2)).script()
+    assert for_all.count("in T.parallel(n)") == 2  # both are done by all threads
+    assert "B_rf" not in for_all.partition("    else:")[0]
+
+
+def test_scalar_parameters_are_lengths_too() -> None:
+    func = program("""
+@T.prim_func
+def main(A: T.Buffer((8, 100), "float32"), B: T.Buffer((8,), "float32"), m: T.int32):
+    for i, j in T.grid(8, m):
+        with T.block("S"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] += A[vi, vj]
+""")
+    found = versions(func)
+    assert found is not None and str(found.condition) == "m < 40"
+
+
+def test_there_is_one_version_where_lanes_are_not_asked_for_or_lengths_are_known() -> None:
+    assert versions(program(SUM).replace(attrs=Attrs({"fastmath": False}))) is None
+    known = program(SUM.replace('"m"', "100").replace("range(m)", "range(100)"))
+    assert versions(known) is None
+    loops = program(SUM.replace("range(n)", "T.serial(n, annotations={{'a': 1}})"))
+    assert get_pass("default_cpu", vector_bits=512)(loops) is loops
+
+
+def test_the_versions_have_blocks_and_buffers_of_their_own() -> None:
+    twice = """
+@T.prim_func
+def main(A: T.Buffer(("n", "m"), "float32"), B: T.Buffer(("n",), "float32"), C: T.Buffer(("n",), "float32")):
+    for i, j in T.grid(n, m):
+        with T.block("S_short"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] += A[vi, vj]
+    for i, j in T.grid(n, m):
+        with T.block("S"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                C[vi] = 0.0
+            C[vi] += A[vi, vj] * A[vi, vj]
+"""
+    func = program(twice)
+    made = for_lengths(func, FACTS)
+    tirscript.ir.verify(made)
+    assert parse(made.script()).script() == made.script()
+    built = tirscript.build(made)
+    for m in (3, 50):
+        given = np.arange(2.0 * m, dtype="float32").reshape(2, m)
+        first, second = np.zeros(2, "float32"), np.zeros(2, "float32")
+        built(given, first, second)
+        np.testing.assert_allclose(first, given.sum(1), rtol=1e-6)
+        np.testing.assert_allclose(second, (given**2).sum(1), rtol=1e-6)
