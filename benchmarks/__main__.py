@@ -107,6 +107,16 @@ def show_schedules(rounds: int) -> dict[str, Any]:
     return {"kernels": found, "growth": grown}
 
 
+def show_startup(rounds: int) -> dict[str, Any]:
+    """The first steps of a process, in ms."""
+    taken, loaded = startup.import_time(rounds)
+    print(f"\nimport tirscript: {taken * 1e3:.0f} ms; of numpy and LLVM it loads {', '.join(loaded) or 'nothing'}")
+    found = startup.cached_builds(rounds)
+    rows = [(step, *(f"{times[step] * 1e3:.1f}" for times in found.values())) for step in startup.STEPS]
+    table("A fresh process with numpy, whose kernel is in the cache, ms", ("", *found), rows)
+    return {"import": {"seconds": taken, "loaded": loaded}, "cached": found}
+
+
 def main() -> None:
     """Measure, print, and write the results."""
     if sys.argv[1:2] == ["math"]:
@@ -128,7 +138,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("all", "kernels", "layouts", "math", "models", "proofs", "schedules", "threads"),
+        choices=("all", "kernels", "layouts", "math", "models", "proofs", "schedules", "startup", "threads"),
         default="all",
         help="what to measure",
     )
@@ -140,6 +150,9 @@ def main() -> None:
         return
     if given.what == "schedules":
         show_schedules(rounds)
+        return
+    if given.what == "startup":
+        show_startup(rounds)
         return
     results: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine(), "rounds": rounds}
 
@@ -156,9 +169,7 @@ def main() -> None:
     results["round_trips"] = text.round_trips()
     print(f"\n1,000 programs parsed, printed, parsed again and compared: {results['round_trips']:.1f} s")
 
-    taken, loaded = startup.import_time(rounds)
-    results["import"] = {"seconds": taken, "loaded": loaded}
-    print(f"\nimport tirscript: {taken * 1e3:.0f} ms; of numpy and LLVM it loads {', '.join(loaded) or 'nothing'}")
+    results["startup"] = show_startup(rounds)
 
     results["kernels"] = kernels.run_times(max(rounds, 7))
     show_kernels(results["kernels"])

@@ -275,12 +275,16 @@ class Sequential:
         return Sequential((text,))
 
 
-_NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*")
-_VALUE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s,{}"]+)\s*')
+# compiled for the first text that is more than a name
+_NAME = r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*"
+_VALUE = r'\s*("(?:[^"\\]|\\.)*"|[^\s,{}"]+)\s*'
 
 
 def _parse_passes(text: str) -> list[Pass | str]:
     """The passes that a text names; those without options as their names, where they are not loaded yet."""
+    if text in PASSES:
+        return [PASSES[text] if PASSES.loaded(text) else text]
+    name_at, value_at = re.compile(_NAME).match, re.compile(_VALUE).match
     found: list[Pass | str] = []
     at = 0
 
@@ -288,7 +292,7 @@ def _parse_passes(text: str) -> list[Pass | str]:
         return DiagnosticError([error("T404", f"expected {what} at column {at + 1} of the pipeline `{text}`")])
 
     while text.strip():
-        name = _NAME.match(text, at)
+        name = name_at(text, at)
         if name is None:
             raise fail("the name of a pass")
         at = name.end()
@@ -296,14 +300,14 @@ def _parse_passes(text: str) -> list[Pass | str]:
         if text[at : at + 1] == "{":
             at += 1
             while True:
-                key = _NAME.match(text, at)
+                key = name_at(text, at)
                 if key is None:
                     raise fail("the name of an option")
                 at = key.end()
                 if text[at : at + 1] != "=":
                     raise fail("`=`")
                 at += 1
-                value = _VALUE.match(text, at)
+                value = value_at(text, at)
                 if value is None:
                     raise fail("the value of an option")
                 at = value.end()

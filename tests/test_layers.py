@@ -32,7 +32,10 @@ LOOKUPS = {
     "passes/schedule/schedule.py": {"printer"},
     "passes/schedule/trace.py": {"printer", "script"},
 }
-HEAVY = ("numpy", "llvmlite", "libcst", "typeguard", "ml_dtypes", "rich", "click")
+HEAVY = (
+    *("numpy", "llvmlite", "libcst", "typeguard", "ml_dtypes", "rich", "click"),
+    *("tirscript.ir.arith", "tirscript.ir.graph_ops", "tirscript.passes", "tirscript.backend"),
+)
 
 
 def files() -> list[Path]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -112,3 +114,25 @@ def test_the_pool_of_threads_is_loaded_where_code_calls_it(tmp_path: Path) -> No
     assert "tirscript.backend.runtime.threads" in loaded
     assert {name for name in loaded if name.startswith("tirscript.passes")} <= LIGHT
     assert within(loaded, HEAVY) == set()
+
+
+@pytest.mark.parametrize(
+    ("library", "known", "loaded"),
+    [("libm.dylib", None, ["libm.dylib"]), ("libm.dylib", 1, []), (None, None, [])],
+    ids=["library", "known", "nowhere"],
+)
+def test_c_mathematics_where_the_library_has_another_name(
+    monkeypatch: pytest.MonkeyPatch, library: str | None, known: int | None, loaded: list[str]
+) -> None:
+    found: list[str] = []
+
+    def load(name: str) -> None:
+        if name == "libm.so.6":
+            raise RuntimeError("cannot open shared object file")
+        found.append(name)
+
+    monkeypatch.setattr(llvm, "load_library_permanently", load)
+    monkeypatch.setattr(llvm, "address_of_symbol", {"erff": known}.get)
+    monkeypatch.setattr("ctypes.util.find_library", {"m": library}.get)
+    import_module("tirscript.backend.llvm.host")._load_mathematics()
+    assert found == loaded
