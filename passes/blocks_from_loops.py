@@ -16,7 +16,7 @@ before:                                            after:
 A nest of loops with constant bounds is converted whole or left as it is. What it stores becomes blocks: an element for
 each iteration, or an update such as `C[i] = C[i] + value`, whose init is the store of the element before it. Variables
 that live through several loops become buffers of an element for each iteration around them. Iterations that a block
-calls independent are proved to be.
+calls independent are proved to be. Running sums and the like become scans (`scans_from_loops.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, 
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, MatchBuffer, ScalarDecl, Stmt
 
 from .pipeline import prim_func_pass
-from .statements import reads_memory
+from .scans_from_loops import scans_from_loops
+from .statements import may_overlap, reads_memory
 
 # a name used several times is written out where its value stays as small as this, in nodes
 LARGEST = 200
@@ -64,12 +65,16 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     """The function with blocks in its loops where they can be found; itself where none are."""
     if not any(type(stmt) is For for stmt in func.body):
         return func
-    names = _Names(func, _sizes(func) if symbolic else frozenset())
+    sizes = _sizes(func) if symbolic else frozenset()
+    names = _Names(func, sizes)
+    given, ordered = func.body, func.attrs.get("fastmath") is False
+    if not may_overlap(func):
+        given = scans_from_loops(given, lambda nest: _Nest(_Names(func, sizes)).convert(nest) is not None, ordered)
     source: list[tuple[Stmt, int]] = []  # what was there, and where what became of it begins in the new body
     head: list[Stmt] = []
     body: list[Stmt] = []
     changed = False
-    for stmt in func.body:
+    for stmt in given:
         if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)):
             nest = _Nest(names)
             made = nest.cleared(source[-1][0], stmt) if source else None
@@ -134,6 +139,18 @@ def _reads_again(block: Block) -> bool:
     loads = [node for node in walk(update.value) if type(node) is BufferLoad]
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
     return len(loads) > 1 and all(any(not uses(load.indices, var) for var in spatial) for load in loads)
+
+
+def _scanning(block: Block) -> Block:
+    """A block whose innermost axis is a scan, where each element is made of the one before; else the block itself."""
+    store: Any = block.body[0]
+    if not uses(store.value, store.buffer) or any(axis.kind != "spatial" for axis in block.axes):
+        return block
+    from .schedule.primitives.blocked_scan import scan_of
+
+    *outer, last = block.axes
+    found = block.replace(axes=(*outer, last.replace(kind="scan")))
+    return found if scan_of(found) is not None else block
 
 
 def _around(loops: Sequence[For], body: tuple[Stmt, ...]) -> Stmt:
@@ -208,7 +225,7 @@ class _Nest:
         return self.apart(made) if self.independent(made) else None
 
     def apart(self, nest: For) -> list[Stmt]:
-        """The nest as one nest for each block where there is one among them that reads the same again and again.
+        """The nest as one nest for each block where one of them scans, or reads the same again and again.
 
         The loops that they share are proved independent, so each block may run all of them before the next.
         """
@@ -216,7 +233,7 @@ class _Nest:
         shared = {id(loop.var) for loops, _ in blocks for loop in loops if len(loop.body) > 1}
         if not shared or any(self.kinds.get(var) != {"spatial"} for var in shared):
             return [nest]
-        if not any(_reads_again(block) for _, block in blocks):
+        if not any(_reads_again(block) or block.axes[-1].kind == "scan" for _, block in blocks):
             return [nest]
         parts = [_around(loops, (block,)) for loops, block in blocks]
         return [parts[0], *(refresh(part) for part in parts[1:])]
@@ -341,14 +358,16 @@ class _Nest:
         values: dict[Any, Any] = {}
         for loop, is_used in zip(loops, used, strict=True):
             var = Var(f"v{loop.var.name}", loop.var.dtype)
-            kind = "spatial" if is_used else "reduce"
-            self.kinds.setdefault(id(loop.var), set()).add(kind)
-            axes.append(Axis(var, kind, loop.start, loop.stop, loop.var))
+            axes.append(Axis(var, "spatial" if is_used else "reduce", loop.start, loop.stop, loop.var))
             values[loop.var] = var
         made = substitute(store, values)
         begin = None if init is None else (substitute(init, values).replace(trivia=None),)
         name = self.names.block(store.buffer.name)
-        return Block(name, tuple(axes), (made.replace(trivia=None),), begin, span=store.span, trivia=store.trivia)
+        body = (made.replace(trivia=None),)
+        block = _scanning(Block(name, tuple(axes), body, begin, span=store.span, trivia=store.trivia))
+        for loop, axis in zip(loops, block.axes, strict=True):
+            self.kinds.setdefault(id(loop.var), set()).add(axis.kind)
+        return block
 
     def expanded(self, stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
         """The statements with variables that live through loops as buffers with an element for each iteration."""

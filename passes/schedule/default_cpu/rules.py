@@ -8,6 +8,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Attr, Block, For, LaunchThread
 
+from ...statements import may_overlap
 from ..schedule import Schedule
 from .byte_products import byte_product
 from .chains import inline_producers, rows, shared_rows
@@ -45,13 +46,12 @@ SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (rows, contraction, lanes
 
 # blocks of a function; what depends on what is asked of each pair of them
 MOST = 40
-# attributes that are False where arguments may overlap: what is kept in registers or copies would be out of date
-NOALIAS = ("noalias", "tir.noalias", "tirx.noalias")
 
 
 def may_schedule(func: PrimFunc) -> bool:
     """Whether a function leaves to us how it runs, and no two of its buffers may be the same memory."""
-    if func.attrs.get("tir.is_scheduled") or any(func.attrs.get(name) is False for name in NOALIAS):
+    # where arguments overlap, what is kept in registers or copies would be out of date
+    if func.attrs.get("tir.is_scheduled") or may_overlap(func):
         return False
     for node in walk(func.body):
         kind = type(node)
