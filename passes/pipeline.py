@@ -143,7 +143,7 @@ def _registrar(
 ) -> _Decorator:
     def register(function: Callable[..., Any]) -> Pass:
         called = name or function.__name__
-        PASSES.check(called, function.__module__)
+        PASSES.check(called, function.__module__ or "")
         doc = inspect.getdoc(function) or ""
         if not doc and sys.flags.optimize < 2:  # `python -OO` has no docstrings
             raise ValueError(f"pass {called} has no docstring that shows its rewrite")
@@ -219,9 +219,9 @@ class Sequential:
         return cast("tuple[Pass, ...]", self._entries)
 
     def modules(self) -> Iterator[str]:
-        """The name of the module that defines each pass; none is loaded for it."""
+        """The name of the module that defines each pass, "" without one; none is loaded for it."""
         for entry in self._entries:
-            yield PASSES.module(entry) if isinstance(entry, str) else entry.function.__module__
+            yield PASSES.module(entry) if isinstance(entry, str) else entry.function.__module__ or ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequential) and self.passes == other.passes

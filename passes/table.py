@@ -119,9 +119,9 @@ class PassTable(MutableMapping[str, "Pass"]):
             raise ValueError(f"pass {name} of {module} is not in passes/table.py")
 
     def module(self, name: str) -> str:
-        """The name of the module that defines a pass."""
+        """The name of the module that defines a pass, "" where it has none."""
         found = self._entries[name]
-        return found if isinstance(found, str) else found.function.__module__
+        return found if isinstance(found, str) else found.function.__module__ or ""
 
     def loaded(self, name: str) -> bool:
         """Whether the module of a pass is loaded."""

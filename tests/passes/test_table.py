@@ -104,6 +104,19 @@ def test_a_pass_of_ours_must_be_in_the_table() -> None:
     assert "forgotten" not in PASSES
 
 
+def test_a_pass_of_no_module() -> None:
+    def nameless(func: object) -> object:
+        """`x` becomes `y`."""
+        return func
+
+    nameless.__module__ = None  # type: ignore[assignment]  # as of what `exec` makes
+    try:
+        made = prim_func_pass()(nameless)
+        assert PASSES.module("nameless") == "" and list(Sequential((made,)).modules()) == [""]
+    finally:
+        PASSES.pop("nameless", None)
+
+
 def test_a_module_that_lacks_its_pass_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(table.MODULES, "nowhere", "simplify")
     made = PassTable()
