@@ -329,6 +329,7 @@ RESULTS = {
     "tile": "list[LoopHandle]",
     "vectorize_inner": "LoopHandle",
     "add_unit_loop": "LoopHandle",
+    "privatize": "LoopHandle",
     "get_loops": "list[LoopHandle]",
     "sample_compute_location": "LoopHandle | int",
 }

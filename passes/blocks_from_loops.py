@@ -39,6 +39,7 @@ from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, 
 
 from .pipeline import prim_func_pass
 from .scans_from_loops import scans_from_loops
+from .scatters_from_loops import scatter_block
 from .statements import may_overlap, reads_memory
 
 # a name used several times is written out where its value stays as small as this, in nodes
@@ -106,6 +107,7 @@ class _Names:
     def __init__(self, func: PrimFunc, sizes: frozenset[Var]) -> None:
         self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
         self.sizes = sizes  # variables that the bounds of loops may be made of
+        self.func = func
 
     def block(self, base: str) -> str:
         name, number = base, 0
@@ -221,8 +223,18 @@ class _Nest:
         try:
             made = self.loop(loop, ())
         except _Refuse:
-            return None
+            return self.scatter(loop)
         return self.apart(made) if self.independent(made) else None
+
+    def scatter(self, loop: For) -> list[Stmt] | None:
+        """The loop with one block, where it adds to elements at places read from memory."""
+        self.allocations = []
+        if may_overlap(self.names.func):
+            return None
+        made = scatter_block(
+            self.names.func, loop, lambda one: _extent(one, self.names.sizes) is not None, self.names.block
+        )
+        return None if made is None else [made]
 
     def apart(self, nest: For) -> list[Stmt]:
         """The nest as one nest for each block where one of them scans, or reads the same again and again.

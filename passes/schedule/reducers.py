@@ -68,7 +68,11 @@ def update_of(block: Block) -> Update | None:
     """The update that is the whole body of a reduction block, None where the body is something else."""
     if len(block.body) != 1 or type(block.body[0]) is not BufferStore:
         return None
-    store: BufferStore = block.body[0]
+    return update_by(block.body[0])
+
+
+def update_by(store: BufferStore) -> Update | None:
+    """The update that a store is, None where it is something else."""
     value = store.value
     if type(value) is not Call or value.op not in IDENTITIES or store.predicate is not None:
         return None
@@ -103,4 +107,4 @@ def _reads(expr: Expr, store: BufferStore) -> bool:
     return any(type(node) is BufferLoad and node.buffer is store.buffer for node in walk(expr))
 
 
-__all__ = ["IDENTITIES", "Update", "only_update", "update_of"]
+__all__ = ["IDENTITIES", "Update", "only_update", "update_by", "update_of"]

@@ -429,6 +429,31 @@ class Schedule:
         a stencil, the one with the greatest indices counts, which is read before the others.
         """
 
+    def privatize(self, loop: LoopHandle | str, parts: int, lanes: int = 1, least: int = 0) -> LoopHandle:
+        """Do the updates of a loop in so many parts, each in a copy of its own, which are combined; the loop of the parts.
+
+        before:                                    after `privatize("i", 4)`:
+            for i in range(100):                       for i_0 in range(4):
+                H[A[i]] = H[A[i]] + 1                      for h in range(8):
+                                                               with T.block("H_begin"):
+                                                                   H_own[h] = 0
+                                                           for i in range(i_0 * 25, (i_0 + 1) * 25):
+                                                               H_own[A[i]] = H_own[A[i]] + 1
+                                                           for h in range(8):
+                                                               with T.block("H_part"):
+                                                                   H_parts[i_0, h] = H_own[h]
+                                                       for i_0, h in T.grid(4, 8):
+                                                           with T.block("H_combine"):
+                                                               H[h] = H_parts[i_0, h] + H[h]
+
+        In a part, consecutive iterations of the innermost loops take turns with `lanes` copies, so that an update need not
+        wait for the one before, which went to the same element. A loop of fewer iterations than `least` is left as it is,
+        which is decided when it runs. The loop does nothing else than updates `X[..] = X[..] op value`, of one or several
+        buffers, under any conditions and at any places; X keeps what it held before. The combiner must be known to be
+        commutative and associative: sums of floats are rounded in another order, which `parts` and `lanes` alone decide,
+        and with T.min and T.max of floats it depends on the order what of a nan and a number comes through.
+        """
+
     def read_at(
         self, loop: LoopHandle | str, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
     ) -> BlockHandle:

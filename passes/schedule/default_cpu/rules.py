@@ -17,6 +17,7 @@ from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products
 from .elementwise import along, parallel, stream, transpose
 from .facts import CpuFacts
+from .histograms import private_copies
 from .nests import Nest
 from .reductions import extreme_lanes, lanes_apart
 from .scans import pieces
@@ -79,7 +80,7 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Work:
     for name in [block.name for block in work.blocks()]:
         nest = work.nest(name, symbolic=True) if work.fresh(name) else None
         if work.fresh(name) and (nest is None or not nest.known):
-            any(work.attempt(rule, name) for rule in (extreme_lanes, pieces, shared_rows, stream))
+            any(work.attempt(rule, name) for rule in (extreme_lanes, pieces, private_copies, shared_rows, stream))
     return work
 
 

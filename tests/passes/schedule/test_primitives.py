@@ -104,6 +104,15 @@ def total(A: T.Buffer((30,), "int32"), S: T.Buffer((1,), "int32")):
 
 
 @T.prim_func
+def counted(A: T.Buffer((30,), "int32"), H: T.Buffer((8,), "int32")):
+    for i in range(30):
+        with T.block("H"):
+            vi = T.axis.reduce(30, i)
+            if A[vi] >= 0:
+                H[A[vi] % 8] += 1
+
+
+@T.prim_func
 def biased(A: T.Buffer((12, 10), "int32"), X: T.Buffer((12,), "int32"), D: T.Buffer((12, 1), "int32")):
     C = T.alloc_buffer((12,), "int32")
     for i, k in T.grid(12, 10):
@@ -271,6 +280,8 @@ CASES: dict[str, tuple[Any, Any]] = {
     "blockize_units": (relu_matmul, lambda s: s.blockize(s.get_loops("C")[1], preserve_unit_iters=False)),
     "blockize_blocks": (chain, lambda s: (s.compute_at("B", s.get_loops("C")[0]), s.blockize(["B", "C"]))),
     "blocked_scan": (running, lambda s: s.blocked_scan(s.get_loops("B")[1], 4)),
+    "privatize": (counted, lambda s: s.parallel(s.privatize("i", 3))),
+    "privatize_lanes": (counted, lambda s: s.privatize("i", 4, 2)),
     "parallel_scan": (running, lambda s: s.parallel_scan(s.get_loops("B")[1], 2, 2, 4)),
     "rolling_buffer": (
         blur,
