@@ -205,9 +205,7 @@ class _Loop:
             found = next(
                 (one for cell in self.values for kind in kinds if (one := kind(store, form.constant, cell))), None
             )
-        if found is None or any(uses(found.step.value, cell) for cell in self.values):
-            return None
-        return None if any(uses(found.first, cell) for cell in self.values if cell is not found.cell) else found
+        return None if found is None or any(uses(found.step.value, cell) for cell in self.values) else found
 
     def recurrence(self, store: BufferStore, shift: int) -> _Scan | None:
         """`B[k] = op(B[k - 1], value)`, the first element in the first iteration or before the loop."""
@@ -328,8 +326,7 @@ class _Loop:
         """The loop over the elements of a scan."""
         var, dtype = Var(self.var.name, self.var.dtype), scan.store.buffer.dtype
         step, first = scan.step, scan.first
-        if scan.cell is not None:
-            first = rewrite(first, {BufferLoad: lambda node: starts.get(node.buffer, node)})
+        first = rewrite(first, {BufferLoad: lambda node: starts.get(node.buffer, node)})
         value = substitute(step.value, {self.var: _moved(var, -scan.late)})
         again = substitute(step.value, {self.var: self.number(-scan.late)}) if scan.late <= 0 else None
         none = identity(step.op, dtype)
@@ -407,7 +404,7 @@ def _chosen(value: Call, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _
 def _extreme(value: Call, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _Step | None:
     """`other if other > before else before` of integers, a maximum, and the like."""
     condition, chosen, left = value.args
-    if not value.dtype.is_int or type(condition) is not Call or condition.op not in _COMPARISONS:
+    if type(condition) is not Call or condition.op not in _COMPARISONS:
         return None
     a, b = condition.args
     in_order = exactly_equal(chosen, a) and exactly_equal(left, b)

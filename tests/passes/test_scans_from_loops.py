@@ -32,6 +32,18 @@ def kernel(body: str, m: int, dtype: str = "int32", rows: int | str = ROWS) -> P
     return found
 
 
+def flat(body: str, m: int, dtype: str = "int32") -> PrimFunc:
+    """The same of one row, without a loop around it."""
+    lines = indent(
+        body.strip().replace("DT", dtype).replace("M", str(m)).replace("i, ", "").replace("[i]", "[0]"), "    "
+    )
+    sizes = zip("ABCS", (m, m, m + 1, 1), strict=True)
+    buffers = ", ".join(f'{name}: T.Buffer(({size},), "{dtype}")' for name, size in sizes)
+    found = parse(f"@T.prim_func\ndef main({buffers}):\n{lines}\n")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
 def scans(func: PrimFunc) -> int:
     """How many blocks scan."""
     return sum(type(node) is Block and any(axis.kind == "scan" for axis in node.axes) for node in walk(func.body))
@@ -134,6 +146,11 @@ FORMS: dict[str, tuple[str, dict[str, Callable[[Any], Any]]]] = {
 }
 
 
+def in_one(given: list[Any]) -> list[Any]:
+    """The first row of each array, for `flat`."""
+    return [array[0] for array in given[:3]] + [given[3][:1]]
+
+
 def left_by(run: Callable[..., Any], given: list[Any]) -> list[Any]:
     found = [array.copy() for array in given]
     run(*found)
@@ -156,6 +173,7 @@ def test_a_form_becomes_a_scan(form: str, dtype: str) -> None:
     made = with_blocks(func)
     assert scans(made) == (2 if form == "sums of sums" else 1)
     assert "blocked_scan" in str(default_schedule(func, FACTS).trace)
+    assert scans(with_blocks(flat(FORMS[form][0], 200, dtype))) == scans(made)
 
 
 @pytest.mark.parametrize("form", list(FORMS))
@@ -169,6 +187,7 @@ def test_all_sizes_are_what_numpy_says(form: str) -> None:
             wanted["ABCS".index(name)][..., : found.shape[-1]] = found
         if m <= 17:
             assert same(interpreted(with_blocks(func), given), wanted)
+            assert same(interpreted(with_blocks(flat(text, m)), in_one(given)), in_one(wanted))
         if m >= 17:
             assert same(left_by(tirscript.build(func), given), wanted)
 
@@ -233,24 +252,89 @@ REFUSED = {
     "a variable set again": "s: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s\n    s = 0",
     "read behind": "s: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s\n    C[i, k] = B[i, 0]",
     "read before": "s: T.DT = 0\nfor k in range(M):\n    C[i, k] = B[i, k]\n    s += A[i, k]\n    B[i, k] = s",
-    "where to store": "s: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    C[i, T.min(B[i, k] % 2, 0)] = 1\n    B[i, k] = s",
+    "where to store": "s: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    C[i, T.max(B[i, k], 0)] = 1\n    B[i, k] = s",
     "before and behind": ("s: T.DT = 0\nfor k in range(M):\n    C[i, k] = s * 3\n    s += A[i, k]\n    B[i, k] = s"),
     "only sometimes": "s: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    if A[i, k] > 0:\n        B[i, k] = s",
     "across a stride": "s: T.DT = 0\nfor k in range(M // 2):\n    s += A[i, k]\n    B[i, k * 2] = s",
     "not from its first element": "s: T.DT = 0\nfor k in range(5, M):\n    s += A[i, k]\n    B[i, k] = s",
-    "a start that changes": "S[i] = 1\ns: T.DT = S[i]\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s\n    S[i] = S[i] - s",
+    "offsets from another start": (
+        "C[i, 0] = 5\ns: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    C[i, k + 1] = s"
+    ),
+    "another first step": (
+        "s: T.DT = 0\nfor k in range(M):\n    B[i, k] = s\n    if k == 0:\n        s = 1\n    else:\n        s += A[i, k]"
+    ),
+    "another value of the first": "s: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s if k > 0 else 5",
+    "more than one begins": "for k in range(M):\n    B[i, k] = A[i, k] + (B[i, k - 1] if k > 5 else 0)",
+    "one in the middle begins": "B[i, 0] = 0\nfor k in range(1, M):\n    B[i, k] = A[i, k] + (B[i, k - 1] if k != 3 else 0)",
+    "something else in the first": (
+        "for k in range(M):\n    B[i, k] = A[i, k] + (B[i, k - 1] if k > 0 else 0)\n    C[i, k] = 1 if k == 0 else 2"
+    ),
+    "the first of another": (
+        "s: T.DT = 0\nfor k in range(M):\n    C[i, k] = B[i, 0] if k == 0 else C[i, k - 1] + A[i, k]\n"
+        "    s += A[i, k]\n    B[i, k] = s"
+    ),
+    "a sum of what was there": (
+        "s: T.DT = 0\nq: T.DT = 0\nfor k in range(M):\n    q += B[i, k]\n    s += A[i, k]\n    B[i, k] = s\nS[i] = q"
+    ),
+    "a sum of a decay": (
+        "s: T.DT = 0\nq: T.DT = 0\nfor k in range(M):\n    s = s // 2 + A[i, k]\n    q += s\n    B[i, k] = q\nS[i] = s"
+    ),
+    "a start that the loop stores": (
+        "s: T.DT = 0\nt: T.DT = B[i, 1]\nfor k in range(M):\n    s += A[i, k]\n    t += A[i, k] * 2\n    C[i, k] = t\n"
+        "    B[i, k] = s - 1"
+    ),
     "stops": "s: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s\n    if s > 90:\n        break",
 }
 
 
 @pytest.mark.parametrize("name", list(REFUSED))
 def test_what_is_left_alone(name: str) -> None:
-    func, given = kernel(REFUSED[name], 40), arrays(40, "int32")
-    made = with_blocks(func)
-    assert scans(made) == 0
-    wanted = interpreted(func, given)
-    assert same(interpreted(made, given), wanted)
-    assert same(left_by(tirscript.build(func), given), wanted)
+    given = arrays(40, "int32")
+    for func, mine in ((kernel(REFUSED[name], 40), given), (flat(REFUSED[name], 40), in_one(given))):
+        made = with_blocks(func)
+        assert scans(made) == 0
+        wanted = interpreted(func, mine)
+        assert same(interpreted(made, mine), wanted)
+        assert same(left_by(tirscript.build(func), mine), wanted)
+
+
+BETWEEN = {
+    "a start that the loop changes": "S[i] = 1\ns: T.DT = S[i]\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s\n    S[i] = S[i] - s",
+    "a start that changes": "S[i] = 1\ns: T.DT = S[i]\nS[i] = 7\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s",
+    "a start that another scan stores": (
+        "s: T.DT = 0\nt: T.DT = B[i, 0]\nfor k in range(M):\n    s += A[i, k]\n    t += A[i, k]\n    B[i, k] = s\n"
+        "    C[i, k] = t"
+    ),
+    "an element that is read before": (
+        "B[i, 0] = 7\nS[i] = B[i, 0]\nfor k in range(1, M):\n    B[i, k] = B[i, k - 1] + A[i, k]"
+    ),
+    "another loop": (
+        "s: T.DT = S[i]\nfor j in range(3):\n    S[i] = S[i] + A[i, j]\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s"
+    ),
+    "two sums with one name": (
+        "s: T.DT = 0\nfor k in range(M):\n    s += A[i, k]\n    B[i, k] = s\nfor k in range(M):\n    s += A[i, k]\n"
+        "    C[i, k] = s\nS[i] = s"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(BETWEEN))
+def test_what_stands_before_the_loop(name: str) -> None:
+    given = [array + np.int32(10 * at) for at, array in enumerate(arrays(40, "int32"))]
+    for func, mine in ((kernel(BETWEEN[name], 40), given), (flat(BETWEEN[name], 40), in_one(given))):
+        wanted = interpreted(func, mine)
+        assert same(interpreted(with_blocks(func), mine), wanted)
+        assert same(left_by(tirscript.build(func), mine), wanted)
+
+
+def test_a_loop_that_may_not_be_reached() -> None:
+    func = flat(
+        "B[i, 0] = 7\nif A[i, 0] > 0:\n    return\nfor k in range(1, M):\n    B[i, k] = B[i, k - 1] + A[i, k]", 40
+    )
+    for first in (0, 1):
+        given = in_one(arrays(40, "int32"))
+        given[0][0] = first
+        assert same(interpreted(with_blocks(func), given), interpreted(func, given))
 
 
 def test_variables_that_live_longer() -> None:
@@ -265,7 +349,7 @@ def main(A: T.Buffer((3, 40), "int32"), B: T.Buffer((3, 40), "int32"), S: T.Buff
             B[i, k] = s
     S[0] = s
 """)
-    flat = parse("""
+    whole = parse("""
 @T.prim_func
 def main(A: T.Buffer((120,), "int32"), B: T.Buffer((120,), "int32"), S: T.Buffer((1,), "int32")):
     s = T.alloc_buffer((1,), "int32", scope="local")
@@ -275,14 +359,48 @@ def main(A: T.Buffer((120,), "int32"), B: T.Buffer((120,), "int32"), S: T.Buffer
         B[k] = s[0]
     S[0] = s[0]
 """)
-    assert isinstance(across, PrimFunc) and isinstance(flat, PrimFunc)
-    assert scans(with_blocks(across)) == 0 and scans(with_blocks(flat)) == 1
+    assert isinstance(across, PrimFunc) and isinstance(whole, PrimFunc)
+    assert scans(with_blocks(across)) == 0 and scans(with_blocks(whole)) == 1
     a = np.arange(120, dtype="int32")
-    for func, shape in ((across, (3, 40)), (flat, (120,))):
+    for func, shape in ((across, (3, 40)), (whole, (120,))):
         found = left_by(tirscript.build(func), [a.reshape(shape), np.zeros(shape, "int32"), np.zeros(1, "int32")])
         assert same(
             found[1:], [a.cumsum(dtype="int32").reshape(shape) + np.int32(5), a.sum(dtype="int32")[None] + np.int32(5)]
         )
+
+
+def test_a_variable_of_all_rows() -> None:
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((3, 40), "int32"), B: T.Buffer((3, 40), "int32")):
+    s: T.int32 = 0
+    for i in range(3):
+        for k in range(40):
+            s += A[i, k]
+            B[i, k] = s
+""")
+    assert isinstance(func, PrimFunc)
+    a = np.arange(120, dtype="int32").reshape(3, 40)
+    assert same(interpreted(with_blocks(func), [a, a])[1:], [a.cumsum(dtype="int32").reshape(3, 40)])
+
+
+def test_a_parameter_that_is_matched_keeps_its_total() -> None:
+    func = parse("""
+@T.prim_func
+def main(a: T.handle, b: T.handle, s: T.handle):
+    A = T.match_buffer(a, (40,), "int32")
+    B = T.match_buffer(b, (40,), "int32")
+    S = T.match_buffer(s, (1,), "int32")
+    S[0] = 2
+    for k in range(40):
+        S[0] = S[0] + A[k]
+        B[k] = S[0]
+""")
+    assert isinstance(func, PrimFunc)
+    a = np.arange(40, dtype="int32")
+    assert scans(with_blocks(func)) == 1
+    found = left_by(tirscript.build(func), [a, a, a[:1]])
+    assert same(found[1:], [a.cumsum(dtype="int32") + np.int32(2), a.sum(dtype="int32")[None] + np.int32(2)])
 
 
 def test_what_the_function_says() -> None:
