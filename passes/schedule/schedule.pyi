@@ -396,10 +396,10 @@ class Schedule:
                                                                    as blocked_scan does, `size` elements with `own`
                                                            as blocked_scan does, 904 elements with `carry`
 
-        A block has `parts` times `size` elements and is read twice, the second time from the caches if it fits them; what
-        is left after the last block is computed by one thread. The result does not depend on the number of threads. The
-        combiner must be known to be commutative and associative: sums of floats are rounded in another order (Blelloch
-        1990, "Prefix sums and their applications").
+        A block has `parts` times `size` elements and is read twice, the second time from the caches if it fits them, while
+        the next block is prefetched; what is left after the last block is computed by one thread. The result does not
+        depend on the number of threads. The combiner must be known to be commutative and associative: sums of floats are
+        rounded in another order (Blelloch 1990, "Prefix sums and their applications").
         """
 
     def prefetch(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
@@ -141,8 +143,13 @@ class Pieces:
         self.zero = const(0, self.kind)
         self.whole = (Ramp(self.zero, const(1, self.kind), lanes),)
 
-    def run(self, carry: Buffer, start: Expr, count: int) -> tuple[Stmt, ...]:
-        """The scan of `count` elements from `start` on; `carry` holds the sum of all before, and then of these too."""
+    def run(
+        self, carry: Buffer, start: Expr, count: int, beside: Callable[[Expr], tuple[Stmt, ...]] = lambda at: ()
+    ) -> tuple[Stmt, ...]:
+        """The scan of `count` elements from `start` on; `carry` holds the sum of all before, and then of these too.
+
+        `beside` tells what else is done for the piece that begins at an element.
+        """
         lanes = self.lanes
         outer, inside, last = (Var(f"k_{word}", self.kind) for word in ("0", "1", "2"))
         again, rest = Var("k_3", self.kind), count % lanes
@@ -150,6 +157,7 @@ class Pieces:
         here, kept = self.after(start, outer * lanes), BufferLoad(carry, (self.zero,))
         stored = self.result(here + last, self.combined(kept, BufferLoad(piece, (last,))))
         loop = (
+            *beside(here),
             self.over(inside, BufferStore(piece, (inside,), self.value(here + inside))),
             *(self.step(piece, 1 << power) for power in range(lanes.bit_length() - 1)),
             self.over(last, stored),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Expr, Var, const
-from tirscript.ir.rewrite import refresh, substitute
-from tirscript.ir.stmt import AllocBuffer, BufferStore, For, Stmt
+from tirscript.ir.expr import BufferLoad, Call, Expr, Var, const
+from tirscript.ir.op import OPS, get_op
+from tirscript.ir.rewrite import refresh, substitute, uses, walk
+from tirscript.ir.stmt import AllocBuffer, BufferStore, Evaluate, For, Stmt
 
 from ..blocks import inferred
 from ..edit import Edit
@@ -14,6 +15,7 @@ from .blocked_scan import Pieces, Scan, scan_alone, without
 
 # the sum of a part is made in so many vectors: one addition need not wait for another
 VECTORS = 4
+_CONDITIONAL = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
 @primitive
@@ -34,10 +36,10 @@ def parallel_scan(edit: Edit, loop: LoopAt, lanes: int, parts: int, size: int) -
                                                                as blocked_scan does, `size` elements with `own`
                                                        as blocked_scan does, 904 elements with `carry`
 
-    A block has `parts` times `size` elements and is read twice, the second time from the caches if it fits them; what
-    is left after the last block is computed by one thread. The result does not depend on the number of threads. The
-    combiner must be known to be commutative and associative: sums of floats are rounded in another order (Blelloch
-    1990, "Prefix sums and their applications").
+    A block has `parts` times `size` elements and is read twice, the second time from the caches if it fits them, while
+    the next block is prefetched; what is left after the last block is computed by one thread. The result does not
+    depend on the number of threads. The combiner must be known to be commutative and associative: sums of floats are
+    rounded in another order (Blelloch 1990, "Prefix sums and their applications").
     """
     block, scan, count = scan_alone(edit, loop, lanes, "a scan in parts")
     if parts < 2:
@@ -46,25 +48,24 @@ def parallel_scan(edit: Edit, loop: LoopAt, lanes: int, parts: int, size: int) -
         edit.wrong(f"`size` is {size}; it must be a multiple of the {lanes} lanes")
     if count < parts * size:
         edit.refuse(f"the loop `{loop.stmt.var.name}` has {count} iterations, and a block {parts * size}", (loop, ""))
-    made = _Parts(scan, lanes, parts, size)
-    body = made.body(count)
+    body = _Parts(scan, lanes, parts, size, count).body()
     edit.replace(loop, inferred(block.replace(axes=without(block, scan), body=body)))
 
 
 class _Parts(Pieces):
     """The statements of a scan in parts."""
 
-    def __init__(self, scan: Scan, lanes: int, parts: int, size: int) -> None:
+    def __init__(self, scan: Scan, lanes: int, parts: int, size: int, count: int) -> None:
         super().__init__(scan, lanes)
-        self.parts, self.size = parts, size
+        self.parts, self.size, self.count = parts, size, count
         self.carry = self.buffer("carry", 1)
         self.total, self.before = (self.buffer(name, parts, "global") for name in ("total", "before"))
 
     def buffer(self, name: str, size: int, scope: str = "local") -> Buffer:
         return Buffer(name, (const(size, self.kind),), self.dtype, scope=scope)
 
-    def body(self, count: int) -> tuple[Stmt, ...]:
-        whole = self.parts * self.size
+    def body(self) -> tuple[Stmt, ...]:
+        whole, count = self.parts * self.size, self.count
         block, done = Var("block", self.kind), count - count % whole
         rest = self.run(self.carry, const(done, self.kind), count - done) if count > done else ()
         return (
@@ -87,13 +88,24 @@ class _Parts(Pieces):
         scans = (
             AllocBuffer(own),
             BufferStore(own, (self.zero,), BufferLoad(self.before, (scanned,))),
-            *self.run(own, start + scanned * self.size, self.size),
+            *self.run(own, start + scanned * self.size, self.size, self.ahead),
         )
         return (
             self.each(summed, sums, "parallel"),
             self.each(between, ordered, "serial"),
             self.each(scanned, scans, "parallel"),
         )
+
+    def ahead(self, at: Expr) -> tuple[Stmt, ...]:
+        """Brings near what the next block reads: memory would wait while this one is in the caches."""
+        nodes = list(walk(self.scan.value))
+        if any(type(node) is Call and node.op in _CONDITIONAL for node in nodes):
+            return ()  # not all that stands there is read
+        loads = [node for node in nodes if type(node) is BufferLoad]
+        places = {(load.buffer, load.indices): load for load in loads if uses(load.indices, self.scan.axis.var)}
+        later = get_op("min")(at + self.parts * self.size, const(self.count - 1, self.kind))
+        found = [substitute(load, {self.scan.axis.var: later}) for load in places.values()]
+        return tuple(Evaluate(get_op("prefetch")(get_op("address_of")(load), 0, 2, 1)) for load in found)
 
     def each(self, part: Var, body: tuple[Stmt, ...], kind: str) -> For:
         return For(part, self.zero, const(self.parts, self.kind), refresh(body), kind=kind)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import PrimFunc
+from tirscript.ir import PrimFunc, walk
+from tirscript.ir.expr import Call
+from tirscript.ir.op import OPS
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.schedule import Schedule, ScheduleError, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
@@ -102,6 +104,21 @@ def test_minus_zeros_infinities_and_what_is_no_number() -> None:
     built(given, found)
     with np.errstate(invalid="ignore"):
         assert np.array_equal(found, given.cumsum(), equal_nan=True)
+
+
+def test_the_next_block_is_prefetched_where_it_is_read_for_certain() -> None:
+    made = in_parts(scan(50), 4, 2, 8).func
+    later = "T.min(block * 16 + part * 8 + k_0 * 4 + 16, 49)"
+    prefetches = [str(node) for node in walk(made.body) if type(node) is Call and node.op is OPS["prefetch"]]
+    assert prefetches == [f"T.prefetch(T.address_of(A[{later}]), 0, 2, 1)"]
+    maybe = scan(50, value="T.if_then_else(vk == 0, 0, B[vk - 1]) + T.if_then_else(vk < 20, A[vk], A[0])")
+    found = in_parts(maybe, 4, 2, 8).func
+    assert "prefetch" not in found.script()
+    assert_same_result(maybe, found)
+    assert (
+        "prefetch"
+        not in in_parts(scan(50, value="T.if_then_else(vk == 0, 0, B[vk - 1]) + A[3]"), 4, 2, 8).func.script()
+    )
 
 
 @pytest.mark.parametrize(

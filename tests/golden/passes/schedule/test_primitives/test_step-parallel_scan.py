@@ -29,6 +29,14 @@ def running(A: T.Buffer((3, 11), "int32"), B: T.Buffer((3, 11), "int32")):
                     own[0] = before[part]
                     piece = T.alloc_buffer((2,), "int32", scope="local")
                     for k_0 in range(2):
+                        T.evaluate(
+                            T.prefetch(
+                                T.address_of(A[vi, T.min(block * 8 + part * 4 + k_0 * 2 + 8, 10)]),
+                                0,
+                                2,
+                                1,
+                            )
+                        )
                         for k_1 in T.vectorized(2):
                             piece[k_1] = A[vi, block * 8 + part * 4 + k_0 * 2 + k_1]
                         piece[0:2] = T.Shuffle([T.broadcast(0, 2), piece[0:2]], [0, 2]) + piece[0:2]
