@@ -285,6 +285,14 @@ broken:
   atomicrmw umin ptr @failed, i32 %part monotonic, align 4
   br label %finish
 finish:
+  %waiting = load atomic i32, ptr %done.field acquire, align 4
+  %waiting.bit = and i32 %waiting, 1
+  %waited = icmp ne i32 %waiting.bit, 0
+  br i1 %waited, label %offer, label %over
+offer:
+  call void @seat()
+  br label %over
+over:
   %before = atomicrmw xchg ptr %done.field, i32 %word acq_rel, align 4
   %before.asleep = and i32 %before, 1
   %awaited = icmp ne i32 %before.asleep, 0
@@ -435,12 +443,14 @@ spin:
   %moved = icmp ne i32 %watched, %done
   br i1 %moved, label %ask, label %tired
 tired:
+  call void @await()
   %asleep = or i32 %done, 1
   %quiet.pair = cmpxchg ptr %done.field, i32 %done, i32 %asleep acq_rel acquire, align 4
   %quiet = extractvalue {{ i32, i1 }} %quiet.pair, 1
   br i1 %quiet, label %sleep, label %ask
 sleep:
   call void @wait(ptr %done.field, i32 %asleep)
+  call void @go_on()
   br label %ask
 finished:
   %awaited.next = add i64 %awaited.at, 1

@@ -6,8 +6,12 @@ processor and wait there until the caller sleeps, loop after loop, while the oth
 a sleeper wake on one processor that no other thread of the loop has, and the sleeper, once it runs, may run again
 wherever it could before.
 
+The same happens to a caller that sleeps until a worker is done, and wakes where that runs. Where there are more threads
+than processors (they do not spin then), all this is left to the scheduler.
+
 `rest` is called by a worker that goes to sleep, `survey` and `place` by the caller that is about to wake one, `roam` by
-a worker that has woken. All but `rest` run rarely: only for threads that sleep.
+a worker that has woken; `await` by a caller that goes to sleep, `seat` by the worker that is about to wake it, `go_on` by
+the caller that has woken. They run only for threads that sleep.
 """
 
 from __future__ import annotations
@@ -79,12 +83,16 @@ define internal void @rest(ptr %box) nounwind {{
 ; the processors that the caller and those of the first `others` workers have who are awake
 define internal void @survey(i32 %others) noinline nounwind {{
 entry:
+  %spins = load atomic i32, ptr @tirscript_spins monotonic, align 4
+  %shared = icmp eq i32 %spins, 0
+  br i1 %shared, label %done, label %begin
+begin:
   call void @llvm.memset.p0.i64(ptr @taken, i8 0, i64 128, i1 false)
   %own = call i32 @sched_getcpu()
   call void @add(ptr @taken, i32 %own)
   br label %look
 look:
-  %at = phi i32 [0, %entry], [%next, %on]
+  %at = phi i32 [0, %begin], [%next, %on]
   %wide = zext i32 %at to i64
   %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
   %given = load atomic i32, ptr %box monotonic, align 4
@@ -109,6 +117,10 @@ done:
 define internal void @place(i64 %at) noinline nounwind {{
 entry:
   %one = alloca [128 x i8], align 16
+  %spins = load atomic i32, ptr @tirscript_spins monotonic, align 4
+  %shared = icmp eq i32 %spins, 0
+  br i1 %shared, label %done, label %begin
+begin:
   %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %at
   %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %at
   %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 10
@@ -120,7 +132,7 @@ entry:
   %known = icmp eq i32 %status, 0
   br i1 %known, label %search, label %done
 search:
-  %tried = phi i32 [0, %entry], [%tried.next, %further]
+  %tried = phi i32 [0, %begin], [%tried.next, %further]
   %candidate.far = add i32 %last, %tried
   %candidate = and i32 %candidate.far, 1023
   %may = call i1 @has(ptr %mask, i32 %candidate)
@@ -167,6 +179,86 @@ done:
 }}
 """
 
+# the same for the caller that has the pool: its thread, its processor, and whether it was placed
+_SEAT = """
+@caller = internal global {{ i32, i32, i32 }} zeroinitializer, align 128
+@caller.mask = internal global [128 x i8] zeroinitializer, align 128
+
+; the caller goes to sleep
+define internal void @await() noinline nounwind {{
+entry:
+  store i32 0, ptr @caller, align 4
+  %spins = load atomic i32, ptr @tirscript_spins monotonic, align 4
+  %shared = icmp eq i32 %spins, 0
+  br i1 %shared, label %done, label %begin
+begin:
+  %thread = call i64 (i64, ...) @syscall(i64 {gettid})
+  %thread.narrow = trunc i64 %thread to i32
+  %processor = call i32 @sched_getcpu()
+  %status = call i32 @sched_getaffinity(i32 0, i64 128, ptr @caller.mask)
+  %known = icmp eq i32 %status, 0
+  %whom = select i1 %known, i32 %thread.narrow, i32 0
+  store i32 %whom, ptr @caller, align 4
+  %processor.field = getelementptr inbounds i8, ptr @caller, i64 4
+  store i32 %processor, ptr %processor.field, align 4
+  br label %done
+done:
+  ret void
+}}
+
+; let the caller wake where it was, or on another processor if the worker that calls this has that one
+define internal void @seat() noinline nounwind {{
+entry:
+  %one = alloca [128 x i8], align 16
+  %whom = load i32, ptr @caller, align 4
+  %known = icmp ne i32 %whom, 0
+  br i1 %known, label %begin, label %done
+begin:
+  %own = call i32 @sched_getcpu()
+  %processor.field = getelementptr inbounds i8, ptr @caller, i64 4
+  %last = load i32, ptr %processor.field, align 4
+  br label %search
+search:
+  %tried = phi i32 [0, %begin], [%tried.next, %further]
+  %candidate.far = add i32 %last, %tried
+  %candidate = and i32 %candidate.far, 1023
+  %may = call i1 @has(ptr @caller.mask, i32 %candidate)
+  %other = icmp ne i32 %candidate, %own
+  %fits = and i1 %may, %other
+  br i1 %fits, label %found, label %further
+further:
+  %tried.next = add i32 %tried, 1
+  %more = icmp ult i32 %tried.next, 1024
+  br i1 %more, label %search, label %done
+found:
+  call void @llvm.memset.p0.i64(ptr %one, i8 0, i64 128, i1 false)
+  call void @add(ptr %one, i32 %candidate)
+  %moved = call i32 @sched_setaffinity(i32 %whom, i64 128, ptr %one)
+  %good = icmp eq i32 %moved, 0
+  %flag = zext i1 %good to i32
+  %placed.field = getelementptr inbounds i8, ptr @caller, i64 8
+  store i32 %flag, ptr %placed.field, align 4
+  br label %done
+done:
+  ret void
+}}
+
+; the caller has woken, and may run where it could before
+define internal void @go_on() noinline nounwind {{
+entry:
+  %placed.field = getelementptr inbounds i8, ptr @caller, i64 8
+  %placed = load i32, ptr %placed.field, align 4
+  %held = icmp ne i32 %placed, 0
+  br i1 %held, label %free, label %done
+free:
+  store i32 0, ptr %placed.field, align 4
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr @caller.mask)
+  br label %done
+done:
+  ret void
+}}
+"""
+
 _NO_PLACE = """
 define internal void @rest(ptr %box) nounwind {
   ret void
@@ -183,6 +275,18 @@ define internal void @place(i64 %at) nounwind {
 define internal void @roam(ptr %box, i32 %part) nounwind {
   ret void
 }
+
+define internal void @await() nounwind {
+  ret void
+}
+
+define internal void @seat() nounwind {
+  ret void
+}
+
+define internal void @go_on() nounwind {
+  ret void
+}
 """
 
 
@@ -193,4 +297,4 @@ def placement_text(processor: str, most: int, linux: bool) -> str:
     """
     if not linux or processor not in _GETTID:
         return _NO_PLACE
-    return _PLACE.format(most=most, gettid=_GETTID[processor])
+    return (_PLACE + _SEAT).format(most=most, gettid=_GETTID[processor])

@@ -555,18 +555,22 @@ def test_sleepers_are_left_alone_by_short_loops_that_come_seldom(harness: Any, r
     assert len(os.listdir("/proc/self/task")) == before + hired
 
 
-def test_threads_that_sleep_between_all_jobs(harness: Any) -> None:
+@pytest.mark.parametrize("spins", [0, 1])
+def test_threads_that_sleep_between_all_jobs(harness: Any, spins: int) -> None:
     pool, _, run = harness
     pool.limit(3)
-    pool.spins.value = 0
+    pool.spins.value = spins
     data = np.zeros(10, "int64")
     data[0] = 9
+    anywhere = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     error = ctypes.create_string_buffer(ERROR_BYTES)
     for at in range(300):
         if at % 100 == 0:
             time.sleep(0.002)
         assert run(data.ctypes.data, 9, 1, 1, 0, ctypes.addressof(error)) == 0
     assert (data[1:] == 300).all()
+    if anywhere is not None:  # who waits is woken on a processor of its own, and may run anywhere again
+        assert os.sched_getaffinity(0) == anywhere
 
 
 @pytest.mark.parametrize("processor", [*FUTEX, "wasm32"])
