@@ -10,8 +10,8 @@ The same happens to a caller that sleeps until a worker is done, and wakes where
 than processors (they do not spin then), all this is left to the scheduler.
 
 `rest` is called by a worker that goes to sleep, `survey` and `place` by the caller that is about to wake one, `roam` by
-a worker that has woken; `await` by a caller that goes to sleep, `seat` by the worker that is about to wake it, `go_on` by
-the caller that has woken. They run only for threads that sleep.
+a worker that has woken; `await` by a caller that goes to sleep, `seat` by the worker that is about to wake it, `go_on`
+by the caller that has woken. They run only for threads that sleep.
 """
 
 from __future__ import annotations
