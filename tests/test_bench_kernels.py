@@ -233,6 +233,9 @@ class FakePeer:
         FakePeer.asked.append((self.name, given["variant"]))
         return {"seconds": next(self.times[given["variant"]])}
 
+    def settle(self) -> None:
+        FakePeer.asked.append((self.name, "rests"))
+
 
 def test_variants_take_turns_and_their_median_counts() -> None:
     import kernels_main
@@ -248,7 +251,8 @@ def test_variants_take_turns_and_their_median_counts() -> None:
         "c": FakePeer("c", {}, {}),
     }
     found = kernels_main.measure(find("gemv 64"), peers, {"threads": 1}, 5)
-    assert FakePeer.asked == [("a", "x"), ("b", "z")] * 5, "what is slow is not run again"
+    turns = [("a", "x"), ("a", "rests"), ("b", "z"), ("b", "rests")]
+    assert FakePeer.asked == turns * 5, "what is slow is not run again"
     assert found["y"] == {"wrong": "no"}
     assert found["x"]["median"] == 0.3 and found["x"]["seconds"] == [3, 0.1, 0.2, 0.4, 0.3]
     assert found["z"]["median"] == 0.6 and found["z"]["first"] == 2.0

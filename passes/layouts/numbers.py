@@ -11,6 +11,9 @@ _RULES: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
+    "negative": lambda a: -a,
+    "min": lambda a, b: _either(a < b, a, b),
+    "max": lambda a, b: _either(a > b, a, b),
     "floordiv": lambda a, b: a // b,
     "floormod": lambda a, b: a % b,
     "cast": lambda a: a,
@@ -39,11 +42,15 @@ def values_at(expr: Expr, values: Mapping[Var, Any]) -> Any:
         return values[expr]
     if type(expr) is Call:
         if expr.op.name in ("if_then_else", "Select"):
-            import numpy as np
-
-            return np.where(*(values_at(arg, values) for arg in expr.args))
+            return _either(*(values_at(arg, values) for arg in expr.args))
         return _RULES[expr.op.name](*(values_at(arg, values) for arg in expr.args))
     raise LookupError(f"{type(expr).__name__} in an index")
+
+
+def _either(condition: Any, a: Any, b: Any) -> Any:
+    import numpy as np
+
+    return np.where(condition, a, b)
 
 
 __all__ = ["values_at"]

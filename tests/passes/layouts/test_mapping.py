@@ -270,3 +270,22 @@ def test_mappings_are_made_once_and_told_apart() -> None:
     # variables of one name are two
     assert not one.same_layout(another) and one is PadMapping.of(tiles, (n,))
     assert str(double.packed_shape[0]) == "(n * 2 + 3) // 4" and n in walk(double.packed_shape)
+
+
+def test_numbers_have_the_operators_that_maps_may_have() -> None:
+    import operator
+
+    from tirscript.ir.op import get_op
+    from tirscript.passes.layouts.numbers import values_at
+
+    i, j = Var("i", INT64), Var("j", INT64)
+    places: dict[Var, Any] = {i: np.arange(-3, 4)[:, None], j: np.arange(-2, 3)[None, :]}
+    assert (values_at(get_op("negative")(i), places) == -places[i]).all()
+    for name, known in {"min": np.minimum, "max": np.maximum, "floordiv": operator.floordiv}.items():
+        b = j * 2 + 1
+        assert (values_at(get_op(name)(i, b), places) == known(places[i], places[j] * 2 + 1)).all()
+    choice = get_op("if_then_else")(get_op("less")(i, j), get_op("negative")(j), i)
+    assert (values_at(choice, places) == np.where(places[i] < places[j], -places[j], places[i])).all()
+    # a row backwards
+    mapping = PadMapping.of(IndexMap((i,), (get_op("negative")(i) + const(4, INT64),)), (const(5, INT64),), None)
+    assert mapping.packed(np.arange(5)).tolist() == [4, 3, 2, 1, 0]
