@@ -18,7 +18,7 @@ from tirscript.passes.blocks_from_loops import with_blocks
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
 
-CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 60
+CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 30
 WIDTH = 40
 VALUES = ("A[{i}k]", "A[{i}k] * 2", "1", "(A[{i}k] if A[{i}k] > 1 else 3)", "A[{i}{low}]", "k")
 

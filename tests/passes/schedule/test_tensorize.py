@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 
+import tirscript
 from tirscript.backend.llvm import emit_ir
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.passes import DEFAULT_LOWERING
@@ -70,10 +73,26 @@ def test_dot_product(golden: Any) -> None:
     golden.check(s.func)
 
 
-@pytest.mark.parametrize("name", [name for name in tensor_intrins() if name[:3] in ("fma", "dot", "tra")])
+BUILT_IN = [name for name in tensor_intrins() if name[:3] in ("fma", "dot", "tra")]
+# tiles of so many elements that the interpreter takes seconds for each
+LARGE = [name for name in BUILT_IN if re.search(r"_\d{3,}x\d{3,}$", name)]
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if name not in LARGE])
 def test_intrinsics_do_what_they_describe(name: str) -> None:
     intrin = TensorIntrin.get(name)
     assert_same_result(intrin.desc, intrin.impl, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_tiles_are_transposed(name: str) -> None:
+    dtype, rows, columns = re.fullmatch(r"transpose_(\w+)_(\d+)x(\d+)", name).groups()  # type: ignore[union-attr]
+    given = np.random.default_rng(1).integers(0, 100, (int(columns), int(rows)))
+    given = given.astype(getattr(ml_dtypes, dtype, dtype))
+    found = np.zeros(given.shape[::-1], given.dtype)
+    impl = TensorIntrin.get(name).impl
+    tirscript.build(impl, pipeline=DEFAULT_LOWERING)(given, found)
+    assert (found == given.T).all()
 
 
 def one_off(index: str = "vi", value: str = "+ 1") -> Any:
