@@ -32,6 +32,7 @@ from .work import Work
 def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     """The schedule that the pass `default_cpu` makes of a function; no step where the function says how it runs.
 
+    The pass puts a version for short lines of symbolic length beside it (`for_lengths`), which is in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
     `Schedule(blocks_from_loops(func))`. The attribute "fastmath" of False keeps sums of floats in their
     order, as `reassociate` of False does.

@@ -17,7 +17,6 @@ from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, For, While
 
-from ..blocks import reads_of
 from ..primitive import LoopHandle
 from ..scattered import Obstacle, goes_anywhere, scattered
 from .nests import stride_of
@@ -126,14 +125,8 @@ def _lines(work: Work, name: str, streamed: list[Buffer], loop: LoopHandle, exte
         work.done |= {block.name for block in work.sch.get_child_blocks(rest)}
     lines, _ = work.sch.split(loop, [None, LINES])
     for buffer in streamed:
-        work.attempt(_prefetched, name, buffer, lines)
+        work.prefetch(name, buffer, lines, AHEAD)
     return lines
-
-
-def _prefetched(work: Work, name: str, buffer: Buffer, lines: LoopHandle) -> None:
-    """Prefetch what a block will read of one array."""
-    which = [one is buffer for one in reads_of(work.block(name))].index(True)
-    work.sch.prefetch(name, which, lines, AHEAD)
 
 
 def _may_reorder(work: Work, found: dict[Buffer, Op]) -> bool:

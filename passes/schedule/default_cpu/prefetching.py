@@ -16,7 +16,6 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad
 from tirscript.ir.rewrite import walk
 
-from ..blocks import reads_of
 from ..primitive import LoopHandle
 from ..primitives.prefetch import LINE
 from .nests import extent_of
@@ -67,8 +66,7 @@ def _prefetch(work: Work, name: str, buffer: Buffer, row: LoopHandle) -> bool:
     inner = loops[-1]
     if sch.get(inner).kind == "serial":
         _pieces(work, inner, extents[-1] or 1)
-    which = [one is buffer for one in reads_of(work.block(name))].index(True)
-    sch.prefetch(name, which, row, locality=3 if size <= NEAREST else 2)
+    work.prefetch(name, buffer, row, locality=3 if size <= NEAREST else 2)
     return True
 
 

@@ -18,7 +18,7 @@ from tirscript.ir.rewrite import uses, walk
 from ..extremes import extreme_of
 from ..primitive import LoopHandle
 from .nests import Nest, begins_anyway, heavy, stride_of
-from .streams import parameters, prefetch
+from .streams import parameters
 from .work import Work
 
 # partial results are kept in so many vectors, so that one addition need not wait for another
@@ -87,6 +87,7 @@ def extreme_lanes(work: Work, name: str) -> bool:
         return False
     if extent is None and not begins_anyway(block):
         return False
+    known = all(work.extent(loop) is not None for loop in loops)
     count = math.prod(work.extent(loop) or PART for loop in loops)
     if extent is None:
         if not work.facts.long_lines:
@@ -99,7 +100,8 @@ def extreme_lanes(work: Work, name: str) -> bool:
         work.done.add(name)
         name = partial.name
     update = _lanes(work, name, SYMBOLIC * one)
-    _ahead(work, update, count)
+    if known:
+        _ahead(work, update, count)
     work.parallel(sch.get_loops(name)[:-1], float(count))
     return True
 
@@ -126,7 +128,7 @@ def _ahead(work: Work, name: str, count: int) -> None:
     loads = [node for node in walk(work.block(name).body) if type(node) is BufferLoad]
     for buffer in {load.buffer: None for load in loads if any(load.buffer is one for one in parameters(work))}:
         if count * buffer.dtype.itemsize >= LARGE:
-            work.attempt(prefetch, name, buffer, along, max(1, AHEAD // (lanes * buffer.dtype.itemsize)))
+            work.prefetch(name, buffer, along, max(1, AHEAD // (lanes * buffer.dtype.itemsize)))
 
 
 def lanes_of(extent: int, one: int) -> int:

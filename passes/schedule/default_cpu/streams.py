@@ -15,7 +15,6 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad
 from tirscript.ir.rewrite import uses
 
-from ..blocks import reads_of
 from ..primitive import LoopHandle
 from .nests import Nest, heavy, stride_of
 from .work import Work
@@ -81,19 +80,13 @@ def ahead(work: Work, nest: Nest) -> None:
     read = [buffer for buffer in parameters(work) if isinstance(buffer, Buffer) and _read_whole(nest, buffer)]
     for buffer in read:
         distance = max(LEAST_AHEAD, AHEAD // len(read)) // (lanes * buffer.dtype.itemsize)
-        work.attempt(prefetch, nest.name, buffer, along, max(1, distance))
+        work.prefetch(nest.name, buffer, along, max(1, distance))
 
 
 def _read_whole(nest: Nest, buffer: Buffer) -> bool:
     """Whether each element that a block computes is made of others of a buffer."""
     indices = [index for load in nest.loads() if load.buffer is buffer for index in load.indices]
     return all(any(uses(index, dim.var) for index in indices) for dim in nest.dims)
-
-
-def prefetch(work: Work, name: str, buffer: Buffer, loop: LoopHandle, distance: int) -> None:
-    """Prefetch what a block reads of a buffer so many iterations of a loop later."""
-    which = [one is buffer for one in reads_of(work.block(name))].index(True)
-    work.sch.prefetch(name, which, loop, distance)
 
 
 def parameters(work: Work) -> tuple[object, ...]:
@@ -118,4 +111,4 @@ def in_lines(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
     sch.vectorize(loop)
 
 
-__all__ = ["in_lines", "leaves", "parameters", "past_caches", "prefetch"]
+__all__ = ["in_lines", "leaves", "parameters", "past_caches"]

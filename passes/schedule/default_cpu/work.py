@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
+from ..blocks import reads_of
 from ..primitive import BlockHandle, LoopHandle
 from ..refusal import ScheduleError
 from ..schedule import Schedule
@@ -95,6 +97,11 @@ class Work:
         if (self.extent(first) or 2) > 1:
             self.sch.parallel(first)
 
+    def prefetch(self, block: str, buffer: Buffer, loop: LoopHandle, ahead: int = 1, locality: int = 3) -> None:
+        """Prefetch what a block reads of a buffer so many iterations of a loop later."""
+        which = [one is buffer for one in reads_of(self.block(block))].index(True)
+        self.attempt(_prefetch, block, which, loop, ahead, locality)
+
     def contract(self, block: str) -> None:
         """Let a sum of products of floats be rounded once a step, where the user lets sums be rounded otherwise."""
         if self.facts.reassociate:
@@ -123,6 +130,10 @@ def only_reader(work: Work, nest: Nest) -> BlockHandle | None:
     if math.prod(dim.extent for dim in nest.spatial) != reader.instances:
         return None
     return reader.handle
+
+
+def _prefetch(work: Work, block: str, which: int, loop: LoopHandle, ahead: int, locality: int) -> None:
+    work.sch.prefetch(block, which, loop, ahead=ahead, locality=locality)
 
 
 def _contract(work: Work, block: str) -> None:
