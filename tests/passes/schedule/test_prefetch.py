@@ -332,11 +332,10 @@ def main(A: T.Buffer(({n},), "float32"), at: T.Buffer((1,), "int64"), best: T.Bu
             vk = T.axis.reduce({n}, k){body}
 """)
     made = default_schedule(func, FACTS)
-    assert (
-        (f", {4096 // (4 * lanes)})" in str(made.trace) and "prefetch" in str(made.trace))
-        if lanes
-        else (prefetched(made.func) == [])
-    )
+    if lanes:
+        assert f"ahead={4096 // (4 * lanes)}, locality=3)" in str(made.trace)
+    else:
+        assert prefetched(made.func) == []
     given = np.random.default_rng(5).standard_normal(n).astype("float32")
     at, best = np.zeros(1, "int64"), np.zeros(1, "float32")
     tirscript.build(made.func, pipeline=DEFAULT_LOWERING)(given, at, best)
@@ -367,7 +366,7 @@ def main(A: T.Buffer((16, 512), "float32"), B: T.Buffer((16, 512), "float32"), C
         func = program(text.format(value=value))
         made = default_schedule(func, streaming)
         found = [line for line in str(made.trace).splitlines() if ".prefetch(" in line]
-        assert [int(line.rstrip(")").split(", ")[-1]) for line in found] == distances
+        assert [int(line.partition("ahead=")[2].partition(",")[0]) for line in found] == distances
         assert_same_result(func, made.func)
         assert prefetched(default_schedule(func, FACTS).func) == []
 
