@@ -22,7 +22,6 @@ from msgspec import Struct, structs
 
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import DType
 from tirscript.ir.equal import exactly_equal
 from tirscript.ir.expr import BufferData, BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.op import OPS, Op, const
@@ -324,12 +323,14 @@ class _Loop:
 
     def written(self, scan: _Scan, starts: dict[Buffer, Expr]) -> For:
         """The loop over the elements of a scan."""
+        from .schedule.reducers import neutral
+
         var, dtype = Var(self.var.name, self.var.dtype), scan.store.buffer.dtype
         step, first = scan.step, scan.first
         first = rewrite(first, {BufferLoad: lambda node: starts.get(node.buffer, node)})
         value = substitute(step.value, {self.var: _moved(var, -scan.late)})
         again = substitute(step.value, {self.var: self.number(-scan.late)}) if scan.late <= 0 else None
-        none = identity(step.op, dtype)
+        none = neutral(step.op, dtype)
         start: Expr = first
         if again is not None and exactly_equal(first, again):
             start = none
@@ -351,13 +352,6 @@ class _Loop:
         """A loop over another store alone."""
         var = Var(self.var.name, self.var.dtype)
         return self.loop.replace(var=var, body=(substitute(store, {self.var: var}),), trivia=None)
-
-
-def identity(op: Op, dtype: DType) -> Const:
-    """The value that an operator does not change anything by, -0.0 of sums of floats."""
-    from .schedule.reducers import IDENTITIES
-
-    return const(-0.0, dtype) if dtype.is_float else IDENTITIES[op](dtype)
 
 
 def _step(value: Expr, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _Step | None:
@@ -387,6 +381,8 @@ def _step(value: Expr, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _St
 
 def _chosen(value: Call, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _Step | None:
     """The step of `op(before, value) if condition else before`, and of `other if other > before else before`."""
+    from .schedule.reducers import neutral
+
     condition, *branches = value.args
     dtype = value.dtype
     if uses(condition, buffer):
@@ -397,7 +393,7 @@ def _chosen(value: Call, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _
         return None
     if any(step is not None and step.op is not op for step in steps):
         return None
-    a, b = (identity(op, dtype) if step is None else step.value for step in steps)
+    a, b = (neutral(op, dtype) if step is None else step.value for step in steps)
     return _Step(op, Call(CHOICE, (condition, a, b), dtype))
 
 

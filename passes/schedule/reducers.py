@@ -47,6 +47,13 @@ IDENTITIES: dict[Op, Callable[[DType], Const]] = {
 }
 
 
+def neutral(op: Op, dtype: DType) -> Const:
+    """The identity that keeps every bit of what it is combined with: -0.0 for sums of floats, 0.0 makes 0.0 of -0.0."""
+    if op is OPS["add"] and dtype.is_float:
+        return const(-0.0, dtype)
+    return IDENTITIES[op](dtype)
+
+
 class Update(Struct, frozen=True, eq=False):
     """`store.buffer[indices] = op(store.buffer[indices], value)`."""
 
@@ -107,4 +114,4 @@ def _reads(expr: Expr, store: BufferStore) -> bool:
     return any(type(node) is BufferLoad and node.buffer is store.buffer for node in walk(expr))
 
 
-__all__ = ["IDENTITIES", "Update", "only_update", "update_by", "update_of"]
+__all__ = ["IDENTITIES", "Update", "neutral", "only_update", "update_by", "update_of"]

@@ -17,7 +17,7 @@ from ..blocks import inferred
 from ..edit import Edit
 from ..loops import plain
 from ..primitive import LoopAt, primitive
-from ..reducers import IDENTITIES
+from ..reducers import IDENTITIES, neutral
 
 _CHOICE = OPS["if_then_else"]  # T.Select would read the element before the first
 
@@ -193,9 +193,7 @@ class Pieces:
     def step(self, into: Buffer, distance: int) -> BufferStore:
         """Each lane takes in the lane so far before it."""
         piece = BufferLoad(into, self.whole)
-        none = IDENTITIES[self.scan.op](self.dtype)
-        if self.scan.op is OPS["add"] and self.dtype.is_float:
-            none = const(-0.0, self.dtype)  # 0.0 would make 0.0 of -0.0
+        none = neutral(self.scan.op, self.dtype)
         moved = tuple(lane - distance + self.lanes if lane >= distance else lane for lane in range(self.lanes))
         shifted = Shuffle((Broadcast(none, self.lanes), piece), moved)
         return BufferStore(into, self.whole, self.combined(shifted, piece))

@@ -16,7 +16,7 @@ from ..dataflow import view_of
 from ..edit import Edit
 from ..loops import leaves, plain, plus, times
 from ..primitive import LoopAt, primitive
-from ..reducers import IDENTITIES
+from ..reducers import neutral
 from ..scattered import Obstacle, scattered
 from ..tree import Place
 
@@ -96,14 +96,6 @@ class _Private(Struct, frozen=True, eq=False):
     op: Op
     own: tuple[Buffer, ...]
     results: Buffer
-
-    @property
-    def identity(self) -> Const:
-        """The value that changes no element: -0.0 for sums of floats, as 0.0 would make 0.0 of -0.0."""
-        dtype = self.buffer.dtype
-        if self.op.name == "add" and dtype.is_float:
-            return const(-0.0, dtype)
-        return IDENTITIES[self.op](dtype)
 
     def combined(self, a: Expr, b: Expr) -> Expr:
         return Call(self.op, (a, b), a.dtype)
@@ -199,7 +191,9 @@ class _Parts:
 
     def begun(self, one: _Private, own: Buffer) -> Stmt:
         axes, loops, indices = self.elements(own)
-        return self.nest(f"{one.buffer.name}_begin", axes, loops, BufferStore(own, indices, one.identity))
+        return self.nest(
+            f"{one.buffer.name}_begin", axes, loops, BufferStore(own, indices, neutral(one.op, one.buffer.dtype))
+        )
 
     def kept(self, one: _Private) -> Stmt:
         axes, loops, indices = self.elements(one.buffer)
