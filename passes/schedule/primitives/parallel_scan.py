@@ -103,7 +103,8 @@ class _Parts(Pieces):
             return ()  # not all that stands there is read
         loads = [node for node in nodes if type(node) is BufferLoad]
         places = {(load.buffer, load.indices): load for load in loads if uses(load.indices, self.scan.axis.var)}
-        later = get_op("min")(at + self.parts * self.size, const(self.count - 1, self.kind))
+        whole = self.parts * self.size
+        later = get_op("min")(at, const(self.count - 1 - whole, self.kind)) + whole  # which does not overflow
         found = [substitute(load, {self.scan.axis.var: later}) for load in places.values()]
         return tuple(Evaluate(get_op("prefetch")(get_op("address_of")(load), 0, 2, 1)) for load in found)
 

@@ -108,7 +108,7 @@ def test_minus_zeros_infinities_and_what_is_no_number() -> None:
 
 def test_the_next_block_is_prefetched_where_it_is_read_for_certain() -> None:
     made = in_parts(scan(50), 4, 2, 8).func
-    later = "T.min(block * 16 + part * 8 + k_0 * 4 + 16, 49)"
+    later = "T.min(block * 16 + part * 8 + k_0 * 4, 33) + 16"
     prefetches = [str(node) for node in walk(made.body) if type(node) is Call and node.op is OPS["prefetch"]]
     assert prefetches == [f"T.prefetch(T.address_of(A[{later}]), 0, 2, 1)"]
     maybe = scan(50, value="T.if_then_else(vk == 0, 0, B[vk - 1]) + T.if_then_else(vk < 20, A[vk], A[0])")

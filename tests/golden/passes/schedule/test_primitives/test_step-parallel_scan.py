@@ -31,7 +31,7 @@ def running(A: T.Buffer((3, 11), "int32"), B: T.Buffer((3, 11), "int32")):
                     for k_0 in range(2):
                         T.evaluate(
                             T.prefetch(
-                                T.address_of(A[vi, T.min(block * 8 + part * 4 + k_0 * 2 + 8, 10)]),
+                                T.address_of(A[vi, T.min(block * 8 + part * 4 + k_0 * 2, 2) + 8]),
                                 0,
                                 2,
                                 1,
