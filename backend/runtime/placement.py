@@ -68,6 +68,37 @@ done:
   ret void
 }}
 
+; let a thread run on one processor alone: `last`, or the next one that is in the set `may` and not in `taken`; which, or
+; -1 where there is none or the system does not allow it
+define internal i32 @move(i32 %thread, i32 %last, ptr %may, ptr %taken) noinline nounwind {{
+entry:
+  %one = alloca [128 x i8], align 16
+  br label %search
+search:
+  %tried = phi i32 [0, %entry], [%tried.next, %further]
+  %candidate.far = add i32 %last, %tried
+  %candidate = and i32 %candidate.far, 1023
+  %allowed = call i1 @has(ptr %may, i32 %candidate)
+  %used = call i1 @has(ptr %taken, i32 %candidate)
+  %unused = xor i1 %used, true
+  %fits = and i1 %allowed, %unused
+  br i1 %fits, label %found, label %further
+further:
+  %tried.next = add i32 %tried, 1
+  %more = icmp ult i32 %tried.next, 1024
+  br i1 %more, label %search, label %none
+found:
+  call void @llvm.memset.p0.i64(ptr %one, i8 0, i64 128, i1 false)
+  call void @add(ptr %one, i32 %candidate)
+  %status = call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %one)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %done, label %none
+done:
+  ret i32 %candidate
+none:
+  ret i32 -1
+}}
+
 ; a worker goes to sleep: who and where it is
 define internal void @rest(ptr %box) nounwind {{
   %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 10
@@ -116,7 +147,6 @@ done:
 ; anywhere where none is
 define internal void @place(i64 %at) noinline nounwind {{
 entry:
-  %one = alloca [128 x i8], align 16
   %spins = load atomic i32, ptr @tirscript_spins monotonic, align 4
   %shared = icmp eq i32 %spins, 0
   br i1 %shared, label %done, label %begin
@@ -130,26 +160,11 @@ begin:
   %last = load atomic i32, ptr %processor.field monotonic, align 4
   %status = call i32 @sched_getaffinity(i32 %thread, i64 128, ptr %mask)
   %known = icmp eq i32 %status, 0
-  br i1 %known, label %search, label %done
-search:
-  %tried = phi i32 [0, %begin], [%tried.next, %further]
-  %candidate.far = add i32 %last, %tried
-  %candidate = and i32 %candidate.far, 1023
-  %may = call i1 @has(ptr %mask, i32 %candidate)
-  %used = call i1 @has(ptr @taken, i32 %candidate)
-  %unused = xor i1 %used, true
-  %fits = and i1 %may, %unused
-  br i1 %fits, label %found, label %further
-further:
-  %tried.next = add i32 %tried, 1
-  %more = icmp ult i32 %tried.next, 1024
-  br i1 %more, label %search, label %done
-found:
-  call void @add(ptr @taken, i32 %candidate)
-  call void @llvm.memset.p0.i64(ptr %one, i8 0, i64 128, i1 false)
-  call void @add(ptr %one, i32 %candidate)
-  %moved = call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %one)
-  %good = icmp eq i32 %moved, 0
+  br i1 %known, label %move, label %done
+move:
+  %found = call i32 @move(i32 %thread, i32 %last, ptr %mask, ptr @taken)
+  call void @add(ptr @taken, i32 %found)
+  %good = icmp ne i32 %found, -1
   %flag = zext i1 %good to i32
   store i32 %flag, ptr %placed.field, align 4
   br label %done
@@ -209,32 +224,18 @@ done:
 ; let the caller wake where it was, or on another processor if the worker that calls this has that one
 define internal void @seat() noinline nounwind {{
 entry:
-  %one = alloca [128 x i8], align 16
+  %own = alloca [128 x i8], align 16
   %whom = load i32, ptr @caller, align 4
   %known = icmp ne i32 %whom, 0
-  br i1 %known, label %begin, label %done
-begin:
-  %own = call i32 @sched_getcpu()
+  br i1 %known, label %move, label %done
+move:
+  call void @llvm.memset.p0.i64(ptr %own, i8 0, i64 128, i1 false)
+  %here = call i32 @sched_getcpu()
+  call void @add(ptr %own, i32 %here)
   %processor.field = getelementptr inbounds i8, ptr @caller, i64 4
   %last = load i32, ptr %processor.field, align 4
-  br label %search
-search:
-  %tried = phi i32 [0, %begin], [%tried.next, %further]
-  %candidate.far = add i32 %last, %tried
-  %candidate = and i32 %candidate.far, 1023
-  %may = call i1 @has(ptr @caller.mask, i32 %candidate)
-  %other = icmp ne i32 %candidate, %own
-  %fits = and i1 %may, %other
-  br i1 %fits, label %found, label %further
-further:
-  %tried.next = add i32 %tried, 1
-  %more = icmp ult i32 %tried.next, 1024
-  br i1 %more, label %search, label %done
-found:
-  call void @llvm.memset.p0.i64(ptr %one, i8 0, i64 128, i1 false)
-  call void @add(ptr %one, i32 %candidate)
-  %moved = call i32 @sched_setaffinity(i32 %whom, i64 128, ptr %one)
-  %good = icmp eq i32 %moved, 0
+  %found = call i32 @move(i32 %whom, i32 %last, ptr @caller.mask, ptr %own)
+  %good = icmp ne i32 %found, -1
   %flag = zext i1 %good to i32
   %placed.field = getelementptr inbounds i8, ptr @caller, i64 8
   store i32 %flag, ptr %placed.field, align 4
