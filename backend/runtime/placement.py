@@ -68,8 +68,8 @@ done:
   ret void
 }}
 
-; let a thread run on one processor alone: `last`, or the next one that is in the set `may` and not in `taken`; which, or
-; -1 where there is none or the system does not allow it
+; let a thread run on one processor alone: `last`, or the next one that is in the set `may` and not in `taken`; which,
+; or -1 where there is none or the system does not allow it
 define internal i32 @move(i32 %thread, i32 %last, ptr %may, ptr %taken) noinline nounwind {{
 entry:
   %one = alloca [128 x i8], align 16
