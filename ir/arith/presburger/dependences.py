@@ -18,6 +18,7 @@ from .limits import OPERATIONS, Unknown
 from .memory import Root, overlap
 from .points import small_point
 from .relations import Relations, form_between
+from .separation import separate
 from .steps import Access, Loop, Step
 
 if TYPE_CHECKING:
@@ -123,11 +124,14 @@ class Dependences:
         """All dependences of the program."""
         return list(self.among(self.steps))
 
-    def among(self, steps: Iterable[Step], level: int | None = -1) -> Iterator[Dependence]:
-        """The dependences between steps; those at one level where it is given (None: within one iteration)."""
+    def among(self, steps: Iterable[Step], level: int | None = -1, *, reductions: bool = True) -> Iterator[Dependence]:
+        """The dependences between steps; those at one level where it is given (None: within one iteration).
+
+        Without `reductions` those are left out that are only between the updates of one reduction.
+        """
         ordered = sorted(steps, key=lambda step: step.number)
         for step in ordered:
-            yield from self.between(step, step, level)
+            yield from self.between(step, step, level, reductions=reductions)
         for a, b in self.meeting(ordered):
             yield from self.between(a, b, level)
             if level is not None:
@@ -162,13 +166,23 @@ class Dependences:
         """Whether each iteration of the loop at `level` has a memory of its own, as it is allocated in there."""
         return level is not None and root.depth > level
 
+    def _distinct(self, a: Step, i: int, b: Step, j: int, level: int) -> bool:
+        """Whether it is seen at once that two accesses of a memory do not meet in two iterations of a loop."""
+        if self._each_its_own(a.accesses[i].root, level):
+            return True
+        if form_between(a.accesses[i], b.accesses[j]) != "place":
+            return False
+        return separate(self.relations, ((a, i),) if a is b and i == j else ((a, i), (b, j)), level)
+
     def _alone(self, accesses: list[tuple[Step, int]], level: int) -> bool:
         """Whether it is proved that no accesses of a memory in two iterations meet, of which one writes."""
-        import islpy
-
         ranks = {None if (place := step.accesses[at].place) is None else len(place) for step, at in accesses}
         if len(ranks) > 1 or None in ranks:
             return False
+        if separate(self.relations, accesses, level):
+            return True
+        import islpy
+
         kind = islpy.dim_type
         parts: dict[bool, islpy.Map] = {}
         try:
@@ -194,8 +208,11 @@ class Dependences:
                 if (one.write or other.write) and overlap(one.root, other.root, anywhere):
                     yield i, j
 
-    def between(self, a: Step, b: Step, level: int | None = -1) -> Iterator[Dependence]:
-        """The dependences of `b` on `a`; those at one level where it is given (None: within one iteration)."""
+    def between(self, a: Step, b: Step, level: int | None = -1, *, reductions: bool = True) -> Iterator[Dependence]:
+        """The dependences of `b` on `a`; those at one level where it is given (None: within one iteration).
+
+        Without `reductions` those are left out that are only between the updates of one reduction.
+        """
         relations = self.relations
         shared = relations.common(a, b)
         levels: list[int | None] = list(range(shared))
@@ -207,9 +224,11 @@ class Dependences:
             return
         for i, j in self._conflicts(a, b):
             root = a.accesses[i].root
+            if not reductions and _reduces(a, i, b, j):
+                continue
             asked = levels
-            if root is b.accesses[j].root and root.depth:
-                asked = [at for at in levels if not self._each_its_own(root, at)]
+            if root is b.accesses[j].root:
+                asked = [at for at in levels if at is None or not self._distinct(a, i, b, j, at)]
                 if not asked:
                     continue
             pairs, exact = self.pairs(a, i, b, j)
@@ -269,7 +288,7 @@ class Dependences:
     ) -> Dependence:
         one, other = a.accesses[i], b.accesses[j]
         kind = OUTPUT if one.write and other.write else FLOW if one.write else ANTI
-        reduction = a is b and a.reduction is not None and one.root is other.root and _own(one, a) and _own(other, b)
+        reduction = _reduces(a, i, b, j)
         example = self.example(a, b, relation)
         return Dependence(a, b, one, other, kind, level, exact and relation is not None, reduction, relation, example)
 
@@ -345,6 +364,12 @@ class Dependences:
         except Unknown:
             return [(None, None)] * shared
         return found
+
+
+def _reduces(a: Step, i: int, b: Step, j: int) -> bool:
+    """Whether two accesses are of the accumulator of one reduction."""
+    one, other = a.accesses[i], b.accesses[j]
+    return a is b and a.reduction is not None and one.root is other.root and _own(one, a) and _own(other, b)
 
 
 def _own(access: Access, step: Step) -> bool:

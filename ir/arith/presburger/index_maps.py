@@ -18,6 +18,7 @@ from ..bounds import Interval
 from ..evaluate import Undecided, evaluate
 from .back import Back
 from .build import Build
+from .digits import digit_ranges
 from .form import Compare, Dim, Sum, at_least_zero, column, dims_of
 from .limits import LARGEST, OPERATIONS, Unknown, bounded, context, or_none
 from .points import small_point
@@ -88,6 +89,8 @@ class MappedDomain:
 
     def is_injective(self) -> bool | None:
         """Whether no two elements go to one place."""
+        if self._digits() is not None:
+            return True
         found = self._ask(lambda: self._map().is_injective())
         return self._tried(lambda table: len(set(table.values())) == len(table)) if found is None else found
 
@@ -99,6 +102,10 @@ class MappedDomain:
 
     def is_bijective(self, shape: Sequence[Expr | int]) -> bool | None:
         """Whether the map is injective and every place of the new `shape` is taken, and none outside of it."""
+
+        digits = self._digits()
+        if digits is not None and len(digits) == len(shape) and all(map(_same, digits, shape)):
+            return True
 
         def answer() -> bool:
             return bool(self._map().is_injective() and self._map().range().is_equal(self._box(shape)))
@@ -244,6 +251,11 @@ class MappedDomain:
     def _places(self) -> int:
         return len(self.index_map.indices)
 
+    def _digits(self) -> list[Expr | int] | None:
+        if self._predicate is not None:
+            return None
+        return digit_ranges(self.index_map.params, self.shape, self.index_map.indices)
+
     def _isl(self) -> Any:
         import islpy
 
@@ -376,6 +388,12 @@ class MappedDomain:
         dtype = max((index.dtype for index in self.index_map.indices), key=lambda one: one.bits)
         ranges = {**self.ranges, **dict(zip(places, intervals))}
         return Back(self.symbols, places, dtype, ranges)
+
+
+def _same(a: Expr | int, b: Expr | int) -> bool:
+    """Whether two sizes are one, as they are written."""
+    left, right = (int(one.value) if isinstance(one, Const) else one for one in (a, b))
+    return type(left) is type(right) and left == right
 
 
 def _repeated(table: dict[Place, Place]) -> Collision | None:

@@ -50,8 +50,8 @@ class Verdict(Struct, frozen=True, eq=False):
 LEGAL = Verdict(True)
 
 
-def _verdict(found: Iterable[Dependence], reductions: bool = False) -> Verdict:
-    violations = [one for one in found if not (reductions and one.reduction)]
+def _verdict(found: Iterable[Dependence]) -> Verdict:
+    violations = list(found)
     if not violations:
         return LEGAL
     violations.sort(key=lambda one: not one.exact)
@@ -69,7 +69,7 @@ def may_parallel(deps: Dependences, loop: For | LaunchThread, *, reductions: boo
     level = _level(steps[0], loop)
     if len(steps) >= TOGETHER and deps.apart(steps, level):
         return LEGAL
-    return _verdict(deps.among(steps, level), reductions)
+    return _verdict(deps.among(steps, level, reductions=not reductions))
 
 
 def may_permute(deps: Dependences, loops: Sequence[For], order: Sequence[For], *, reductions: bool = False) -> Verdict:
@@ -93,9 +93,11 @@ def may_permute(deps: Dependences, loops: Sequence[For], order: Sequence[For], *
     levels = [_level(steps[0], loop) for loop in order]
     found: list[Dependence] = []
     for level in range(first, first + len(loops)):
-        for one in deps.among(steps, level):
+        if all(outer < level for outer in levels[: levels.index(level)]):
+            continue  # what this loop carries is of one iteration of the loops around it, and stays in order
+        for one in deps.among(steps, level, reductions=not reductions):
             found += _turned(deps, one, levels)
-    return _verdict(found, reductions)
+    return _verdict(found)
 
 
 def _turned(deps: Dependences, one: Dependence, levels: list[int]) -> list[Dependence]:

@@ -103,6 +103,8 @@ class _Question:
         parts = self._parts()
         if parts is None:
             return True
+        if self._corner() is not None:
+            return False
         flat = Flat(context(), parts)
         found, empty = self._set(flat)
         if empty:
@@ -128,6 +130,20 @@ class _Question:
             negation = self.translation.condition(self.asked, False)
         parts = [negation, *facts, *self.translation.side]
         return None if any(part is FALSE for part in parts) else parts
+
+    def _corner(self) -> Counterexample | None:
+        """A counterexample in which all variables are at their least values, or all at their greatest.
+
+        Most conditions that do not hold fail there, as that of the last tile of a loop that its factor does not divide.
+        """
+        for end in (1, 0):
+            try:
+                found = self._refuted({var: bounds(var, self.ranges)[end] for var in self.variables}, {})
+            except Undecided:
+                return None
+            if found is not None:
+                return found
+        return None
 
     def _set(self, flat: Flat) -> tuple[islpy.Set | None, bool]:
         """The points that would be counterexamples, None where that is not known, and whether there are surely none."""

@@ -47,6 +47,8 @@ class Relations:
         # the names of the parameters, by what they stand for, and their bounds
         self.names: dict[Any, str] = {}
         self.limits: dict[str, Interval] = {}
+        # of accesses, how their indices depend on a loop (see separation.py)
+        self.splits: dict[tuple[int, int, int], Any] = {}
         self._ctx: Any = None
         self._cache: dict[tuple[int, int, str], tuple[Any, bool]] = {}
         self._domains: dict[int, tuple[Any, bool]] = {}
@@ -111,6 +113,11 @@ class Relations:
             return made
         return made.intersect_params(outside.params().complement())
 
+    def columns(self, step: Step) -> tuple[Translation, list[Dim]]:
+        """The translation of a step's expressions, and the columns in it that are the step's loops."""
+        translation, loops, _, _ = self._translated(step)
+        return translation, loops
+
     def _translated(self, step: Step) -> tuple[Translation, list[Dim], list[Condition], bool]:
         known = self._translations.get(step.number)
         if known is not None:
@@ -118,6 +125,8 @@ class Relations:
         ranges = dict(self.ranges)
         for loop in step.loops:
             ranges[loop.var] = _interval(loop, ranges)
+        for access in step.accesses:
+            ranges.update({lane: (0, self.steps.lanes[lane] - 1) for lane in access.inner})
         translation = Translation(ranges, self.steps.values)
         loops = [translation.dim(loop.var) for loop in step.loops]
         conditions: list[Condition] = []
@@ -219,7 +228,7 @@ class Relations:
         for dim in dims_of((*parts, *outputs)):
             if id(dim) in own:
                 continue
-            name = self._name(dim)
+            name = self.name(dim)
             if name is None or name in parameters:
                 others.append(dim)
             else:
@@ -227,7 +236,7 @@ class Relations:
         dims = [*parameters.values(), *loops, *others]
         return Build(self.ctx, dims, len(parameters), list(parameters)), parts, others
 
-    def _name(self, dim: Dim) -> str | None:
+    def name(self, dim: Dim) -> str | None:
         """The name of what keeps its value through the program; None for what does not."""
         expr = dim.expr
         found = self.names.get(expr)

@@ -133,6 +133,7 @@ class Steps:
         self.values: dict[Var, Expr] = {}
         self.defined: set[Var] = set()
         self.sizes: set[Var] = set()
+        self.lanes: dict[Var, int] = {}  # how many values the variables have that stand for lanes
         self._loops: tuple[Loop, ...] = ()
         self._path: tuple[Stmt, ...] = ()
         self._guards: tuple[Guard, ...] = ()
@@ -252,6 +253,7 @@ class Steps:
             elif type(index) is Ramp and not index.scalable:
                 lane = Var("lane", index.base.dtype)
                 lanes.append(lane)
+                self.lanes[lane] = index.lanes
                 self.defined.add(lane)
                 guards = (*guards, (lane >= 0, True), (lane < index.lanes, True))
                 plain.append(index.base + lane * index.stride)

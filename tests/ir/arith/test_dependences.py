@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any
 
+import pytest
 from helpers.nests import Writer, func_of, nests
 from helpers.tracing import Event, Trace
 from hypothesis import given, settings
@@ -189,7 +191,7 @@ def test_merging_and_swapping_keep_conflicts_in_order(data: st.DataObject) -> No
 @given(nests())
 def test_stores_and_reads_over_time(func: PrimFunc) -> None:
     events = Trace(func).events
-    deps = Dependences(func)
+    deps = Dependences(func, operations=50_000_000)  # what it finds is compared with all that there is
     params = set(func.params)
     live: set[int] = set()
     last: dict[Any, Event] = {}
@@ -216,3 +218,58 @@ def test_stores_and_reads_over_time(func: PrimFunc) -> None:
     assert {id(one.step.node) for one in found} == {at for at, _ in uncovered}
     for one in found:
         assert (id(one.step.node), tuple(one.values.values())) in uncovered
+
+
+@st.composite
+def flat_nests(draw: st.DrawFn) -> PrimFunc:
+    """Nests whose indices are sums, quotients and vectors, such as layouts and tiles make them."""
+    extents = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
+    names = [f"i{at}" for at in range(len(extents))]
+    factor = st.sampled_from((0, 1, 1, 2, 3, 4, 4, 8, 12))
+
+    def place(deep: int) -> str:
+        total = " + ".join(f"{name} * {draw(factor)}" for name in names[:deep]) + f" + {draw(st.integers(0, 3))}"
+        kind = draw(st.integers(0, 3))
+        if kind == 0:
+            return f"C[({total}) // 4, ({total}) % 4]"
+        if kind == 1:
+            return f"C[{total}, {draw(st.sampled_from(names[:deep]))}]"
+        if kind == 2:
+            return f"A[n * {draw(st.integers(0, 2))} + {total}]"
+        return f"A[T.Ramp({total}, {draw(st.integers(1, 2))}, {draw(st.sampled_from((2, 4)))})]"
+
+    def statement(deep: int) -> str:
+        target, value = place(deep), place(deep)
+        if "Ramp" in target:
+            lanes = target[-3]
+            value = f"T.Broadcast({value}, {lanes})" if "Ramp" not in value else target
+        elif "Ramp" in value:
+            value = "B[0]"
+        return f"{target} = {value}"
+
+    lines = []
+    for deep, (name, extent) in enumerate(zip(names, extents)):
+        lines.append("    " * deep + f"for {name} in range({extent}):")
+        for _ in range(draw(st.integers(deep == len(names) - 1, 2))):
+            lines.append("    " * (deep + 1) + statement(deep + 1))
+    return func_of(
+        lines,
+        'n: T.int32, A: T.Buffer((400,), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((80, 80), "float32")',
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(flat_nests())
+def test_what_is_seen_from_coefficients_is_what_isl_finds(func: PrimFunc) -> None:
+    def found() -> set[tuple[object, ...]]:
+        accesses = ("source_access", "sink_access")
+        return {
+            (one.source.number, one.sink.number, one.level, one.exact, *(id(getattr(one, name)) for name in accesses))
+            for one in deps.all()
+        }
+
+    deps = Dependences(func)
+    quick = found()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[Dependences.__module__], "separate", lambda *args: False)
+        assert found() == quick

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tirscript.ir import Expr, IndexMap, Var, dtype, get_op
+from tirscript.ir import Expr, IndexMap, Var, const, dtype, get_op
 from tirscript.ir.arith.evaluate import evaluate
 from tirscript.ir.arith.presburger import MappedDomain
+from tirscript.ir.arith.presburger.digits import digit_ranges
 
-INT64 = dtype("int64")
+INT32, INT64 = dtype("int32"), dtype("int64")
 n = Var("n", INT64)
 
 
@@ -206,3 +207,50 @@ def test_brute_force(domain: MappedDomain) -> None:
         for element, place in table.items():
             assert tuple(evaluate(index, dict(zip(inverse.params, place))) for index in inverse.indices) == element
         assert domain.is_inverse(inverse) in (None, True)
+
+
+@st.composite
+def digit_maps(draw: st.DrawFn) -> tuple[MappedDomain, list[int]]:
+    """Maps whose indices are numbers with the parameters as digits, and some that are nearly so; and a shape."""
+    sizes = draw(st.lists(st.sampled_from((1, 1, 2, 3, 4)), min_size=1, max_size=5))
+    kind = draw(st.sampled_from((INT32, INT64)))
+    params = [Var(f"i{at}", kind) for at in range(len(sizes))]
+    order = draw(st.permutations(range(len(sizes))))
+    indices: list[Expr] = []
+    shape: list[int] = []
+    cut = sorted(draw(st.lists(st.integers(0, len(order)), max_size=2)))
+    for start, stop in itertools.pairwise((0, *cut, len(order))):
+        stride, index = 1, const(0, kind)
+        for at in order[start:stop]:
+            index = index + params[at] * (stride + draw(st.sampled_from((0, 0, 0, 0, 0, 1))))
+            stride *= sizes[at]
+        indices.append(index if draw(st.integers(0, 9)) else index + 1)
+        shape.append(stride + (draw(st.integers(0, 9)) == 0))
+    return MappedDomain(IndexMap(tuple(params), tuple(indices)), sizes), shape
+
+
+@settings(max_examples=150, deadline=None)
+@given(digit_maps())
+def test_digits_against_all_elements(case: tuple[MappedDomain, list[int]]) -> None:
+    domain, shape = case
+    params = domain.index_map.params
+    table = [
+        tuple(evaluate(index, dict(zip(params, element))) for index in domain.index_map.indices)
+        for element in itertools.product(*(range(int(dim.value)) for dim in domain.shape))  # type: ignore[attr-defined]
+    ]
+    injective = len(set(table)) == len(table)
+    assert domain.is_injective() is injective
+    assert domain.is_bijective(shape) is (injective and set(table) == set(itertools.product(*map(range, shape))))
+
+
+def test_digits_of_symbolic_sizes() -> None:
+    i, j, n, m = (Var(name, INT32) for name in "ijnm")
+    swapped = MappedDomain(IndexMap((i, j), (j, i)), (n, m))
+    assert swapped.is_injective() is True and swapped.is_bijective((m, n)) is True
+    assert swapped.is_bijective((n, m)) is False  # where n is not m
+
+
+def test_digits_do_not_wrap() -> None:
+    i = Var("i", dtype("int8"))
+    assert digit_ranges((i,), (const(300, INT64),), (i,)) is None
+    assert digit_ranges((i,), (const(128, INT64),), (i,)) == [128]
