@@ -136,9 +136,14 @@ def _any_of(tests: list[Test]) -> Test:
     return lambda value: isinstance(value, classes) or any(test(value) for test in others)  # type: ignore[misc, operator]
 
 
+def _passes(value: Any, test: Test) -> bool:
+    return test is None or (isinstance(value, test) if isinstance(test, tuple) else test(value))
+
+
 def _items(origin: Any, args: tuple[Any, ...]) -> Test:
-    if origin is tuple and (not args or args[-1] is not ...):
-        return (tuple,) if not args else lambda value: False
+    if origin is tuple and args and args[-1] is not ...:
+        tests = [test_of(arg) for arg in args]
+        return lambda value: isinstance(value, tuple) and len(value) == len(tests) and all(map(_passes, value, tests))
     inner = test_of(args[0]) if args else None
     if inner is None or origin is collections.abc.Iterable:
         return (origin,)
@@ -154,7 +159,7 @@ def _is_whole(hint: Any) -> bool:
         return hint is Any or hint is None or (isinstance(hint, type) and not getattr(hint, "_is_protocol", False))
     if origin in (typing.Union, types.UnionType, list, tuple, set, frozenset, collections.abc.Sequence):
         return all(_is_whole(arg) for arg in args if arg is not ...)
-    return False
+    return origin is collections.abc.Callable and (not args or args[0] is ...)  # of others the parameters count
 
 
 def fits(value: Any, hint: Any) -> str | None:
@@ -162,8 +167,7 @@ def fits(value: Any, hint: Any) -> str | None:
     if hint is None or hint is type(None):
         return None if value is None else f"{type(value).__name__} is not None"
     if _is_whole(hint):
-        test = test_of(hint)
-        if test is None or (isinstance(value, test) if isinstance(test, tuple) else test(value)):
+        if _passes(value, test_of(hint)):
             return None
     import typeguard
 
