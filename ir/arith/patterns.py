@@ -24,6 +24,7 @@ import ast
 import itertools
 import operator
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -99,11 +100,17 @@ class Side(Struct, frozen=True, eq=False):
 
 
 class Rules:
-    """The rules for one operator at the root, in the order given, by what the operands are."""
+    """The rules for one operator at the root, in the order given, by what the operands are; compiled when asked for."""
 
-    def __init__(self, rules: tuple[Compiled, ...]) -> None:
-        self.all = rules
+    def __init__(self, root: Op) -> None:
+        self.root = root
+        self.rules: list[Rule] = []
         self._by_heads: dict[tuple[object, ...], tuple[Compiled, ...]] = {}
+
+    @cached_property
+    def all(self) -> tuple[Compiled, ...]:
+        """All of them, one for each order of operands that commute."""
+        return tuple(one for rule in self.rules for one in _compile(rule) if one.root is self.root)
 
     def for_call(self, node: Call) -> tuple[Compiled, ...]:
         """The rules that may apply to a call, by the operators of its arguments."""
@@ -133,25 +140,37 @@ def _head_of_form(node: ast.AST) -> object:
 
 def compile_rules(rules: tuple[Rule, ...]) -> dict[Op, Rules]:
     """The rules by the operator at the root of their form; operands commute where they may."""
-    table: dict[Op, list[Compiled]] = {}
+    table: dict[Op, Rules] = {}
     for rule in rules:
-        for compiled in _compile(rule):
-            table.setdefault(compiled.root, []).append(compiled)
-    return {op: Rules(tuple(found)) for op, found in table.items()}
+        for root in _roots(_parsed(rule.form)):
+            table.setdefault(root, Rules(root)).rules.append(rule)
+    return table
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _roots(form: ast.AST) -> list[Op]:
+    """The operators of what a form matches: `d > x + c` is matched by the rule for `x + c < d`, too."""
+    found = [_root(form)]
+    if isinstance(form, ast.Compare) and _COMPARE[type(form.ops[0])] in _ORDERS:
+        found.append(OPS[SWAPPED[_COMPARE[type(form.ops[0])]]])
+    return found
 
 
 def _compile(rule: Rule) -> Iterator[Compiled]:
-    form, result = (ast.parse(text, mode="eval").body for text in (rule.form, rule.result))
+    form, result = _parsed(rule.form), _parsed(rule.result)
     used = {node.id for node in ast.walk(result) if isinstance(node, ast.Name)}
     names = {node.id for node in ast.walk(form) if isinstance(node, ast.Name) and len(node.id) == 1}
     dropped = tuple(sorted(name for name in names - used if name not in CONSTANTS))
-    holds = _side(ast.parse(rule.condition, mode="eval").body) if rule.condition else None
+    holds = _side(_parsed(rule.condition)) if rule.condition else None
     build = _builder(result)
+    root, *swapped = _roots(form)
     for match, reordered, heads in _matchers(form):
-        yield Compiled(rule, _root(form), heads, match, reordered, build, holds, dropped)
-    if isinstance(form, ast.Compare) and _COMPARE[type(form.ops[0])] in _ORDERS:
-        # `d > x + c` is matched by the rule for `x + c < d`
-        root = OPS[SWAPPED[_COMPARE[type(form.ops[0])]]]
+        yield Compiled(rule, root, heads, match, reordered, build, holds, dropped)
+    for root in swapped:
+        assert isinstance(form, ast.Compare)
         left, right = _matchers(form.left), _matchers(form.comparators[0])
         heads = _head_of_form(form.comparators[0]), _head_of_form(form.left)
         for (a, *_), (b, *_) in itertools.product(left, right):
@@ -219,9 +238,13 @@ def _matchers(node: ast.AST) -> list[tuple[Matcher, bool, Heads]]:
         parts = tuple([part for part, _, _ in choice])
         reordered = any(moved for _, moved, _ in choice)
         out.append((_call(op, parts), reordered, heads))
-        if op in _COMMUTES and ast.dump(operands[0]) != ast.dump(operands[1]):
+        if op in _COMMUTES and not _same(*operands):
             out.append((_call(op, parts[::-1]), reordered or op in _LAZY, heads[::-1]))
     return out
+
+
+def _same(a: ast.AST, b: ast.AST) -> bool:
+    return type(a) is type(b) and ast.dump(a) == ast.dump(b)
 
 
 def _variable(name: str) -> Matcher:
