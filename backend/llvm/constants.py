@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tirscript.ir.stmt import AllocateConst
-from tirscript.passes.constants.placement import ALIGN, place_of
 
 from . import memory
 from .linking import NAME
@@ -23,6 +22,8 @@ _HEX = [f"\\{byte:02X}" for byte in range(256)]
 
 def define(g: Codegen, stmt: AllocateConst) -> None:
     """The buffer is at the global of its digest from here on."""
+    from tirscript.passes.constants.placement import ALIGN, place_of
+
     data, buffer = stmt.data, stmt.buffer
     array = data.array
     name = NAME + data.digest.partition(":")[2]

@@ -8,7 +8,6 @@ says whether the intrinsic exists, what it takes, and whether code can be made o
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -196,6 +195,8 @@ def _dtype_words(kind: str) -> str:
 @cache
 def _ask(name: str, result: str, params: tuple[tuple[str, str | None], ...], target: Host) -> dict[str, Any]:
     """What LLVM says of a call: {"verdict": "good", "symbol": ...}, or "unknown", "types" or "unselectable"."""
+    import subprocess
+
     if not name.startswith("llvm.") or not all(char.isalnum() or char in "._" for char in name):
         return {"verdict": "unknown"}
     request = {

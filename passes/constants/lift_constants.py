@@ -37,7 +37,6 @@ from tirscript.ir.graph import (
     TensorType,
     TupleExpr,
 )
-from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Function, Module
 from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.stmt import AllocateConst
@@ -132,6 +131,8 @@ def _data(field: GraphExpr, constants: dict[GraphVar, ConstantTensor]) -> Consta
 
 def _calls(module: Module) -> Iterator[tuple[OpCall, PrimFunc, tuple[GraphExpr, ...]]]:
     """The calls of tensor functions whose arguments are one tensor or scalar for each parameter."""
+    from tirscript.ir.graph_ops.infer import type_of  # with it come all operators of graphs
+
     for node in walk(tuple(one for one in module.functions if type(one) is GraphFunc)):
         if type(node) is not OpCall or node.op.name not in _CALLS or type(node.args[1]) is not TupleExpr:
             continue
