@@ -69,9 +69,9 @@ HEAVY = (
 )
 
 
-def run(folder: Path, program: str, *, options: str = "") -> tuple[str, set[str]]:
+def run(folder: Path, program: str, *, options: str = "", tail: str = TAIL) -> tuple[str, set[str]]:
     """Whether a fresh process compiled the program or loaded it, and the modules that it has in the end."""
-    text = f"{HEAD}{program}{TAIL.replace('**OPTIONS', options)}"
+    text = f"{HEAD}{program}{tail.replace('**OPTIONS', options)}"
     script = folder / "kernel.py"
     script.write_text(text)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TIRSCRIPT_")}
@@ -105,6 +105,34 @@ def test_code_from_the_cache_needs_no_pass(tmp_path: Path, program: str, options
     assert {name for name in loaded if name.startswith("tirscript.passes")} <= LIGHT | set(more)
     assert within(loaded, HEAVY) == set()
     assert "tirscript.backend.runtime.threads" not in loaded
+
+
+PRODUCT = """
+@T.prim_func
+def main(A: T.Buffer((DIM, DIM), "float32"), B: T.Buffer((DIM, DIM), "float32"), C: T.Buffer((DIM, DIM), "float32")):
+    for i, j, k in T.grid(DIM, DIM, DIM):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+PRODUCT_TAIL = """
+f = tirscript.build(main)
+A, B, C = np.ones((DIM, DIM), "float32"), np.ones((DIM, DIM), "float32"), np.zeros((DIM, DIM), "float32")
+f(A, B, C)
+assert (C == DIM).all()
+print(type(f._core.compiled).__name__)
+print(*sorted(sys.modules))
+"""
+
+
+@pytest.mark.parametrize("size", ["128", "250"])
+def test_the_first_product_is_scheduled_without_what_other_programs_need(tmp_path: Path, size: str) -> None:
+    kind, loaded = run(tmp_path, PRODUCT.replace("DIM", size), tail=PRODUCT_TAIL.replace("DIM", size))
+    assert kind == "CompiledModule" and "tirscript.passes.schedule.default_cpu.contraction" in loaded
+    # libraries that take as long to load as the product takes to schedule
+    assert within(loaded, ("islpy", "typeguard", "importlib.metadata", "subprocess", "tirscript.ir.graph_ops")) == set()
 
 
 def test_the_pool_of_threads_is_loaded_where_code_calls_it(tmp_path: Path) -> None:
