@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import calls
+import compiling
 import constants
 import elementary
 import kernels
@@ -107,6 +108,19 @@ def show_schedules(rounds: int) -> dict[str, Any]:
     return {"kernels": found, "growth": grown}
 
 
+def show_compiling(rounds: int) -> dict[str, Any]:
+    """The first build of a process and the next one, in ms."""
+    found = compiling.first_builds(max(3, rounds))
+    names = list(found)
+    head = ("", *(f"{'first' if at == 0 else 'then'} {name}" for at, name in enumerate(names)))
+    rows = [
+        (variant, *(f"{found[name][variant] * 1e3:,.0f}" if variant in found[name] else "-" for name in names))
+        for variant in compiling.VARIANTS
+    ]
+    table("From loops to code that has run, without a cache, in a fresh process, ms", head, rows)
+    return found
+
+
 def show_startup(rounds: int) -> dict[str, Any]:
     """The first steps of a process, in ms."""
     taken, loaded = startup.import_time(rounds)
@@ -138,7 +152,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("all", "kernels", "layouts", "math", "models", "proofs", "schedules", "startup", "threads"),
+        choices=("all", "compile", "kernels", "layouts", "math", "models", "proofs", "schedules", "startup", "threads"),
         default="all",
         help="what to measure",
     )
@@ -153,6 +167,9 @@ def main() -> None:
         return
     if given.what == "startup":
         show_startup(rounds)
+        return
+    if given.what == "compile":
+        show_compiling(rounds)
         return
     results: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine(), "rounds": rounds}
 
@@ -170,6 +187,8 @@ def main() -> None:
     print(f"\n1,000 programs parsed, printed, parsed again and compared: {results['round_trips']:.1f} s")
 
     results["startup"] = show_startup(rounds)
+
+    results["compile"] = show_compiling(rounds)
 
     results["kernels"] = kernels.run_times(max(rounds, 7))
     show_kernels(results["kernels"])

@@ -108,8 +108,9 @@ def best_of(records: list[Any]) -> Any:
 def prepare(case: Case, arguments: list[Any], options: dict[str, Any]) -> dict[str, Callable[[], Callable[[], Any]]]:
     """What makes a runner of a case, by the name of the variant; the runner returns the results."""
     machine, text = target(options), options["text"]
+    plain = module(text)
     variants: dict[str, Callable[[], Any]] = {
-        "tvm": lambda: module(text),
+        "tvm": lambda: plain,
         "tvm scheduled": lambda: own_schedule(text, machine),
     }
     if options["tune"]:
