@@ -32,12 +32,12 @@ def has_effect(expr: Node) -> bool:
 
 def out_of_bounds(root: Node | tuple[Node, ...]) -> bool:
     """Whether a constant index lies outside of its buffer: illegal even where it is never reached."""
-    for node in walk(root):
-        if type(node) in (BufferLoad, BufferStore):
-            for index, dim in zip(node.indices, node.buffer.shape, strict=True):  # type: ignore[attr-defined]
-                if _misses(index, dim):
-                    return True
-    return False
+    return any(type(node) in (BufferLoad, BufferStore) and misses(node) for node in walk(root))  # type: ignore[arg-type]
+
+
+def misses(access: BufferLoad | BufferStore) -> bool:
+    """Whether a constant index of a load or store itself lies outside of its buffer."""
+    return any(map(_misses, access.indices, access.buffer.shape))
 
 
 def _misses(index: Expr, dim: Expr) -> bool:

@@ -278,7 +278,7 @@ def const(value: Any, type_: object = None) -> Const:
             raise ValueError(f"{integer_text(value)} does not fit {to}, whose integers end before 2**1024") from None
     if isinstance(value, float):
         if not value.is_integer():
-            raise ValueError(f"{value!r} is not {_article(to.name)}; cast it explicitly")
+            raise ValueError(f"{value!r} is not {with_article(to.name)}; cast it explicitly")
         value = int(value)
     low, high = to.int_range()
     if not low <= value <= high:
@@ -303,11 +303,7 @@ def _plain(value: Any) -> int | float | bool:
         return int(value)
     if isinstance(value, float):
         return float(value)
-    raise TypeError(f"{type(value).__name__} is not a number")
-
-
-def _article(name: str) -> str:
-    return ("an " if name[0] in "aeiou" else "a ") + name
+    raise TypeError(f"{words(value)} is not a number")
 
 
 def round_float(value: float, to: DType) -> float:

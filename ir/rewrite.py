@@ -209,11 +209,10 @@ _WITH_SYMBOLS = frozenset((PrimFunc, GraphFunc, GraphBind, GraphIf, MatchCast))
 
 def refresh(root: Any) -> Any:
     """`root` with everything it defines renamed to fresh variables and buffers of the same name hints."""
-    fresh: dict[Any, Any] = {}
-    for binder in definitions(root):
-        if isinstance(binder, Var):
-            fresh[binder] = binder.replace()
-    renamed = substitute(root, fresh)
+    binders = definitions(root)
+    if not binders:
+        return root
+    renamed = substitute(root, {binder: binder.replace() for binder in binders if isinstance(binder, Var)})
     others = {binder: binder.replace() for binder in definitions(renamed) if not isinstance(binder, Var)}
     return substitute(renamed, others)
 

@@ -30,7 +30,7 @@ def words(value: object) -> str:
         known = _WORDS.get(cls)
         if known is not None:
             noun, name = known
-            return f"{_article(noun)} {noun}" if name is None else f"the {noun} `{name(value)}`"
+            return with_article(noun) if name is None else f"the {noun} `{name(value)}`"
     if inspect.isroutine(value) or isinstance(value, type):
         return f"`{value.__name__.lstrip('_')}`"
     return f"a Python {type(value).__name__}"
@@ -46,8 +46,9 @@ def _replaced(match: re.Match[str], nouns: dict[str, str]) -> str:
     noun = nouns.get(match[1])
     if noun is None:
         return match[0]
-    return noun if noun == "None" else f"{_article(noun)} {noun}"
+    return noun if noun == "None" else with_article(noun)
 
 
-def _article(noun: str) -> str:
-    return "an" if noun[0] in "aeiou" else "a"
+def with_article(noun: str) -> str:
+    """A noun with its indefinite article."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -8,12 +8,11 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from ..buffer import Buffer
-from ..dtype import BOOL, INT32
-from ..effects import has_effect, out_of_bounds, reads_memory
+from ..dtype import BOOL
+from ..effects import has_effect, misses, reads_memory
 from ..expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Let, Var, is_const
 from ..op import OPS, Op
 from ..rewrite import map_except_buffers, substitute, walk
-from ..stmt import BufferStore
 from .bounds import bounds, exact, linear_bounds, whole
 from .elements import Elements
 from .folding import COMPARISONS, fold
@@ -79,7 +78,7 @@ class Simplifier:
 
     def legal(self, node: Any, new: Any) -> Any:
         """A load or store; an index in dead code stays as it is written where its value is outside of the buffer."""
-        if new.indices is not node.indices and out_of_bounds(new.replace(**_NO_VALUE[type(new)])):
+        if new.indices is not node.indices and misses(new):  # loads in the indices were asked before
             return new.replace(indices=node.indices)
         return new
 
@@ -549,8 +548,6 @@ def atoms(node: Expr) -> list[Expr]:
     return found
 
 
-# what is left out when the place of an access alone is looked at
-_NO_VALUE: dict[type, dict[str, Any]] = {BufferLoad: {}, BufferStore: {"value": Const(0, INT32)}}
 _RULES: dict[type, Callable[[Simplifier, Any], Any]] = {
     Let: Simplifier.let,
     Call: Simplifier.call,

@@ -19,7 +19,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import cast
-from tirscript.ir.rewrite import refresh, rewrite, substitute
+from tirscript.ir.rewrite import definitions, refresh, rewrite, substitute
 from tirscript.ir.stmt import Attr, Bind, Block, For, Stmt, While
 
 from ..access import constant_extent
@@ -97,9 +97,10 @@ def unrolled(loop: For, limit: int) -> Any:
     if loop.kind != "unroll" or extent is None or extent > limit or leaves_loop(loop.body) or reads_memory(loop.start):
         return loop
     out: list[Stmt] = []
+    defines = bool(definitions(loop.body))
     for at in range(extent):
         value = Const(loop.start.value + at, loop.start.dtype) if type(loop.start) is Const else loop.start + at
-        body = refresh(loop.body) if at else loop.body
+        body = refresh(loop.body) if at and defines else loop.body
         ready = Simplify().body(substitute(body, {loop.var: cast(value, loop.var.dtype)}))
         if out_of_bounds(ready):  # under a condition that is false then, but only known when it runs
             index = loop.var.replace()
