@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .dtype import HANDLE, INT32, DType, dtype, pointer
 from .node import Binder, Node
+from .words import with_article, words
 
 if TYPE_CHECKING:
     from .buffer import Buffer

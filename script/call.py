@@ -42,7 +42,11 @@ class CallLowering(ExprLowering):
     """Lowers calls."""
 
     def _call(self, node: ast.Call) -> Any:
-        return self.called(self.value(node.func), node)
+        function = self.value(node.func)
+        try:
+            return self.called(function, node)
+        except DiagnosticError as problem:
+            raise self.located(problem, node) from None
 
     def called(self, function: Any, node: ast.Call) -> Any:
         """What the call of a function means."""
@@ -110,6 +114,13 @@ class CallLowering(ExprLowering):
         if "shape" not in given or len(args) > len(fields):
             what = "needs a shape" if "shape" not in given else f"takes at most {len(fields)} arguments"
             raise self.fail("T032", f"`T.Buffer` {what}", node, hint='T.Buffer((128, 128), "float32")')
+        for name in fields[: len(args)]:
+            if name in kwargs:
+                raise self.fail("T032", f"`{name}` is given twice of `T.Buffer`", nodes[name])
+        for name in ("strides", "axis_separators"):
+            if name in given and not isinstance(given[name], (tuple, list, str, type(None))):
+                what = f"`{name}` of `T.Buffer` is {words(given[name])}, not a tuple"
+                raise self.fail("T032", what, nodes.get(name, node))
         self.check_order("T.Buffer", given, nodes, node)
         if isinstance(given.get("strides"), str):
             raise self.fail(
@@ -202,9 +213,7 @@ class CallLowering(ExprLowering):
         if not args and not kwargs and not name.dtype.is_handle:
             return Var("", name.dtype)
         if name.dtype.is_handle:
-            if args:
-                args = [self.dtype_of(args[0], place), *args[1:]]
-            return self.plain(lambda: name(*args, **kwargs), node, ())
+            return self._handle(name, args, kwargs, node)
         if len(args) != 1 or kwargs:
             raise self.fail("T032", f"`T.{name.name}` takes one value", node)
         value = args[0]
@@ -227,6 +236,23 @@ class CallLowering(ExprLowering):
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
         return self.placed(made, node)
+
+    def _handle(self, name: TypeName, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> TypeName:
+        """`T.handle(dtype, storage_scope)`: a pointer, typed where an element type stands there."""
+        given = {**dict(zip(("dtype", "storage_scope"), args, strict=False)), **kwargs}
+        if len(given) < len(args) + len(kwargs) or not {"dtype", "storage_scope", "scope"}.issuperset(given):
+            hint = 'such as `T.handle("float32")` or `T.handle("float32", "shared")`'
+            raise self.fail("T032", "`T.handle` takes an element type and a scope", node, hint=hint)
+        nodes = dict(zip(("dtype", "storage_scope"), node.args, strict=False))
+        nodes.update({str(keyword.arg): keyword.value for keyword in node.keywords})
+        for key in ("storage_scope", "scope"):
+            if key in given and not isinstance(given[key], str):
+                raise self.fail(
+                    "T032", "the scope of memory is a string", nodes.get(key, node), hint='such as "global"'
+                )
+        if given.get("dtype") is not None:
+            given["dtype"] = self.dtype_of(given["dtype"], nodes.get("dtype", node))
+        return name(given.pop("dtype", None), **given)
 
     def _call_method(self, method: Method, node: ast.Call) -> Expr:
         args, kwargs = self.arguments(node)

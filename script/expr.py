@@ -370,6 +370,7 @@ class ExprLowering(PlainLowering):
             return BufferLoad(owner, indices, span=self.span(node))
         if isinstance(owner, Expr):
             raise self.fail("T104", f"this is a value of {owner.dtype}, not a buffer: it cannot be indexed", node)
+        self.not_called(owner, node)
         item = self._item(node.slice)
         if isinstance(item, Const):
             item = item.value

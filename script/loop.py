@@ -12,7 +12,7 @@ from tirscript.ir.node import Attrs
 from tirscript.ir.op import OPS, as_expr, unify
 from tirscript.ir.stmt import LOOP_KINDS, Break, Continue, For, Stmt, While
 from tirscript.ir.threads import is_thread, thread_hint
-from tirscript.ir.words import words
+from tirscript.ir.words import with_article, words
 
 from .body import BodyLowering
 from .meet import together
@@ -72,7 +72,7 @@ class LoopLowering(BodyLowering):
                 near = suggest(str(keyword.arg), ("annotations", "thread", "start", "stop", "step"))
                 raise self.fail(
                     "T032",
-                    f"a {kind} loop takes no `{keyword.arg}`",
+                    f"{with_article(kind)} loop takes no `{keyword.arg}`",
                     keyword.value,
                     hint=f"did you mean `{near}`?" if near and near != keyword.arg else None,
                 )
@@ -120,6 +120,8 @@ class LoopLowering(BodyLowering):
         """Start, stop and step of a loop, of one integer dtype."""
         values = [self.value(item) for item in nodes]
         for value, item in zip(values, nodes, strict=True):
+            if isinstance(value, Expr) and value.dtype.is_vector:
+                raise self.fail("T112", f"the bound of a loop is {value.dtype}, one value for each lane", item)
             if (isinstance(value, Expr) and not value.dtype.is_int) or isinstance(value, float):
                 kind = value.dtype if isinstance(value, Expr) else "a float"
                 way = 'cast it: `x.astype("int32")`' if isinstance(value, Expr) else "write an int"

@@ -15,8 +15,9 @@ from tirscript.ir.op import Op
 from tirscript.ir.words import without_classes, words
 
 from .context import Abort, Context
-from .namespace import BufferType, Form, Namespace, TypeName
+from .namespace import BufferType, Form, LetForm, Namespace, TypeName
 from .python import MAX_ITEMS, TooLarge
+from .tvm import DialectFunction
 
 _PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
 
@@ -95,6 +96,14 @@ class PlainLowering(Context):
             except TooLarge as problem:
                 raise self.fail("T004", f"this makes {problem}", node) from None
         return items
+
+    def not_called(self, owner: Any, node: ast.Subscript) -> None:
+        """Refuse brackets behind what takes its arguments in parentheses, such as `T.grid[4, 4]`."""
+        if isinstance(owner, (Form, Op, DialectFunction)) and type(owner) is not LetForm:
+            name = self.span(node.value).text
+            raise self.fail(
+                "T022", f"{words(owner)} is called, not indexed", node, hint=f"write `{name}(...)`" if name else None
+            )
 
     def sized(self, value: Any, node: ast.AST) -> Any:
         """A value that parse-time Python made, within bounds."""

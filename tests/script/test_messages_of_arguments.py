@@ -62,11 +62,37 @@ def of_body(body: str, head: str = "") -> Diagnostic:
             "[i]",
             "the loop over `i` counts by a step",
         ),
+        ("A[0] = T.max[A[0], 1]", "T022", "T.max[A[0], 1]", "the function `T.max` is called, not indexed"),
+        (
+            "for i, j in T.grid[2, 2]:\n    A[i] = j",
+            "T022",
+            "T.grid[2, 2]",
+            "the construct `T.grid` is called, not indexed",
+        ),
+        (
+            'B = T.alloc_buffer[(4,), "int32"]\nB[0] = 1',
+            "T022",
+            'T.alloc_buffer[(4,), "int32"]',
+            "the construct `T.alloc_buffer` is called, not indexed",
+        ),
+        (
+            "for i in range(T.int8x4(A[0])):\n    A[i] = 1",
+            "T112",
+            "T.int8x4(A[0])",
+            "the bound of a loop is int8x4, one value for each lane",
+        ),
+        ("for i in T.unroll(3, thrad=1):\n    A[i] = 1", "T032", "1", "an unroll loop takes no `thrad`"),
+        ("h = T.handle(1, 2, 3)", "T032", "T.handle(1, 2, 3)", "`T.handle` takes an element type and a scope"),
+        ('h = T.handle(dtype="int8", scop="x")', "T032", None, "`T.handle` takes an element type and a scope"),
+        ('h = T.handle("int8", 3)', "T032", "3", "the scope of memory is a string"),
+        ('A[0] = T.IntImm("int32", A[1])', "T032", None, "a value of the program is not a number"),
     ],
 )
-def test_the_argument_is_underlined(body: str, code: str, underlined: str, words: str) -> None:
+def test_the_argument_is_underlined(body: str, code: str, underlined: str | None, words: str) -> None:
+    """`underlined` of None is the last call of the body."""
     found = of_body(body)
-    assert (found.code, found.labels[0].span.text) == (code, underlined)
+    expected = body[body.rindex("= T.") + 2 :] if underlined is None else underlined
+    assert (found.code, found.labels[0].span.text) == (code, expected)
     assert words in found.message
 
 
@@ -129,3 +155,19 @@ def test_a_table_of_numpy_has_no_element_at_a_loop_variable() -> None:
         A[0] = table[1, 2]
 
     assert "A[0] = 6" in constant.script()
+
+
+@pytest.mark.parametrize(
+    ("annotation", "code", "underlined", "words"),
+    [
+        ("T.broadcast(T, 4)", "T104", "T.broadcast(T, 4)", "the namespace `T` is not a value of the program"),
+        ('T.handle("int8", -1)', "T032", "-1", "the scope of memory is a string"),
+        ("T.Buffer((4,), shape=(5,))", "T032", "(5,)", "`shape` is given twice of `T.Buffer`"),
+        ('T.Buffer((4,), "int8", T)', "T032", "T", "`strides` of `T.Buffer` is the namespace `T`, not a tuple"),
+        ("T.Buffer(4, axis_separators=1)", "T032", "1", "`axis_separators` of `T.Buffer` is a Python int, not a tuple"),
+    ],
+)
+def test_an_annotation_is_underlined_where_it_is_wrong(annotation: str, code: str, underlined: str, words: str) -> None:
+    found = mistake(f"@T.prim_func\ndef f(a: {annotation}):\n    T.evaluate(0)\n")
+    assert (found.code, found.labels[0].span.text) == (code, underlined)
+    assert words in found.message
