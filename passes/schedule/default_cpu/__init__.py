@@ -22,7 +22,7 @@ from tirscript.ir.stmt import AllocateConst, Block, If, Stmt
 from ...blocks_from_loops import with_blocks
 from ...statements import reads_memory
 from ..primitive import PRIMITIVES
-from ..schedule import Schedule
+from ..schedule import Schedule, named_apart
 from ..trace import Name, Step, Trace
 from .facts import CpuFacts
 from .rules import apply_rules, may_schedule
@@ -85,7 +85,7 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
         found = _symbolic(func, facts)
         if found is not None:
             return found
-        return apply_rules(Schedule(with_blocks(func)), facts)
+        return apply_rules(Schedule(named_apart(with_blocks(func))), facts)
 
 
 def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
@@ -93,7 +93,7 @@ def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
 
     The init of a sum without terms would be left out by its block: so none that was made of a loop may be left.
     """
-    blocks = with_blocks(func, symbolic=True)
+    blocks = named_apart(with_blocks(func, symbolic=True))
     if not any(type(node) is Block and _symbolic_axes(node) for node in walk(blocks.body)):
         return None
     made = apply_rules(Schedule(blocks), facts)

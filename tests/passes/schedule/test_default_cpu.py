@@ -475,3 +475,39 @@ def main(A: T.Buffer((2, 256), "float32"), S: T.Buffer((2,), "float32")):
     A[0, 30], A[0, 100], A[1, 255] = 7, np.nan, np.nan
     tirscript.build(func)(A, S)
     assert S[0] == 0 and np.isnan(S[1])
+
+
+def two_products(first: str, second: str) -> PrimFunc:
+    """Two products one behind the other, in blocks of these names."""
+    text = f"""
+@T.prim_func
+def f(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    for i, j, k in T.grid(16, 16, 16):
+        with T.block("{first}"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = T.float32(0)
+            B[vi, vj] += A[vi, vk] * A[vk, vj]
+    for i, j, k in T.grid(16, 16, 16):
+        with T.block("{second}"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+"""
+    found = parse(text)
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+@pytest.mark.parametrize(("first", "second"), [("", ""), ("C", "C"), ("", "block")])
+def test_blocks_without_a_name_of_their_own_are_scheduled(first: str, second: str) -> None:
+    def kinds(func: PrimFunc) -> list[str]:
+        return [node.kind for node in walk(default_schedule(func, SMALL).func.body) if type(node) is For]
+
+    found, apart = two_products(first, second), two_products("one", "other")
+    assert kinds(found) == kinds(apart) and kinds(apart).count("vectorized") >= 2
+    values = np.random.default_rng(0).integers(-3, 4, (16, 16)).astype("float32")
+    once, twice = np.zeros((16, 16), "float32"), np.zeros((16, 16), "float32")
+    tirscript.build(found)(values, once, twice)
+    assert (once == values @ values).all() and (twice == values @ values @ values).all()
