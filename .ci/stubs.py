@@ -243,10 +243,12 @@ Written by `.ci/stubs.py` from the tables that the parser reads; `make stubs` wr
 
 from typing import Any as _Any
 from typing import no_type_check as graph_func  # for mypy, which finds the first definition of a name
+from typing import no_type_check as macro
 
 from tirscript.ir.graph import OpCall
 
 from .graph_names import GraphForm, TypeForm
+from .typing_extensions import macro  # type: ignore[assignment, no-redef]
 from .typing_extensions import no_type_check as graph_func  # type: ignore[assignment]
 
 function = graph_func
@@ -257,6 +259,9 @@ func = graph_func
 def graph_stub() -> str:
     """The text of graph.pyi."""
     parts = [GRAPH_HEAD.format(doc=graph.__doc__)]
+    forms = [name for name, value in vars(graph).items() if isinstance(value, (GraphForm, TypeForm))]
+    exported = {*forms, *(name.partition(".")[0] for name in GRAPH_OPS), "graph_func", "function", "func", "macro"}
+    parts.append(f"__all__ = {json.dumps(sorted(exported))}\n")
     for name, value in sorted(vars(graph).items()):
         if isinstance(value, (GraphForm, TypeForm)):
             parts.append(f"{name}: {type(value).__name__}\n{quoted(value.__doc__ or '')}\n")

@@ -107,6 +107,11 @@ SECTIONS: dict[str, tuple[Example, ...]] = {
             ),
         ),
         Example(
+            "a macro, written out where it is called; the call is what it returns",
+            "@G.macro\ndef scaled(x, by):\n    y = x * by\n    return G.nn.relu(y)\n\n"
+            + graph("return scaled(x, 2.0) + scaled(x, 3.0)"),
+        ),
+        Example(
             "devices of a module, which tensors name",
             """\
 @I.ir_module

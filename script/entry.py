@@ -210,6 +210,8 @@ def parse_file(
 _PACKAGES = ("tirscript", "tirscript.script", "tvm.script", "tvm.script.tirx", "tvm.script.ir")
 _NAMED = {"tir": "T", "tirx": "T", "s_tir": "T", "ir": "I", "graph": "G", "relax": "G"}
 _IGNORED_IMPORTS = ("__future__", "typing")
+# values of graphs that stand outside of functions in TVM's dialect
+_PLAIN_VALUES = ("const", "dtype", "prim_value", "shape", "str")
 _DECORATORS = ("prim_func", "graph_func", "ir_module")
 
 
@@ -258,12 +260,15 @@ class Reader(ModuleReader):
             self.names = python_names(names)
         else:
             own = {"breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, "G": G, "R": G}
+            if self.theirs:  # pieces of their files come without the imports
+                own |= {"tvm": _package("tvm"), "relax": _relax()}
             self.names = {**BUILTINS, **own, **names}
         self.budget = Budget(trusted)
         # of live Python: the files of constants lie beside the file of the definition
         self.sources = Sources(folder=os.path.dirname(source.name) if trusted and os.path.isfile(source.name) else None)
         self.definitions: dict[str, Definition] = {}
         self.seen = 0  # the last line that belongs to a definition
+        self.block_names = set()
 
     def lowering(
         self, node: ast.FunctionDef | None, module: ModuleRef | None = None, cls: Any = FunctionLowering
@@ -381,6 +386,8 @@ class Reader(ModuleReader):
         for item in node.names:
             if item.name in _NAMED:
                 self.names[item.asname or item.name] = _NAMESPACES[_NAMED[item.name]]
+                if item.name == "s_tir":
+                    self.block_names.add(item.asname or item.name)
             elif item.name in _DECORATORS:
                 self.names[item.asname or item.name] = _DECORATOR_OBJECTS[item.name]
             else:
@@ -398,7 +405,7 @@ class Reader(ModuleReader):
         if node.value is None or len(targets) != 1 or not isinstance(targets[0], ast.Name):
             self.report("T003", "only `name = value` stands at the top of a text", node)
             return
-        evaluator = self.lowering(None)
+        evaluator = self.evaluator(node.value)
         stored = stored_metadata(node.value) if self.theirs else None
         if stored is not None:
             try:
@@ -415,6 +422,17 @@ class Reader(ModuleReader):
         except Abort:
             self.names[targets[0].id] = None
         self.diagnostics += evaluator.diagnostics
+
+    def evaluator(self, node: ast.expr) -> FunctionLowering:
+        """What reads a value outside of functions: in TVM's dialect that may be one of a graph, `R.prim_value(2)`."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="R" | "relax"), attr=name)) if (
+                self.theirs and name in _PLAIN_VALUES
+            ):
+                from .graph_function import GraphLowering
+
+                return self.lowering(None, cls=GraphLowering)
+        return self.lowering(None)
 
     def lower(self, lowering: FunctionLowering, last: int) -> Function | None:
         """A function whose signature is read; comments between what was read before and line `last` may be its."""
@@ -500,12 +518,13 @@ def _package(name: str) -> Namespace:
     script = Namespace("script", names, "The script namespaces.")
     if name.endswith(".script"):
         return script
-    return Namespace(name, {"script": script, **_DECORATOR_OBJECTS}, "The package.")
+    parts = {"tir": T, "relax": _relax()} if name == "tvm" else {}
+    return Namespace(name, {"script": script, **parts, **_DECORATOR_OBJECTS}, "The package.")
 
 
 def _relax() -> Namespace:
-    """What `from tvm import relax` stands for in a text: `relax.op.add(x, y)` is `R.add(x, y)`."""
-    return Namespace("relax", {**vars(G), "op": G}, "TVM's package of graphs.")
+    """What `from tvm import relax` stands for in a text: `relax.op.add(x, y)` is `R.add(x, y)`, as was `relax.add`."""
+    return GraphNamespace("relax", "", {**vars(G), "op": G}, "TVM's package of graphs.")
 
 
 # what `from tvm import` may name: parts of TVM that text has no use for, and those that mean something here
@@ -539,7 +558,7 @@ I = Namespace(
 G = GraphNamespace(
     "G",
     "",
-    graph_names(dict.fromkeys(("graph_func", "function", "func"), graph_func)),
+    graph_names({**dict.fromkeys(("graph_func", "function", "func"), graph_func), "macro": macro}),
     "The graph language: types, constructs and operators.",
 )
 _NAMESPACES = {"T": T, "I": I, "G": G}

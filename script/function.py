@@ -99,6 +99,8 @@ class FunctionLowering(MacroLowering):
                 made[param.arg] = Var(param.arg, kind.dtype, span=self.span(param))
                 if self.theirs and kind.dtype.is_int:
                     self.symbols[param.arg] = made[param.arg]  # they name it, without quotes, in later annotations
+            elif type(kind) is Var:  # `n: m` of TVM: the parameter is the symbolic dimension `m`
+                made[param.arg] = kind
         self.symbols.update({name: var for name, var in made.items() if var.dtype.is_int})
         for param in given:
             kind = kinds[param.arg]
@@ -176,7 +178,7 @@ class FunctionLowering(MacroLowering):
             self.report("T041", "`T.Buffer` needs a shape", param.annotation, hint='T.Buffer((128, 128), "float32")')
             return None
         kind = _python_type(kind) or kind
-        if not isinstance(kind, (TypeName, BufferType)):
+        if not isinstance(kind, (TypeName, BufferType)) and not (self.theirs and type(kind) is Var):
             self.report(
                 "T041",
                 f"the annotation of `{param.arg}` is not a type of T",

@@ -58,7 +58,7 @@ from .advice import LIBRARIES
 from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
 from .graph_marks import Matched, Metadata, Method, is_leaf, plain_value
-from .graph_names import GraphForm, GraphNamespace, TypeForm, TypeSpec, UnsupportedForm
+from .graph_names import THEIR_FORMS, GraphForm, GraphNamespace, TypeForm, TypeSpec, UnsupportedForm
 from .graph_types import GraphTypeLowering
 from .known import Known
 from .namespace import TypeName
@@ -95,7 +95,9 @@ _DROPPED = ("axis_separators", "input_axis_separators")
 # types of the graph that Relax spelt without `R.` in 2022
 _BARE_TYPES = ("Tensor", "Tuple", "Shape", "Object")
 # how the argument that tells the result types is named
-_RESULT_NAMES = ("out", "out_ty", "out_sinfo", "ty_args", "sinfo_args")
+_RESULT_NAMES = ("out", "out_ty", "out_sinfo", "ty_args", "sinfo_args", "type_args")
+# what TVM calls the type of a value, now and before
+_TYPE_NAMES = ("ty", "struct_info")
 
 
 class GraphExprLowering(GraphTypeLowering):
@@ -301,6 +303,8 @@ class GraphExprLowering(GraphTypeLowering):
 
     def graph_attribute(self, owner: GraphNamespace, name: str, node: ast.Attribute) -> Any:
         found = owner.find(name)
+        if found is None and self.theirs and owner._letter in ("G", "relax"):
+            found = THEIR_FORMS.get(name)
         if type(found) is UnsupportedForm:
             raise self.fail("T021", f"`{owner._letter}.{name}`, {found.what}, is not supported", node)
         return super().graph_attribute(owner, name, node) if found is None else found
@@ -310,6 +314,8 @@ class GraphExprLowering(GraphTypeLowering):
         if name == "astype":
             return Method(owner, name)
         kind = self.type_at_place(owner, node)
+        if self.theirs and name in _TYPE_NAMES:
+            return kind
         if type(kind) is TensorType and name in ("shape", "dtype", "ndim"):
             found: Any = kind.rank if name == "ndim" else getattr(kind, name)
             if found is None:

@@ -20,6 +20,7 @@ from tirscript.ir.graph import (
     GraphType,
     GraphVar,
     ShapeExpr,
+    ShapeType,
     StringValue,
     TensorType,
     TupleExpr,
@@ -157,7 +158,24 @@ class GraphFormLowering(GraphExprLowering):
         value = self.leaf(self.value(node.args[0]), node.args[0])
         return Matched(value, self.type_at(node.args[1]))
 
+    def _match_shape(self, node: ast.Call) -> Matched:
+        """What Relax of 2022 wrote for `R.match_cast` to a tensor or shape of these dimensions."""
+        given = self.form(node, "match_shape", ("value", "shape"), 2)
+        value = self.leaf(given["value"], node.args[0] if node.args else node)
+        dims = self.dimensions(given["shape"], node.args[1] if len(node.args) > 1 else node)
+        kind = self.type_at_place(value, node)
+        if type(kind) is not TensorType:
+            return Matched(value, ShapeType(dims))
+        return Matched(value, TensorType(dims, kind.dtype, None, kind.vdevice))
+
     # -- calls of tensor functions
+
+    def _packed_call(self, node: ast.Call) -> GraphExpr:
+        """`R.call_tir_packed(cls.f, (x, y))` of TVM is `cls.f(x, y)`."""
+        match node:
+            case ast.Call(args=[function, ast.Tuple(elts=args) | ast.List(elts=args)], keywords=[]):
+                return self.value(ast.copy_location(ast.Call(function, args, []), node))
+        raise self.fail("T032", "`R.call_tir_packed` takes a function and a tuple of arguments", node)
 
     def _prepare_call(self, entry: GraphOp, args: list[Any], named: dict[str, Any], node: ast.expr) -> None:
         """Give `call_tir` and its kind a tuple of arguments, and result types where they are left to be found out."""
@@ -267,6 +285,8 @@ GraphFormLowering.form_values = {
     "ExternFunc": GraphFormLowering._extern,
     "call_packed": GraphFormLowering._call_packed,
     "match_cast": GraphFormLowering._match_cast,
+    "match_shape": GraphFormLowering._match_shape,
+    "call_tir_packed": GraphFormLowering._packed_call,
 }
 GraphFormLowering.prepared = dict.fromkeys(
     ("call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed"), GraphFormLowering._prepare_call

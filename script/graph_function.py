@@ -86,7 +86,7 @@ class GraphLowering(GraphStmtLowering):
         node = self.node
         self.graph_params: list[GraphVar] = []
         self.hidden = {}
-        self.depth = len(self.scopes)
+        self.own_scopes = len(self.scopes)
         arguments = node.args
         default = next((each for each in [*arguments.defaults, *arguments.kw_defaults] if each is not None), None)
         refused = [
@@ -127,7 +127,11 @@ class GraphLowering(GraphStmtLowering):
     def scalar_annotation(self, param: ast.arg) -> PrimType | None:
         """The type of a parameter that is a plain scalar; None for any other, whose mistakes are told later."""
         match param.annotation:
-            case ast.Attribute() | ast.Call(func=ast.Attribute(attr="Prim"), args=[_], keywords=[]):
+            case (
+                ast.Attribute()
+                | ast.Call(func=ast.Attribute(attr="Prim"), args=[_], keywords=[])
+                | ast.Call(func=ast.Attribute(attr="Prim"), args=[], keywords=[ast.keyword(arg="dtype")])
+            ):
                 mistakes = len(self.diagnostics)
                 try:
                     kind = self.type_at(param.annotation)
@@ -192,7 +196,7 @@ class GraphLowering(GraphStmtLowering):
         """The type of a result: dimensions that only the body knows are unknown to callers."""
         known = {id(var) for param in params for var in walk(param.type) if type(var) is Var}
         known |= {
-            id(value) for scope in self.scopes[: self.depth - 1] for value in scope.values() if type(value) is Var
+            id(value) for scope in self.scopes[: self.own_scopes - 1] for value in scope.values() if type(value) is Var
         }
         inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
         return with_dimensions(kind, {}, inner) if inner else kind

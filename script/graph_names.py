@@ -43,7 +43,6 @@ UNSUPPORTED = {
     "dist": "tensors over several devices",
     "device_mesh": "a mesh of devices",
     "rewriter": "a rewrite rule of TVM",
-    "macro": "a macro of graph functions",
     "emit_te": "a tensor expression of TVM",
 }
 
@@ -84,6 +83,15 @@ class TypeSpec:
 
     def __repr__(self) -> str:
         return f"<G.{self.name}(...)>"
+
+
+# what only text in TVM's dialect may say, some of it no more since 2022, some of it since 2026
+THEIR_FORMS: dict[str, GraphForm | TypeForm] = {
+    "ShapeExpr": GraphForm("shape", _CONSTRUCTS["shape"]),
+    "match_shape": GraphForm("match_shape", "a tensor or shape checked at run time: `y = R.match_shape(x, (n, m))`"),
+    "call_tir_packed": GraphForm("call_tir_packed", "a call of a tensor function: `R.call_tir_packed(cls.f, (x, y))`"),
+    "Void": TypeForm("Tuple", _TYPES["Tuple"]),
+}
 
 
 class UnsupportedForm:

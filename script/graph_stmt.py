@@ -26,12 +26,12 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_types import join
 from tirscript.ir.stmt import Stmt
 
-from .context import Abort, Poison
+from .context import Abort, Macro, Poison
 from .graph_forms import GraphFormLowering
 from .graph_marks import Matched, is_leaf
 from .graph_names import GraphForm
 from .loop import MAX_UNROLLED
-from .scope import targets_of
+from .scope import Names, targets_of
 from .trivia import header_end
 
 
@@ -174,6 +174,30 @@ class GraphStmtLowering(GraphFormLowering):
                 raise self.fail("T012", "only names are assigned in a graph function", name)
             self.bind(name, self.field_of(owner, kind, at, value), None, value, node)
 
+    # -- macros
+
+    def called(self, function: Any, node: ast.Call) -> Any:
+        return self.macro_value(function, node) if type(function) is Macro else super().called(function, node)
+
+    def macro_value(self, macro: Macro, node: ast.Call) -> GraphExpr:
+        """Write out a macro's statements here; the call is what it returns."""
+        place = {name: getattr(self, name) for name in ("result", "ended", "branch", "own_scopes")}
+        self.result = self.ended = self.branch = None
+        self.own_scopes = 1 if macro.hygienic else len(self.scopes) + 1
+        self.names = Names([])  # nothing is assigned twice
+        try:
+            self.call_macro(macro, node)
+            found, mistakes = self.result, self.diagnostics
+        finally:
+            for name, value in place.items():
+                setattr(self, name, value)
+        if found is None:
+            if mistakes:
+                raise Abort
+            hint = "end it with `return y`"
+            raise self.fail("T311", f"the macro `{macro.name}` returns nothing", node, hint=hint)
+        return found
+
     # -- other statements
 
     def _expression(self, node: ast.Expr) -> None:
@@ -189,6 +213,9 @@ class GraphStmtLowering(GraphFormLowering):
             found = self.called(function, call)
         else:
             found = self.value(call)
+        if isinstance(found, Matched) and self.theirs:
+            self.match(ast.copy_location(ast.Name("_"), call), found, None, node)
+            return
         if isinstance(found, Matched):
             raise self.fail("T022", "`G.match_cast` gives a value a name", node, hint="y = G.match_cast(x, ...)")
         if not isinstance(found, GraphExpr):
@@ -366,7 +393,7 @@ class GraphStmtLowering(GraphFormLowering):
                 raise self.fail("T004", f"this loop writes out over {MAX_UNROLLED:,} statements", node)
 
     def _return(self, node: ast.Return) -> None:
-        if self.branch is not None or len(self.scopes) > self.depth:
+        if self.branch is not None or len(self.scopes) > self.own_scopes:
             hint = "assign the result in both branches and return it behind them"
             raise self.fail("T020", "`return` stands at the end of a graph function", node, hint=hint)
         self.ended = node
@@ -375,7 +402,7 @@ class GraphStmtLowering(GraphFormLowering):
             return
         self.result = self.leaf(self.value(node.value), node.value)
 
-    depth = 1
+    own_scopes = 1  # how many there are at the level of the function
 
     def statement(self, node: ast.stmt) -> None:
         if self.ended is not None and not isinstance(node, ast.Pass):

@@ -131,15 +131,19 @@ def _tensor(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphTyp
         shape, kind = None, shape  # `G.Tensor("float32")`
     if type(shape) is ShapeExpr:
         shape = shape.values
-    if type(shape) is GraphVar and type(shape.type) is ShapeType and shape.type.values is not None:
-        shape = shape.type.values
+    rank = self.rank_of(given.get("ndim"), node)
+    known = shape.type if type(shape) is GraphVar else None
+    if type(known) is ShapeType:
+        if known.values is not None:
+            shape = known.values
+        elif self.theirs:  # of the type that TVM keeps the variable in, ours say the number of dimensions
+            shape, rank = None, known.ndim
     elements = None if kind is None or kind == "" else self.dtype_of(kind, node)
     if elements is not None and (elements.is_handle or elements.is_vector or elements.kind == "void"):
         raise self.fail("T109", f"a tensor holds numbers, not {elements}", node)
     device = given.get("vdevice")
     if device is not None and not isinstance(device, str):
         raise self.fail("T032", 'the device of a tensor is a string, such as `"llvm:0"`', node)
-    rank = self.rank_of(given.get("ndim"), node)
     if shape is None:
         return TensorType((), elements, None, device) if rank == 0 else TensorType(None, elements, rank, device)
     dims = self.dimensions(shape, node)

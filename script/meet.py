@@ -126,7 +126,7 @@ def truth(value: Any) -> Any:
     return value
 
 
-_HINT = re.compile(r"tvm|s_tir|sblock|\bR\.function")
+_HINT = re.compile(r"tvm|s_tir|sblock|\b(R|relax)\.function")
 _COMMENT = re.compile(r"^\s*# (from tvm\.|import tvm\b|from typing import TypeVar)", re.MULTILINE)
 _WORDS = frozenset(("sblock", "sblock_attr", "sblock_alloc_buffer"))
 
@@ -143,15 +143,16 @@ def is_tvm(text: str, tree: ast.AST) -> bool:
         elif (
             (isinstance(node, ast.Import) and any(item.name.split(".")[0] == "tvm" for item in node.names))
             or (isinstance(node, ast.keyword) and node.arg == "s_tir")
-            or (isinstance(node, ast.Attribute) and (node.attr in _WORDS or _is_relax(node)))
+            or (isinstance(node, ast.Attribute) and (node.attr in _WORDS or _is_theirs(node)))
         ):
             return True
     return _COMMENT.search(text) is not None
 
 
-def _is_relax(node: ast.Attribute) -> bool:
-    """`R.function`, which ours calls `G.graph_func`."""
-    return node.attr == "function" and isinstance(node.value, ast.Name) and node.value.id == "R"
+def _is_theirs(node: ast.Attribute) -> bool:
+    """`R.function`, which ours calls `G.graph_func`, or `tvm.script`."""
+    named = node.value.id if isinstance(node.value, ast.Name) else None
+    return (node.attr, named) in (("function", "R"), ("function", "relax"), ("script", "tvm"))
 
 
 _TILES = re.compile(r"^\s*(# *)?(from tvm\.script import .*\btirx\b|from tvm\.script\.tirx import )", re.MULTILINE)

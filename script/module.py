@@ -35,6 +35,7 @@ class ModuleReader:
     diagnostics: list[Diagnostic]
     comments: Comments | None
     seen: int
+    block_names: set[str]  # under which TVM's `s_tir` is imported, whose functions are of no tile dialect
 
     def report(self, code: str, message: str, node: ast.AST, hint: str | None = None) -> None:
         raise NotImplementedError
@@ -70,7 +71,12 @@ class ModuleReader:
             return made
         made = self.lowering(item, module)
         if decorator == "prim_func":
-            read_options(item.decorator_list[0], made)
+            place = item.decorator_list[0]
+            if self.block_names:
+                match place.func if isinstance(place, ast.Call) else place:
+                    case ast.Attribute(value=ast.Name(id=name)) if name in self.block_names:
+                        made.options["s_tir"] = True
+            read_options(place, made)
         return made
 
     def module(self, node: ast.ClassDef, last: int) -> Module | None:

@@ -366,6 +366,8 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
             **{name: Form(name, doc) for name, doc in THEIRS.items()},
             **{theirs: names[ours] for theirs, ours in DTYPES.items()},
             "buffer_var": names["handle"],
+            "function": names["prim_func"],
+            "Tensor": names["Buffer"],
             "Ptr": PointerType(),
             "ptr": PointerType(),
             "tvm_call_packed": OPS["call_packed"],
@@ -373,6 +375,7 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "T.axis": {"S": axes["spatial"], "R": axes["reduce"]},
         "I": {
             "pyfunc": Unsupported("pyfunc", "which graph functions use", "I"),
-            "dynamic": Form("dynamic", 'a symbolic variable: `n = I.dynamic("n")`; `n = T.var("int64")` of ours'),
+            "dynamic": Form("dynamic", THEIRS["dynamic"]),
+            "meta_var": names["meta_var"],
         },
     }

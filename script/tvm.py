@@ -87,6 +87,7 @@ THEIRS = {
     "call_intrin": 'an intrinsic by name: `T.call_intrin("float32", "tirx.exp", x)`',
     "Var": 'a symbolic variable: `n = T.Var("n", "int64")`; `n = T.var("int64")` of ours',
     "SizeVar": "a symbolic variable of a size, as `T.Var`",
+    "dynamic": 'a symbolic variable: `n = T.dynamic("n")`; `n = T.var("int64")` of ours',
     "llvm_lookup_intrinsic_id": "an LLVM intrinsic, which stands here by its name",
 }
 # their name -> our dtype
