@@ -32,10 +32,10 @@ def check_well_formed(x: PrimFunc | GraphFunc | Module) -> None:
         raise DiagnosticError(found)
 
 
-def covers_axes_in_part(x: PrimFunc, functions: dict[str, PrimFunc] | None = None) -> bool:
-    """Whether nothing is wrong with a function but axes of which its loops take fewer values than they say."""
+def verify_function(x: PrimFunc, functions: dict[str, PrimFunc] | None = None) -> list[Diagnostic]:
+    """Everything that is wrong with a function of a module with these tensor functions, by name."""
     with recursion_room():
-        return bool(Verifier(x, functions).run()) and not Verifier(x, functions, partial=True).run()
+        return Verifier(x, functions).run()
 
 
 @public

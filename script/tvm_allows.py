@@ -9,7 +9,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionCall, FunctionRef, GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
-from tirscript.ir.verify import check_well_formed, covers_axes_in_part
+from tirscript.ir.verify import check_well_formed, verify_function
 
 Definition = PrimFunc | GraphFunc | Module
 
@@ -50,13 +50,22 @@ def _well_formed(definition: Definition) -> bool:
     return True
 
 
-def _partial(definition: Definition, problem: DiagnosticError) -> bool:
-    """Whether only axes covered in part are wrong, which TVM's schedules leave: then the functions that have them are
-    marked as not to be checked, so that our own text of them is read again."""
+# of tensor functions: values of axes, which its schedules leave covered in part; memory that nothing writes, in pieces
+# of programs; and constant indices, which it does not look at
+_UNSEEN = frozenset(("T203", "T208", "T113"))
+
+
+def _unseen(definition: Definition, problem: DiagnosticError) -> bool:
+    """Whether only that is wrong which TVM does not look at: then the functions that have it are marked as not to be
+    checked, so that our own text of them is read again."""
     made = definition.functions if isinstance(definition, Module) else (definition,)
     functions = [found for found in made if isinstance(found, PrimFunc)]
     names = {found.name: found for found in functions} if isinstance(definition, Module) else None
-    marked = [found for found in functions if covers_axes_in_part(found, names)]
+    marked = [
+        found
+        for found in functions
+        if (codes := {each.code for each in verify_function(found, names)}) and codes <= _UNSEEN
+    ]
     for found in marked:
         force_setattr(found, "check_well_formed", False)
     return bool(marked) and _well_formed(definition)
@@ -64,4 +73,4 @@ def _partial(definition: Definition, problem: DiagnosticError) -> bool:
 
 def tvm_allows(definition: Definition, problem: DiagnosticError) -> bool:
     """Whether all that is wrong with a definition is what TVM allows; the functions concerned are marked so."""
-    return any(allowed(definition, problem) for allowed in (_partial, _recursive, _writing))
+    return any(allowed(definition, problem) for allowed in (_unseen, _recursive, _writing))

@@ -91,13 +91,8 @@ _RULES: dict[str, Callable[..., Interval | None]] = {
 }
 
 
-def axis_problems(
-    block: Block, bindings: Bindings, partial: bool = False
-) -> Iterator[tuple[Axis, str, str, list[tuple[Any, str]]]]:
-    """What is wrong with the bindings of a block: the axis, the message, the way out, and (node, words) to point at.
-
-    `partial` allows an axis that its loop covers in part, as the schedules of TVM leave it where less is needed.
-    """
+def axis_problems(block: Block, bindings: Bindings) -> Iterator[tuple[Axis, str, str, list[tuple[Any, str]]]]:
+    """What is wrong with the bindings of a block: the axis, the message, the way out, and (node, words) to point at."""
     for axis in block.axes:
         value = axis.value
         plain = type(value) is Var
@@ -128,8 +123,6 @@ def axis_problems(
                     "widen the axis, or say with `T.where(...)` which iterations run",
                     notes,
                 )
-            elif partial and plain and (reached[0] > low or reached[1] < high):
-                continue
             elif plain and axis.kind in ("spatial", "reduce") and (reached[0] > low or reached[1] < high):
                 fit = f"({reached[0]}, {reached[1] + 1})" if reached[0] else f"{reached[1] + 1}"
                 right = f"T.axis.{axis.kind}({fit}, {value.name})"  # type: ignore[attr-defined]

@@ -54,9 +54,8 @@ class Scopes:
     # the name of the rule of each class, filled where all rules are known
     table: ClassVar[dict[type, str]] = {}
 
-    def __init__(self, function: PrimFunc, functions: dict[str, PrimFunc] | None, partial: bool = False) -> None:
+    def __init__(self, function: PrimFunc, functions: dict[str, PrimFunc] | None) -> None:
         self.function = function
-        self.partial = partial  # axes may be covered in part
         self.functions = functions
         self.found: list[Diagnostic | Unresolved] = []
         self.vars: set[int] = set()  # in scope

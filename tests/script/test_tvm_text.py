@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.script import function, mistakes
 
-from tirscript.ir import Assert, Buffer, DeclBuffer, DiagnosticError, PrimFunc, structural_equal
+from tirscript.ir import Assert, Buffer, DeclBuffer, DiagnosticError, Module, PrimFunc, structural_equal, verify
 from tirscript.script import parse
 
 HEADER = "from tvm.script import tirx as T\n\n\n@T.prim_func(s_tir=True)\n"
@@ -105,20 +105,33 @@ def test_axis_separators_of_a_parameter_are_refused_for_tvm() -> None:
         found.script(dialect="tvm")
 
 
-def test_axes_that_their_schedules_cover_in_part() -> None:
-    body = (
-        'def f(A: T.Buffer((16,), "float32")):\n    for i in range(8):\n        with T.block("b"):\n'
-        "            v = T.axis.spatial(16, i)\n            A[v] = T.float32(1)\n"
-    )
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        (
+            "T203",
+            'for i in range(8):\n    with T.block("b"):\n        v = T.axis.spatial(16, i)\n        A[v] = T.float32(1)',
+        ),
+        (
+            "T203",
+            'for i in range(8):\n    with T.block("b"):\n        v = T.axis.spatial(4, i)\n        A[v] = T.float32(1)',
+        ),
+        ("T208", 'C = T.alloc_buffer((4,), "float32")\nA[0] = C[1]'),
+        ("T113", "A[16] = A[-1]"),
+    ],
+)
+def test_what_their_parser_does_not_look_at(code: str, lines: str) -> None:
+    body = 'def f(A: T.Buffer((16,), "float32")):\n' + "".join(f"    {line}\n" for line in lines.split("\n"))
     found = theirs(body)
+    assert {each.code for each in verify(found)} == {code}
     assert not found.check_well_formed and structural_equal(parse(found.script()), found)
-    for text in (
-        f"@T.prim_func\n{body}",
-        HEADER + body.replace("(16, i)", "(4, i)"),
-        HEADER + body.replace("A[v]", "A[v, 0]"),
-    ):
+    for text in (f"@T.prim_func\n{body}", HEADER + body.replace("A[", "A[0, ")):
         with pytest.raises(DiagnosticError):
             parse(text)
+    other = "@T.prim_func\ndef g(A: T.Buffer((4,), 'float32')):\n    A[0] = T.float32(0)\n"
+    lines = "".join(f"    {line}\n" for line in f"@T.prim_func\n{body}\n{other}".split("\n"))
+    module = parse(f"from tvm.script import ir as I, tir as T\n\n\n@I.ir_module\nclass M:\n{lines}")
+    assert isinstance(module, Module) and not module["f"].check_well_formed and module["g"].check_well_formed
 
 
 def test_symbols_declared_together() -> None:
