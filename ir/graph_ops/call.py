@@ -15,9 +15,11 @@ from ..expr import Expr, StringImm, const
 from ..graph import (
     DTypeValue,
     ExternFunction,
+    FunctionRef,
     GraphConst,
     GraphExpr,
     GraphType,
+    GraphVar,
     OpCall,
     PrimValue,
     ShapeExpr,
@@ -50,6 +52,8 @@ def call(op: GraphOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpCall:
             attrs[parameter.name] = value if parameter.normal is None else with_name(parameter.normal, value)
         elif parameter.kind == "type":
             types = with_name(_types, value)
+        elif value is None and parameter.default is not None:
+            raise fail("T101", f"`{op.spelling}` needs `{parameter.name}`, which is None", signature(op))
         elif value is None:
             left = left or parameter.name
         elif left is not None:
@@ -167,7 +171,10 @@ def _scalar(value: Any) -> Expr:
     if isinstance(value, bool):
         return const(value)
     if isinstance(value, (int, float)) or hasattr(type(value), "__index__"):
-        return const(value, FLOAT64) if isinstance(value, float) else const(int(value), INT64)
+        try:
+            return const(value, FLOAT64) if isinstance(value, float) else const(int(value), INT64)
+        except ValueError as problem:
+            raise fail("T103", str(problem)) from None
     raise fail("T032", f"this is a number, not {words(value)}")
 
 
@@ -208,11 +215,12 @@ def _value(value: Any, like: DType | None = None) -> GraphExpr:
 def _function(value: Any, like: DType | None = None) -> GraphExpr:
     if isinstance(value, str):
         return ExternFunction(value)
-    if isinstance(value, GraphExpr):
+    if isinstance(value, _FUNCTIONS):
         return value
     raise fail("T032", f"this is a function of the module, not {words(value)}", "`cls.name`, where `cls` is the module")
 
 
+_FUNCTIONS = (GraphVar, FunctionRef, ExternFunction)
 _VALUES: dict[str, Callable[..., GraphExpr]] = {
     "tensor": _tensor,
     "tensors": _tensors,

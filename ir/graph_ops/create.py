@@ -183,7 +183,10 @@ def _infer_arange(call: OpCall, types: Types) -> GraphType:
         refuse(call, "`step` is 0", "a range has a step of at least 1 or at most -1", "T032")
     if all(type(value) is Const for value in (start, end, step)):
         first, last, by = (value.value for value in (start, end, step))  # type: ignore[attr-defined]
-        return TensorType(dims.shape([max(0, math.ceil((last - first) / by))]), kind)
+        count = (last - first) / by
+        if not abs(count) < 1 << 63:
+            refuse(call, f"from {first} to {last} by {by} there is no number of elements", None, "T032")
+        return TensorType(dims.shape([max(0, math.ceil(count))]), kind)
     if any(value.dtype.is_float for value in (start, end, step)):
         return of_rank(1, kind)
     if type(step) is not Const:
@@ -202,6 +205,15 @@ def _value(call: OpCall, types: Types, at: int) -> Expr | None:
     if type(kind) is not PrimType:
         refuse(call, f"`{call.op.values[at].name}` is a scalar", "write a number or `G.prim_value(n)`", "T104")
     return kind.value
+
+
+def _length(call: OpCall, types: Types, at: int) -> Expr | None:
+    """A scalar that is a dimension of the result."""
+    value = _value(call, types, at)
+    if value is not None and not value.dtype.is_int:
+        what = f"`{call.op.values[at].name}` is a dimension, an integer, not {value.dtype}"
+        refuse(call, what, 'cast it: `x.astype("int64")`' if type(value) is not Const else None, "T105")
+    return value
 
 
 def _np_arange(start: Any, end: Any, step: Any, dtype: DType) -> Any:
@@ -241,7 +253,7 @@ register(
 
 
 def _infer_window(call: OpCall, types: Types) -> GraphType:
-    length = _value(call, types, 0)
+    length = _length(call, types, 0)
     return of_rank(1, call.attrs["dtype"]) if length is None else TensorType((dims.dim(length),), call.attrs["dtype"])
 
 
@@ -289,7 +301,7 @@ def _bind_eye(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _infer_eye(call: OpCall, types: Types) -> GraphType:
-    n, m = (_value(call, types, at) for at in (0, 1))
+    n, m = (_length(call, types, at) for at in (0, 1))
     _value(call, types, 2)
     if n is None or m is None:
         return of_rank(2, call.attrs["dtype"])

@@ -12,7 +12,7 @@ from typing import Any
 from ..arith import Analyzer
 from ..dtype import INT64
 from ..expr import Const, Expr, Var, const
-from ..op import OPS
+from ..op import OPS, fail
 from ..rewrite import walk
 
 Shape = tuple[Expr, ...]
@@ -25,7 +25,10 @@ def dim(value: int | Expr) -> Expr:
         if type(value) is Const:
             return value if value.dtype is INT64 else const(int(value.value), INT64)
         return value if value.dtype is INT64 else value.astype(INT64)
-    return const(value, INT64)
+    try:
+        return const(value, INT64)
+    except ValueError as problem:
+        raise fail("T103", str(problem)) from None
 
 
 def shape(values: Iterable[int | Expr]) -> Shape:

@@ -414,6 +414,10 @@ def test_decorated_functions_and_modules() -> None:
 
 def test_the_symbol_of_a_scalar_parameter_is_that_of_dimensions_before_it() -> None:
     made = parse(f'{HEAD}@G.graph_func\ndef main(x: G.Tensor(("n",), "float32"), n: G.Prim("int64")):\n    return x\n')
+    named = parse(
+        f'{HEAD}@G.graph_func\ndef main(x: G.Tensor(("n",), "float32"), n: G.Prim(dtype="int64")):\n    return x\n'
+    )
+    assert structural_equal(made, named)
     assert isinstance(made, GraphFunc)
     first, second = (param.type for param in made.params)
     assert isinstance(first, TensorType) and first.shape is not None

@@ -193,3 +193,27 @@ def test_a_scalar_is_a_tensor_without_dimensions() -> None:
 def test_a_name_is_taken_once() -> None:
     with pytest.raises(ValueError, match="defined twice"):
         register(GraphOp("add", (Parameter("x"),), lambda call, types: types[0], "Again."))
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "code", "words"),
+    [
+        ("add", (tensor(3), None), "T101", "`G.add` needs `x2`, which is None"),
+        ("full_like", (tensor(3), None), "T101", "`G.full_like` needs `fill_value`, which is None"),
+        ("eye", (3, 4, None), "T101", "`G.eye` needs `k`, which is None"),
+        ("eye", (1 << 70,), "T103", "does not fit int64"),
+        ("one_hot", (tensor(3, kind="int64"), 1, 0, 1 << 70), "T103", "does not fit int64"),
+        ("eye", (2.5,), "T105", "`n` is a dimension, an integer, not float64"),
+        ("hamming_window", (float("inf"),), "T105", "`window_size` is a dimension, an integer, not float64"),
+        ("arange", (float("nan"),), "T032", "from 0 to nan by 1"),
+        ("arange", (0, 1e300), "T032", "there is no number of elements"),
+        ("arange", (1 << 62, -(1 << 62), -1), "T032", "there is no number of elements"),
+        ("call_dps_packed", (TupleExpr(()), TupleExpr(()), tensor(3).type), "T032", "this is a function of the module"),
+    ],
+)
+def test_what_is_no_argument_is_told(name: str, args: tuple[Any, ...], code: str, words: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        type_of(call(name, *args))
+    found = caught.value.diagnostics[0]
+    assert found.code == code
+    assert words in found.message
