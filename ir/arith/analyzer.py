@@ -54,6 +54,7 @@ class Analyzer:
         for table, mine in ((other.known.exprs, self.known.exprs), (other.known.steps, self.known.steps)):
             table.update(mine)  # type: ignore[arg-type]
         other.known.lets.update(self.known.lets)
+        other.known.weights.update(self.known.weights)
         other.facts.restore(self.facts)
         return other
 
@@ -77,9 +78,9 @@ class Analyzer:
                 step = modular_set(value, self.known)
                 if step[0] > 1:
                     self.known.step(var, *step)
-        if not reads_memory(value) and value.dtype is var.dtype:
-            self.known.bind(var, value)
-        elif scalar and value.dtype is var.dtype:
+        if value.dtype is not var.dtype or (not reads_memory(value) and self.known.bind(var, value)):
+            return
+        if scalar:
             self.facts.add(get_op("equal")(var, value))
 
     def _bind_range(self, var: Var, start: Expr, stop: Expr) -> None:

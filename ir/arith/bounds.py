@@ -9,10 +9,12 @@ from typing import Any
 from ..dtype import DType
 from ..expr import Broadcast, BufferLoad, Call, Const, Expr, Let, Ramp, Var
 from ..op import get_op
+from ..rewrite import walk
 from .linear import Linear, linear, wrap
 
 Interval = tuple[int, int]
 Ranges = Mapping[Var, Interval]
+LONGEST_LET = 256  # nodes of a name's value with the names in it written out
 
 
 class Known(dict[Var, Interval]):
@@ -24,13 +26,14 @@ class Known(dict[Var, Interval]):
     simplified already.
     """
 
-    __slots__ = ("derived", "exprs", "lets", "simple", "steps", "trail")
+    __slots__ = ("derived", "exprs", "lets", "simple", "steps", "trail", "weights")
 
     def __init__(self, ranges: Ranges = MappingProxyType({})) -> None:
         super().__init__(ranges)
         self.exprs: dict[Expr, Interval] = {}
         self.lets: dict[Var, Expr] = {}
         self.steps: dict[Var, tuple[int, int]] = {}
+        self.weights: dict[Var, int] = {}  # the nodes of `lets`, each written out to the last
         self.derived: dict[int, tuple[Expr, Interval]] = {}
         self.simple: dict[int, Expr] = {}
         # what was there before each change, newest last: (table, key, value or None)
@@ -58,11 +61,22 @@ class Known(dict[Var, Interval]):
         self.trail.append((self.steps, var, self.steps.get(var)))
         self.steps[var] = coefficient, base
 
-    def bind(self, var: Var, value: Expr) -> None:
-        """`var` stands for a value that does not change."""
+    def bind(self, var: Var, value: Expr) -> bool:
+        """`var` stands for a value that does not change; False, and nothing is kept, where that is too long.
+
+        Names that stand for names double with each one (`y = x * x`, `z = y * y`, ...), and whoever looks through them
+        meets every copy.
+        """
+        weight = 0
+        for node in walk(value):
+            weight += self.weights[node] if type(node) is Var and node in self.lets else 1
+            if weight > LONGEST_LET:
+                return False
+        self.weights[var] = weight
         self.trail.append((self.lets, var, self.lets.get(var)))
         self.lets[var] = value
         self.changed()
+        return True
 
     def changed(self) -> None:
         """Drop what was derived from what was known before."""
