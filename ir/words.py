@@ -51,4 +51,4 @@ def _replaced(match: re.Match[str], nouns: dict[str, str]) -> str:
 
 def with_article(noun: str) -> str:
     """A noun with its indefinite article."""
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+    return f"{'an' if noun[0] in 'aeiouAEIO' else 'a'} {noun}"

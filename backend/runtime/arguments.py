@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from tirscript.ir import (
     Buffer,
-    Call,
     Diagnostic,
     DiagnosticError,
     DType,
@@ -28,6 +27,7 @@ from tirscript.ir import (
     recursion_room,
     suggest,
 )
+from tirscript.ir.words import with_article
 from tirscript.ir.written import written_params
 
 from .arrays import ArrayProblem, address_of, as_array
@@ -183,7 +183,7 @@ def _describe(value: Any) -> str:
         return f"an array of {value.dtype.name} and shape {value.shape}"
     if isinstance(value, (bool, int, float, str, np.generic)):
         return f"{value!r}"
-    return f"a {type(value).__name__}"
+    return with_article(type(value).__name__)
 
 
 def _handle(value: Any, param: Var, writable: bool) -> np.ndarray[Any, Any] | None:
@@ -257,18 +257,14 @@ def shape_words(buffer: Buffer) -> str:
 
 
 def expr_words(expr: Expr) -> str:
-    """A small expression in words for a message."""
+    """An expression on one line, for a message."""
     from tirscript.ir import Const
 
     if type(expr) is Const:
         return str(expr.value)
     if type(expr) is Var:
         return expr.name
-    if type(expr) is Call and expr.op.symbol is not None and len(expr.args) == 2:
-        return f"{expr_words(expr.args[0])} {expr.op.symbol} {expr_words(expr.args[1])}"
-    if expr.span is not None:
-        return expr.span.text
-    return f"an expression of {', '.join(var.name for var in free_vars(expr))}"
+    return " ".join(expr.script(fragment=True).split())
 
 
 def _check_alignment(array: np.ndarray[Any, Any], buffer: Buffer) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tirscript.ir import Buffer, DType
+from tirscript.ir.words import with_article
 
 
 class ArrayProblem(Exception):
@@ -80,7 +81,11 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
     if hasattr(value, "__dlpack__"):
         return _from_dlpack(value)
     if hasattr(value, "__array_interface__"):
-        return np.asarray(value)
+        try:
+            return np.asarray(value)
+        except (TypeError, ValueError) as problem:
+            got = f"{with_article(type(value).__name__)}: {problem}"
+            raise ArrayProblem("an object whose `__array_interface__` describes an array", got) from None
     try:
         memory = memoryview(value)
     except TypeError:
@@ -90,8 +95,7 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
         hint = None
         if isinstance(value, (list, tuple, int, float)):
             hint = f'make an array of it: `numpy.array(..., dtype="{want.name}")`'
-        name = type(value).__name__
-        raise ArrayProblem(words, f"{'an' if name[0] in 'aeiou' else 'a'} {name}", hint) from None
+        raise ArrayProblem(words, with_article(type(value).__name__), hint) from None
     return _from_memory(memory, buffer, want)
 
 
@@ -122,7 +126,9 @@ def _from_dlpack(value: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise ArrayProblem("a DLPack object that numpy can view", f"a {type(value).__name__}: {error}") from None
+        raise ArrayProblem(
+            "a DLPack object that numpy can view", f"{with_article(type(value).__name__)}: {error}"
+        ) from None
     if not array.flags.writeable and not _is_read_only(value):
         # a producer of the first DLPack version has no word for read-only, and its memory is taken to be writable;
         # numpy before 2.1 asks every producer for that version

@@ -85,7 +85,8 @@ class GraphFunction:
             given[name] = value
         missing = [name for name in names if name not in given]
         if missing:
-            self._wrong(f"takes {_arguments(names)}, but {', '.join(f'`{name}`' for name in missing)} is missing")
+            verb = "is" if len(missing) == 1 else "are"
+            self._wrong(f"takes {_arguments(names)}, but {', '.join(f'`{name}`' for name in missing)} {verb} missing")
         return [given[name] for name in names]
 
     def _apart(self, value: Any, kind: GraphType, name: str) -> Iterator[Any]:

@@ -156,11 +156,11 @@ class _Lowering:
             shape = kind.shape or tuple(Var(f"{name}_{axis}", INT64) for axis in range(kind.rank))
             shape = tuple(map(_plain, shape))
             self.known.update(dim for dim in shape if type(dim) is Var)
-            buffer = Buffer(name, shape, kind.dtype)
+            buffer = Buffer(name, shape, kind.dtype, span=node.span)
             self.params.append(buffer)
             return buffer
         if type(kind) is PrimType:
-            scalar = kind.value if type(kind.value) is Var else Var(name, kind.dtype)
+            scalar = kind.value if type(kind.value) is Var else Var(name, kind.dtype, span=node.span)
             self.params.append(scalar)
             self.known.add(scalar)
             return scalar

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tirscript.backend.build import build
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.runtime.arguments import bind_arguments, written_params
 from tirscript.backend.runtime.arrays import ArrayProblem, as_array, numpy_dtype
@@ -326,3 +327,53 @@ def f(p: T.handle("float32"), n: T.int32):
     assert "without gaps" in refusal(f, zeros(3, 4)[:, :2], 3)
     with pytest.raises(DiagnosticError, match="is null"):
         interpret(f, None, 3)
+
+
+def test_a_shape_is_told_with_its_parentheses() -> None:
+    text = '@T.prim_func\ndef f(A: T.Buffer(("n",), "int32"), B: T.Buffer(("16 // (n - 8) * (n + 1)",), "int32")):\n    A[0] = 1\n'
+    with pytest.raises(DiagnosticError) as caught:
+        build(parse(text))(np.zeros(8, "int32"), np.zeros(8, "int32"))
+    assert "its shape (16 // (n - 8) * (n + 1),) divides by zero" in caught.value.diagnostics[0].message
+
+
+class Lying:
+    """An object whose array interface is wrong."""
+
+    def __init__(self, **fields: Any) -> None:
+        array = np.zeros(4, "float32")
+        good = {"shape": (4,), "typestr": "<f4", "data": (array.ctypes.data, False), "version": 3}
+        self.__array_interface__ = {**good, **fields}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"typestr": "nope"}, "not understood"),
+        ({"shape": (-4,)}, "negative dimensions"),
+        ({"shape": (1 << 62, 4)}, "too big"),
+        ({"shape": "ab"}, "must be a tuple"),
+        ({"data": ("x", False)}, "must be an integer"),
+        ({"data": (0, False)}, "NULL"),
+        ({"strides": (4, 4)}, "mismatch in length"),
+    ],
+)
+def test_an_array_interface_that_lies_is_told(fields: dict[str, Any], words: str) -> None:
+    function = build(parse('@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = T.float32(1)\n'))
+    function(Lying())
+    with pytest.raises(DiagnosticError) as caught:
+        function(Lying(**fields))
+    message = caught.value.diagnostics[0].message
+    assert "expected an object whose `__array_interface__` describes an array, got a Lying: " in message
+    assert words in message
+
+
+def test_arguments_of_graph_functions_are_told_at_the_parameter() -> None:
+    text = '@G.graph_func\ndef f(x: G.Tensor((4,), "float32"), y: G.Tensor((4,), "float32")):\n    return G.add(x, y)\n'
+    function = build(parse(text))
+    with pytest.raises(DiagnosticError) as caught:
+        function(np.zeros(4, "float32"), np.zeros(4, "float64"))
+    assert caught.value.diagnostics[0].labels[0].span.text.startswith("y: G.Tensor")
+    with pytest.raises(DiagnosticError, match="but `x`, `y` are missing"):
+        function()
+    with pytest.raises(DiagnosticError, match="but `y` is missing"):
+        function(np.zeros(4, "float32"))
