@@ -134,9 +134,13 @@ class ValueWriter:
             raise unbound_symbol(expr, self.plan.func)
         rule = _SHAPE.get(expr.op.name) if type(expr) is Call else None
         if rule is None:
-            message = f"a shape of `{self.plan.func.name}` holds an expression that cannot be checked at a call"
-            raise DiagnosticError([error("T401", message, expr.span or self.plan.func.span)])
+            raise self.unchecked(expr)
         return rule(self, expr)  # type: ignore[arg-type]
+
+    def unchecked(self, expr: Expr) -> DiagnosticError:
+        """An expression that no call can check."""
+        message = f"a shape of `{self.plan.func.name}` holds an expression that cannot be checked at a call"
+        return DiagnosticError([error("T401", message, expr.span or self.plan.func.span)])
 
     def divide(self, instruction: str, a: str, b: str) -> str:
         """A division that cannot trap: a zero divisor, and the one overflow, take the slow path."""
@@ -357,7 +361,39 @@ def _cast(writer: ValueWriter, call: Call) -> str:
     return writer.text.op(f"{'sext' if to.is_signed else 'zext'} i{to.bits} {narrow} to i64")
 
 
+def _select(writer: ValueWriter, call: Call) -> str:
+    condition = _condition(writer, call.args[0])
+    yes, no = map(writer.value, call.args[1:])
+    return writer.text.select(condition, "i64", yes, no)
+
+
+def _condition(writer: ValueWriter, expr: Expr) -> str:
+    """A comparison of shape expressions, or several, as i1."""
+    if type(expr) is Const:
+        return "true" if expr.value else "false"
+    name = expr.op.name if type(expr) is Call else ""
+    if type(expr) is Call and name in _PREDICATES and expr.args[0].dtype.is_int:
+        a, b = map(writer.value, expr.args)
+        return writer.text.op(f"icmp {_PREDICATES[name]} i64 {a}, {b}")
+    if type(expr) is Call and name in ("logical_and", "logical_or"):
+        first, second = (_condition(writer, one) for one in expr.args)
+        return writer.text.op(f"{name.removeprefix('logical_')} i1 {first}, {second}")
+    if type(expr) is Call and name == "logical_not":
+        return writer.text.op(f"xor i1 {_condition(writer, expr.args[0])}, true")
+    raise writer.unchecked(expr)
+
+
+_PREDICATES = {
+    "less": "slt",
+    "less_equal": "sle",
+    "greater": "sgt",
+    "greater_equal": "sge",
+    "equal": "eq",
+    "not_equal": "ne",
+}
 _SHAPE: dict[str, Callable[[ValueWriter, Call], str]] = {
+    "if_then_else": _select,
+    "Select": _select,
     "add": _plain("add"),
     "sub": _plain("sub"),
     "mul": _plain("mul"),

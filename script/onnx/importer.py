@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -37,6 +37,8 @@ from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import identifier
+
+from .loops import loop, scan
 
 if TYPE_CHECKING:
     from .node import Node
@@ -106,7 +108,7 @@ def _read(model: Any) -> Any:
             raise TypeError(f"from_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
     except DecodeError:
         raise _wrong("the file is no ONNX model, or not all of one") from None
-    except (OSError, onnx.checker.ValidationError) as problem:
+    except (OSError, ValueError, onnx.checker.ValidationError) as problem:  # ValueError: short files of weights
         raise _wrong(f"the model cannot be read: {problem}") from None
     if not found.graph.node and not found.graph.output:
         raise _wrong("the file is no ONNX model, or not all of one")
@@ -164,6 +166,11 @@ class Importer:
 
         self.read_weights()
         names = [one.name for one in self.graph.input]
+        twice = next((one for one in names if names.count(one) > 1), None)
+        if twice is not None:
+            raise _wrong(f"the model has two inputs `{twice}`")
+        if not self.graph.output:
+            raise _wrong("the model has no output")
         for unknown in (one for one in (*self.shapes, *self.given) if one not in names):
             near = suggest(unknown, names)
             raise _wrong(f"the model has no input `{unknown}`", f"did you mean `{near}`?" if near else ", ".join(names))
@@ -171,7 +178,7 @@ class Importer:
             if info.name in self.given:
                 self.keep(info.name, self.value_of(info))
         self.params = [self.parameter(one) for one in self.graph.input if one.name not in self.weights]
-        self.nodes(nodes_of(self.model, {*OPERATORS, *INTEGERS, *CONTROL}))
+        self.nodes(self.once(nodes_of(self.model, {*OPERATORS, *INTEGERS, *CONTROL})))
         outputs = tuple(self.tensor(one.name) for one in self.graph.output)
         outs = tuple(one if type(one) is GraphVar else self.emit(one, "out") for one in outputs)
         inside = tuple(dict.fromkeys(one for one in outs if type(one) is GraphVar and one not in self.params))
@@ -179,6 +186,16 @@ class Importer:
         result: GraphType = type_of(outs[0]) if len(outs) == 1 else TupleType(tuple(map(type_of, outs)))
         body = (Dataflow(tuple(self.body), inside),) if self.body else ()
         return Module((GraphFunc("main", tuple(self.params), body, value, result),), name=name)
+
+    def once(self, nodes: Iterable[Any]) -> Iterator[Any]:
+        """The nodes of the model; refused where two of them, or one and an input, give one tensor."""
+        given = {one.name for one in (*self.graph.input, *self.graph.initializer)}
+        for node in nodes:
+            for name in filter(None, node.output):
+                if name in given:
+                    raise _wrong(f"the model gives `{name}` twice")
+                given.add(name)
+            yield node
 
     def read_weights(self) -> dict[str, ConstantTensor]:
         """Take the tensors that the model holds."""
@@ -343,10 +360,26 @@ class Importer:
 
     def same(self, name: str, other: str) -> None:
         """Take a tensor under one more name, with all that is known of it."""
-        tables: tuple[dict[str, Any], ...] = (self.values, self.weights, self.ints)
-        for known in tables:
-            if other in known:
-                known[name] = known[other]
+        self.take(name, self.known(other))
+
+    def known(self, name: str) -> tuple[Any, ...]:
+        """All that is known of a tensor: its value, its data, its integers; of each None where it is not."""
+        if name not in self.weights and name not in self.ints:
+            self.tensor(name)
+        return tuple(table.get(name) for table in self.tables)
+
+    def take(self, name: str, known: tuple[Any, ...]) -> None:
+        """Let a name stand for a tensor of which that is known, and no more for what it was."""
+        for table in self.tables:
+            table.pop(name, None)
+        for table, found in zip(self.tables, known, strict=False):
+            if found is not None:
+                table[name] = found
+
+    @property
+    def tables(self) -> tuple[dict[str, Any], ...]:
+        """What is known of tensors by their names."""
+        return self.values, self.weights, self.ints
 
     def node(self, proto: Any) -> None:
         """One node: known values where its inputs are, else the rule of its operator."""
@@ -393,7 +426,7 @@ class Importer:
 
 
 # operators that hold graphs
-CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": Importer.branch}
+CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": Importer.branch, "Loop": loop, "Scan": scan}
 
 
 def _at(found: Diagnostic, what: str) -> Diagnostic:

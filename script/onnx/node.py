@@ -34,12 +34,26 @@ class Node:
         found = self.attrs.get(name)
         if found is None:
             return default
+        self._check_kind(found)
         value = helper.get_attribute_value(found)
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
         if hasattr(value, "raw_data"):
             return self.importer.array(value, numpy_helper)
         return list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
+
+    def _check_kind(self, attribute: Any) -> None:
+        """Refuse an attribute of another kind than the standard says."""
+        from onnx import AttributeProto, defs
+
+        kind = self.proto.op_type
+        if not attribute.type or not defs.has(kind, self.opset, self.proto.domain):
+            return
+        wanted = defs.get_schema(kind, self.opset, self.proto.domain).attributes.get(attribute.name)
+        code = attribute.type if wanted is None else int(getattr(wanted.type, "value", wanted.type))
+        if code != attribute.type:
+            names = [AttributeProto.AttributeType.Name(one).lower() for one in (code, attribute.type)]
+            raise self.wrong(f"its attribute `{attribute.name}` is of the kind {names[0]}, not {names[1]}")
 
     # inputs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphExpr, ShapeExpr
 from tirscript.ir.graph_ops import dims
 
@@ -26,25 +27,32 @@ def resize(node: Node) -> GraphExpr:
     shape = node.shape(x)
     if len(shape) not in (4, 5):
         raise node.wrong(f"the data has {len(shape)} dimensions; images have 4 or 5")
-    if any(node.attr(name) for name in ("antialias", "axes")):
-        raise node.wrong("`antialias` and `axes` are not supported")
+    if node.attr("antialias"):
+        raise node.wrong("`antialias` is not supported")
     policy = _text(node, "keep_aspect_ratio_policy", "stretch")
     if policy != "stretch":
         raise node.wrong(f"keep_aspect_ratio_policy {policy!r} is not supported")
     old = node.proto.op_type == "Upsample" or len(node.proto.input) < 3  # with scales behind the data
-    wanted = node.numbers(3, "sizes") if not old and node.has(3) else None
+    axes = [node.axis(axis, len(shape)) for axis in node.attr("axes", range(len(shape)))]
+    sizes = node.numbers(3, "sizes") if not old and node.has(3) else None
     mode = _text(node, "mode", "nearest")
     where = _text(node, "coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
-    if wanted is None:
+    wanted = list(shape)
+    if sizes is not None:
+        if len(sizes) != len(axes):
+            raise node.wrong(f"{len(sizes)} sizes for {len(axes)} axes")
+        for axis, made in zip(axes, sizes, strict=True):
+            wanted[axis] = dims.dim(made)
+    else:
         found = node.data(1 if old else 2)
-        known = dims.numbers(shape)
-        if found is None or known is None:
-            raise node.wrong("the scales or the shape of the data are not known")
-        scales = [float(one) for one in found.array.tolist()]
-        wanted = [int(size * scale) for size, scale in zip(known, scales, strict=True)]
-        if any(size * scale != made for size, scale, made in zip(known, scales, wanted, strict=True)):
-            raise node.wrong("scales that do not give whole sizes are not supported", "give `sizes`")
-    if [dims.number(one) for one in shape[:2]] != wanted[:2]:
+        if found is None:
+            raise node.wrong("the scales are not known")
+        scales = [float(one) for one in found.array.reshape(-1).tolist()]
+        if len(scales) != len(axes):
+            raise node.wrong(f"{len(scales)} scales for {len(axes)} axes")
+        for axis, scale in zip(axes, scales, strict=True):
+            wanted[axis] = _scaled(node, shape[axis], scale)
+    if not all(map(dims.same, shape[:2], wanted[:2])):
         raise node.wrong("it resizes the batch or the channels")
     if where == "half_pixel_symmetric":
         where = "half_pixel"  # the same for whole sizes
@@ -58,8 +66,20 @@ def resize(node: Node) -> GraphExpr:
     }
     if where == "tf_crop_and_resize":
         raise node.wrong("tf_crop_and_resize is not supported")
-    size = ShapeExpr(dims.shape(wanted[2:]))
+    size = ShapeExpr(tuple(wanted[2:]))
     return node.last(f"image.resize{len(shape) - 2}d", x, size, layout="NCHW" if len(shape) == 4 else "NCDHW", **attrs)
+
+
+def _scaled(node: Node, size: Expr, scale: float) -> Expr:
+    """A size times a scale, which must be whole."""
+    if scale.is_integer():
+        return dims.mul(size, int(scale))
+    known = dims.number(size)
+    if known is None:
+        raise node.wrong("the scales or the shape of the data are not known")
+    if known * scale != int(known * scale):
+        raise node.wrong("scales that do not give whole sizes are not supported", "give `sizes`")
+    return dims.dim(int(known * scale))
 
 
 @onnx_op("GridSample")

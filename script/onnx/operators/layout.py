@@ -210,15 +210,50 @@ def pad(node: Node) -> GraphExpr:
     width = [0] * (2 * rank)
     for at, axis in enumerate(axes):
         width[2 * axis], width[2 * axis + 1] = amounts[at], amounts[at + len(axes)]
-    if min(width) < 0:
-        raise node.wrong("negative pads are not supported", "slice the tensor")
     mode = str(node.attr("mode", "constant"))
-    if mode not in ("constant", "reflect", "edge"):
+    if mode not in ("constant", "reflect", "edge", "wrap"):
         raise node.wrong(f"padding by `{mode}` is not supported")
+    if min(width) < 0:
+        x, width = _cut(node, x, width), [max(one, 0) for one in width]
+    if mode == "wrap":
+        return _wrapped(node, x, width)
     value = node.attr("value", 0.0) if "value" in node.attrs else node.scalar(2) if node.has(2) else 0
     if value is None:
         raise node.wrong("the value it pads with is not known before the model runs")
     return node.last("nn.pad", x, width, {"edge": "replicate"}.get(mode, mode), float(value))
+
+
+def _cut(node: Node, x: GraphExpr, width: list[int]) -> GraphExpr:
+    """The elements that negative pads leave."""
+    for axis, size in enumerate(node.shape(x)):
+        first, last = (max(-one, 0) for one in width[2 * axis : 2 * axis + 2])
+        if first or last:
+            if dims.number(size) is not None and first + last > (dims.number(size) or 0):
+                raise node.wrong(f"it takes {first + last} of the {dims.text(size)} elements of axis {axis}")
+            x = _part(node, x, axis, dims.dim(first), dims.sub(size, last))
+    return x
+
+
+def _wrapped(node: Node, x: GraphExpr, width: list[int]) -> GraphExpr:
+    """The data with its end before it and its beginning behind it."""
+    for axis, size in enumerate(node.shape(x)):
+        before, behind = width[2 * axis : 2 * axis + 2]
+        if not before and not behind:
+            continue
+        known = dims.number(size)
+        if known is None or max(before, behind) > known:
+            raise node.wrong(f"it pads axis {axis} of {dims.text(size)} elements by more than there may be")
+        parts = [_part(node, x, axis, dims.dim(known - before), size)] if before else []
+        parts.append(x)
+        if behind:
+            parts.append(_part(node, x, axis, dims.dim(0), dims.dim(behind)))
+        x = node.op("concat", parts, axis)
+    return x
+
+
+def _part(node: Node, x: GraphExpr, axis: int, first: Expr, last: Expr) -> GraphExpr:
+    begin, end = (TupleExpr((PrimValue(one),)) for one in (first, last))
+    return node.op("strided_slice", x, [axis], begin, end, [1], assume_inbound=True)
 
 
 @onnx_op("Trilu")

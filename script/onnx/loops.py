@@ -1,0 +1,154 @@
+"""`Loop` and `Scan` whose number of rounds is known: their graphs are written out, a round after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.graph import GraphExpr
+from tirscript.ir.graph_ops import dims
+
+if TYPE_CHECKING:
+    from .importer import Importer
+    from .node import Node
+
+MOST_ROUNDS = 512
+
+
+class Rounds:
+    """The graph inside a node, written out once a round. What is carried goes from its outputs to its inputs."""
+
+    def __init__(self, importer: Importer, node: Node) -> None:
+        from onnx import numpy_helper
+
+        self.importer, self.node = importer, node
+        self.graph = node.attrs["body"].g
+        for tensor in self.graph.initializer:
+            importer.keep(tensor.name, importer.array(tensor, numpy_helper))
+        self.own = set(_names(self.graph))
+        self.gathered: list[list[GraphExpr]] = []
+
+    def carry(self, names: Sequence[str]) -> None:
+        """Begin with the tensors of these names as what is carried."""
+        self.carried = [self.importer.known(name) for name in names]
+
+    def round(self, first: int, outputs: int) -> None:
+        """One round: `first` inputs of the graph, which the caller has set, stand before those that are carried, and
+        the same number of outputs before theirs; the outputs behind are gathered. Inputs set before stay.
+        """
+        inputs = [one.name for one in self.graph.input]
+        for name, known in zip(inputs[first:], self.carried, strict=False):
+            self.importer.take(name, known)
+        for name in self.own:
+            self.importer.take(name, ())
+        self.importer.nodes(self.graph.node)
+        names = [one.name for one in self.graph.output]
+        behind = outputs + len(self.carried)
+        self.carried = [self.importer.known(name) for name in names[outputs:behind]]
+        self.gathered.append([self.importer.tensor(name) for name in names[behind:]])
+
+    def finish(self, axes: Sequence[int] = (), backward: Sequence[int] = ()) -> None:
+        """Give the node's outputs: what is carried at the end, and what was gathered, stacked along these axes."""
+        names = list(self.node.proto.output)
+        count = len(self.carried)
+        for name, known in zip(names, self.carried, strict=False):
+            if name:
+                self.importer.take(name, known)
+        for at, name in enumerate(names[count:]):
+            if not name:
+                continue
+            parts = [row[at] for row in self.gathered]
+            if not parts:
+                raise self.node.wrong(f"it gathers `{name}` in no round")
+            if at < len(backward) and backward[at]:
+                parts.reverse()
+            axis = axes[at] if at < len(axes) else 0
+            self.importer.values[name] = self.importer.op("stack", parts, axis, name=name)
+
+
+def _names(graph: Any) -> Iterator[str]:
+    """Every name that the nodes of a graph give, and of the graphs inside them."""
+    for node in graph.node:
+        yield from filter(None, node.output)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _names(attribute.g)
+                yield from (one.name for one in attribute.g.input)
+
+
+def loop(importer: Importer, node: Node) -> None:
+    """`Loop`: at most a number of rounds, while a condition holds that each round computes."""
+    import numpy as np
+
+    limit = node.scalar(0) if node.has(0) else None
+    if node.has(0) and limit is None:
+        raise node.wrong("the number of its rounds is not known before the model runs")
+    rounds = Rounds(importer, node)
+    rounds.carry(list(node.proto.input)[2:])
+    number, condition = (one.name for one in rounds.graph.input[:2])
+    going = _truth(importer, node, node.proto.input[1]) if node.has(1) else True
+    done = 0
+    while going and (limit is None or done < limit):
+        if done == MOST_ROUNDS:
+            raise node.wrong(f"it has more than {MOST_ROUNDS} rounds")
+        importer.take(number, ())
+        importer.keep(number, np.asarray(done, "int64"))
+        importer.take(condition, ())
+        importer.keep(condition, np.asarray(True))
+        rounds.round(2, 1)
+        # a condition that nothing looks at may be anything
+        going = _truth(importer, node, rounds.graph.output[0].name)
+        done += 1
+    rounds.finish()
+
+
+def _truth(importer: Importer, node: Node, name: str) -> bool:
+    data = importer.weights.get(name)
+    if data is None or data.size != 1:
+        raise node.wrong("its condition is not known before the model runs")
+    return bool(data.array.reshape(-1)[0])
+
+
+def scan(importer: Importer, node: Node) -> None:
+    """`Scan`: a round for each element of some inputs along an axis."""
+    if node.opset < 9:
+        raise node.wrong("its form of before version 9 is not supported")
+    count = int(node.attr("num_scan_inputs"))
+    names = list(node.proto.input)
+    over = [node.tensor(at) for at in range(len(names) - count, len(names))]
+    axes = [
+        node.axis(axis, len(node.shape(one)))
+        for axis, one in zip(node.attr("scan_input_axes", [0] * count), over, strict=True)
+    ]
+    lengths = {dims.number(node.shape(one)[axis]) for axis, one in zip(axes, over, strict=True)}
+    length = lengths.pop() if len(lengths) == 1 else None
+    if length is None or length > MOST_ROUNDS:
+        raise node.wrong(f"the number of its rounds is not known, or over {MOST_ROUNDS}")
+    backward = node.attr("scan_input_directions", [0] * count)
+    rounds = Rounds(importer, node)
+    rounds.carry(names[:-count])
+    inputs = [one.name for one in rounds.graph.input][-count:]
+    for at in range(length):
+        for name, one, axis, turned in zip(inputs, over, axes, backward, strict=True):
+            place = length - 1 - at if turned else at
+            importer.take(name, ())
+            importer.values[name] = importer.op("take", one, _index(place), axis, name=name)
+        rounds.round(0, 0)
+    outputs = len(node.proto.output) - len(rounds.carried)
+    rounds.finish(
+        [int(axis) for axis in node.attr("scan_output_axes", [0] * outputs)],
+        node.attr("scan_output_directions", [0] * outputs),
+    )
+
+
+def _index(place: int) -> GraphExpr:
+    """A place as an index of `take`."""
+    import numpy as np
+
+    from tirscript.ir.constant import constant
+    from tirscript.ir.graph import GraphConst
+
+    return GraphConst(constant(np.asarray(place, "int64")))
+
+
+__all__ = ["MOST_ROUNDS", "loop", "scan"]

@@ -1,0 +1,273 @@
+"""Models with graphs inside nodes: loops whose rounds are known are written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tirscript
+from tirscript.ir import DiagnosticError, structural_equal
+from tirscript.script import parse
+
+F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+N = helper.make_node
+
+
+def info(name: str, kind: int = F, shape: Any = None) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def inner(nodes: list[Any], inputs: list[Any], outputs: list[Any], **constants: Any) -> Any:
+    kept = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    return helper.make_graph(nodes, "inner", inputs, outputs, kept)
+
+
+def model(
+    nodes: list[Any], inputs: list[Any], outputs: list[Any], opset: int = 21, **constants: Any
+) -> onnx.ModelProto:
+    made = helper.make_model(inner(nodes, inputs, outputs, **constants), opset_imports=[helper.make_opsetid("", 21)])
+    made.ir_version = 10
+    return made
+
+
+def compare(given: onnx.ModelProto, **feeds: Any) -> tirscript.Module:
+    """Ours, by both dialects and native, and onnxruntime give the same."""
+    module = tirscript.from_onnx(given)
+    assert structural_equal(parse(module.script()), module)
+    wanted = ort.InferenceSession(given.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    for found in (tirscript.interpret(module, *feeds.values()), tirscript.build(module)(*feeds.values())):
+        for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    return module
+
+
+X = np.arange(6, dtype="float32").reshape(2, 3) / 4
+LOOP_INPUTS = [info("i", I, []), info("going", B, []), info("sum", F, [2, 3])]
+
+
+def counted(rounds: Any, *, until: int | None = None, first: Any = None) -> onnx.ModelProto:
+    """y = x, then y = y * y + i in each round; the sums are gathered, and the number of the round."""
+    nodes = [
+        N("Cast", ["i"], ["number"], to=F),
+        N("Mul", ["sum", "sum"], ["square"]),
+        N("Add", ["square", "number"], ["next"]),
+        N("Add", ["next", "x"], ["kept"]),
+        N("Identity", ["going"], ["on"]) if until is None else N("Less", ["i", "until"], ["on"]),
+    ]
+    outputs = [info("on", B, []), info("next", F, [2, 3]), info("kept", F, [2, 3]), info("number", F, [])]
+    body = inner(nodes, LOOP_INPUTS, outputs, until=np.int64(until or 0))
+    names = ["limit" if rounds is not None else "", "first" if first is not None else "", "x"]
+    constants = {"limit": np.int64(rounds or 0), "first": np.asarray(bool(first))}
+    return model(
+        [N("Loop", names, ["y", "all", "numbers"], body=body)],
+        [info("x", F, [2, 3])],
+        [info("y"), info("all"), info("numbers")],
+        **constants,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rounds", "until", "first"), [(3, None, None), (1, None, True), (9, 2, True), (None, 1, None)]
+)
+def test_a_loop_is_written_out(rounds: Any, until: Any, first: Any) -> None:
+    compare(counted(rounds, until=until, first=first), x=X)
+
+
+def test_what_a_round_gives_replaces_what_the_last_one_gave() -> None:
+    # `state` is a number that is known in one round, and a tensor in the next; `part` is known, then it is not
+    nodes = [
+        N("Identity", ["going"], ["on"]),
+        N("Add", ["state", "one"], ["more"]),
+        N("Identity", ["other"], ["new"]),
+        N("Identity", ["more"], ["old"]),
+    ]
+    inputs = [info("i", I, []), info("going", B, []), info("state", F, []), info("other", F, [])]
+    outputs = [info("on", B, []), info("new", F, []), info("old", F, []), info("more", F, [])]
+    body = inner(nodes, inputs, outputs, one=np.float32(1))
+    given = model(
+        [N("Loop", ["limit", "", "start", "x"], ["a", "b", "c"], body=body)],
+        [info("x", F, [])],
+        [info("a"), info("b"), info("c")],
+        limit=np.int64(5),
+        start=np.float32(10),
+    )
+    compare(given, x=np.array(0.5, "float32"))
+
+
+def test_a_loop_in_a_loop_with_a_branch() -> None:
+    deep = inner(
+        [N("Identity", ["c2"], ["on2"]), N("Add", ["s2", "x"], ["n2"])],
+        [info("j", I, []), info("c2", B, []), info("s2", F, [2, 3])],
+        [info("on2", B, []), info("n2", F, [2, 3])],
+    )
+    even = inner([N("Neg", ["inside"], ["t"])], [], [info("t")])
+    odd = inner([N("Loop", ["two", "", "inside"], ["e"], body=deep)], [], [info("e")])
+    body = inner(
+        [
+            N("Identity", ["going"], ["on"]),
+            N("Mod", ["i", "two"], ["rest"]),
+            N("Equal", ["rest", "zero"], ["is_even"]),
+            N("Exp", ["sum"], ["inside"]),
+            N("If", ["is_even"], ["next"], then_branch=even, else_branch=odd),
+        ],
+        LOOP_INPUTS,
+        [info("on", B, []), info("next", F, [2, 3])],
+    )
+    given = model(
+        [N("Loop", ["limit", "", "x"], ["y"], body=body)],
+        [info("x", F, [2, 3])],
+        [info("y")],
+        limit=np.int64(3),
+        two=np.int64(2),
+        zero=np.int64(0),
+    )
+    compare(given, x=X)
+
+
+@pytest.mark.parametrize(("axis", "backward", "out_axis", "out_backward"), [(0, 0, 0, 0), (1, 1, 1, 0), (-1, 0, 0, 1)])
+def test_a_scan_is_written_out(axis: int, backward: int, out_axis: int, out_backward: int) -> None:
+    size = 3 if axis == 0 else 2
+    nodes = [N("Mul", ["s", "v"], ["p"]), N("Add", ["p", "v"], ["next"]), N("Neg", ["p"], ["seen"])]
+    body = inner(
+        nodes, [info("s", F, [size]), info("v", F, [size])], [info("next", F, [size]), info("seen", F, [size])]
+    )
+    scan = N(
+        "Scan",
+        ["start", "x"],
+        ["y", "all"],
+        body=body,
+        num_scan_inputs=1,
+        scan_input_axes=[axis],
+        scan_input_directions=[backward],
+        scan_output_axes=[out_axis],
+        scan_output_directions=[out_backward],
+    )
+    given = model([scan], [info("x", F, [2, 3])], [info("y"), info("all")], start=np.ones(size, "float32"))
+    compare(given, x=X)
+
+
+def test_loops_that_are_not_known_are_refused() -> None:
+    with pytest.raises(DiagnosticError, match="it has more than 512 rounds"):
+        tirscript.from_onnx(counted(513))
+    body = inner(
+        [N("Identity", ["going"], ["on"]), N("Neg", ["sum"], ["next"])],
+        LOOP_INPUTS,
+        [info("on", B, []), info("next", F, [2, 3])],
+    )
+    inputs = [info("x", F, [2, 3]), info("limit", I, []), info("first", B, [])]
+    for names, message in (
+        (["limit", "", "x"], "the number of its rounds is not known before the model runs"),
+        (["", "first", "x"], "its condition is not known before the model runs"),
+    ):
+        given = model([N("Loop", names, ["y"], body=body)], inputs, [info("y")])
+        with pytest.raises(DiagnosticError, match=message):
+            tirscript.from_onnx(given)
+    scanned = inner([N("Neg", ["v"], ["n"])], [info("v", F, [3])], [info("n", F, [3])])
+    given = model([N("Scan", ["x"], ["y"], body=scanned, num_scan_inputs=1)], [info("x", F, ["rows", 3])], [info("y")])
+    with pytest.raises(DiagnosticError, match="the number of its rounds is not known, or over 512"):
+        tirscript.from_onnx(given)
+    compare(model([N("Scan", ["x"], ["y"], body=scanned, num_scan_inputs=1)], [info("x", F, [2, 3])], [info("y")]), x=X)
+
+
+def test_no_rounds_give_what_the_loop_began_with() -> None:
+    body = inner(
+        [N("Identity", ["going"], ["on"]), N("Neg", ["sum"], ["next"])],
+        LOOP_INPUTS,
+        [info("on", B, []), info("next", F, [2, 3])],
+    )
+    given = model(
+        [N("Loop", ["limit", "", "x"], ["y"], body=body)], [info("x", F, [2, 3])], [info("y")], limit=np.int64(0)
+    )
+    compare(given, x=X)
+    with pytest.raises(DiagnosticError, match="it gathers `all` in no round"):
+        tirscript.from_onnx(counted(0))
+
+
+# -- models that are wrong in themselves
+
+
+def relu(output: str = "y", source: str = "x") -> Any:
+    return N("Relu", [source], [output])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs", "outputs", "message"),
+    [
+        ([relu(), relu()], ["x"], ["y"], "the model gives `y` twice"),
+        ([relu("x", "z")], ["x", "z"], ["x"], "the model gives `x` twice"),
+        ([relu()], ["x", "x"], ["y"], "the model has two inputs `x`"),
+        ([relu()], ["x"], [], "the model has no output"),
+        ([N("Softmax", ["x"], ["y"], axis="one")], ["x"], ["y"], "its attribute `axis` is of the kind int, not string"),
+        ([N("Transpose", ["x"], ["y"], perm=1.5)], ["x"], ["y"], "its attribute `perm` is of the kind ints, not float"),
+    ],
+)
+def test_wrong_models_are_refused(nodes: list[Any], inputs: list[str], outputs: list[str], message: str) -> None:
+    given = model(nodes, [info(name, F, [2, 3]) for name in inputs], [info(name) for name in outputs])
+    with pytest.raises(DiagnosticError, match=message):
+        tirscript.from_onnx(given)
+
+
+def test_a_file_of_weights_that_is_too_short(tmp_path: Any) -> None:
+    given = model([N("Add", ["x", "w"], ["y"])], [info("x", F, [2, 3])], [info("y")], w=X)
+    path = tmp_path / "model.onnx"
+    onnx.save_model(given, path, save_as_external_data=True, location="weights", size_threshold=0)
+    assert tirscript.interpret(tirscript.from_onnx(path), X).tolist() == (X + X).tolist()
+    (tmp_path / "weights").write_bytes(b"\0" * 5)
+    with pytest.raises(DiagnosticError, match="the model cannot be read"):
+        tirscript.from_onnx(path)
+
+
+# -- shapes that are known at the call
+
+
+def test_a_slice_whose_end_is_computed_of_the_shape() -> None:
+    nodes = [
+        N("Shape", ["x"], ["s"], end=1),
+        N("Sub", ["s", "one"], ["end"]),
+        N("Slice", ["x", "zero", "end"], ["y"]),
+    ]
+    given = model(nodes, [info("x", F, ["rows", 3])], [info("y")], one=np.array([1]), zero=np.array([0]))
+    for rows in (1, 2, 5):
+        compare(given, x=np.arange(3 * rows, dtype="float32").reshape(rows, 3))
+
+
+@pytest.mark.parametrize(
+    ("pads", "mode"),
+    [([0, -1, 1, 2], "constant"), ([-1, 1, 0, -2], "edge"), ([1, 2, 0, 3], "wrap"), ([-1, 1, 1, 0], "wrap")],
+)
+def test_pads_that_cut_or_wrap(pads: list[int], mode: str) -> None:
+    given = model([N("Pad", ["x", "pads"], ["y"], mode=mode)], [info("x", F, [2, 3])], [info("y")], pads=np.array(pads))
+    compare(given, x=X)
+
+
+def test_pads_that_cut_more_than_there_is() -> None:
+    given = model([N("Pad", ["x", "p"], ["y"])], [info("x", F, [2, 3])], [info("y")], p=np.array([-2, 0, -1, 0]))
+    with pytest.raises(DiagnosticError, match="it takes 3 of the 2 elements of axis 0"):
+        tirscript.from_onnx(given)
+    far = model(
+        [N("Pad", ["x", "p"], ["y"], mode="wrap")], [info("x", F, [2, 3])], [info("y")], p=np.array([3, 0, 0, 0])
+    )
+    with pytest.raises(DiagnosticError, match="by more than there may be"):
+        tirscript.from_onnx(far)
+
+
+def test_images_of_any_number_in_other_sizes() -> None:
+    x = np.arange(24, dtype="float32").reshape(2, 2, 2, 3)
+    for inputs, constants, attrs in (
+        (["x", "", "scales"], {"scales": np.array([1, 1, 2, 3], "float32")}, {"mode": "linear"}),
+        (["x", "", "", "sizes"], {"sizes": np.array([5, 4])}, {"mode": "linear", "axes": [2, -1]}),
+        (["x", "", "scales"], {"scales": np.array([3, 2], "float32")}, {"mode": "nearest", "axes": [3, 2]}),
+    ):
+        given = model([N("Resize", inputs, ["y"], **attrs)], [info("x", F, ["n", 2, 2, 3])], [info("y")], **constants)
+        compare(given, x=x)
+    wrong = model(
+        [N("Resize", ["x", "", "", "s"], ["y"])], [info("x", F, [1, 1, 2, 3])], [info("y")], s=np.array([5, 4])
+    )
+    with pytest.raises(DiagnosticError, match="2 sizes for 4 axes"):
+        tirscript.from_onnx(wrong)
