@@ -233,6 +233,10 @@ def advice(value: object) -> str:
     return 'a dtype is a string such as "float32", or a name of T such as `T.float32`'
 
 
+# the lanes of the vectors that T has names for, `T.float32x4`, as TVM's has
+NAMED_LANES = (2, 4, 8, 16, 32, 64)
+
+
 def scalar_names() -> tuple[str, ...]:
     """The names of all scalar element types."""
     return tuple(_SCALARS)

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import INT32
+from tirscript.ir.dtype import INT32, NAMED_LANES
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -393,6 +393,11 @@ for _name in ("print", "breakpoint", "expm1"):
 
 
 def _bind(p: Printer, node: Bind, indent: str) -> None:
+    kind = node.var.dtype
+    if kind.is_vector and not kind.scalable and kind.lanes not in NAMED_LANES:  # TVM has no name for it
+        text = top(p, node.value)
+        p.out.append(f"{indent}{p.names.define(node.var, node.var.name)} = T.bind({text})")
+        return
     bind(p, node, indent, annotated=True)
 
 

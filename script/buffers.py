@@ -182,9 +182,10 @@ class BufferLowering(ValueLowering):
         if self.theirs:
             # TVM's strides that are strings are int32, or of the dtype of the shape
             of = next((dim.dtype for dim in shape[:1] if isinstance(dim, Expr) and dim.dtype.is_int), INT32)
-            for stride in strides or ():
-                if isinstance(stride, str) and stride.isidentifier():
-                    self.symbol(stride, of)
+            strides = [
+                self._stride(stride, of) if isinstance(stride, str) and stride.isidentifier() else stride
+                for stride in strides or ()
+            ]
         # TVM writes -1 for "the default"
         align, offset_factor = (0 if number == -1 else number for number in (align, offset_factor))
         if align < 0 or align & (align - 1):
@@ -209,6 +210,14 @@ class BufferLowering(ValueLowering):
             "default" if self.options.get("s_tir", not self.tiles) else layout,
             span=self.span(target),
         )
+
+    def _stride(self, name: str, kind: DType) -> Var:
+        """A stride that TVM gives by name: a new variable for each buffer, whatever names other buffers gave."""
+        if name in self.named_strides:
+            return Var(name, kind)
+        if name not in self.symbols:
+            self.named_strides.add(name)
+        return self.symbol(name, kind)
 
     def dimension(self, dim: Any, node: ast.expr, symbols: bool, what: str = "a dimension") -> Expr:
         """One dimension; a string is an expression over symbolic dimensions. `what` it is called in messages."""

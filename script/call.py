@@ -31,7 +31,7 @@ from .advice import ADVICE, in_words
 from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype, vscale_factor
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, special_float
-from .pointer import METHODS, array_of
+from .pointer import METHODS, array_of, first_element
 from .python import BUILTINS
 from .tvm import DialectFunction
 
@@ -163,7 +163,9 @@ class CallLowering(ExprLowering):
             elif entry.dtype_arg == "last":
                 args = [*args, kind]
             elif not self.theirs:
-                raise self.fail("T032", f"`T.{entry.name}` takes its arguments by place, without names", node)
+                return self._of_dtype(self.call_entry(entry, args, kwargs, node), kind, entry, node)
+        if self.theirs and entry.dtype_arg == "first" and args and args[0] == "":
+            args[0] = "void"
         low, high = entry.arity
         if entry.make is None and not low <= len(args) <= high and not kwargs:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else entry.name
@@ -178,6 +180,8 @@ class CallLowering(ExprLowering):
             return self.operator(entry, args, node, tuple(node.args))
         if self.theirs and entry.name == "call_packed":
             args = [array_of(arg) if isinstance(arg, Buffer) else arg for arg in args]
+        if self.theirs and entry.name == "address_of":
+            args = [first_element(arg) if isinstance(arg, Buffer) else arg for arg in args]
         for at, arg in enumerate(args):
             if type(arg) is BufferLoad or not isinstance(arg, Buffer):
                 continue
@@ -202,6 +206,14 @@ class CallLowering(ExprLowering):
             raise self.fail(
                 "T032", f"wrong arguments for `T.{entry.name}`: {_argument_error(problem)}", node, hint=entry.doc
             ) from None
+
+    def _of_dtype(self, made: Expr, kind: Any, entry: Op, node: ast.Call) -> Expr:
+        """A result that its call says the dtype of, `T.exp(x, dtype="float32")`, where it has that."""
+        wanted = self.dtype_of(kind, node)
+        if made.dtype is not wanted:
+            hint = f'leave `dtype` out, or cast the result: `.astype("{wanted}")`'
+            raise self.fail("T108", f"`T.{entry.name}` of these gives {made.dtype}, not {wanted}", node, hint=hint)
+        return made
 
     def _call_type(self, name: TypeName, node: ast.Call) -> Any:
         args, kwargs = self.arguments(node)

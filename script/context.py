@@ -109,6 +109,7 @@ class Context:
         self.scopes: list[dict[str, Any]] = [{}]
         self.fixed: dict[str, str] = {}  # names that may not be assigned, and what they are
         self.symbols: dict[str, Var] = {}
+        self.named_strides: set[str] = set()  # of these, what only strides of TVM's buffers are called
         self.in_signature = False
         self.symbol_mode = False  # unknown names are symbolic dimensions
 

@@ -5,10 +5,11 @@
 | `C = T.allocate([16], "float32", "global")`, `with T.allocate(...) as C:` | `C = T.alloc_buffer((16,), "float32")` |
 | `C = T.alloc_local((16,), "float32")`, `T.alloc_shared` | `T.alloc_buffer(..., scope="local")`, `"shared"` |
 | `C = T.Buffer((16,), "float32", data=p)`, `T.buffer_decl(...)` | `T.decl_buffer(..., data=p)` |
+| `with T.decl_buffer([16], "float32") as C:` | `C = T.decl_buffer((16,), "float32")` and the body |
 | `x = T.alloc_scalar("float32", "local")`, `T.local_scalar` | `x: T.float32` |
 | `x = T.decl_scalar("float32", p, "global", 3)` | `x = T.decl_buffer((1,), ..., data=p, elem_offset=3)`, uses `x[0]` |
 | `C = A.view(4, 4)`, `A.view(4, -1)`, `A.view("int32")` | `C = T.decl_buffer((4, 4), A.dtype, data=A.data)` |
-| `with T.LetStmt(value) as x:`, `with T.let(x, value):` | `x = value` and the body |
+| `with T.LetStmt(value) as x:`, `with T.let(x, value):`, `with T.LetStmt(value, var=x):` | `x = value` and the body |
 | `T.attr({"key": value})` | `with T.attr(0, "key", value):` |
 | `T.attr(node, key, value)` | `with T.attr(node, key, value):` over the rest of the body |
 | `assert c, ("RuntimeError", ["the ", "words"])` | `assert c, "the words"` |
@@ -37,6 +38,7 @@ from tirscript.ir.stmt import (
     Break,
     Continue,
     DeclBuffer,
+    Evaluate,
     LaunchThread,
     Return,
     ScalarDecl,
@@ -187,7 +189,13 @@ class DialectLowering(StmtLowering):
         inner()
 
     def _let_context(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
+        self._let_bound(call, name, node)
+        inner()
+
+    def _let_bound(self, call: ast.Call, name: ast.expr | None, node: ast.stmt) -> None:
         nodes = call.args
+        if self.theirs and name is None and len(nodes) == 1 and [word.arg for word in call.keywords] == ["var"]:
+            nodes = [call.keywords[0].value, *nodes]  # `T.LetStmt(value, var=x)`
         if name is None and len(nodes) == 2:
             name, nodes = nodes[0], nodes[1:]
         if not isinstance(name, ast.Name) or len(nodes) != 1:
@@ -197,6 +205,25 @@ class DialectLowering(StmtLowering):
         var = Var(name.id, known.dtype if type(known) is Var else value.dtype, span=self.span(name))
         self.define(name.id, var)
         self.emit(Bind(var, value, span=self.span(node)))
+
+    def _let(self, call: ast.Call, node: ast.stmt) -> None:
+        """`T.LetStmt(value, var=x)` over the rest of the body; `T.evaluate(T.let(...))` is a value."""
+        if isinstance(node, ast.Expr) and node.value is not call:
+            self.emit(Evaluate(self.expr(call), span=self.span(node)))
+        elif self.theirs:
+            self._let_bound(call, None, node)
+        else:
+            hint = f"it opens a body: `with {self.span(call).text}:`"
+            raise self.fail("T022", "`T.let` is not a statement", node, hint=hint)
+
+    def _decl_buffer_context(
+        self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With
+    ) -> None:
+        if not isinstance(name, ast.Name):
+            hint = 'with T.decl_buffer([16], "float32") as C:'
+            raise self.fail("T022", "the buffer needs a name", call, hint=hint)
+        self.check_assignable(name.id, name)
+        self.decl_buffer(name, self.buffer_arguments("decl_buffer", call), call, node)
         inner()
 
     def _attr(self, call: ast.Call, node: ast.stmt) -> None:
@@ -317,6 +344,7 @@ _SCALARS: dict[str, Callable[..., None]] = {
 DialectLowering.statement_forms = {
     **StmtLowering.statement_forms,
     "attr": DialectLowering._attr,
+    "let": DialectLowering._let,
     "hint": DialectLowering._hint,
     "break_loop": DialectLowering._break_loop,
     "continue_loop": DialectLowering._continue_loop,
@@ -325,6 +353,7 @@ DialectLowering.statement_forms = {
 DialectLowering.context_forms = {
     **StmtLowering.context_forms,
     "allocate": DialectLowering._allocate_context,
+    "decl_buffer": DialectLowering._decl_buffer_context,
     "let": DialectLowering._let_context,
     "attr": DialectLowering._attr_context,
     "hint": DialectLowering._hint_context,

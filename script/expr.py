@@ -30,7 +30,7 @@ from .advice import ADVICE, LIBRARIES, advise
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
 from .meet import fit, meet, truth
-from .namespace import BufferForm, Form, Namespace, PointerType, TypeName, Unsupported, their_names
+from .namespace import BufferForm, Form, Namespace, PointerType, TypeName, Unsupported, their_names, vector_type
 from .plain import PlainLowering
 from .pointer import METHODS, elem_offset
 from .python import BINARY, COMPARE, UNARY
@@ -274,6 +274,8 @@ class ExprLowering(PlainLowering):
         cls = type(owner)
         if cls is Namespace:
             found = owner.__dict__.get(name, _MISSING)
+            if found is _MISSING and owner._letter == "T":
+                found = vector_type(name) or _MISSING
             if found is _MISSING and self.theirs:
                 found = self.their_names(owner).get(name, _MISSING)
             if found is _MISSING or name.startswith("_"):
@@ -411,14 +413,15 @@ class ExprLowering(PlainLowering):
     def indices(self, buffer: Buffer, node: ast.Subscript) -> tuple[Expr, ...]:
         """The indices of an access; a slice in the last place is a vector index."""
         items = index_nodes(node)
-        if len(items) != len(buffer.shape) and not any(type(item) is ast.Starred for item in items):
+        several = self.several(items)
+        if len(items) != len(buffer.shape) and not several and not any(type(item) is ast.Starred for item in items):
             self._count(buffer, len(items), node)
         found: list[Expr] = []
         for item in items:
             if type(item) is ast.Slice:
                 found.append(self._vector_index(item, buffer, len(found)))
-            elif type(item) is ast.Starred:
-                values = self.unpacked(item)
+            elif type(item) is ast.Starred or several:
+                values = self.unpacked(item) if type(item) is ast.Starred else list(several or ())
                 if len(found) + len(values) > len(buffer.shape):
                     self._count(buffer, len(found) + len(values), node)
                 found += map(as_expr, values)

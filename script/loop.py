@@ -58,7 +58,8 @@ class LoopLowering(BodyLowering):
     def _loop(self, node: ast.For, call: ast.Call, kind: str) -> None:
         options: dict[str, Any] = {}
         for keyword in call.keywords:
-            if kind == "serial" and isinstance(call.func, ast.Name):
+            named = self.theirs and keyword.arg == "annotations"  # TVM's `range` is its `T.serial`
+            if kind == "serial" and isinstance(call.func, ast.Name) and not named:
                 way = "write `range(start, stop, step)`"
                 if keyword.arg == "annotations":
                     way = "use `T.serial(n, annotations={...})`"

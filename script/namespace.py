@@ -5,10 +5,11 @@ Inside a kernel the parser looks names up here; outside, Python evaluates decora
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
-from tirscript.ir.dtype import MISSING, DType, dtype, pointer, scalar_names
+from tirscript.ir.dtype import MISSING, NAMED_LANES, DType, dtype, pointer, scalar_names
 from tirscript.ir.expr import Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import ALIASES, FOREIGN, OPS
@@ -221,6 +222,16 @@ class BufferForm:
         return "<T.Buffer>"
 
 
+def vector_type(name: str) -> TypeName | None:
+    """`T.int8x128`: the dtype of vectors of any number of lanes by its name; None where it is no such name."""
+    if not _VECTOR.fullmatch(name):
+        return None
+    try:
+        return TypeName(dtype(name))
+    except ValueError:
+        return None
+
+
 def _plain_dtype(value: Any) -> DType:
     return value.dtype if isinstance(value, TypeName) else dtype(value)
 
@@ -236,6 +247,9 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         from tirscript.ir.diagnostic import suggest
 
+        found = vector_type(name) if self._letter == "T" else None
+        if found is not None:
+            return found
         near = suggest(name, self.__dict__)
         raise AttributeError(
             f"`{self._letter}.{name}` does not exist" + (f"; did you mean `{self._letter}.{near}`?" if near else "")
@@ -319,6 +333,7 @@ call_it(PointerType, "annotation", lambda form: f"T.{form.name}")
 call_it(LetType, "annotation of a binding")
 call_it(Namespace, "namespace", lambda namespace: namespace._letter)
 
+_VECTOR = re.compile(r"[a-z]+\d+(_[a-z0-9]+)?x(vscalex)?\d+")
 AXES = ("spatial", "reduce", "scan", "opaque", "remap")
 
 
@@ -347,7 +362,7 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
     names["Buffer"] = BufferForm()
     axes = {name: Form(f"axis.{name}", f"an axis of a block: `T.axis.{name}`") for name in AXES}
     names["axis"] = Namespace("T.axis", {**axes, "S": axes["spatial"], "R": axes["reduce"]}, "Block axes.")
-    for lanes in (2, 4, 8, 16, 32, 64):
+    for lanes in NAMED_LANES:
         for name in scalar_names():
             if name not in ("handle", "void"):
                 names[f"{name}x{lanes}"] = TypeName(dtype(f"{name}x{lanes}"))

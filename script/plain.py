@@ -34,6 +34,13 @@ class PlainLowering(Context):
             raise self.fail("T021", f"{_describe(node)} is not part of the language", node, hint=_HINTS.get(type(node)))
         return rule(self, node)
 
+    def several(self, items: list[ast.expr]) -> list[Any] | tuple[Any, ...] | None:
+        """The indices that one name holds, as `A[iters]` of TVM; None where it holds one or none."""
+        if not self.theirs or len(items) != 1 or type(items[0]) is not ast.Name:
+            return None
+        found = self.value(items[0])
+        return found if isinstance(found, (list, tuple)) and found else None
+
     def condition(self, node: ast.expr) -> Any:
         """A condition: a bool expression, or a Python value that decides while parsing."""
         raise AssertionError("given by ExprLowering")

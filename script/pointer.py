@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32
-from tirscript.ir.expr import Call, Const, Expr, Var, const
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const
 from tirscript.ir.op import FOREIGN, OPS, as_expr, fail
 
 
@@ -76,6 +76,11 @@ def offset_of(buffer: Buffer, indices: Any) -> list[Expr]:
         else:
             total = _folded("add", _folded("mul", total, buffer.shape[at]), as_expr(index))
     return [_folded("add", total, elem_offset(buffer))]
+
+
+def first_element(buffer: Buffer) -> Expr:
+    """The element at 0, whose address TVM's `T.address_of(A)` is."""
+    return BufferLoad(buffer, tuple(const(0, dim.dtype) for dim in buffer.shape))
 
 
 def array_of(buffer: Buffer) -> Expr:

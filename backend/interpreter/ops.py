@@ -43,6 +43,8 @@ def scalar_rule(entry: Op, args: tuple[DType, ...], result: DType) -> Fn:
     maker = MAKERS.get(entry.name)
     if maker is not None:
         return maker(args, result)
+    if not args:
+        raise KeyError(f"the interpreter does not run `T.{entry.name}`")
     kind = args[0]
     if entry.numpy is None or not kind.is_float:
         raise KeyError(f"the interpreter does not run `T.{entry.name}` of {kind}")

@@ -21,6 +21,7 @@ from tirscript.ir import (
     StringImm,
     Var,
     dtype,
+    structural_equal,
 )
 from tirscript.script import parse
 
@@ -194,3 +195,11 @@ def test_a_symbol_made_outside_is_one_symbol_of_each_function() -> None:
 def test_starred_indices_and_arguments() -> None:
     (store,) = statements("B[*place] = T.max(*pair)", place=(1, 2), pair=(1.0, 2.0))
     assert [index.value for index in store.indices] == [1, 2] and store.value.op.name == "max"
+
+
+def test_a_call_may_say_the_dtype_that_it_has() -> None:
+    assert structural_equal(function('A[0] = T.exp(A[1], dtype="float32")'), function("A[0] = T.exp(A[1])"))
+    told = function("A[0] = T.if_then_else(n > 2, A[1], 0.0, dtype=T.float32)")
+    assert structural_equal(told, function("A[0] = T.if_then_else(n > 2, A[1], 0.0)"))
+    found = one_mistake('A[0] = T.exp(A[1], dtype="float16")')
+    assert found.code == "T108" and found.message == "`T.exp` of these gives float32, not float16"

@@ -61,6 +61,7 @@ BODIES = [
      'C_data = T.alloc_buffer((4,), "float32")\nC = T.decl_buffer((2, 2), "float32", data=C_data.data)\nC[1, 0] = 1.0\nB[0] = C[1, 0]', stored((0, 1.0))),
     ('C_data = T.allocate([4], "float32", "global")\nC = T.Buffer([4], dtype="float32", data=C_data)\nC[1] = 1.0\nB[0] = C[1]',
      'C_data = T.alloc_buffer((4,), "float32")\nC = T.decl_buffer((4,), "float32", data=C_data.data)\nC[1] = 1.0\nB[0] = C[1]', stored((0, 1.0))),
+    ('with T.decl_buffer([4], "float32") as C:\n    C[0] = 1.0\n    B[0] = C[0]', 'C = T.alloc_buffer((4,), "float32")\nC[0] = 1.0\nB[0] = C[0]', stored((0, 1.0))),
     ("T.store(B.data, n, 2.0)", "B[n] = 2.0", stored((3, 2.0))),
     ('T.store(B.data, n, T.load("float32", A.data, n + 1), True)', "B[n] = A[n + 1]", stored((3, 2.0))),
     ('C = T.allocate([4], "float32", "global")\nT.store(C, 1, 3.0)\nB[0] = T.load("float32", C, 1)',
@@ -70,6 +71,8 @@ BODIES = [
     ('T.store(B.data, 0, T.load("int32", A.data, 2))', 'C = T.decl_buffer((16,), "int32", data=A.data)\nD = T.decl_buffer((16,), "int32", data=B.data)\nD[0] = C[2]', stored((0, 1.0))),
     # bindings and statements
     ('x = T.var("int32")\nwith T.let(x, n + 1):\n    B[x] = 1.0', "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
+    ("x = T.int32()\nwith T.LetStmt(n + 1, var=x):\n    B[x] = 1.0", "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
+    ("x = T.int32()\nT.LetStmt(n + 1, var=x)\nB[x] = 1.0", "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
     ('with T.let("x", n + 1) as x:\n    B[x] = 1.0', "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
     ("x = T.bind(n + 1)\nB[x] = 1.0", "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
     ('with T.Assert(n > 0, "n is positive"):\n    B[0] = 1.0', 'assert n > 0, "n is positive"\nB[0] = 1.0', stored((0, 1.0))),
@@ -85,6 +88,7 @@ BODIES = [
     ('tx = T.env_thread("threadIdx.x")\nT.launch_thread(tx, 2)\nB[tx] = A[tx + 1]', 'with T.launch_thread("threadIdx.x", 2) as tx:\n    B[tx] = A[tx + 1]', stored((0, 0.5), (1, 1.0))),
     ('with T.attr(T.iter_var(T.var("int32"), None, "ThreadIndex", "threadIdx.x"), "thread_extent", 2):\n    B[0] = A[1]',
      'with T.launch_thread("threadIdx.x", 2) as tx:\n    B[0] = A[1]', stored((0, 0.5))),
+    ('for i in range(2, annotations={"key": 1}):\n    B[i] = A[i + 1]', 'for i in T.serial(2, annotations={"key": 1}):\n    B[i] = A[i + 1]', stored((0, 0.5), (1, 1.0))),
     # blocks
     ('for i, k in T.grid(2, 3):\n    with T.block("b"):\n        vi = T.axis.S(2, i)\n        vk = T.axis.R(3, k)\n        T.reads([B[vi], A[vk]])\n'
      "        T.writes([B[vi]])\n        with T.init():\n            B[vi] = T.float32(0)\n        B[vi] = B[vi] + A[vk]",
@@ -104,6 +108,10 @@ BODIES = [
     ('x = A.vload([2], "float32x4")\nB.vstore([0], x)', "x = A[2:6]\nB[0:4] = x", stored((0, 1.0), (1, 1.5), (2, 2.0), (3, 2.5))),
     ('x = A.vload([2], dtype="float32x2")\nB.vstore([0], x)', "x = A[2:4]\nB[0:2] = x", stored((0, 1.0), (1, 1.5))),
     ("B[0] = A.vload(3)", "B[0] = A[3]", stored((0, 1.5))),
+    ('C = T.allocate([2, 3], "float32")\nfor both in T.grid(2, 3):\n    C[both] = 2.0\nB[0] = C[1, 2]',
+     'C = T.alloc_buffer((2, 3), "float32")\nfor i, j in T.grid(2, 3):\n    C[i, j] = 2.0\nB[0] = C[1, 2]', stored((0, 2.0))),
+    ('C = T.allocate([2, 3], "float32")\nfor *outer, k in T.grid(2, 3, 1):\n    C[outer] = A[k + 4]\nB[0] = C[1, 2]',
+     'C = T.alloc_buffer((2, 3), "float32")\nfor i, j, k in T.grid(2, 3, 1):\n    C[i, j] = A[k + 4]\nB[0] = C[1, 2]', stored((0, 2.0))),
     # one name for the variables of several loops, and names that inner loops have too
     ('for both in T.grid(2, 3):\n    with T.block("b"):\n        vi, vj = T.axis.remap("SS", both)\n        B[vi * 3 + vj] = A[vj]',
      'for i, j in T.grid(2, 3):\n    with T.block("b"):\n        vi, vj = T.axis.remap("SS", [i, j])\n        B[vi * 3 + vj] = A[vj]',

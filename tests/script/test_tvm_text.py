@@ -5,8 +5,21 @@ from __future__ import annotations
 import pytest
 from helpers.script import function, mistakes
 
-from tirscript.ir import Assert, Buffer, DeclBuffer, DiagnosticError, Module, PrimFunc, structural_equal, verify
+from tirscript.ir import (
+    Assert,
+    Bind,
+    Buffer,
+    DeclBuffer,
+    DiagnosticError,
+    MatchBuffer,
+    Module,
+    PrimFunc,
+    structural_equal,
+    verify,
+    walk,
+)
 from tirscript.script import parse
+from tirscript.script import tir as T
 
 HEADER = "from tvm.script import tirx as T\n\n\n@T.prim_func(s_tir=True)\n"
 
@@ -191,3 +204,45 @@ def test_layouts_of_the_tile_dialect_are_refused() -> None:
     for layout in ('"wgmma"', "T.TileLayout(T.S[4])"):
         with pytest.raises(DiagnosticError, match="is not supported"):
             theirs(f'def f(A: T.Buffer((4,), "float32", layout={layout})):\n    A[0] = T.float32(1)\n')
+
+
+def test_strides_by_name_are_new_for_each_buffer() -> None:
+    found = theirs(
+        'def f(A: T.Buffer((16,), "int8")):\n    with T.sblock("a"):\n'
+        '        C = T.match_buffer(A[0:16], (16,), "int8", strides=("s",), offset_factor=1)\n        with T.sblock("b"):\n'
+        '            D = T.match_buffer(A[0:16], (16,), "int8", strides=("s",), offset_factor=1)\n            D[0] = C[1]\n'
+    )
+    first, second = (node.buffer.strides for node in walk(found) if type(node) is MatchBuffer)
+    assert first is not None and second is not None and first[0] is not second[0]
+    assert structural_equal(parse(found.script()), found)
+    assert structural_equal(parse(found.script(dialect="tvm")), found)
+
+
+def test_the_address_of_a_buffer_is_that_of_its_first_element() -> None:
+    head = 'def f(A: T.Buffer((4, 4), "int8")):\n    T.evaluate(T.address_of('
+    assert structural_equal(theirs(f"{head}A))\n"), theirs(f"{head}A[0, 0]))\n"))
+
+
+def test_a_call_without_a_dtype_is_void() -> None:
+    head = 'def f(A: T.Buffer((4,), "int8")):\n    T.evaluate(T.call_extern('
+    found = theirs(f'{head}"void", "g", A.data))\n')
+    assert structural_equal(theirs(f'{head}"g", A.data, dtype=""))\n'), found)
+    assert structural_equal(theirs(f'{head}"", "g", A.data))\n'), found)
+    with pytest.raises(DiagnosticError, match="is not an element type"):
+        parse(f'@T.prim_func\n{head}"", "g", A.data))\n')
+
+
+def test_vectors_of_any_number_of_lanes_have_names() -> None:
+    found = theirs(
+        'def f(A: T.Buffer((256,), "int8"), B: T.Buffer((256,), "int8")):\n'
+        "    x: T.let[T.int8x128] = A[0:128]\n    B[3:131] = x\n"
+    )
+    assert str(next(node.var.dtype for node in walk(found) if type(node) is Bind)) == "int8x128"
+    text = found.script(dialect="tvm")
+    assert "x = T.bind(A[T.Ramp(0, 1, 128)])" in text and structural_equal(parse(text), found)
+    narrow = theirs('def f(A: T.Buffer((8,), "int8")):\n    x: T.let[T.int8x4] = A[0:4]\n    A[4:8] = x\n')
+    assert "x: T.let[T.int8x4] = " in narrow.script(dialect="tvm")
+    assert repr(T.uint16x12) == "<T.uint16x12>"
+    for name in ("int8x0", "int9x4", "int8x", "float32x99999999999"):
+        with pytest.raises(AttributeError, match="does not exist"):
+            getattr(T, name)

@@ -404,3 +404,9 @@ def test_an_assertion_may_bind_names_of_its_own() -> None:
         run(1)
         with pytest.raises(AssertionError, match=r"small(.|\n)*n = 5"):
             run(5)
+
+
+def test_intrinsics_without_arguments_are_told() -> None:
+    found = function("X[0] = T.vscale()", 'X: T.Buffer((4,), "int32")')
+    with pytest.raises(tirscript.DiagnosticError, match=r"T308.*does not run `T.vscale`"):
+        interpret(found, np.zeros(4, "int32"))
