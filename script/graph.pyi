@@ -47,6 +47,7 @@ __all__ = [
     "bitwise_xor",
     "broadcast_to",
     "bucketize",
+    "builtin",
     "call_builtin_with_ctx",
     "call_dps_packed",
     "call_inplace_packed",
@@ -93,6 +94,7 @@ __all__ = [
     "function",
     "gather_elements",
     "gather_nd",
+    "grad",
     "graph_func",
     "greater",
     "greater_equal",
@@ -693,6 +695,66 @@ def zeros(shape: _Any, dtype: _Any) -> OpCall:
 
 def zeros_like(x: _Any, dtype: _Any = ...) -> OpCall:
     """A tensor of zeros with the shape of another."""
+
+class _Builtin:
+    """Graph operators."""
+
+    def stop_lift_params(self, x: _Any) -> OpCall:
+        """The value; what follows from it is not computed ahead of the call."""
+
+builtin: _Builtin
+
+class _Grad:
+    """Graph operators."""
+
+    def avg_pool2d_backward(
+        self,
+        output_grad: _Any,
+        data: _Any,
+        pool_size: _Any = ...,
+        strides: _Any = ...,
+        padding: _Any = ...,
+        dilation: _Any = ...,
+        ceil_mode: _Any = ...,
+        count_include_pad: _Any = ...,
+        layout: _Any = ...,
+        out_layout: _Any = ...,
+    ) -> OpCall:
+        """What the data of `nn.avg_pool2d` get."""
+    def end_checkpoint(self, input: _Any) -> OpCall:
+        """The value, until which results are computed again for the gradient."""
+    def max_pool2d_backward(
+        self,
+        output_grad: _Any,
+        data: _Any,
+        pool_size: _Any = ...,
+        strides: _Any = ...,
+        padding: _Any = ...,
+        dilation: _Any = ...,
+        ceil_mode: _Any = ...,
+        count_include_pad: _Any = ...,
+        layout: _Any = ...,
+        out_layout: _Any = ...,
+    ) -> OpCall:
+        """What the data of `nn.max_pool2d` get: the gradient of a window goes to its greatest element."""
+    def nll_loss_backward(
+        self,
+        output_grad: _Any,
+        predictions: _Any,
+        targets: _Any,
+        weights: _Any = ...,
+        reduction: _Any = ...,
+        ignore_index: _Any = ...,
+    ) -> OpCall:
+        """What the predictions of `nn.nll_loss` get."""
+    def no_grad(self, input: _Any) -> OpCall:
+        """The value, through which no gradient goes."""
+    def start_checkpoint(self, input: _Any) -> OpCall:
+        """The value, after which results are computed again for the gradient."""
+    def take_backward(self, output_grad: _Any, x: _Any, indices: _Any, axis: _Any = ...) -> OpCall:
+        """What `x` of a `take` gets: the gradients of the elements that were taken, summed."""
+
+grad: _Grad
 
 class _Image:
     """Graph operators."""

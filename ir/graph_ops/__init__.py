@@ -5,6 +5,7 @@ from . import calls as _calls  # noqa: F401
 from . import create as _create  # noqa: F401
 from . import elementwise as _elementwise  # noqa: F401
 from . import foreign as _foreign  # noqa: F401
+from . import gradients as _gradients  # noqa: F401
 from . import image as _image  # noqa: F401
 from . import index as _index  # noqa: F401
 from . import join as _join  # noqa: F401

@@ -1,5 +1,5 @@
-"""Operators of TVM's graphs that this project has no meaning for: its virtual machine, its memory, several devices at
-once, gradients. They are read, verified, kept and printed, so that programs that hold them lose nothing, and refused by
+"""Operators of TVM's graphs that this project has no meaning for: its virtual machine, its memory, several devices
+at once. They are read, verified, kept and printed, so that programs that hold them lose nothing, and refused by
 name where they would be executed.
 
 A call keeps its positional arguments as values and its named ones as attributes. Of its result nothing is known but
@@ -36,9 +36,6 @@ _PURE = {
     " reverse_sequence log_add_exp ewise_fma eye eye_like scatter_elements scatter_nd slice_scatter"
     " shape_to_tensor tensor_to_shape layout_transform stop_lift_params",
     "nn": "attention_var_len batch_flatten cross_entropy_with_logits pixel_shuffle attention_bias",
-    "builtin": "stop_lift_params",
-    "grad": "avg_pool2d_backward max_pool2d_backward nll_loss_backward take_backward start_checkpoint end_checkpoint"
-    " no_grad",
     "inspect": "tensor_byte_offset tensor_dtype_bits tensor_dtype_code tensor_dtype_lanes tensor_elem_offset"
     " tensor_ndim tensor_shape_i tensor_stride_i",
     "memory": "ensure_zero_offset view",

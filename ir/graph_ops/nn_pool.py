@@ -167,7 +167,8 @@ def times(a: Any, b: Any) -> Any:
     return a if type(b) is int and b == 1 else b if type(a) is int and a == 1 else a * b
 
 
-def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+def pool_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+    """What a kernel of windows takes; None where the shapes are not known."""
     kind, to = tensor(call, types, 0), call.op.infer(call, types)
     if kind.shape is None or kind.dtype is None or type(to) is not TensorType or to.shape is None:
         return None
@@ -381,7 +382,7 @@ for _rank in (1, 2, 3):
                 f"G.nn.{_kind}_pool{_rank}d(data: {_EXAMPLES[_rank]}, pool_size={[2] * _rank}, strides={[2] * _rank})",
                 reference=_np_pool(_kind),
                 complete=_out_layout,
-                legalize=kernel(_kernel, _parts),
+                legalize=kernel(_kernel, pool_parts),
                 fusion=REDUCTION,
                 narrow=FOLLOW,
             )

@@ -288,7 +288,7 @@ def _infer_nll_loss(call: OpCall, types: Types) -> GraphType:
     return like(targets, dtype=kind.dtype) if targets.rank is not None else of_rank(None, kind.dtype)
 
 
-def _class_place(v: Sequence[Any], found: Any, rank: int) -> list[Any]:
+def class_place(v: Sequence[Any], found: Any, rank: int) -> list[Any]:
     """The place of a class in the predictions."""
     return [found] if rank == 1 else [v[0], found, *v[1:]]
 
@@ -324,13 +324,14 @@ def weight(targets: Any, weights: Any, v: Sequence[Any], ignored: int, acc: DTyp
 def loss(predictions: Any, targets: Any, weights: Any, v: Sequence[Any], ignored: int, acc: DType) -> Expr:
     """The negative of what is predicted for a target, times its weight."""
     found = BufferLoad(targets, tuple(v))
-    value = -cast_to(BufferLoad(predictions, tuple(_class_place(v, found, predictions.ndim))), acc)
+    value = -cast_to(BufferLoad(predictions, tuple(class_place(v, found, predictions.ndim))), acc)
     if weights is not None:
         value = value * cast_to(BufferLoad(weights, (found,)), acc)
     return OPS["if_then_else"](OPS["not_equal"](found, const(ignored, found.dtype)), value, const(0, acc))
 
 
-def _acc(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+def loss_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+    """What a kernel of a loss takes; None where there is none for the shapes."""
     kind, targets = tensor(call, types, 0), tensor(call, types, 1)
     if kind.dtype is None or not kind.rank or (targets.rank == 0 and kind.rank != 1):
         return None
@@ -370,7 +371,7 @@ register(
         "The negative log likelihood of the targets, whose logarithms are predicted; `ignore_index` counts as 0.",
         "G.nn.nll_loss(predictions: (2, 3), targets: (2,) int64)",
         reference=wide(_np_nll_loss),
-        legalize=kernel(_nll_loss, _acc),
+        legalize=kernel(_nll_loss, loss_parts),
         fusion=OPAQUE,
     )
 )

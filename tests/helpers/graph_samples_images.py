@@ -10,6 +10,9 @@ import numpy as np
 from helpers.graph_draw import Draw
 from helpers.graph_samples import SAMPLES as OTHERS
 from helpers.graph_samples import Call, _reduce
+from tirscript.ir.graph import TensorType
+from tirscript.ir.graph_ops import GRAPH_OPS, dims
+from tirscript.ir.graph_ops.infer import type_of
 
 
 def _resize(rank: int) -> Callable[[Draw], Call]:
@@ -91,6 +94,37 @@ def _multinomial(d: Draw) -> Call:
     return (prob, d.array((count, 1), "float32", 0, 1), d.indices((count, 1), rows)), {"dtype": d.one("int64", "int32")}
 
 
+def _same(d: Draw) -> Call:
+    return (d.array((d.int(1, 3), d.int(1, 4)), d.one("float32", "int32", "float16")),), {}
+
+
+def _take_backward(d: Draw) -> Call:
+    kind, rank = d.one("float32", "float64"), d.int(1, 3)
+    shape, axis = tuple(d.int(1, 4) for _ in range(rank)), d.int(-rank, rank - 1)
+    at = axis % rank
+    indices = d.indices(d.one((), (3,), (2, 3)), shape[at])
+    grad = d.array((*shape[:at], *indices.shape, *shape[at + 1 :]), kind)
+    return (grad, d.array(shape, kind), indices), {"axis": None if rank == 1 and d.chance() else axis}
+
+
+def _pool_backward(kind: str) -> Callable[[Draw], Call]:
+    def draw(d: Draw) -> Call:
+        (data,), attrs = OTHERS[f"nn.{kind}_pool2d"](d)
+        data = data.astype(d.one("float32", "float64"))
+        forward = GRAPH_OPS[f"nn.{kind}_pool2d"](data, **attrs)
+        kind = type_of(forward)
+        assert isinstance(kind, TensorType) and kind.shape is not None
+        return (d.array(dims.numbers(kind.shape) or (), data.dtype.name), data), attrs
+
+    return draw
+
+
+def _nll_loss_backward(d: Draw) -> Call:
+    args, attrs = _nll_loss(d)
+    shape = args[1].shape if attrs["reduction"] == "none" else ()
+    return (d.array(shape, args[0].dtype.name), *args), attrs
+
+
 SAMPLES: dict[str, Callable[[Draw], Call]] = {
     **OTHERS,
     "image.resize2d": _resize(2),
@@ -102,6 +136,12 @@ SAMPLES: dict[str, Callable[[Draw], Call]] = {
     ),
     "vision.roi_pool": _roi(lambda d: {}),
     "nn.nll_loss": _nll_loss,
+    **dict.fromkeys(("grad.no_grad", "grad.start_checkpoint", "grad.end_checkpoint"), _same),
+    "builtin.stop_lift_params": _same,
+    "grad.take_backward": _take_backward,
+    "grad.max_pool2d_backward": _pool_backward("max"),
+    "grad.avg_pool2d_backward": _pool_backward("avg"),
+    "grad.nll_loss_backward": _nll_loss_backward,
     "median": _reduce,
     "multinomial_from_uniform": _multinomial,
 }
