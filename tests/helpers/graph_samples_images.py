@@ -112,9 +112,9 @@ def _pool_backward(kind: str) -> Callable[[Draw], Call]:
         (data,), attrs = OTHERS[f"nn.{kind}_pool2d"](d)
         data = data.astype(d.one("float32", "float64"))
         forward = GRAPH_OPS[f"nn.{kind}_pool2d"](data, **attrs)
-        kind = type_of(forward)
-        assert isinstance(kind, TensorType) and kind.shape is not None
-        return (d.array(dims.numbers(kind.shape) or (), data.dtype.name), data), attrs
+        result = type_of(forward)
+        assert isinstance(result, TensorType) and result.shape is not None
+        return (d.array(dims.numbers(result.shape) or (), data.dtype.name), data), attrs
 
     return draw
 
