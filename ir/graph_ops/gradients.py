@@ -9,12 +9,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..expr import BufferLoad
 from ..graph import GraphType, OpCall, TensorType
 from ..op import OPS
 from . import dims
 from .attrs import attr, boolean, borders, each, integer, one_of, text
-from .index import wrapped
+from .index import picked, wrapped
 from .kernel import Legalized, T, kernel, part, rearranged, size
 from .nn_pool import data_index, in_window, pool_parts, window_count
 from .reference import Reference, wide
@@ -100,10 +99,9 @@ def _take(output_grad: Any, x: Any, indices: Any, out: Any, *, axis: Any) -> Non
     # one after the other: several may meet one element
     with T.block("add"):
         for (*i,) in T.grid(*output_grad.shape):
-            out[
-                *i[:axis], wrapped(BufferLoad(indices, i[axis : axis + indices.ndim]), size(out, axis)),
-                *i[axis + indices.ndim :],
-            ] += output_grad[*i]  # fmt: skip
+            out[*i[:axis], wrapped(picked(indices, i, axis), size(out, axis)), *i[axis + indices.ndim :]] += (
+                output_grad[*i]
+            )
 
 
 def _take_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
