@@ -59,9 +59,14 @@ def save_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Any]) -> No
     for something else in such a file.
     """
     for name in tensors:
-        if name == "__metadata__" or name.startswith(PREFIX):
+        if name == "__metadata__" or name.startswith(PREFIX) or not _is_text(name):
             raise DiagnosticError([error("T114", f"a tensor in a file cannot be called {name!r}")])
     _write(path, {name: constant(value) for name, value in tensors.items()})
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is Unicode that can be written: half of a surrogate pair cannot."""
+    return not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def _write(path: str | os.PathLike[str], named: Mapping[str, ConstantTensor]) -> None:
@@ -121,8 +126,9 @@ class ConstantFile:
                 if len(head) < 8 or length > MAX_HEADER or 8 + length > self.size:
                     self.damaged("its header is cut off or too long")
                 text = file.read(length)
-        except OSError as problem:
-            message = f"the constants in {self.path} cannot be read: {problem.strerror or problem}"
+        except (OSError, ValueError) as problem:  # ValueError: a zero byte in the path
+            why = getattr(problem, "strerror", None) or problem
+            message = f"the constants in {str(self.path)!r} cannot be read: {why}"
             raise DiagnosticError([error("T115", message)]) from None
         self.start = 8 + length
         self.entries = self.parse(text)
@@ -144,7 +150,8 @@ class ConstantFile:
             kind = _DTYPES.get(entry.dtype)
             if kind is None:
                 self.damaged(f"{name!r} is of the unknown dtype {entry.dtype!r}")
-            if any(dim < 0 for dim in entry.shape) or len(entry.shape) > 32:
+            most = math.prod(dim for dim in entry.shape if dim)  # numpy counts the bytes without the dimensions of 0
+            if any(dim < 0 for dim in entry.shape) or len(entry.shape) > 32 or most * kind.itemsize >= 1 << 63:
                 self.damaged(f"{name!r} has the shape {entry.shape}")
             if not 0 <= begin <= end <= self.size - self.start or end - begin != math.prod(entry.shape) * kind.itemsize:
                 self.damaged(f"the data of {name!r} is not all there")

@@ -9,6 +9,7 @@ import ctypes
 import inspect
 import itertools
 import shutil
+import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -53,7 +54,8 @@ def load(path: str | Path, *, target: Any = None) -> Any:
 
     A tensor function writes into the arrays it is called with; a graph function returns new ones. A `target`, such as
     "my_npu", says that the file is one of its kind, which loads it by its hook `load` and decides what that gives.
-    Raises OSError where the file cannot be loaded, DiagnosticError where it is no such library or its kind loads none.
+    Raises OSError where the file cannot be loaded, DiagnosticError where it is no such library, one that was cut off,
+    or its kind loads none.
     """
     if target is None:
         return load_library(path)
@@ -70,6 +72,7 @@ def load(path: str | Path, *, target: Any = None) -> Any:
 def load_library(path: str | Path, target: Any = None) -> LoadedLibrary:
     """A library with entries for C, for this processor."""
     file = Path(path)
+    _check_whole(file)
     library = ctypes.CDLL(str(_fresh(file)))
     about = _about(library, file)
     try:
@@ -79,6 +82,33 @@ def load_library(path: str | Path, target: Any = None) -> LoadedLibrary:
     if plan.version != VERSION:
         raise _no_library(file, f"it is of the version {plan.version}, and this tirscript reads {VERSION}")
     return LoadedLibrary(file, plan, library)
+
+
+def _check_whole(file: Path) -> None:
+    """Refuse a library that was cut off: the system's loader maps what is not there, and the process ends by a signal.
+
+    The segments of an ELF file say where they end (System V ABI, chapter 5); other files are left to the system.
+    """
+    if not file.is_file():
+        return
+    with file.open("rb") as opened:
+        head = opened.read(64)
+        if head[:5] != b"\x7fELF\x02" or len(head) < 64:
+            return
+        order = "<" if head[5] == 1 else ">"
+        (at,) = struct.unpack_from(f"{order}Q", head, 32)
+        width, count = struct.unpack_from(f"{order}HH", head, 54)
+        size = file.stat().st_size
+        end = at + width * count
+        if end <= size and width >= 56:
+            opened.seek(at)
+            table = opened.read(width * count)
+            for one in range(count):
+                offset, _, _, filled = struct.unpack_from(f"{order}4Q", table, one * width + 8)
+                end = max(end, offset + filled)
+    if end > size:
+        message = f"`{file.name}` is cut off: it has {size:,} bytes, and its parts end at {end:,}"
+        raise DiagnosticError([error("T307", message, hint="copy it or export it again")])
 
 
 _loaded: dict[Path, tuple[int, int, int]] = {}  # what was loaded, by inode, size and time

@@ -353,6 +353,7 @@ HEADERS: dict[str, Any] = {
     "offsets in the wrong order": {"a": {"dtype": "I8", "shape": [0], "data_offsets": [8, 0]}},
     "offsets that are another size": {"a": {"dtype": "I32", "shape": [3], "data_offsets": [0, 8]}},
     "many dimensions": {"a": {"dtype": "I8", "shape": [1] * 50, "data_offsets": [0, 1]}},
+    "no elements of a huge array": {"a": {"dtype": "F32", "shape": [0, 1 << 62], "data_offsets": [0, 0]}},
     "data of another digest": {"sha256:" + "0" * 64: {"dtype": "I8", "shape": [8], "data_offsets": [0, 8]}},
     "a false digest": {"sha256:0": {"dtype": "I8", "shape": [8], "data_offsets": [0, 8]}},
 }
@@ -370,7 +371,7 @@ def test_hostile_headers(case: str, tmp_path: Path) -> None:
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for name in ("none", ".", "pipe"):
+    for name in ("none", ".", "pipe", "a\0b"):
         with pytest.raises(DiagnosticError) as problem:
             ConstantFile(tmp_path / name)
         assert code(problem) == "T115"
@@ -460,3 +461,11 @@ def test_dtypes_that_are_not_supported_say_why() -> None:
         constant(np.zeros(4, ml_dtypes.int4))
     (found,) = problem.value.diagnostics
     assert found.message == "the data of a constant is an array of int4" and "narrower than a byte" in str(found.hint)
+
+
+@pytest.mark.parametrize("name", ["__metadata__", "sha256:0", "half of a pair \ud800"])
+def test_names_that_no_tensor_in_a_file_has(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DiagnosticError, match="cannot be called") as problem:
+        save_tensors(tmp_path / "a.safetensors", {name: np.zeros(3)})
+    assert code(problem) == "T114"
+    assert not list(tmp_path.iterdir())

@@ -322,3 +322,23 @@ def test_other_kinds_load_their_own_files(folder: Path, tmp_path: Path) -> None:
         assert tirscript.load(tmp_path / "k.npu", target="test_npu") == ("k.npu", "test_npu")
     finally:
         unregister_target_kind("test_npu")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ELF is the format of Linux")
+def test_a_library_that_was_cut_off_is_refused(folder: Path, tmp_path: Path) -> None:
+    """The system's loader would map what is not there, and reading it ends the process."""
+    whole = (folder / "libk.so").read_bytes()
+    cut = tmp_path / "libk.so"
+    refused = 0
+    for share in range(1, 8):
+        cut.write_bytes(whole[: len(whole) * share // 16])
+        with pytest.raises(DiagnosticError, match=r"`libk.so` is cut off: it has [\d,]+ bytes") as caught:
+            tirscript.load(cut)
+        refused += caught.value.diagnostics[0].code == "T307"
+    assert refused == 7
+    for junk in (b"", b"\x7fELF\x02\x01", b"no library"):
+        cut.write_bytes(junk)
+        with pytest.raises(OSError, match=r"libk\.so"):
+            tirscript.load(cut)
+    cut.write_bytes(whole)
+    assert "affine" in tirscript.load(cut)
