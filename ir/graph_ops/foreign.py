@@ -2,20 +2,73 @@
 at once. They are read, verified, kept and printed, so that programs that hold them lose nothing, and refused by
 name where they would be executed.
 
-A call keeps its positional arguments as values and its named ones as attributes. Of its result nothing is known but
-what the program says.
+A call keeps its positional arguments as values and its named ones as attributes. Of most results nothing is known but
+what the program says; new memory has the shape and dtype that the call names, and what hands a tensor on gives one.
 """
 
 from __future__ import annotations
 
-from ..graph import GraphType, ObjectType, OpCall
-from .rules import Types
+from collections.abc import Callable
+from typing import Any
+
+from ..dtype import DType, dtype
+from ..graph import (
+    DTypeValue,
+    GraphType,
+    GraphVar,
+    ObjectType,
+    OpCall,
+    ShapeExpr,
+    ShapeType,
+    StringValue,
+    TensorType,
+    TupleType,
+)
+from .rules import Types, of_shape
 from .table import FOREIGN_GRAPH_OPS, GRAPH_OPS, GraphOp
 
 
 def unknown(call: OpCall, types: Types) -> GraphType:
     """Nothing is known of the result."""
     return ObjectType()
+
+
+def memory(shape_at: int, dtype_at: int) -> Callable[[OpCall, Types], GraphType]:
+    """The rule of new memory whose shape and dtype are these arguments, or named ones."""
+
+    def rule(call: OpCall, types: Types) -> GraphType:
+        shape, kind = _given(call, shape_at, "shape"), _given(call, dtype_at, "dtype")
+        if type(shape) is ShapeExpr:
+            return TensorType(shape.values, _dtype(kind))
+        if type(shape) is GraphVar and type(shape.type) is ShapeType:
+            return of_shape(shape.type, _dtype(kind))
+        return ObjectType()
+
+    return rule
+
+
+def handed_on(call: OpCall, types: Types) -> GraphType:
+    """The result is of the type of the first argument."""
+    return types[0] if types else ObjectType()
+
+
+def ended(call: OpCall, types: Types) -> GraphType:
+    """The result is the empty tuple."""
+    return TupleType(())
+
+
+def _given(call: OpCall, at: int, name: str) -> Any:
+    return call.args[at] if at < len(call.args) else call.attrs.get(name)
+
+
+def _dtype(value: Any) -> DType | None:
+    found = value.value if isinstance(value, (DTypeValue, StringValue)) else value
+    if not isinstance(found, (DType, str)):
+        return None
+    try:
+        return dtype(found)
+    except ValueError:
+        return None
 
 
 def is_foreign(op: GraphOp) -> bool:
@@ -47,8 +100,18 @@ _IMPURE = {
     "memory": "alloc_storage alloc_tensor kill_storage kill_tensor",
     "vm": "alloc_storage alloc_tensor call_tir_dyn kill_object",
 }
+_RULES: dict[str, Callable[[OpCall, Types], GraphType]] = {
+    "builtin.alloc_tensor": memory(0, 1),
+    "memory.alloc_tensor": memory(2, 3),
+    "vm.alloc_tensor": memory(2, 3),
+    **dict.fromkeys(("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params"), handed_on),
+    **dict.fromkeys(("ccl.allreduce", "ccl.broadcast_from_worker0"), handed_on),
+    **dict.fromkeys(("memory.kill_storage", "memory.kill_tensor", "vm.kill_object"), ended),
+}
 for _names, _pure in ((_PURE, True), (_IMPURE, False)):
     for _group, _words in _names.items():
         for _word in _words.split():
             _name = f"{_group}.{_word}" if _group else _word
-            FOREIGN_GRAPH_OPS[_name] = GraphOp(_name, (), unknown, "An operator of TVM's, kept as it is.", pure=_pure)
+            FOREIGN_GRAPH_OPS[_name] = GraphOp(
+                _name, (), _RULES.get(_name, unknown), "An operator of TVM's, kept as it is.", pure=_pure
+            )
