@@ -26,7 +26,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_types import join
 from tirscript.ir.stmt import Stmt
 
-from .context import Abort, Macro, Poison
+from .context import Abort, FunctionRef, Macro, Poison
 from .graph_forms import GraphFormLowering
 from .graph_marks import Matched, is_leaf
 from .graph_names import GraphForm
@@ -133,6 +133,10 @@ class GraphStmtLowering(GraphFormLowering):
                 elements = kind.dtype if type(kind) is TensorType else None
                 return self.constant(found, elements, node)
             return None
+        if self.theirs and type(found) is FunctionRef and found.graph is not None:
+            return self.as_graph(found, node)
+        if self.theirs and type(found) is tuple and not found:
+            return self.as_graph(found, node)
         if isinstance(found, (tuple, list)) and (kind is not None or _holds_values(found)):
             return self.as_graph(tuple(found), node)
         return None if kind is None else self.as_graph(found, node)

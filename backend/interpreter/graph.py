@@ -271,6 +271,14 @@ class _Scope:
         self.kernel(expr, [*args, *fresh, *extra])
         return outs[0] if len(outs) == 1 else tuple(outs)
 
+    def symbol(self, expr: OpCall) -> str:
+        """The name of the library function that a call is of."""
+        callee = expr.args[0]
+        found = self.value(callee) if type(callee) is GraphVar else callee
+        if type(found) is ExternFunction:
+            return found.symbol
+        raise _wrong("T308", f"the function of `{expr.op.spelling}` is named by a string", expr.span)
+
     def kernel(self, expr: OpCall, args: list[Any]) -> None:
         """Execute a tensor function, or a library function of that name."""
         callee = expr.args[0]
@@ -297,14 +305,14 @@ class _Scope:
         if type(expr.args[0]) is FunctionRef:
             self.kernel(expr, [*given, *outs])
         else:
-            self.library(_symbol(expr), [*given, *outs], expr)
+            self.library(self.symbol(expr), [*given, *outs], expr)
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def call_packed(self, expr: OpCall) -> Any:
         """`G.call_pure_packed("name", x, ...)`"""
         rest = [self.value(arg) for arg in expr.args[1:]]
         args = rest[0] if len(rest) == 1 and type(expr.args[1]) is TupleExpr else rest
-        return _arrays(self.library(_symbol(expr), args, expr))
+        return _arrays(self.library(self.symbol(expr), args, expr))
 
     def make_closure(self, expr: OpCall) -> Any:
         func = self.function(expr.args[0]) if type(expr.args[0]) is FunctionRef else None
@@ -488,13 +496,6 @@ def _plain(value: Any) -> Any:
 
 def _spread(value: Any, arg: GraphExpr) -> Sequence[Any]:
     return value if type(arg) is TupleExpr else [value]
-
-
-def _symbol(expr: OpCall) -> str:
-    callee = expr.args[0]
-    if type(callee) is ExternFunction:
-        return callee.symbol
-    raise _wrong("T308", f"the function of `{expr.op.spelling}` is named by a string", expr.span)
 
 
 def _wrong(code: str, message: str, span: Span | None, hint: str | None = None) -> DiagnosticError:

@@ -1,4 +1,5 @@
-"""Bindings that give another name to a value go: aliases, items of known tuples, checks that cannot fail.
+"""Bindings that give another name to a value go: aliases, also of functions, items of known tuples, checks that cannot
+fail.
 
 before:                                            after:
     with G.dataflow():                                 with G.dataflow():
@@ -17,6 +18,8 @@ from __future__ import annotations
 
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.graph import (
+    ExternFunction,
+    FunctionRef,
     GraphBind,
     GraphConst,
     GraphExpr,
@@ -57,7 +60,7 @@ class _Canonical(Replacing):
                 return value
         if type(value) is GraphVar and _is_same(value.type, stmt.var.type):
             return value
-        return None
+        return value if type(value) in (FunctionRef, ExternFunction) else None
 
     def forget(self, gone: set[GraphVar]) -> None:
         self.known = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tirscript import interpret
+from tirscript import build, interpret, register_library
+from tirscript.backend.runtime.library import unregister_library
 from tirscript.ir import DiagnosticError, GraphFunc, Module, structural_equal
 from tirscript.ir.graph import GraphBind, MatchCast, OpCall, ShapeType, TensorType
 from tirscript.script import graph as G
@@ -260,3 +261,61 @@ def test_names_of_a_macro_are_its_own() -> None:
     )
     with pytest.raises(DiagnosticError, match="`y` is not defined"):
         parse(f"{text}    z = m(x)\n    return y\n")
+
+
+# -- names of functions
+
+ALIASES = """
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor((3,), "float32"), up: R.Tensor((), "bool")):
+        cls = M
+        inner = cls.twice
+        with R.dataflow():
+            same = inner
+            y = same(x)
+            R.output(y)
+        if up:
+            z = inner(y)
+        else:
+            z = cls.twice(x)
+        return z
+
+    @R.function
+    def twice(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        return R.add(x, x)
+"""
+
+
+def test_a_name_of_a_function_is_a_binding() -> None:
+    made = parse(ALIASES)
+    assert isinstance(made, Module)
+    first = made.graph_funcs[0].body[0]
+    assert isinstance(first, GraphBind) and first.var.name == "inner"
+    for text in (made.script(), made.script(dialect="tvm")):
+        assert structural_equal(made, parse(text))
+    x = np.array([1, 2, 3], "float32")
+    for up, factor in ((True, 4), (False, 2)):
+        for found in (interpret(made, x, np.array(up), entry="main"), build(made)["main"](x, np.array(up))):
+            assert found.tolist() == (x * factor).tolist()
+
+
+def test_a_name_of_a_library_function_runs() -> None:
+    text = f'{HEAD}@R.function\ndef main(x: R.Tensor((3,), "float32")):\n    f = R.ExternFunc("test.aliased")\n'
+    made = parse(text + '    return R.call_dps_packed(f, (x,), R.Tensor((3,), "float32"))\n')
+    register_library("test.aliased", lambda x, out: np.negative(x, out=out))
+    try:
+        x = np.array([1, 2, 3], "float32")
+        for found in (interpret(made, x), build(made)(x)):
+            assert found.tolist() == [-1, -2, -3]
+    finally:
+        unregister_library("test.aliased")
+
+
+def test_the_empty_tuple_is_a_binding() -> None:
+    made = same(
+        "@R.function\ndef main(x: R.Tensor((3,))):\n    gv = ()\n    return gv\n",
+        "@R.function\ndef main(x: R.Tensor((3,))):\n    gv: R.Tuple() = R.tuple()\n    return gv\n",
+    )
+    assert isinstance(made, GraphFunc) and len(made.body) == 1
