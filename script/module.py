@@ -25,6 +25,7 @@ from .trivia import Comments, trivia
 if TYPE_CHECKING:
     from .graph_function import GraphLowering
 
+_OPTIONS = ("check_well_formed", "s_tir")  # of modules
 FUNCTIONS = ("prim_func", "graph_func", "other")  # decorators of functions; "other" is one of the user's own
 
 
@@ -111,7 +112,7 @@ class ModuleReader:
                 self.header(item)
             elif not isinstance(item, ast.Pass):
                 self.report("T020", "a module holds functions and `I.module_attrs`", item)
-        functions = self.functions(pending, module, last)
+        functions = self.functions(pending, module, last, self.options_of(node.decorator_list[0]))
         if len(self.diagnostics) > before:
             for function in functions:  # those of the module that were read, by themselves
                 if isinstance(function, PrimFunc) and function.check_well_formed:
@@ -124,8 +125,27 @@ class ModuleReader:
         found, held = (Attrs(each) if each else NO_ATTRS for each in (attrs, infos))
         return Module(tuple(functions), node.name, found, held, docstring, header, span=span)
 
-    def functions(self, pending: list[tuple[ast.FunctionDef, str]], module: ModuleRef, last: int) -> list[Function]:
-        """The functions of a module, in the order of the text."""
+    def options_of(self, decorator: ast.expr) -> dict[str, bool]:
+        """What `@I.ir_module(check_well_formed=False)` says of functions that do not say it themselves."""
+        evaluator = self.lowering(None)
+        found: dict[str, bool] = {}
+        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+            if keyword.arg not in _OPTIONS:
+                message, hint = f"`I.ir_module` has no option `{keyword.arg}`", f"the options are {', '.join(_OPTIONS)}"
+                self.report("T032", message, keyword.value, hint)
+                continue
+            try:
+                found[keyword.arg] = evaluator.python(keyword.value, f"`{keyword.arg}`", (bool,))
+            except Abort:
+                continue
+        self.diagnostics += evaluator.diagnostics
+        found.pop("s_tir", None)  # TVM's, which says nothing of the functions
+        return found
+
+    def functions(
+        self, pending: list[tuple[ast.FunctionDef, str]], module: ModuleRef, last: int, options: dict[str, bool]
+    ) -> list[Function]:
+        """The functions of a module, in the order of the text; `options` are theirs where they say nothing else."""
         refs = module.functions
         nodes = {item.name: (item, decorator) for item, decorator in pending}
 
@@ -139,6 +159,8 @@ class ModuleReader:
 
         known = Known(read)
         lowerings = [self.begin(item, decorator, module, known) for item, decorator in pending]
+        for lowering in lowerings:
+            lowering.options = {**options, **lowering.options}
         # tensor functions first: graph functions ask for their parameters
         for (item, decorator), lowering in sorted(
             zip(pending, lowerings, strict=True), key=lambda pair: pair[0][1] == "graph_func"

@@ -319,3 +319,31 @@ def test_the_empty_tuple_is_a_binding() -> None:
         "@R.function\ndef main(x: R.Tensor((3,))):\n    gv: R.Tuple() = R.tuple()\n    return gv\n",
     )
     assert isinstance(made, GraphFunc) and len(made.body) == 1
+
+
+UNFIT = """
+@I.ir_module({options})
+class M:
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32")):
+        return R.call_tir(M.double, x, out_ty=R.Tensor((16,), "float32"))
+
+    @T.prim_func
+    def double(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            B[i] = A[i] * T.float32(2)
+"""
+
+
+def test_a_module_may_say_that_nothing_is_checked() -> None:
+    made = parse(UNFIT.format(options="check_well_formed=False, s_tir=True"))
+    assert isinstance(made, Module)
+    assert not any(one.check_well_formed for one in made.functions)
+    assert structural_equal(parse(made.script()), made)
+    for options, message in (
+        ("s_tir=True", "argument 1 of `double` has 1 dimensions, not 2"),
+        ("check=False", "`I.ir_module` has no option `check`"),
+        ("check_well_formed=3", "`check_well_formed`"),
+    ):
+        with pytest.raises(DiagnosticError, match=message):
+            parse(UNFIT.format(options=options))
