@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.node import recursion_room
 
 DEEPEST = 8  # functions of operators that are functions
+MOST_NODES = 1 << 20  # of a model with its functions written out
 
 
 def nodes_of(model: Any, known: Collection[str]) -> Iterable[Any]:
@@ -18,6 +20,7 @@ def nodes_of(model: Any, known: Collection[str]) -> Iterable[Any]:
         return model.graph.node  # type: ignore[no-any-return]
     thin = _thin(model)
     if thin.functions:
+        _check_size(thin)
         thin = _inlined(thin, None)
     for _ in range(DEEPEST):
         unknown = _unknown(thin.graph, known, set())
@@ -26,6 +29,28 @@ def nodes_of(model: Any, known: Collection[str]) -> Iterable[Any]:
             break
         thin = found
     return thin.graph.node  # type: ignore[no-any-return]
+
+
+def _check_size(model: Any) -> None:
+    """Refuse functions that call functions until they are longer, written out, than any model is."""
+    bodies = {(one.domain, one.name): one.node for one in model.functions}
+    sizes: dict[tuple[str, str], int] = {}
+
+    def size(nodes: Iterable[Any]) -> int:
+        total = 0
+        for node in nodes:
+            key = node.domain, node.op_type
+            if key in bodies and key not in sizes:
+                sizes[key] = 1  # of one that calls itself: whoever writes it out says so
+                sizes[key] = size(bodies[key])
+            total += sizes.get(key, 1)
+            total += sum(size(attribute.g.node) for attribute in node.attribute if attribute.HasField("g"))
+        return total
+
+    with recursion_room():
+        if (found := size(model.graph.node)) > MOST_NODES:
+            message = f"the functions of the model cannot be written out: that would be {found:,} nodes"
+            raise DiagnosticError([error("T402", message)])
 
 
 def _unknown(graph: Any, known: Collection[str], own: set[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -112,7 +112,21 @@ def _read(model: Any) -> Any:
         raise _wrong(f"the model cannot be read: {problem}") from None
     if not found.graph.node and not found.graph.output:
         raise _wrong("the file is no ONNX model, or not all of one")
+    if any(isinstance(name, bytes) for name in _names(found.graph)):
+        raise _wrong("the file is no ONNX model: names in it are not UTF-8")
     return found
+
+
+def _names(graph: Any) -> Iterator[str | bytes]:
+    """The names in a graph, which protobuf gives as bytes where they are not UTF-8."""
+    for one in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
+        yield one.name
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield attribute.name
+            if attribute.HasField("g"):
+                yield from _names(attribute.g)
 
 
 def _newer(model: Any, version: int) -> Any:
@@ -264,6 +278,8 @@ class Importer:
         """The dtype that ONNX has a number for."""
         import onnx
 
+        if code not in onnx.TensorProto.DataType.values():
+            raise _wrong(f"{what} is of the type {code}, which ONNX does not have")
         word = onnx.TensorProto.DataType.Name(code).lower()
         known = _DTYPES.get(word)
         if known is None:

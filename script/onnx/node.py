@@ -36,6 +36,8 @@ class Node:
             return default
         self._check_kind(found)
         value = helper.get_attribute_value(found)
+        if value is None:
+            raise self.wrong(f"its attribute `{name}` has no type, and so no value")
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
         if hasattr(value, "raw_data"):

@@ -188,7 +188,10 @@ def unsqueeze(node: Node) -> GraphExpr:
 def expand(node: Node) -> GraphExpr:
     x = node.tensor(0)
     wanted = tuple(map(dims.dim, node.sizes(1, "the sizes it expands to")))
-    shape = dims.broadcast(node.shape(x), wanted)
+    try:
+        shape = dims.broadcast(node.shape(x), wanted)
+    except dims.Mismatch:
+        shape = None
     if shape is None:
         raise node.wrong(f"{dims.text(node.shape(x))} cannot be expanded to {dims.text(wanted)}")
     return node.last("broadcast_to", x, ShapeExpr(shape))

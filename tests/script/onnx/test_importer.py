@@ -155,6 +155,33 @@ def test_bad_models_are_refused(tmp_path: Path) -> None:
     short.graph.initializer[0].raw_data = b"1234"
     with pytest.raises(DiagnosticError, match="the data of `w` cannot be read"):
         tirscript.from_onnx(short)
+    with pytest.raises(DiagnosticError, match="names in it are not UTF-8"):
+        tirscript.from_onnx(data.replace(b"Relu", b"Rel\xff"))
+    untyped = model([helper.make_node("Softmax", ["x"], ["y"], axis=0)], {"x": (F, [2])}, ["y"], {})
+    untyped.graph.node[0].attribute[0].type = 0
+    with pytest.raises(DiagnosticError, match="its attribute `axis` has no type"):
+        tirscript.from_onnx(untyped)
+    odd = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (F, [2])}, ["y"], {})
+    odd.graph.input[0].type.tensor_type.elem_type = 99
+    with pytest.raises(DiagnosticError, match="the input `x` is of the type 99, which ONNX does not have"):
+        tirscript.from_onnx(odd)
+    wide = model([helper.make_node("Expand", ["x", "s"], ["y"])], {"x": (F, [2])}, ["y"], {"s": np.array([3])})
+    with pytest.raises(DiagnosticError, match=r"\(2,\) cannot be expanded to \(3,\)"):
+        tirscript.from_onnx(wide)
+
+
+def test_functions_that_would_never_end_are_refused() -> None:
+    """Forty functions that call the next twice are 2**40 nodes."""
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("my", 1)]
+    made = model([helper.make_node("F0", ["x"], ["y"], domain="my")], {"x": (F, [2])}, ["y"], {})
+    made.opset_import.add(domain="my", version=1)
+    for at in range(40):
+        inner = {"op_type": f"F{at + 1}", "domain": "my"} if at < 39 else {"op_type": "Relu"}
+        nodes = [helper.make_node(inputs=["a"], outputs=["t"], **inner)]
+        nodes.append(helper.make_node(inputs=["t"], outputs=["b"], **inner))
+        made.functions.append(helper.make_function("my", f"F{at}", ["a"], ["b"], nodes, opsets))
+    with pytest.raises(DiagnosticError, match="that would be 1,099,511,627,776 nodes"):
+        tirscript.from_onnx(made)
 
 
 def test_models_of_the_first_versions_are_converted() -> None:
