@@ -150,11 +150,24 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
         out.append(f"{inner}T.func_attr({value(p, func.attrs)})")
         headed = True
     headed = env_threads(p, func, inner) or headed
+    if not func.check_well_formed:
+        headed = _undefined(p, func, inner) or headed
     if p.dialect.prepare is not None:
         p.dialect.prepare(p, func, inner)
     if func.body or not headed:
         body(p, func.body, inner, headed)
     trivia_after(out, func.trivia, indent)
+
+
+def _undefined(p: Printer, func: PrimFunc, indent: str) -> bool:
+    """Declare the variables that nothing defines, which a function may have that is not checked; whether there are."""
+    given = {id(var) for var in func.symbols}
+    found = [var for var in free_vars(func) if id(var) not in given and id(var) not in p.names.known]
+    for var in found:
+        kind = "T.handle()" if var.dtype.is_handle and var.dtype.pointee is None else dtype_annotation(var.dtype)
+        name = p.names.define(var, var.name)
+        p.out.append(f"{indent}{name} = {kind}{'' if kind.endswith(')') else '()'}")
+    return bool(found)
 
 
 def signature(head: str, params: list[str], tail: str, indent: str, width: int) -> list[str]:

@@ -392,9 +392,15 @@ for _name in ("print", "breakpoint", "expm1"):
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
+# of the vectors that TVM has names for, it reads annotations of these
+_ANNOTATED_LANES = tuple(lanes for lanes in NAMED_LANES if lanes > 2)
+_UNNAMED = ("bool", "bfloat16")
+
+
 def _bind(p: Printer, node: Bind, indent: str) -> None:
     kind = node.var.dtype
-    if kind.is_vector and not kind.scalable and kind.lanes not in NAMED_LANES:  # TVM has no name for it
+    annotated = kind.lanes in _ANNOTATED_LANES and not kind.scalable and kind.element.name not in _UNNAMED
+    if kind.is_vector and not annotated:
         text = top(p, node.value)
         p.out.append(f"{indent}{p.names.define(node.var, node.var.name)} = T.bind({text})")
         return

@@ -66,6 +66,8 @@ class AssignLowering(ConstantLowering):
         if type(view) is ScalarView:
             self.store_value(view.buffer, FIRST, value, node_value, node)
             return
+        if type(value) is TypeName and value.dtype.is_handle and isinstance(node_value, ast.Call):
+            value = Var("", value.dtype)  # `p = T.handle("float32")`, as `n = T.int64()`
         if not isinstance(value, (Expr, int, float, bool)):
             if isinstance(value, Buffer) or not isinstance(value, (TypeName, Form)):
                 self.define(name, value)  # parse-time Python: a list, a string, a buffer under another name

@@ -206,7 +206,7 @@ class DialectLowering(StmtLowering):
         self.define(name.id, var)
         self.emit(Bind(var, value, span=self.span(node)))
 
-    def _let(self, call: ast.Call, node: ast.stmt) -> None:
+    def _let_statement(self, call: ast.Call, node: ast.stmt) -> None:
         """`T.LetStmt(value, var=x)` over the rest of the body; `T.evaluate(T.let(...))` is a value."""
         if isinstance(node, ast.Expr) and node.value is not call:
             self.emit(Evaluate(self.expr(call), span=self.span(node)))
@@ -344,7 +344,7 @@ _SCALARS: dict[str, Callable[..., None]] = {
 DialectLowering.statement_forms = {
     **StmtLowering.statement_forms,
     "attr": DialectLowering._attr,
-    "let": DialectLowering._let,
+    "let": DialectLowering._let_statement,
     "hint": DialectLowering._hint,
     "break_loop": DialectLowering._break_loop,
     "continue_loop": DialectLowering._continue_loop,

@@ -413,7 +413,7 @@ class ExprLowering(PlainLowering):
     def indices(self, buffer: Buffer, node: ast.Subscript) -> tuple[Expr, ...]:
         """The indices of an access; a slice in the last place is a vector index."""
         items = index_nodes(node)
-        several = self.several(items)
+        several = self.indices_of_one(items)
         if len(items) != len(buffer.shape) and not several and not any(type(item) is ast.Starred for item in items):
             self._count(buffer, len(items), node)
         found: list[Expr] = []

@@ -34,7 +34,7 @@ class PlainLowering(Context):
             raise self.fail("T021", f"{_describe(node)} is not part of the language", node, hint=_HINTS.get(type(node)))
         return rule(self, node)
 
-    def several(self, items: list[ast.expr]) -> list[Any] | tuple[Any, ...] | None:
+    def indices_of_one(self, items: list[ast.expr]) -> list[Any] | tuple[Any, ...] | None:
         """The indices that one name holds, as `A[iters]` of TVM; None where it holds one or none."""
         if not self.theirs or len(items) != 1 or type(items[0]) is not ast.Name:
             return None

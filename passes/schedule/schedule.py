@@ -24,6 +24,7 @@ from tirscript.ir.stmt import Block
 
 from ..pipeline import REPORT
 from .edit import Edit
+from .naming import named_apart
 from .primitive import PRIMITIVES, BlockHandle, LoopHandle, Primitive, readers_of, to_handle
 from .refusal import ScheduleError, refusal
 from .trace import Recorder, Trace
@@ -266,26 +267,6 @@ def said_by_loops(func: PrimFunc) -> PrimFunc:
         values = {axis.var: axis.value for axis in stmt.axes}
         if stmt.predicate is not None and any(uses(stmt.predicate, var) for var in values):
             tree.update(place, stmt.replace(predicate=substitute(stmt.predicate, values)))
-    return tree.func
-
-
-def named_apart(func: PrimFunc) -> PrimFunc:
-    """`func` with numbers behind the names of blocks that are not the first of their name."""
-    tree = Tree(func)
-    places = list(tree.root.below(Block))
-    if len(tree.blocks) == len(places) and "" not in tree.blocks:
-        return func
-    taken = {place.stmt.name for place in places}
-    seen: set[str] = set()
-    for place in places:
-        base = place.stmt.name or "block"
-        name, number = base, 0
-        while name in seen or (name in taken and name != place.stmt.name):
-            number += 1
-            name = f"{base}_{number}"
-        seen.add(name)
-        if name != place.stmt.name:
-            tree.update(place, place.stmt.replace(name=name))
     return tree.func
 
 

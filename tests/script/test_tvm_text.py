@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from helpers.script import function, mistakes
 
@@ -14,6 +16,7 @@ from tirscript.ir import (
     MatchBuffer,
     Module,
     PrimFunc,
+    free_vars,
     structural_equal,
     verify,
     walk,
@@ -240,9 +243,37 @@ def test_vectors_of_any_number_of_lanes_have_names() -> None:
     assert str(next(node.var.dtype for node in walk(found) if type(node) is Bind)) == "int8x128"
     text = found.script(dialect="tvm")
     assert "x = T.bind(A[T.Ramp(0, 1, 128)])" in text and structural_equal(parse(text), found)
+    for kind in ("int8x2", "int8xvscalex4", "bfloat16x8"):
+        other = theirs(
+            f'def f(A: T.Buffer((8,), "int8")):\n    x: T.let[T.{kind}] = T.call_llvm_pure_intrin("{kind}", "llvm.x")\n    T.evaluate(x)\n'
+        )
+        assert "x = T.bind(" in other.script(dialect="tvm") and structural_equal(
+            parse(other.script(dialect="tvm")), other
+        )
     narrow = theirs('def f(A: T.Buffer((8,), "int8")):\n    x: T.let[T.int8x4] = A[0:4]\n    A[4:8] = x\n')
     assert "x: T.let[T.int8x4] = " in narrow.script(dialect="tvm")
     assert repr(T.uint16x12) == "<T.uint16x12>"
     for name in ("int8x0", "int9x4", "int8x", "float32x99999999999"):
         with pytest.raises(AttributeError, match="does not exist"):
             getattr(T, name)
+
+
+def test_variables_that_nothing_defines_are_declared_where_they_may_be() -> None:
+    text = (
+        'def f(a: T.handle, C: T.Buffer(("k",), "int32")):\n    m, n = T.int32(), T.int64()\n    yes = T.bool()\n'
+        '    p = T.handle("float32")\n    q = T.handle()\n    v = T.float32x4()\n    A = T.match_buffer(a, (m,), "float32")\n'
+        '    B = T.decl_buffer((n,), "float32", data=p)\n    T.evaluate(q)\n    T.evaluate(v)\n'
+        "    for i in range(m):\n        C[i] = T.Select(yes, T.int32(1), k)\n        B[i] = A[0]\n"
+    )
+    with pytest.raises(DiagnosticError, match="T206"):
+        theirs(text)
+    found = parse(HEADER.replace("s_tir=True", "s_tir=True, check_well_formed=False") + text)
+    assert [var.name for var in free_vars(found)] == ["n", "p", "q", "v", "yes"]
+    choices: tuple[dict[str, Any], ...] = ({}, {"dialect": "tvm"})
+    for options in choices:
+        again = parse(found.script(**options))
+        assert structural_equal(again, found, map_free_vars=True)
+        assert again.script(**options) == found.script(**options)
+    assert (
+        '    n = T.int64()\n    p = T.handle("float32")\n    q = T.handle()\n    v = T.float32x4()\n' in found.script()
+    )

@@ -21,8 +21,9 @@ from tirscript.ir.stmt import AllocateConst, Block, If, Stmt
 
 from ...blocks_from_loops import with_blocks
 from ...statements import reads_memory
+from ..naming import named_apart
 from ..primitive import PRIMITIVES
-from ..schedule import Schedule, named_apart
+from ..schedule import Schedule
 from ..trace import Name, Step, Trace
 from .facts import CpuFacts
 from .rules import apply_rules, may_schedule

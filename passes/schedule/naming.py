@@ -1,0 +1,28 @@
+"""Names for blocks: a schedule knows each by its own."""
+
+from __future__ import annotations
+
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.stmt import Block
+
+from .tree import Tree
+
+
+def named_apart(func: PrimFunc) -> PrimFunc:
+    """`func` with numbers behind the names of blocks that are not the first of their name."""
+    tree = Tree(func)
+    places = list(tree.root.below(Block))
+    if len(tree.blocks) == len(places) and "" not in tree.blocks:
+        return func
+    taken = {place.stmt.name for place in places}
+    seen: set[str] = set()
+    for place in places:
+        base = place.stmt.name or "block"
+        name, number = base, 0
+        while name in seen or (name in taken and name != place.stmt.name):
+            number += 1
+            name = f"{base}_{number}"
+        seen.add(name)
+        if name != place.stmt.name:
+            tree.update(place, place.stmt.replace(name=name))
+    return tree.func
