@@ -21,6 +21,7 @@ calls independent are proved to be. Running sums and the like become scans (`sca
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,6 +47,8 @@ from .statements import may_overlap, reads_memory
 LARGEST = 200
 # loops in each other
 DEEPEST = 12
+# sums along lines of fewer bits stay in one loop with others: lanes would not share them, not even those of 128 bits
+LINE = 512
 COMBINERS = frozenset(
     OPS[name]
     for name in ("add", "mul", "min", "max", "logical_and", "logical_or", "bitwise_and", "bitwise_or", "bitwise_xor")
@@ -153,6 +156,11 @@ def _scanning(block: Block) -> Block:
     *outer, last = block.axes
     found = block.replace(axes=(*outer, last.replace(kind="scan")))
     return found if scan_of(found) is not None else block
+
+
+def _strangers(stores: Sequence[Any]) -> bool:
+    """Whether no store reads what another one stores."""
+    return not any(uses(a.value, b.buffer) or uses(b.value, a.buffer) for a, b in itertools.combinations(stores, 2))
 
 
 def _around(loops: Sequence[For], body: tuple[Stmt, ...]) -> Stmt:
@@ -301,8 +309,11 @@ class _Nest:
             if kinds == {"spatial"}:
                 if not may_parallel(deps, node).legal:
                     return False
-            elif sum(1 for inner in walk(node.body) if type(inner) is Block) != 1:
-                return False
+            else:
+                # each may reduce in any order where none of them sees how far another one is
+                stores: list[Any] = [inner.body[0] for inner in walk(node.body) if type(inner) is Block]
+                if len({store.buffer for store in stores}) != len(stores) or not _strangers(stores):
+                    return False
         return True
 
     def loop(self, stmt: For, around: tuple[For, ...]) -> For:
@@ -344,7 +355,7 @@ class _Nest:
                 break
             rest.remove(begin)
             made.append((loops, store, begin))
-        if not made:
+        if not made or (len(made) > 1 and not any(_pays_alone(loops, store) for loops, store, _ in made)):
             return [*(self.block(store, around, None) for store in inits), self.loop(loop, around)]
         out: list[Stmt] = [self.block(store, around, None) for store in rest]
         for at, (loops, store, begin) in enumerate(made):
@@ -414,14 +425,44 @@ def _may_wait(init: BufferStore, others: list[BufferStore], stmt: Stmt) -> bool:
     )
 
 
-def _independent(stores: list[BufferStore]) -> bool:
-    """Whether stores one after the other are to different buffers: each may be a block of its own there."""
-    return len({store.buffer for store in stores}) == len(stores)
+def _independent(stores: Sequence[BufferStore]) -> bool:
+    """Whether stores one after the other are to different elements: each may be a block of its own there."""
+    return all(_apart(a, b) for a, b in itertools.combinations(stores, 2))
+
+
+def _apart(a: BufferStore, b: BufferStore) -> bool:
+    """Whether two stores are to different buffers, or to places of one that differ by their numbers."""
+    pairs = zip(a.indices, b.indices, strict=False)
+    return a.buffer is not b.buffer or any(
+        type(x) is Const and type(y) is Const and x.value != y.value for x, y in pairs
+    )
+
+
+def _pays_alone(loops: list[For], store: BufferStore) -> bool:
+    """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
+    them."""
+    from .schedule.default_cpu.nests import stride_of
+
+    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
+    for loop in loops:
+        strides = [stride_of(load, loop.var) for load in loads]
+        short = type(loop.stop) is Const and int(loop.stop.value) * store.buffer.dtype.bits < LINE
+        if 1 in strides and not short and all(stride in (0, 1) for stride in strides):
+            return True
+    return False
 
 
 def _divided(stmt: Stmt) -> list[Stmt]:
-    """A loop over several stores as one loop for each, where none needs what a later one makes; else the statement."""
+    """A loop over several stores as one loop for each, where none needs what a later one makes; else the statement.
+
+    Stores that have nothing to do with each other stay where none of them gains: loops apart would compute again what
+    they share.
+    """
     if type(stmt) is not For or any(type(inner) is not BufferStore for inner in stmt.body) or len(stmt.body) < 2:
+        return [stmt]
+    stores: Any = stmt.body
+    pays = any(uses(one.value, one.buffer) and _pays_alone([stmt], one) for one in stores)
+    if not pays and _independent(stores) and _strangers(stores):
         return [stmt]
     parts: list[For] = [stmt.replace(body=stmt.body[:1])]
     parts += [refresh(stmt.replace(body=(inner,), trivia=None)) for inner in stmt.body[1:]]

@@ -19,9 +19,9 @@ from tirscript.ir.stmt import AllocBuffer
 from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution
-from .nests import Nest, heavy, nest_of
+from .nests import UNKNOWN, Nest, heavy, nest_of
 from .prefetching import next_row
-from .reductions import lanes_apart
+from .reductions import begun_before, lanes_apart
 from .work import Work
 
 # a cheap value is computed again at most so many times
@@ -98,16 +98,22 @@ def rows(work: Work, nest: Nest) -> bool:
     if len(inside) == 1:
         return False
     instances, vectors = 0.0, False
+    left: list[str] = []
     for name in inside:
         inner = nest_of(work.sch, work.sch.get_block(name), depth, symbolic=True)
         work.done.add(name)
         if inner is not None:
             instances += inner.work
-            vectors |= inner.reduced != () and work.attempt(lanes_apart, inner)
+            if inner.reduced and work.attempt(lanes_apart, inner):
+                vectors = True
+            else:
+                left.append(name)
     for dim in nest.dims[:depth]:
         instances *= dim.extent if dim.known else math.inf
     work.parallel(work.sch.get_loops(nest.name)[:depth], instances)
     next_row(work, nest.name)
+    for name in left:
+        work.attempt(begun_before, name, depth)
     # short rows of what is in the cache anyway gain nothing
     return vectors or instances >= CACHED
 
@@ -118,7 +124,8 @@ def shared_rows(work: Work, name: str) -> bool:
     if not outer:
         return False
     blocks: list[BlockHandle] = work.sch.get_child_blocks(outer[0])
-    instances = 0.0
+    instances, before = 0.0, work.sch.func
+    left: list[tuple[str, int]] = []
     for block in blocks:
         loops = work.sch.get_loops(block)
         depth = max((at + 1 for at, loop in enumerate(loops) if len(work.sch.get(loop).body) > 1), default=0)
@@ -128,9 +135,12 @@ def shared_rows(work: Work, name: str) -> bool:
             return False
         instances += math.inf if None in extents else math.prod(extent or 1 for extent in extents)
         work.done.add(block.name)
-        if inner is not None and inner.reduced:
-            work.attempt(lanes_apart, inner)
+        if inner is not None and inner.reduced and not work.attempt(lanes_apart, inner):
+            left.append((block.name, depth))
     work.attempt(_parallel, outer[0], instances)
+    if work.sch.func is not before:  # else the loops stay as they were written
+        for one, depth in left:
+            work.attempt(begun_before, one, depth)
     return True
 
 
@@ -138,8 +148,16 @@ def _parallel(work: Work, loop: LoopHandle, instances: float) -> None:
     work.parallel([loop], instances)
 
 
-def _move(work: Work, name: str, row: LoopHandle) -> None:
+def _move(work: Work, name: str, row: LoopHandle) -> bool:
+    """Move a block into the loop over rows; False where each of several rows would make again what they share."""
+    before = _times(work, name)
     work.sch.compute_at(name, row)
+    return _times(work, name) <= before
+
+
+def _times(work: Work, name: str) -> int:
+    """How often a block runs."""
+    return math.prod(work.extent(loop) or UNKNOWN for loop in work.sch.get_loops(name))
 
 
 def _before(work: Work, nest: Nest) -> list[BlockHandle]:

@@ -79,6 +79,8 @@ def lines_of(work: Work, nest: Nest) -> Dim | None:
         for dim in yours:
             few *= dim.extent
         lines = max(mine, key=lambda dim: dim.extent, default=None)
+        if few == 1 and nest.dtype.is_int and any(load.dtype.bits < nest.dtype.bits for load in loads):
+            return None  # LLVM knows the instructions that widen, multiply and add
         if lines is not None and few <= ROWS and any(lines.extent % size == 0 for size in LINES):
             return lines if lines.extent >= 2 * LINES[0] else None
     return None

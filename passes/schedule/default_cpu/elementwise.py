@@ -7,6 +7,7 @@ from tirscript.ir.rewrite import walk
 
 from ..reducers import update_of
 from .nests import Nest, heavy, stride_of
+from .reductions import begun_before
 from .work import Work
 
 # the height of the tiles of a transpose, which are a vector wide: their lines stay in the nearest cache
@@ -49,6 +50,7 @@ def parallel(work: Work, nest: Nest) -> bool:
     if not outer:
         return False
     # the innermost loop stays whole, for vectors
+    work.attempt(begun_before, nest.name)
     work.parallel(outer if len(outer) == 1 or len(outer) < len(nest.dims) else outer[:-1], _work_of(nest))
     return True
 

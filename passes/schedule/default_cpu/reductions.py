@@ -17,10 +17,12 @@ from tirscript.ir.rewrite import uses, walk
 
 from ..extremes import extreme_of
 from ..primitive import LoopHandle
-from .nests import Nest, begins_anyway, heavy, stride_of
+from .nests import Nest, begins_anyway, heavy, nest_of, stride_of
 from .streams import parameters
 from .work import Work
 
+# lanes of numbers that become so many times as long have to be taken apart first
+WIDENS = 4
 # partial results are kept in so many vectors, so that one addition need not wait for another
 VECTORS = 4
 # lines whose length is not known may be short: each vector more has to be combined
@@ -46,23 +48,33 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     if inner is None or any(stride not in (0, 1) for stride in strides[id(inner)]):
         return False
     one = work.facts.lanes(nest.dtype.bits)
-    if inner.extent < SHORT * one:
+    terms = math.prod(dim.extent for dim in nest.reduced)
+    if inner.extent < SHORT * one and (inner.extent < one or terms < SHORT * SHORT * one):
         return False  # combining the lanes would take as long as the sum
     sch = work.sch
     # the reduction innermost, and the axis along the lines last of all
     others = [dim.loop for dim in nest.reduced if dim is not inner]
     sch.reorder(*[dim.loop for dim in nest.spatial], *others, inner.loop)
-    if not inner.known and not work.facts.long_lines:
+    # LLVM puts sums of integers into lanes itself, and knows the instructions that widen as they add
+    widened = max(nest.dtype.bits // load.dtype.bits for load in nest.loads())
+    simple = nest.dtype.is_int and (widened > WIDENS or (not others and (inner.known or widened > 1)))
+    everything = not nest.spatial and not others and inner.known and inner.extent >= 2 * PART
+    if (not inner.known and not work.facts.long_lines) or (simple and not everything):
         return _one_by_one(work, nest.name, [*others, inner.loop][0], nest.work)
     name, lanes = nest.name, lanes_of(inner.extent, one) if inner.known else SYMBOLIC * one
     if not inner.known:
         work.lines[sch.get(inner.loop).stop] = PAYS * lanes // 4
-    if not nest.spatial and not others and inner.known and inner.extent >= 2 * PART:
-        size = -(-inner.extent // min(PARTS, inner.extent // PART))
-        part, _ = sch.split(inner.loop, [None, -(-size // lanes) * lanes])
+    if everything:
+        most = min(PARTS, inner.extent // PART)
+        # of integers equal ones: a condition in the last one would keep LLVM from vectors
+        equal = next((count for count in range(most, 1, -1) if inner.divides(count)), 0) if simple else 0
+        size = -(-inner.extent // most)
+        part, _ = sch.split(inner.loop, [equal, None] if equal else [None, -(-size // lanes) * lanes])
         partial = sch.rfactor(part)
         work.done.add(name)
         name = partial.name
+        if equal:
+            return _one_by_one(work, name, sch.get_loops(name)[-1], nest.work)
     whole = len(sch.get_loops(name)) <= len(nest.dims) + 1
     update = lane_results(work, name, lanes)
     if nest.known and heavy(nest.value):
@@ -115,6 +127,22 @@ def _one_by_one(work: Work, name: str, first: LoopHandle, count: float) -> bool:
     work.done |= {name, init.name, f"{name}_update"}
     if alone:
         work.parallel(outer, count)
+    return True
+
+
+def begun_before(work: Work, name: str, depth: int = 0) -> bool:
+    """Store what a reduction begins with before its loops, instead of in the first iteration; False for other blocks.
+
+    The result stays in a register then, as that of plain loops does: LLVM does not see it through a condition.
+    """
+    nest = nest_of(work.sch, work.sch.get_block(name), depth)
+    if nest is None or not nest.reduced or nest.block.init is None:
+        return False
+    first = nest.dims.index(nest.reduced[0])
+    if any(not dim.reduces for dim in nest.dims[first:]):
+        return False  # the innermost loop goes along the results: the condition stays outside of it
+    init = work.sch.decompose_reduction(name, nest.dims[first].loop)
+    work.done |= {name, init.name, f"{name}_update"}
     return True
 
 
@@ -180,4 +208,4 @@ def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:
     return any(axis.kind == "reduce" and uses(axis.value, var) for axis in work.block(name).axes)
 
 
-__all__ = ["extreme_lanes", "lane_results", "lanes_apart", "lanes_of"]
+__all__ = ["begun_before", "extreme_lanes", "lane_results", "lanes_apart", "lanes_of"]

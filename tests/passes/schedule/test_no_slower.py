@@ -1,0 +1,251 @@
+"""What the default schedule leaves as it was written, since its own form took longer than the plain loops."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tirscript.ir import For, PrimFunc, walk
+from tirscript.ir.stmt import Block
+from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.schedule import Schedule
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+from tirscript.script import tir as T
+from tirscript.testing import assert_same_result
+
+ONE = CpuFacts(vector_bits=128, threads=1)
+TWO = CpuFacts(vector_bits=128, threads=2)
+
+
+def program(text: str) -> PrimFunc:
+    found = parse(textwrap.dedent(text))
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def runs(schedule: Schedule, block: str) -> int:
+    """How often a block runs."""
+    count = 1
+    for loop in schedule.get_loops(block):
+        count *= int(schedule.get(loop).stop.value)
+    return count
+
+
+def names(schedule: Schedule) -> list[str]:
+    return [node.name for node in walk(schedule.func.body) if type(node) is Block]
+
+
+def primitives(schedule: Schedule) -> set[str]:
+    return {step.primitive for step in schedule.trace.steps}
+
+
+@T.prim_func
+def group_norm(X: T.Buffer((2, 8, 32), "float32"), Y: T.Buffer((2, 8, 32), "float32")):
+    mean = T.alloc_buffer((2, 2), "float32")
+    for n, g, c, x in T.grid(2, 2, 4, 32):
+        with T.block("mean"):
+            vn, vg, vc, vx = T.axis.remap("SSRR", [n, g, c, x])
+            with T.init():
+                mean[vn, vg] = 0.0
+            mean[vn, vg] += X[vn, vg * 4 + vc, vx] / 128.0
+    for n, c, x in T.grid(2, 8, 32):
+        with T.block("Y"):
+            vn, vc, vx = T.axis.remap("SSS", [n, c, x])
+            Y[vn, vc, vx] = X[vn, vc, vx] - mean[vn, vc // 4]
+
+
+def test_what_several_rows_share_is_made_once() -> None:
+    made = default_schedule(group_norm, ONE)
+    lanes = 16
+    assert "mean_rf_update" in names(made)
+    assert runs(made, "mean_rf_update") == 2 * 2 * 4 * 32
+    assert runs(made, "mean_rf_init") == 2 * 2 * lanes
+    assert_same_result(group_norm, made.func)
+
+
+@T.prim_func
+def unpacked(X: T.Buffer((32,), "float32"), P: T.Buffer((2100, 16), "uint8"), Y: T.Buffer((2100,), "float32")):
+    for j in range(2100):
+        total: T.float32 = 0.0
+        for k in range(32):
+            total += X[k] * T.cast(P[j, k // 2] >> T.cast(k % 2 * 4, "uint8") & 15, "float32")
+        Y[j] = total
+
+
+def test_a_sum_that_no_rule_takes_begins_before_its_loop() -> None:
+    made = default_schedule(unpacked, TWO)
+    assert names(made) == ["total_init", "total_update", "Y"]
+    assert all(node.init is None for node in walk(made.func.body) if type(node) is Block)
+    assert_same_result(unpacked, made.func, runs=1)
+
+
+@T.prim_func
+def clipped(A: T.Buffer((80, 80), "float32"), B: T.Buffer((80,), "float32")):
+    for i, k in T.grid(80, 80):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 1.0
+            B[vi] += A[vi, T.min(vk * vk, 79)]
+
+
+def test_so_does_a_block_and_a_sum_along_its_result_does_not() -> None:
+    made = default_schedule(clipped, TWO)
+    assert names(made) == ["B_init", "B_update"]
+    assert_same_result(clipped, made.func)
+    across = program("""
+        @T.prim_func
+        def across(A: T.Buffer((8, 90), "bool"), B: T.Buffer((90,), "bool")):
+            for k, i in T.grid(8, 90):
+                with T.block("B"):
+                    vk, vi = T.axis.remap("RS", [k, i])
+                    with T.init():
+                        B[vi] = False
+                    B[vi] = B[vi] or A[vk, vi]
+    """)
+    assert "decompose_reduction" not in primitives(default_schedule(across, TWO))
+
+
+def test_a_reader_that_is_a_sum_itself_keeps_its_rows() -> None:
+    func = program("""
+        @T.prim_func
+        def weighted(S: T.Buffer((4, 64), "float32"), V: T.Buffer((64, 5), "float32"), O: T.Buffer((4, 5), "float32")):
+            M = T.alloc_buffer((4,), "float32")
+            for i, j in T.grid(4, 64):
+                with T.block("M"):
+                    vi, vj = T.axis.remap("SR", [i, j])
+                    with T.init():
+                        M[vi] = T.min_value("float32")
+                    M[vi] = T.max(M[vi], S[vi, vj])
+            for i, d, j in T.grid(4, 5, 64):
+                with T.block("O"):
+                    vi, vd, vj = T.axis.remap("SSR", [i, d, j])
+                    with T.init():
+                        O[vi, vd] = 0.0
+                    O[vi, vd] += T.exp(S[vi, vj] - M[vi]) * V[vj, vd]
+    """)
+    made = default_schedule(func, TWO)
+    assert made.get_loops("M")[0] == made.get_loops("O_update")[0]
+    assert_same_result(func, made.func)
+
+
+@T.prim_func
+def bilateral(X: T.Buffer((44, 44), "float32"), Y: T.Buffer((40, 40), "float32")):
+    for i, j in T.grid(40, 40):
+        total: T.float32 = 0.0
+        weights: T.float32 = 0.0
+        for a, b in T.grid(5, 5):
+            weight = T.exp(X[i + a, j + b] - X[i + 2, j + 2])
+            total += weight * X[i + a, j + b]
+            weights += weight
+        Y[i, j] = total / weights
+
+
+def test_short_sums_of_one_loop_stay_in_it() -> None:
+    made = Schedule(with_blocks(bilateral))
+    assert names(made) == ["total", "weights", "total_1", "weights_1", "Y"]
+    assert made.get_loops("total_1") == made.get_loops("weights_1")
+    assert "parallel" in primitives(default_schedule(bilateral, TWO))
+    assert_same_result(bilateral, default_schedule(bilateral, TWO).func)
+
+
+def test_what_sees_how_far_a_sum_is_stays_behind_it() -> None:
+    func = program("""
+        @T.prim_func
+        def partial(A: T.Buffer((6, 5), "int32"), S: T.Buffer((6,), "int32"), P: T.Buffer((6,), "int32")):
+            for i in range(6):
+                S[i] = 0
+                P[i] = 0
+                for j in range(5):
+                    S[i] += A[i, j]
+                    P[i] = T.max(P[i], S[i])
+    """)
+    assert with_blocks(func) is func
+    assert_same_result(func, default_schedule(func, TWO).func)
+
+
+def test_stores_that_share_a_quotient_stay_in_one_loop() -> None:
+    func = program("""
+        @T.prim_func
+        def divided(A: T.Buffer((40, 50), "int32"), D: T.int32, Y: T.Buffer((3, 40, 50), "int32")):
+            assert D > 0
+            for i in range(40):
+                for j in range(50):
+                    Y[0, i, j] = A[i, j] // D
+                    Y[1, i, j] = A[i, j] % D
+                    Y[2, i, j] = T.truncdiv(A[i, j], D)
+    """)
+    made = Schedule(with_blocks(func))
+    assert made.get_loops("Y") == made.get_loops("Y_1") == made.get_loops("Y_2")
+    assert_same_result(func, default_schedule(func, TWO).func)
+
+
+def row_sums(shape: str, result: str, kind: str, out: str) -> PrimFunc:
+    extents = [int(part) for part in shape.split(",") if part.strip()]
+    loops = [f"i{at}" for at in range(len(extents))]
+    given = "0" if result == "1" else loops[0]
+    return program(f"""
+        @T.prim_func
+        def sums(A: T.Buffer(({shape}), "{kind}"), S: T.Buffer(({result},), "{out}")):
+            for i in range({result}):
+                S[i] = T.{out}(0)
+            for {", ".join(loops)} in T.grid({", ".join(map(str, extents))}):
+                S[{given}] += T.cast(A[{", ".join(loops)}], "{out}")
+    """)
+
+
+@pytest.mark.parametrize(
+    ("shape", "result", "kind", "out", "lanes"),
+    [
+        ("4, 300", "4", "int32", "int32", False),
+        ("4, 300", "4", "int8", "int32", False),
+        ("4, 300", "4", "float32", "float32", True),
+        ("4, 30, 30", "4", "int32", "int32", True),
+        ("4, 30, 30", "4", "uint8", "int64", False),
+    ],
+)
+def test_integers_are_left_to_llvm_where_it_sums_them_in_lanes(
+    shape: str, result: str, kind: str, out: str, lanes: bool
+) -> None:
+    func = row_sums(shape, result, kind, out)
+    made = default_schedule(func, TWO)
+    assert ("rfactor" in primitives(made)) == lanes
+    assert_same_result(func, made.func)
+
+
+def test_short_lines_are_summed_in_lanes_where_there_are_many_of_them() -> None:
+    lines = {count: row_sums(f"4, {count}, 5", "4", "float32", "float32") for count in (12, 13)}
+    made = {count: "rfactor" in primitives(default_schedule(func, ONE)) for count, func in lines.items()}
+    assert made == {12: False, 13: True}  # 64 terms, in vectors of 4, are as many as lanes need
+    assert_same_result(lines[13], default_schedule(lines[13], ONE).func)
+
+
+@pytest.mark.parametrize(("count", "equal"), [(1 << 17, True), (3 * 65537, True), (131101, False)])
+def test_a_sum_of_all_integers_has_equal_parts(count: int, equal: bool) -> None:
+    func = program(f"""
+        @T.prim_func
+        def everything(A: T.Buffer(({count},), "int32"), S: T.Buffer((1,), "int32")):
+            S[0] = 0
+            for j in range({count}):
+                S[0] += A[j]
+    """)
+    made = default_schedule(func, TWO)
+    assert ("vectorize" not in primitives(made)) == equal
+    assert any(node.kind == "parallel" for node in walk(made.func.body) if type(node) is For)
+
+
+def test_products_of_bytes_with_one_vector_are_left_to_llvm() -> None:
+    for kind, left in (("int8", True), ("int32", False)):
+        func = program(f"""
+            @T.prim_func
+            def gemv(A: T.Buffer((8, 64), "{kind}"), x: T.Buffer((64,), "{kind}"), y: T.Buffer((8,), "int32")):
+                for i in range(8):
+                    y[i] = 0
+                    for j in range(64):
+                        y[i] += T.cast(A[i, j], "int32") * T.cast(x[j], "int32")
+        """)
+        made = default_schedule(func, ONE)
+        assert ("vectorize" not in primitives(made)) == left
+        assert_same_result(func, made.func)
