@@ -531,6 +531,7 @@ _VALUES: dict[type, Callable[[_Lowering, Any, GraphVar | None], Value]] = {
 _OPERATORS: dict[str, Callable[[_Lowering, OpCall, GraphVar | None], Value]] = {
     "call_tir": _Lowering.call_tir,
     "call_tir_inplace": _Lowering.call_tir,
+    "call_tir_with_grad": _Lowering.call_tir,
     "call_dps_packed": _Lowering.call_dps_packed,
     "shape_of": _Lowering.shape_of,
 }

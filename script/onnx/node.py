@@ -52,7 +52,10 @@ class Node:
         if not attribute.type or not defs.has(kind, self.opset, self.proto.domain):
             return
         wanted = defs.get_schema(kind, self.opset, self.proto.domain).attributes.get(attribute.name)
-        code = attribute.type if wanted is None else int(getattr(wanted.type, "value", wanted.type))
+        if wanted is None:
+            return
+        said: Any = wanted.type  # an enumeration whose members are numbers of protobuf's
+        code = int(getattr(said, "value", said))
         if code != attribute.type:
             names = [AttributeProto.AttributeType.Name(one).lower() for one in (code, attribute.type)]
             raise self.wrong(f"its attribute `{attribute.name}` is of the kind {names[0]}, not {names[1]}")

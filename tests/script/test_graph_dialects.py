@@ -347,3 +347,24 @@ def test_a_module_may_say_that_nothing_is_checked() -> None:
     ):
         with pytest.raises(DiagnosticError, match=message):
             parse(UNFIT.format(options=options))
+
+
+def test_a_call_with_a_gradient_runs() -> None:
+    made = parse("""
+@I.ir_module
+class M:
+    @T.prim_func(s_tir=True)
+    def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = M
+        return R.call_tir_with_grad(
+            cls.double, (x,), R.Tensor((4,), "float32"), te_grad_name="double_grad", te_grad_kwargs={"k": 1.0}
+        )
+""")
+    x = np.array([1, 2, 3, 4], "float32")
+    for found in (interpret(made, x, entry="main"), build(made)["main"](x)):
+        assert found.tolist() == [2, 4, 6, 8]
