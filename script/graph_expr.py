@@ -90,8 +90,9 @@ _COMPARE: dict[type, str] = {
     ast.GtE: "greater_equal",
 }
 _AND, _OR, _IF = OPS["logical_and"], OPS["logical_or"], OPS["if_then_else"]
-# arguments that operators of TVM had until 2025; they say nothing where they are empty
-_DROPPED = ("axis_separators", "input_axis_separators")
+# arguments that operators of TVM had until 2025, and the mode of `take_backward`, which it prints and does not read;
+# they say nothing where they are empty
+_DROPPED = ("axis_separators", "input_axis_separators", "mode")
 # types of the graph that Relax spelt without `R.` in 2022
 _BARE_TYPES = ("Tensor", "Tuple", "Shape", "Object")
 # how the argument that tells the result types is named

@@ -64,8 +64,10 @@ def main(p: R.Tensor(("n", 3), "float32"), t: R.Tensor(("n",), "int64")):
         loss = R.nn.nll_loss(lifted, t)
         ones = R.ones(R.shape([]), dtype="float32")
         gradient = R.grad.nll_loss_backward(ones, lifted, t)
-        R.output(loss, gradient)
-    return (loss, gradient)
+        row = R.take(gradient, t, axis=0, mode="fast")
+        back = R.grad.take_backward(row, gradient, t, axis=0, mode="")
+        R.output(loss, gradient, back)
+    return (loss, gradient, back)
 """
 
 
@@ -73,11 +75,13 @@ def test_a_step_of_training_runs() -> None:
     made = parse(TRAINING)
     assert isinstance(made, GraphFunc)
     assert structural_equal(parse(made.script(dialect="tvm")), made)
-    p, t = np.array([[1, 2, 3], [0, 0, 0]], "float32"), np.array([2, 0])
+    p, t = np.array([[1, 2, 3], [0, 0, 0], [1, 1, 1]], "float32"), np.array([2, 0, 2])
     logs = p - np.log(np.exp(p).sum(1, keepdims=True))
-    for loss, gradient in (interpret(made, p, t), build(made)(p, t)):
-        np.testing.assert_allclose(loss, -(logs[0, 2] + logs[1, 0]) / 2, rtol=1e-6)
-        assert gradient.tolist() == [[0, 0, -0.5], [-0.5, 0, 0]]
+    for loss, gradient, back in (interpret(made, p, t), build(made)(p, t)):
+        np.testing.assert_allclose(loss, -(logs[0, 2] + logs[1, 0] + logs[2, 2]) / 3, rtol=1e-6)
+        wanted = np.array([[0, 0, -1], [-1, 0, 0], [0, 0, -1]], "float32") / 3
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-6)
+        np.testing.assert_allclose(back, [wanted[0], [0, 0, 0], 2 * wanted[2]], rtol=1e-6)
 
 
 def test_marks_keep_the_type_of_any_value() -> None:
