@@ -13,6 +13,8 @@ The work is done by `passes/schedule/default_cpu/`, which is loaded when it is a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.target import Target
 
@@ -25,6 +27,12 @@ VECTOR_BITS, THREADS = 256, 1
 # be that of many processors, so it counts only up to some times the second
 CACHE, SECONDS = 24 << 20, 12
 TILES = "+amx-int8"
+# by the width of the vectors, the features that add up products of bytes, the better ones first
+DOTS = {
+    512: (("vnni", (("+avx512vnni",),)), ("madd", (("+avx512bw",),))),
+    256: (("vnni", (("+avx512vnni", "+avx512vl"), ("+avxvnni",))), ("madd", (("+avx2",),))),
+    128: (("vnni", (("+avx512vnni", "+avx512vl"), ("+avxvnni",))), ("madd", (("+sse2",),))),
+}
 
 
 @prim_func_pass(opt_level=1)
@@ -35,6 +43,7 @@ def default_cpu(
     threads: int = 0,
     reassociate: bool = True,
     tiles: bool | None = None,
+    dots: str | None = None,
     cache: int = 0,
 ) -> PrimFunc:
     """`for i: for j: C[i, j] = A[i, j]` becomes `for i in T.parallel(n): ...`; sums become tiles and vectors.
@@ -44,6 +53,8 @@ def default_cpu(
                  function's target, else of the one around, 1 without one
     reassociate: whether sums of floats may be rounded in another order, and products be added without being rounded
     tiles:       whether there are instructions for products of tiles of bytes (AMX); None asks the function's target
+    dots:        what adds up products of neighbouring bytes in a lane: "vnni" four, "madd" two, "" nothing; None asks
+                 the function's target
     cache:       bytes of results that are written past the caches; 0 is what the caches of the function's target hold
     """
     from .schedule.default_cpu import CpuFacts, for_lengths
@@ -53,8 +64,15 @@ def default_cpu(
     cores = threads or next((one.main.cores for one in known if one.main.cores), THREADS)
     if tiles is None:
         tiles = any(TILES in one.main.features for one in known[:1])
+    if dots is None:
+        dots = next((_dots(one.main.features, bits) for one in known[:1]), "")
     held = cache or next((_held(one) for one in known), CACHE)
-    return for_lengths(func, CpuFacts(bits, cores, reassociate, tiles, held))
+    return for_lengths(func, CpuFacts(bits, cores, reassociate, tiles, dots, held))
+
+
+def _dots(features: Sequence[str], bits: int) -> str:
+    """The instructions for products of bytes that a processor has for vectors of so many bits."""
+    return next((kind for kind, wanted in DOTS.get(bits, ()) if any(set(one) <= set(features) for one in wanted)), "")
 
 
 def _held(target: Target) -> int:

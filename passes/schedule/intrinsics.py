@@ -5,7 +5,9 @@ They are written as arithmetic on vectors, which LLVM turns into what the proces
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tirscript.ir.func import PrimFunc
 
@@ -51,7 +53,7 @@ def impl(A: T.Buffer(({m}, {k}), "float32"), B: T.Buffer(({k}, {n}), "float32"),
 """
 _DOT_DESC = """
 @T.prim_func
-def desc(A: T.Buffer((4,), "{a}"), B: T.Buffer(({n}, 4), "int8"), C: T.Buffer(({n},), "int32")):
+def desc(A: T.Buffer((4,), "{a}"), B: T.Buffer(({n}, 4), "{b}"), C: T.Buffer(({n},), "int32")):
     for i, k in T.grid({n}, 4):
         with T.block("update"):
             vi, vk = T.axis.remap("SR", [i, k])
@@ -59,7 +61,7 @@ def desc(A: T.Buffer((4,), "{a}"), B: T.Buffer(({n}, 4), "int8"), C: T.Buffer(({
 """
 _DOT_IMPL = """
 @T.prim_func
-def impl(A: T.Buffer((4,), "{a}"), B: T.Buffer(({n}, 4), "int8"), C: T.Buffer(({n},), "int32")):
+def impl(A: T.Buffer((4,), "{a}"), B: T.Buffer(({n}, 4), "{b}"), C: T.Buffer(({n},), "int32")):
     for i in T.vectorized({n}):
         C[i] = C[i] + (
             T.cast(A[0], "int32") * T.cast(B[i, 0], "int32")
@@ -70,22 +72,78 @@ def impl(A: T.Buffer((4,), "{a}"), B: T.Buffer(({n}, 4), "int8"), C: T.Buffer(({
 """
 
 
-_VNNI_IMPL = """
+_LANES_HEAD = """
 @T.prim_func
 def impl(
-    A: T.Buffer((4,), "uint8", strides=(1,)),
-    B: T.Buffer((16, 4), "int8", strides=(4, 1)),
-    C: T.Buffer((16,), "int32", strides=(1,)),
+    A: T.Buffer((4,), "{a}", strides=(1,)),
+    B: T.Buffer(({n}, 4), "{b}", strides=(4, 1)),
+    C: T.Buffer(({n},), "int32", strides=(1,)),
 ):
-    lines = T.decl_buffer((64,), "int8", data=T.address_of(B[0, 0]))
-    C[0:16] = T.call_llvm_pure_intrin(
-        "int32x16",
-        "llvm.x86.avx512.vpdpbusd.512",
-        C[0:16],
-        T.reinterpret("uint8x64", T.broadcast(T.reinterpret("int32", A[0:4]), 16)),
-        lines[0:64],
+    lines = T.decl_buffer(({bytes},), "{b}", data=T.address_of(B[0, 0]))
+"""
+# Four elements of A are one number, which all lanes have. One operand is unsigned and the other is not: where they are
+# alike, 128 is added to those of B (which turns their highest bits), and what the sums are too large by is taken off.
+_VNNI_IMPL = """
+    quads = T.reinterpret("{a}x{bytes}", T.broadcast(T.reinterpret("int32", A[0:4]), {n}))
+    C[0:{n}] = T.call_llvm_pure_intrin(
+        "int32x{n}", "llvm.x86.avx512.vpdpbusd.{bits}", C[0:{n}], {operands}
     )
 """
+_VNNI_ALIKE_IMPL = """
+    quads = T.reinterpret("{a}x{bytes}", T.broadcast(T.reinterpret("int32", A[0:4]), {n}))
+    turned = T.reinterpret("{other}x{bytes}", T.bitwise_xor(lines[0:{bytes}], T.broadcast(T.{b}({top}), {bytes})))
+    more = T.call_llvm_pure_intrin(
+        "int32x{n}", "llvm.x86.avx512.vpdpbusd.{bits}", T.broadcast(T.int32(0), {n}), {constant}
+    )
+    C[0:{n}] = (
+        T.call_llvm_pure_intrin("int32x{n}", "llvm.x86.avx512.vpdpbusd.{bits}", C[0:{n}], {operands}) - more
+    )
+"""
+# the bytes at even and at odd places, each as 16 bits
+_PAIRS_IMPL = """
+    quads = T.broadcast(T.reinterpret("int32", A[0:4]), {n})
+    b = T.reinterpret("{wide_b}x{words}", lines[0:{bytes}])
+    a = T.reinterpret("{wide_a}x{words}", quads)
+    by_a, by_b = T.broadcast(T.{wide_a}(8), {words}), T.broadcast(T.{wide_b}(8), {words})
+    C[0:{n}] = (
+        C[0:{n}]
+        + T.call_llvm_pure_intrin("int32x{n}", "{madd}", {even})
+        + T.call_llvm_pure_intrin("int32x{n}", "{madd}", {odd})
+    )
+"""
+_MADD = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}
+
+
+def _vnni(n: int, a: str, b: str) -> str:
+    """The sums of four products in a lane by one instruction, of n lanes; the unsigned operand comes first."""
+    size = 4 * n
+    if a != b:
+        line = f"lines[0:{size}]"
+        return _LANES_HEAD + _VNNI_IMPL.replace("{operands}", f"quads, {line}" if b == "int8" else f"{line}, quads")
+    if a == "int8":
+        texts = {"operands": "turned, quads", "constant": f"T.broadcast(T.uint8(128), {size}), quads"}
+        texts |= {"other": "uint8", "top": "-128"}
+    else:
+        texts = {"operands": "quads, turned", "constant": f"quads, T.broadcast(T.int8(-128), {size})"}
+        texts |= {"other": "int8", "top": "128"}
+    text = _LANES_HEAD + _VNNI_ALIKE_IMPL
+    for name, value in texts.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _in_pairs(n: int, a: str, b: str) -> str:
+    """The same by two instructions, which add up two products of 16 bits in a lane."""
+
+    def half(name: str, kind: str, odd: bool) -> str:
+        inner = name if odd else f"T.shift_left({name}, by_{name})"
+        moved = f"T.shift_right({inner}, by_{name})"
+        return moved if kind == "int8" else f'T.reinterpret("int16x{2 * n}", {moved})'
+
+    pairs = {name: f"{half('a', a, odd)}, {half('b', b, odd)}" for name, odd in (("even", False), ("odd", True))}
+    wide = {"int8": "int16", "uint8": "uint16"}
+    text = _LANES_HEAD + _PAIRS_IMPL.replace("{even}", pairs["even"]).replace("{odd}", pairs["odd"])
+    return text.replace("{wide_a}", wide[a]).replace("{wide_b}", wide[b]).replace("{madd}", _MADD[n])
 
 
 _TILE_DESC = """
@@ -197,19 +255,29 @@ def _made(desc: str, impl: str, **sizes: object) -> tuple[PrimFunc, PrimFunc]:
     return made[0], made[1]
 
 
+def _dot(text: Callable[[int, str, str], str], **sizes: Any) -> tuple[PrimFunc, PrimFunc]:
+    return _made(_DOT_DESC, text(sizes["n"], sizes["a"], sizes["b"]), **sizes)
+
+
 for _m, _n, _k in FMA_TILES:
     BUILT_IN[f"fma_f32_{_m}x{_n}x{_k}"] = partial(_made, _FMA_DESC, _FMA_IMPL, m=_m, n=_n, k=_k)
 # dot_4x4_i8i8s32 and dot_16x4_vnni have the shapes and dtypes of TVM's intrinsics of these names; the latter is the
 # instruction vpdpbusd, and refused where the processor has none, dot_16x4_u8i8s32 is the same by operators
-BUILT_IN["dot_4x4_i8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="int8", n=4)
-BUILT_IN["dot_16x4_u8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="uint8", n=16)
-BUILT_IN["dot_16x4_vnni"] = partial(_made, _DOT_DESC, _VNNI_IMPL, a="uint8", n=16)
+BUILT_IN["dot_4x4_i8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="int8", b="int8", n=4)
+BUILT_IN["dot_16x4_u8i8s32"] = partial(_made, _DOT_DESC, _DOT_IMPL, a="uint8", b="int8", n=16)
 # the tiles of AMX: 16 rows of 64 bytes times 64 lines of 16, of which four lines lie in turn in one
 for _signs in ("ss", "su", "us", "uu"):
     _left, _right = ("int8" if sign == "s" else "uint8" for sign in _signs)
     BUILT_IN[f"dot_16x16x64_{_left}_{_right}_amx"] = partial(
         _made, _TILE_DESC, _TILE_IMPL, a=_left, b=_right, signs=_signs
     )
+    # four products in each of n lanes, by what processors without tiles have
+    for _n in _MADD:
+        for _kind, _text in (("vnni", _vnni), ("madd", _in_pairs)):
+            BUILT_IN[f"dot_{_n}x4_{_left}_{_right}_{_kind}"] = partial(
+                _dot, _text, n=_n, a=_left, b=_right, bits=32 * _n, bytes=4 * _n, words=2 * _n
+            )
+BUILT_IN["dot_16x4_vnni"] = BUILT_IN["dot_16x4_uint8_int8_vnni"]
 for _dtype in ("int8", "uint8"):
     BUILT_IN[f"interleave_4x16_{_dtype}"] = partial(
         _made, _INTERLEAVE_DESC, _INTERLEAVE_IMPL, dtype=_dtype, pairs=_PAIRS, quads=_QUADS

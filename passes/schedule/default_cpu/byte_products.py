@@ -33,7 +33,7 @@ def byte_product(work: Work, nest: Nest) -> bool:
     roles = roles_of(work, nest) if work.facts.tiles and nest.dtype is INT32 and nest.instances >= LEAST else None
     if roles is None or len(roles.reduced) != 1 or not all(dim.known for dim in nest.dims):
         return False
-    if not _multiplies_bytes(nest) or min(roles.rows.extent, roles.columns.extent) < SIDE // 2:
+    if not multiplies_bytes(nest) or min(roles.rows.extent, roles.columns.extent) < SIDE // 2:
         return False
     if roles.reduced[0].extent < DEPTH // 2:
         return False
@@ -43,7 +43,7 @@ def byte_product(work: Work, nest: Nest) -> bool:
     return work.attempt(_scheduled, nest, None)
 
 
-def _multiplies_bytes(nest: Nest) -> bool:
+def multiplies_bytes(nest: Nest) -> bool:
     """Whether what is added up is the product of two bytes, each as a number of 32 bits."""
     value = nest.value
     return type(value) is Call and value.op is OPS["mul"] and all(map(_is_byte, value.args))
@@ -96,7 +96,7 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     _tile_by_tile(work, f"{name}_init", tiled)
     _tile_by_tile(work, stored.name, tiled)
     work.attempt(_vectors, left, DEPTH)
-    work.attempt(_in_turn, right, tiled)
+    work.attempt(in_turn, right, tiled)
     work.attempt(_vectors, result, SIDE)
     work.parallel([*outer, j_0, i_0], float(nest.instances) / 16)
     made = {name, left.name, right.name, stored.name}
@@ -157,7 +157,7 @@ def _vectors(work: Work, copy: BlockHandle, lanes: int) -> bool:
     return True
 
 
-def _in_turn(work: Work, copy: BlockHandle, roles: Roles) -> bool:
+def in_turn(work: Work, copy: BlockHandle, roles: Roles) -> bool:
     """Copy four lines of sixteen at once, or four elements where these lie beside each other."""
     sch, loops = work.sch, work.sch.get_loops(copy)
     if roles.right.indices[-1] is roles.reduced[0].var:
@@ -172,4 +172,4 @@ def _in_turn(work: Work, copy: BlockHandle, roles: Roles) -> bool:
     return True
 
 
-__all__ = ["byte_product"]
+__all__ = ["LEAST", "byte_product", "in_turn", "multiplies_bytes"]

@@ -174,7 +174,7 @@ def _scheduled(
         work.contract(f"{name}_update")
         work.done |= {name, f"{name}_init", f"{name}_update"}
     for copy in copies:
-        work.attempt(_vector_copy, copy, lanes)
+        work.attempt(vector_copy, copy, lanes)
         work.done.add(copy.name)
     work.parallel([*outer, *tiles], nest.work)
     if left is not None:
@@ -369,12 +369,12 @@ def _count(dims: tuple[Dim, ...]) -> int:
 def _copy(work: Work, name: str, load: BufferLoad, padded: bool) -> BlockHandle:
     """The block that copies an operand: that of its padding, or a new one."""
     if padded:
-        return _maker(work, name, f"{load.buffer.name}_pad")
+        return maker_of(work, name, f"{load.buffer.name}_pad")
     copy: BlockHandle = work.sch.cache_read(name, load.buffer.name, "global", [name])
     return copy
 
 
-def _maker(work: Work, name: str, buffer: str) -> BlockHandle:
+def maker_of(work: Work, name: str, buffer: str) -> BlockHandle:
     """The block that makes the buffer of a name that starts so, which the block `name` reads."""
     makers: list[BlockHandle] = work.sch.get_producers(name)
     found = [maker for maker in makers if _made(work, maker).startswith(buffer)]
@@ -463,7 +463,7 @@ def _panels(work: Work, copy: BlockHandle, width: int, *, block: bool = False) -
     work.sch.transform_layout(copy, ("write", 0), panels)
 
 
-def _vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
+def vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
     """Copy in vectors where the lanes divide the line."""
     inner = work.sch.get_loops(copy)[-1]
     extent = work.extent(inner)
@@ -473,4 +473,14 @@ def _vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
     return True
 
 
-__all__ = ["contraction", "joined", "line_of", "nest_loop", "result_of", "roles_of", "tile_of"]
+__all__ = [
+    "contraction",
+    "joined",
+    "line_of",
+    "maker_of",
+    "nest_loop",
+    "result_of",
+    "roles_of",
+    "tile_of",
+    "vector_copy",
+]

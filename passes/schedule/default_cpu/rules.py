@@ -10,6 +10,7 @@ from tirscript.ir.stmt import Attr, Block, For, LaunchThread
 
 from ...statements import may_overlap
 from ..schedule import Schedule
+from .byte_lanes import byte_lanes
 from .byte_products import byte_product
 from .chains import inline_producers, rows, shared_rows
 from .contraction import contraction
@@ -29,6 +30,7 @@ from .work import Work
 RULES: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
     byte_product,
+    byte_lanes,
     dot_products,
     contraction,
     unfolded,
