@@ -21,6 +21,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.node import CHECK, recursion_room
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Block
+from tirscript.ir.words import words
 
 from ..pipeline import REPORT
 from .edit import Edit
@@ -94,10 +95,13 @@ class Schedule:
         hint = f"did you mean `{near}`?" if near else f"it has {', '.join(self._functions)}"
         raise refusal("T502", f"the module has no function `{name}`", None, hint=hint)
 
-    def get(self, handle: BlockHandle | LoopHandle) -> Any:
-        """The statement that a handle stands for now; ScheduleError where it is gone."""
+    def get(self, handle: object) -> Any:
+        """The statement that a handle stands for now; ScheduleError where it is gone, or none was given."""
+        if not isinstance(handle, (BlockHandle, LoopHandle)):
+            hint = "`sch.get_block(name)` and `sch.get_loops(block)` give handles"
+            raise refusal("T502", f"{words(handle)} is no handle of a block or loop", None, hint=hint)
         edit = Edit(self._tree(handle.function), "get", handle.function)
-        return (edit.block(handle.name) if type(handle) is BlockHandle else edit.loop(handle.var)).stmt  # type: ignore[union-attr]
+        return (edit.block(handle.name) if isinstance(handle, BlockHandle) else edit.loop(handle.var)).stmt
 
     def _name(self) -> str:
         if self._current is None:

@@ -50,8 +50,8 @@ class Schedule:
     def work_on(self, name: str) -> None:
         """Take names of blocks and loops to be of the function of that name from now on."""
 
-    def get(self, handle: BlockHandle | LoopHandle) -> Any:
-        """The statement that a handle stands for now; ScheduleError where it is gone."""
+    def get(self, handle: object) -> Any:
+        """The statement that a handle stands for now; ScheduleError where it is gone, or none was given."""
 
     @property
     def trace(self) -> Trace:

@@ -4,21 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.dtype import INT32
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT32, DType
+from tirscript.ir.expr import CommReducer, Expr
+from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import Attrs
 from tirscript.ir.op import const
 from tirscript.ir.stmt import For
+from tirscript.ir.target import Target
+from tirscript.ir.words import words
 
 from ..edit import Edit
 from ..primitive import BlockAt, LoopAt, primitive
 from ..tree import Place
+
+_VALUES = (str, int, float, bool, Expr, Buffer, DType, IndexMap, CommReducer, Target)
 
 
 @primitive
 def annotate(edit: Edit, block_or_loop: BlockAt | LoopAt, ann_key: str, ann_val: Any) -> None:
     """Set an annotation of a block or loop, in place of one of the same name."""
     stmt = block_or_loop.stmt
-    edit.tree.update(block_or_loop, stmt.replace(annotations=Attrs({**stmt.annotations, ann_key: ann_val})))
+    held = _held(edit, block_or_loop, ann_val)
+    edit.tree.update(block_or_loop, stmt.replace(annotations=Attrs({**stmt.annotations, ann_key: held})))
+
+
+def _held(edit: Edit, place: Place, value: Any) -> Any:
+    """A value as annotations keep it, and as it is read from a text: lists are tuples, numbers of numpy Python's."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_held(edit, place, item) for item in value)
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _held(edit, place, item) for key, item in value.items()}
+    if value is None or isinstance(value, _VALUES):
+        return value
+    if not hasattr(type(value), "__array__") or getattr(value, "shape", None) != ():
+        hint = "annotations hold numbers, strings, tuples, dicts with strings as keys, dtypes and expressions"
+        edit.refuse(f"{words(value)} cannot be an annotation", place, hint=hint)
+    return value.item()
 
 
 @primitive

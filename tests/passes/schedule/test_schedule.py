@@ -313,3 +313,38 @@ def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((2, 6), "float32")):
     b = np.zeros((2, 6), "float32")
     tirscript.interpret(sch.func, a, b)
     np.testing.assert_array_equal(b, np.repeat(a + 1, 2, axis=1))
+
+
+ONE_BLOCK = """@T.prim_func
+def f(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("p"):
+            v = T.axis.spatial(16, i)
+            A[v] = T.float32(2)
+"""
+
+
+@pytest.mark.parametrize("value", [1.5, None, "x", [1, "x"], {"a": [1, (2,)]}, np.int64(3), [np.float32(0.5)]])
+def test_annotations_are_kept_as_they_are_read(value):
+    sch = Schedule(parse(ONE_BLOCK))
+    sch.annotate("p", "key", value)
+    text = str(sch.mod)
+    again = parse(text)
+    assert structural_equal(sch.mod, again)
+    assert str(again) == text
+
+
+@pytest.mark.parametrize("value", [object(), np.zeros(2), {1: 2}, [len], {"a": {3}}])
+def test_what_has_no_text_is_no_annotation(value):
+    sch = Schedule(parse(ONE_BLOCK))
+    with pytest.raises(ScheduleError, match="cannot be an annotation"):
+        sch.annotate("p", "key", value)
+    with pytest.raises(ScheduleError, match="cannot be an annotation"):
+        sch.annotate("p", "key", sch.get_loops("p")[0])
+    assert "key" not in str(sch.mod)
+
+
+@pytest.mark.parametrize("value", ["p", None, [1]])
+def test_only_handles_stand_for_statements(value):
+    with pytest.raises(ScheduleError, match="is no handle of a block or loop"):
+        Schedule(parse(ONE_BLOCK)).get(value)

@@ -11,7 +11,7 @@ def chain(
         for j in range(12):
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                T.block_attr({"pragma": [1, "x"]})
+                T.block_attr({"pragma": (1, "x")})
                 B[vi, vj] = A[vi, vj] * 2
     for i, j in T.grid(16, 12):
         with T.block("C"):
