@@ -509,6 +509,8 @@ class CallLowering(ExprLowering):
 def limit(name: str, kind: Any) -> Const:
     """`T.min_value`, `T.max_value` and `T.infinity` of a dtype."""
     to = kind.dtype if isinstance(kind, TypeName) else dtype(kind)
+    if to.is_vector:
+        raise ValueError(f"{to} has one value for each lane; `T.broadcast(T.{name}(...), lanes)` makes it")
     if name == "infinity" or to.is_float:
         if not to.is_float:
             raise ValueError(f"{to} has no infinity")

@@ -62,6 +62,11 @@ def of_body(body: str, head: str = "") -> Diagnostic:
             "[i]",
             "the loop over `i` counts by a step",
         ),
+        *(
+            (f'A[0] = T.{name}("{kind}")', "T109", None, f"{kind} has one value for each lane")
+            for name in ("min_value", "max_value", "infinity")
+            for kind in ("int32x4", "float32x4", "boolx4", "float32xvscalex4")
+        ),
         ("A[0] = T.max[A[0], 1]", "T022", "T.max[A[0], 1]", "the function `T.max` is called, not indexed"),
         (
             "for i, j in T.grid[2, 2]:\n    A[i] = j",
