@@ -16,6 +16,7 @@ from tirscript.ir.rewrite import uses
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, stride_of
+from .reductions import one_by_one
 from .work import Work
 
 # lines at once, the most first; rows of the small tensor; vectors of a line that are worth it
@@ -29,6 +30,10 @@ def dot_products(work: Work, nest: Nest) -> bool:
         return False
     sch, name = work.sch, nest.name
     (inner,) = nest.reduced
+    if nest.dtype.is_int and any(load.dtype.bits < nest.dtype.bits for load in nest.loads()):
+        # LLVM knows the instructions that widen, multiply and add
+        sch.reorder(*[dim.loop for dim in nest.spatial], inner.loop)
+        return one_by_one(work, name, inner.loop, nest.work)
     size = next(size for size in LINES if lines.extent % size == 0)
     lanes = work.facts.lanes(nest.dtype.bits)
     others = [dim for dim in nest.spatial if dim is not lines]
@@ -79,8 +84,6 @@ def lines_of(work: Work, nest: Nest) -> Dim | None:
         for dim in yours:
             few *= dim.extent
         lines = max(mine, key=lambda dim: dim.extent, default=None)
-        if few == 1 and nest.dtype.is_int and any(load.dtype.bits < nest.dtype.bits for load in loads):
-            return None  # LLVM knows the instructions that widen, multiply and add
         if lines is not None and few <= ROWS and any(lines.extent % size == 0 for size in LINES):
             return lines if lines.extent >= 2 * LINES[0] else None
     return None

@@ -23,6 +23,8 @@ from .work import Work
 
 # lanes of numbers that become so many times as long have to be taken apart first
 WIDENS = 4
+# but it writes out loops of up to so many iterations, before it looks for vectors
+UNROLLED = 64
 # partial results are kept in so many vectors, so that one addition need not wait for another
 VECTORS = 4
 # lines whose length is not known may be short: each vector more has to be combined
@@ -57,10 +59,12 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     sch.reorder(*[dim.loop for dim in nest.spatial], *others, inner.loop)
     # LLVM puts sums of integers into lanes itself, and knows the instructions that widen as they add
     widened = max(nest.dtype.bits // load.dtype.bits for load in nest.loads())
-    simple = nest.dtype.is_int and (widened > WIDENS or (not others and (inner.known or widened > 1)))
+    alike = all(load.dtype.bits == nest.dtype.bits for load in nest.loads())
+    itself = widened > 1 or (inner.known and not (alike and inner.extent <= UNROLLED))
+    simple = nest.dtype.is_int and (widened > WIDENS or (itself and not others))
     everything = not nest.spatial and not others and inner.known and inner.extent >= 2 * PART
     if (not inner.known and not work.facts.long_lines) or (simple and not everything):
-        return _one_by_one(work, nest.name, [*others, inner.loop][0], nest.work)
+        return one_by_one(work, nest.name, [*others, inner.loop][0], nest.work)
     name, lanes = nest.name, lanes_of(inner.extent, one) if inner.known else SYMBOLIC * one
     if not inner.known:
         work.lines[sch.get(inner.loop).stop] = PAYS * lanes // 4
@@ -74,7 +78,7 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
         work.done.add(name)
         name = partial.name
         if equal:
-            return _one_by_one(work, name, sch.get_loops(name)[-1], nest.work)
+            return one_by_one(work, name, sch.get_loops(name)[-1], nest.work)
     whole = len(sch.get_loops(name)) <= len(nest.dims) + 1
     update = lane_results(work, name, lanes)
     if nest.known and heavy(nest.value):
@@ -103,7 +107,7 @@ def extreme_lanes(work: Work, name: str) -> bool:
     count = math.prod(work.extent(loop) or PART for loop in loops)
     if extent is None:
         if not work.facts.long_lines:
-            return _one_by_one(work, name, loops[-1], float(count))
+            return one_by_one(work, name, loops[-1], float(count))
         work.lines[sch.get(loops[-1]).stop] = PAYS * SYMBOLIC * one // 4
     if len(loops) == 1 and extent is not None and extent >= 2 * PART:
         size = -(-extent // min(PARTS, extent // PART))
@@ -118,7 +122,7 @@ def extreme_lanes(work: Work, name: str) -> bool:
     return True
 
 
-def _one_by_one(work: Work, name: str, first: LoopHandle, count: float) -> bool:
+def one_by_one(work: Work, name: str, first: LoopHandle, count: float) -> bool:
     """Leave a reduction as it is, with its init before it, which is stored where there are no terms, too."""
     outer = work.sch.get_loops(name)
     outer = outer[: outer.index(first)]
@@ -208,4 +212,4 @@ def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:
     return any(axis.kind == "reduce" and uses(axis.value, var) for axis in work.block(name).axes)
 
 
-__all__ = ["begun_before", "extreme_lanes", "lane_results", "lanes_apart", "lanes_of"]
+__all__ = ["begun_before", "extreme_lanes", "lane_results", "lanes_apart", "lanes_of", "one_by_one"]

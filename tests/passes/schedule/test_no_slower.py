@@ -249,3 +249,29 @@ def test_products_of_bytes_with_one_vector_are_left_to_llvm() -> None:
         made = default_schedule(func, ONE)
         assert ("vectorize" not in primitives(made)) == left
         assert_same_result(func, made.func)
+
+
+def test_lines_of_integers_that_llvm_would_write_out_are_summed_in_lanes() -> None:
+    """It unrolls loops of 64 iterations before it looks for vectors."""
+    made = {
+        count: "rfactor" in primitives(default_schedule(row_sums(f"4, {count}", "4", "int32", "int32"), ONE))
+        for count in (15, 64, 65)
+    }
+    assert made == {15: False, 64: True, 65: False}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_products_of_bytes_with_few_vectors_keep_their_sums_innermost(count: int) -> None:
+    func = program(f"""
+        @T.prim_func
+        def few(A: T.Buffer((8, 64), "int8"), x: T.Buffer(({count}, 64), "int8"), y: T.Buffer(({count}, 8), "int32")):
+            for n, i, j in T.grid({count}, 8, 64):
+                with T.block("y"):
+                    vn, vi, vj = T.axis.remap("SSR", [n, i, j])
+                    with T.init():
+                        y[vn, vi] = 0
+                    y[vn, vi] += T.cast(A[vi, vj], "int32") * T.cast(x[vn, vj], "int32")
+    """)
+    made = default_schedule(func, ONE)
+    assert names(made) == ["y_init", "y_update"]
+    assert_same_result(func, made.func)
