@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers.script import HEADER, function
 
-from tirscript.ir import Buffer, BufferStore, PrimFunc, Trivia, Var, const, walk
+from tirscript.ir import Buffer, BufferLoad, BufferStore, PrimFunc, Trivia, Var, const, dtype, walk
 from tirscript.script import parse, prim_func
 from tirscript.script import tir as T
 from tirscript.testing import assert_round_trip, assert_structural_equal, mismatch
@@ -125,10 +125,11 @@ def test_one_place_for_both() -> None:
 
 def test_a_program_that_cannot_be_read_is_told() -> None:
     one = function("A[0] = 1.0")
-    bad = one.replace(body=(BufferStore(one.params[0], (Var("free"),), const(1.0)),))
+    free = BufferLoad(Buffer(name="free", shape=(const(4),), dtype=dtype("int32")), (const(0),))
+    bad = one.replace(body=(BufferStore(one.params[0], (free,), const(1.0)),))
     text = said(bad, one)
-    assert "f.body[0].indices[0]: Const `0` against Var `free`" in text
-    assert "what is found cannot be read back: error[T" in text and "-    A[0] = 1.0\n+    A[free] = 1.0" in text
+    assert "f.body[0].indices[0]: Const `0` against BufferLoad `free[0]`" in text
+    assert "what is found cannot be read back: error[T" in text and "-    A[0] = 1.0\n+    A[free[0]] = 1.0" in text
 
 
 def test_modules() -> None:

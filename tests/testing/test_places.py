@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from tirscript.ir import DiagnosticError, Evaluate, Node, PrimFunc, Stmt, Var, children, const
+from tirscript.ir import Buffer, BufferLoad, DiagnosticError, Evaluate, Node, PrimFunc, Stmt, children, const
 from tirscript.ir.node import shape_of
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.script import parse
@@ -162,7 +162,8 @@ def test_programs_that_the_verifier_refuses_have_places() -> None:
 
 
 def test_what_cannot_be_read_has_none() -> None:
-    func = PrimFunc("f", (), (Evaluate(Var("free") + const(1)),))
+    free = Buffer(name="free", shape=(const(4),))
+    func = PrimFunc("f", (), (Evaluate(BufferLoad(free, (const(0),))),))
     with pytest.raises(DiagnosticError, match="free"):
         printed_text(func, "<printed>")
     assert len(list(children(func))) == 1

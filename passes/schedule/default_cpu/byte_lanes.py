@@ -13,6 +13,7 @@ for j_0 in T.parallel(n // columns):
 
 from __future__ import annotations
 
+from tirscript.ir.expr import BufferLoad
 from tirscript.ir.index_map import IndexMap
 
 from ..primitive import BlockHandle
@@ -67,8 +68,8 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     tiled = roles_of(work, plain) if plain is not None else None
     if plain is None or tiled is None:
         return False
-    right = _copy(work, plain, roles, tiled, odd, "right")
-    left = None if _lies_in_lines(roles, odd) else _copy(work, plain, roles, tiled, odd, "left")
+    right = _copy(work, name, roles.right, tiled.right)
+    left = None if _lies_in_lines(roles, odd) else _copy(work, name, roles.left, tiled.left)
     result = result_of(work, plain, reader, bool(odd & {id(roles.rows), id(roles.columns)}))
     loops = {id(dim): dim.loop for dim in plain.dims}
     depth = tiled.reduced[0].extent // GROUP
@@ -101,12 +102,11 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     return True
 
 
-def _copy(work: Work, nest: Nest, roles: Roles, tiled: Roles, odd: set[int], side: str) -> BlockHandle:
+def _copy(work: Work, name: str, given: BufferLoad, load: BufferLoad) -> BlockHandle:
     """The block that copies an operand: that of its padding, or a new one."""
-    given, load = getattr(roles, side), getattr(tiled, side)
     if load.buffer is not given.buffer:
-        return maker_of(work, nest.name, load.buffer.name)
-    copy: BlockHandle = work.sch.cache_read(nest.name, load.buffer.name, "global", [nest.name])
+        return maker_of(work, name, load.buffer.name)
+    copy: BlockHandle = work.sch.cache_read(name, load.buffer.name, "global", [name])
     return copy
 
 
