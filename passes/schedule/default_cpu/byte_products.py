@@ -3,11 +3,15 @@
 Both operands are copied into tiles as the instruction takes them: 16 rows of 64 bytes, and 16 lines in which four lines
 of the operand lie in turn. Four tiles of results stay in registers while the reduction runs.
 
-pack A[i, k] at (i // 16, k // 64, i % 16, k % 64), B[k, j] at (j // 16, k // 64, k % 64 // 4, j % 16, k % 4)
-for j_0 in T.parallel(n // 32):
-    for i_0 in range(m // 32):
+pack B[k, j] at (j // 16, k // 64, k % 64 // 4, j % 16, k % 4)
+for i_0 in T.parallel(m // 32):
+    pack A[i, k] at (i // 16, k // 64, i % 16, k % 64)
+    for j_0 in range(n // 32):
         for k_0 in range(K // 64): 2 x 2 tiles += A[i, k] * B[k, j]
         store the tiles
+
+Where the rows are few, or the columns' operand is large and larger than the other, the columns come first, and all of A
+is packed before.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
 
 from ..primitive import BlockHandle
-from .contraction import Roles, nest_loop, result_of, roles_of
+from .contraction import SECOND_CACHE, Roles, nest_loop, result_of, roles_of
 from .nests import Nest, indices_of
 from .work import Work, only_reader
 
@@ -80,11 +84,18 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     j_0, j_1, j_2 = sch.split(loops[id(tiled.columns)], [None, columns // SIDE, SIDE])
     k_0, k_1 = sch.split(loops[id(tiled.reduced[0])], [None, DEPTH])
     outer = [loops[id(dim)] for dim in tiled.outer]
-    sch.reorder(*outer, j_0, i_0, k_0, i_1, j_1, i_2, j_2, k_1)
+    # rows first where these are enough for all threads, and what they read again and again is the smaller operand or in
+    # the second cache: a thread copies its rows as it comes to them
+    small = tiled.columns.extent <= tiled.rows.extent or tiled.columns.extent * tiled.reduced[0].extent <= SECOND_CACHE
+    by_rows = small and not outer and (work.extent(i_0) or 1) >= 4 * work.facts.threads
+    first, second = (i_0, j_0) if by_rows else (j_0, i_0)
+    sch.reorder(*outer, first, second, k_0, i_1, j_1, i_2, j_2, k_1)
     for copy in (stored, result):
-        sch.reverse_compute_at(copy, i_0)
+        sch.reverse_compute_at(copy, second)
     for maker in (name, stored):
         sch.set_scope(maker, 0, "local")
+    if by_rows:
+        sch.compute_at(left, i_0)
     sch.transform_layout(name, ("write", 0), _results(plain, tiled))
     sch.transform_layout(left, ("write", 0), _rows(tiled))
     sch.transform_layout(right, ("write", 0), _lines(tiled))
@@ -98,12 +109,12 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     work.attempt(_vectors, left, DEPTH)
     work.attempt(in_turn, right, tiled)
     work.attempt(_vectors, result, SIDE)
-    work.parallel([*outer, j_0, i_0], float(nest.instances) / 16)
+    work.parallel([i_0] if by_rows else [*outer, j_0, i_0], float(nest.instances) / 16)
     made = {name, left.name, right.name, stored.name}
     made |= {f"{one}_o" for one in made} | {f"{name}_init", f"{name}_update_o", result.name}
     work.done |= made
     for copy in work.blocks():
-        if copy.name.removesuffix("_o") in (left.name, right.name):
+        if copy.name.removesuffix("_o") in ((right.name,) if by_rows else (left.name, right.name)):
             work.parallel(sch.get_loops(copy)[:1], float(nest.instances / 16))
     return True
 

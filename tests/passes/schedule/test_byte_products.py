@@ -68,6 +68,24 @@ def test_products_of_bytes_are_tiles(name: str) -> None:
     assert all(np.prod(buffer.constant_shape() or (1 << 20,)) <= 4 * 256 for buffer in local)
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "k", "parallel"),
+    [(300, 300, 130, 2), (256, 512, 64, 2), (40, 512, 70, 3), (256, 4096, 320, 3)],
+    ids=["odd", "small", "few rows", "wide"],
+)
+def test_rows_are_packed_where_they_are_read(m: int, n: int, k: int, parallel: int) -> None:
+    """Each thread copies its own rows where there are enough, unless the other operand is too large to be read again."""
+    kernel = product(m, n, k)
+    made = default_schedule(kernel, FACTS).func
+    assert words(made).count("T.parallel(") == parallel
+    if HERE:
+        rng = np.random.default_rng(1)
+        A, B = rng.integers(-128, 128, (m, k), "int8"), rng.integers(-128, 128, (k, n), "int8")
+        C = np.full((m, n), -1, "int32")
+        tirscript.build(made, pipeline=DEFAULT_LOWERING)(A, B, C)
+        assert np.array_equal(C, A.astype("int32") @ B.astype("int32"))
+
+
 def test_other_products_are_not() -> None:
     plain = CpuFacts(vector_bits=512, threads=2)
     for kernel, facts in (
