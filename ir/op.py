@@ -142,12 +142,14 @@ def build(entry: Op, args: list[Operand]) -> Expr:
     if not low <= len(args) <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
         raise fail("T101", f"`{entry.spelling}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}")
-    if entry.operands != ANY and any(isinstance(arg, str) for arg in args):
-        raise fail("T104", f"`{entry.spelling}` takes {_WORDS[entry.operands]}, not a string")
+    if entry.operands != ANY:
+        for arg in args:
+            if isinstance(arg, str):
+                raise fail("T104", f"`{entry.spelling}` takes {_WORDS[entry.operands]}, not a string")
     first, last = entry.group
     stop = len(args) if last is None else last
     joint = unify(entry, args[first:stop])
-    whole = [*map(as_expr, args[:first]), *joint, *map(as_expr, args[stop:])]
+    whole = joint if len(joint) == len(args) else [*map(as_expr, args[:first]), *joint, *map(as_expr, args[stop:])]
     kind = joint[0].dtype
     if entry.result == "same":
         result: DType = kind
@@ -186,6 +188,7 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
     accepts = _ACCEPTS[entry.operands]
     common: DType | None = None
     mixed = False
+    literals: list[Operand] = []
     for arg in args:
         if isinstance(arg, Expr):
             kind = arg.dtype
@@ -194,7 +197,8 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
             elif kind is not common:
                 common = join(entry, common, kind)
                 mixed = True
-    literals = [arg for arg in args if not isinstance(arg, Expr)]
+        else:
+            literals.append(arg)
     if common is None:
         common = _literal_dtype(entry, literals)
     elif literals and any(isinstance(arg, float) for arg in literals) and common.is_int:
