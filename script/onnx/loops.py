@@ -85,19 +85,19 @@ def loop(importer: Importer, node: Node) -> None:
         raise node.wrong("the number of its rounds is not known before the model runs")
     rounds = Rounds(importer, node)
     rounds.carry(list(node.proto.input)[2:])
-    number, condition = (one.name for one in rounds.graph.input[:2])
-    going = _truth(importer, node, node.proto.input[1]) if node.has(1) else True
+    number, going = (one.name for one in rounds.graph.input[:2])
+    condition = node.proto.input[1] if node.has(1) else None
     done = 0
-    while going and (limit is None or done < limit):
+    # what the last round says of the condition is not looked at
+    while (limit is None or done < limit) and (condition is None or _truth(importer, node, condition)):
         if done == MOST_ROUNDS:
             raise node.wrong(f"it has more than {MOST_ROUNDS} rounds")
         importer.take(number, ())
         importer.keep(number, np.asarray(done, "int64"))
-        importer.take(condition, ())
-        importer.keep(condition, np.asarray(True))
+        importer.take(going, ())
+        importer.keep(going, np.asarray(True))
         rounds.round(2, 1)
-        # a condition that nothing looks at may be anything
-        going = _truth(importer, node, rounds.graph.output[0].name)
+        condition = rounds.graph.output[0].name
         done += 1
     rounds.finish()
 

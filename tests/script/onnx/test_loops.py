@@ -152,6 +152,25 @@ def test_a_scan_is_written_out(axis: int, backward: int, out_axis: int, out_back
     compare(given, x=X)
 
 
+def test_nobody_asks_the_last_round_for_more() -> None:
+    """A condition that only the model knows does not matter where the limit ends the loop."""
+    body = inner(
+        [
+            N("ReduceMax", ["sum"], ["most"], keepdims=0),
+            N("Less", ["most", "bound"], ["on"]),
+            N("Neg", ["sum"], ["next"]),
+        ],
+        LOOP_INPUTS,
+        [info("on", B, []), info("next", F, [2, 3])],
+    )
+    loop = N("Loop", ["limit", "", "x"], ["y"], body=body)
+    bound = np.asarray(1, "float32")
+    compare(model([loop], [info("x", F, [2, 3])], [info("y")], limit=np.asarray(1, "int64"), bound=bound), x=X)
+    given = model([loop], [info("x", F, [2, 3])], [info("y")], limit=np.asarray(2, "int64"), bound=bound)
+    with pytest.raises(DiagnosticError, match="its condition is not known before the model runs"):
+        tirscript.from_onnx(given)
+
+
 def test_loops_that_are_not_known_are_refused() -> None:
     with pytest.raises(DiagnosticError, match="it has more than 512 rounds"):
         tirscript.from_onnx(counted(513))
