@@ -29,7 +29,8 @@ from tirscript.ir.words import words
 
 from .advice import ADVICE, in_words
 from .context import Abort, FunctionRef, Macro
-from .expr import MAX_LANES, ExprLowering, Method, same_dtype, vscale_factor
+from .expr import MAX_LANES, ExprLowering, Method, same_dtype
+from .lengths import vscale_factor
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, special_float
 from .pointer import METHODS, array_of, first_element
 from .python import BUILTINS

@@ -13,7 +13,6 @@ from tirscript.ir.expr import (
     BufferData,
     BufferLoad,
     BufferRegion,
-    Call,
     Const,
     Expr,
     Ramp,
@@ -29,6 +28,7 @@ from tirscript.ir.words import call_it
 from .advice import ADVICE, LIBRARIES, advise
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
+from .lengths import difference, scalable_length
 from .meet import fit, meet, truth
 from .namespace import BufferForm, Form, Namespace, PointerType, TypeName, Unsupported, their_names, vector_type
 from .plain import PlainLowering
@@ -456,8 +456,8 @@ class ExprLowering(PlainLowering):
         lower: Any = self._bound_of_slice(node.lower) if node.lower is not None else 0
         upper: Any = self._bound_of_slice(node.upper) if node.upper is not None else buffer.shape[at]
         step = 1 if node.step is None else self.python(node.step, "the step of a slice", (int,))
-        length = _difference(upper, lower)
-        scalable = _scalable_length(upper, lower) if length is None and step == 1 else None
+        length = difference(upper, lower)
+        scalable = scalable_length(upper, lower) if length is None and step == 1 else None
         if scalable is not None:
             if not 0 < scalable <= MAX_LANES:
                 message = f"this slice has {scalable} times vscale elements; a vector has 1 to {MAX_LANES}"
@@ -551,46 +551,6 @@ def shape_nodes(node: ast.expr, count: int) -> list[ast.expr]:
 def index_nodes(node: ast.Subscript) -> list[ast.expr]:
     """The syntax nodes of the indices of a subscript; none for `A[()]`."""
     return node.slice.elts if type(node.slice) is ast.Tuple else [node.slice]
-
-
-def _difference(upper: Any, lower: Any) -> int | None:
-    """`upper - lower` where it is a known number: of constants, or of one expression plus constants."""
-    base_u, off_u = _offset(upper)
-    base_l, off_l = _offset(lower)
-    if (base_u is None) != (base_l is None) or (base_u is not None and base_u != base_l):
-        return None
-    return off_u - off_l
-
-
-def _scalable_length(upper: Any, lower: Any) -> int | None:
-    """The lanes of `lower : lower + T.vscale() * lanes`, to be multiplied by vscale."""
-    if type(lower) in (int, Const) and int(getattr(lower, "value", lower)) == 0:
-        return vscale_factor(upper)
-    if type(upper) is Call and upper.op.name == "add" and upper.args[0] == lower:
-        return vscale_factor(upper.args[1])
-    return None
-
-
-def vscale_factor(value: Any) -> int | None:
-    """n of `T.vscale() * n`."""
-    if type(value) is Call and value.op.name == "mul":
-        for factor, vscale in (value.args, value.args[::-1]):
-            if type(vscale) is Call and vscale.op.name == "vscale" and type(factor) is Const:
-                return int(factor.value)
-    return None
-
-
-def _offset(value: Any) -> tuple[Expr | None, int]:
-    total = 0
-    while type(value) is Call and value.op.name in ("add", "sub") and type(value.args[1]) is Const:
-        step = int(value.args[1].value)
-        total += step if value.op.name == "add" else -step
-        value = value.args[0]
-    if type(value) is Const:
-        return None, total + int(value.value)
-    if isinstance(value, Expr):
-        return value, total
-    return None, total + int(value)
 
 
 def same_dtype(a: Expr, b: Expr) -> tuple[Expr, Expr]:
