@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from .expr import BufferLoad, Call, CallFunction, Const, Expr, Ramp
 from .node import Node
 from .op import OPS
-from .rewrite import walk
-from .stmt import BufferStore
+from .rewrite import children, walk
+from .stmt import Break, BufferStore, Continue, For, LaunchThread, Stmt, While
 
 
 def reads_memory(expr: Node) -> bool:
@@ -49,3 +52,19 @@ def _misses(index: Expr, dim: Expr) -> bool:
     else:
         return False
     return low < 0 or (type(dim) is Const and high >= int(dim.value))
+
+
+def exits(body: Iterable[Stmt]) -> Iterable[type]:
+    """The breaks and continues that leave the loop of this body."""
+    stack: list[Any] = list(body)
+    while stack:
+        node = stack.pop()
+        if type(node) is Break or type(node) is Continue:
+            yield type(node)
+        elif isinstance(node, Stmt) and type(node) not in (For, While, LaunchThread):
+            stack += [child for child in children(node) if isinstance(child, Stmt)]
+
+
+def leaves_loop(body: Iterable[Stmt]) -> bool:
+    """Whether a break or continue in `body` belongs to the loop around it."""
+    return any(True for _ in exits(body))

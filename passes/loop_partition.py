@@ -21,8 +21,8 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.arith.presburger import cut_of
-from tirscript.ir.arith.presburger.steps import exits
 from tirscript.ir.arith.scoped import Scoped
+from tirscript.ir.effects import exits
 from tirscript.ir.expr import Call, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS

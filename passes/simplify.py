@@ -22,6 +22,7 @@ from tirscript.ir.arith.bounds import Interval, bounds
 from tirscript.ir.arith.elements import Elements, is_same_memory
 from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.arith.simplifier import Simplifier
+from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferData, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import map_except_buffers, substitute
@@ -31,9 +32,7 @@ from tirscript.ir.stmt import (
     Assume,
     Bind,
     Block,
-    Break,
     BufferStore,
-    Continue,
     DeclBuffer,
     For,
     If,
@@ -148,21 +147,6 @@ class Simplify(Scoped):
     def store(self, stmt: BufferStore) -> BufferStore:
         new = map_except_buffers(stmt, self.visit)
         return new if new is stmt else self.expressions.legal(stmt, new)
-
-
-def leaves_loop(body: tuple[Stmt, ...]) -> bool:
-    """Whether a break or continue in `body` belongs to the loop around it."""
-    stack: list[Any] = list(body)
-    while stack:
-        stmt = stack.pop()
-        kind = type(stmt)
-        if kind is Break or kind is Continue:
-            return True
-        if kind is For or kind is While:
-            continue
-        for name in ("body", "init", "then", "orelse"):
-            stack += getattr(stmt, name, None) or ()
-    return False
 
 
 _RULES: dict[type, Any] = {

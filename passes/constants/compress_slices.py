@@ -28,6 +28,7 @@ from tirscript.ir.arith.linear import expression
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import constant, constants_of
 from tirscript.ir.dtype import INT64, VOID, dtype
+from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Const, Expr, Ramp, Range, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
@@ -38,7 +39,7 @@ from tirscript.ir.stmt import AllocateConst, AllocBuffer, DeclBuffer, Evaluate, 
 
 from ..access import Access, Accesses, box, constant_extent
 from ..pipeline import module_pass
-from ..simplify import leaves_loop, simplified
+from ..simplify import simplified
 from .codecs import CODECS, Codec, get_codec, give_back, packed_by
 from .compress_constants import Packing
 

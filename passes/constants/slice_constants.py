@@ -22,6 +22,7 @@ from typing import Any
 
 from tirscript.ir.arith.bounds import linear_bounds
 from tirscript.ir.constant import constant, constants_of
+from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferLoad, Const, Expr, Ramp, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import map_except_buffers, rewrite, walk
@@ -30,7 +31,7 @@ from tirscript.ir.stmt import AllocateConst, For, Stmt
 from ..access import Access, Accesses, box, constant_extent
 from ..lower.unroll_loop import unrolled
 from ..pipeline import prim_func_pass
-from ..simplify import leaves_loop, simplified, simplify
+from ..simplify import simplified, simplify
 
 # the least and the greatest index of each dimension, both included
 Box = tuple[tuple[int, int], ...]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import cast
@@ -24,7 +25,7 @@ from tirscript.ir.stmt import Attr, Bind, Block, For, Stmt, While
 
 from ..access import constant_extent
 from ..pipeline import prim_func_pass
-from ..simplify import Simplify, leaves_loop
+from ..simplify import Simplify
 from ..statements import keep_comments, map_except_buffers, out_of_bounds, reads_memory
 
 

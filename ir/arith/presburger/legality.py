@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ...buffer import Buffer
+from ...effects import leaves_loop
 from ...expr import Expr, Var
 from ...node import Node
 from ...op import get_op
@@ -18,7 +19,7 @@ from .limits import Unknown
 from .memory import overlap
 from .points import small_point
 from .prove import prove
-from .steps import Access, Step, exits
+from .steps import Access, Step
 
 if TYPE_CHECKING:
     import islpy
@@ -143,7 +144,7 @@ def may_merge(deps: Dependences, first: For, second: For, *, together: bool = Fa
     if not _same_range(deps, first, second):
         return Verdict(False, reason=f"`{first.var.name}` and `{second.var.name}` do not run over the same range")
     for loop in (first, second):
-        if any(True for _ in exits(loop.body)):
+        if leaves_loop(loop.body):
             return Verdict(False, reason=f"the loop over `{loop.var.name}` is left by a `break` or `continue`")
     before, after = _inside(deps, first), _inside(deps, second)
     if len(before) < len(deps.steps_in(first)) or len(after) < len(deps.steps_in(second)):

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from ...buffer import Buffer
 from ...dtype import INT64
-from ...effects import reads_memory
+from ...effects import exits, reads_memory
 from ...expr import (
     Broadcast,
     BufferData,
@@ -544,17 +544,6 @@ def _statements(body: Iterable[Stmt]) -> Iterable[Stmt]:
                 stack += inner[::-1]
 
 
-def exits(body: Iterable[Stmt]) -> Iterable[type]:
-    """The breaks and continues that leave the loop of this body."""
-    stack: list[Any] = list(body)
-    while stack:
-        node = stack.pop()
-        if type(node) is Break or type(node) is Continue:
-            yield type(node)
-        elif isinstance(node, Stmt) and type(node) not in (For, While, LaunchThread):
-            stack += [child for child in children(node) if isinstance(child, Stmt)]
-
-
 def reduction_of(stmt: BufferStore) -> str | None:
     """The operator where a store is `A[i] = A[i] + x`, with no other read of `A` in it."""
     value = stmt.value
@@ -601,4 +590,4 @@ _EXPRS: dict[type, Callable[[Steps, Any], None]] = {
     Reduce: Steps._reduce,
 }
 
-__all__ = ["Access", "Loop", "REDUCTIONS", "Step", "Steps", "exits", "reduction_of"]
+__all__ = ["Access", "Loop", "REDUCTIONS", "Step", "Steps", "reduction_of"]
