@@ -139,14 +139,19 @@ IR_HEAD = '''\
 Written by `.ci/stubs.py` from the tables that the parser reads; `make stubs` writes it again.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, overload
 
 from tirscript.ir.module import Module
 
 from .graph_names import TypeForm
 
+@overload
 def ir_module(cls: type) -> Module:
     {module}
+
+@overload
+def ir_module(*, check_well_formed: bool = True, s_tir: bool = True) -> Callable[[type], Module]: ...
 '''
 
 

@@ -97,13 +97,21 @@ def _in_class(function: FunctionType) -> bool:
     )
 
 
-def ir_module(cls: Any) -> Module:
-    """Read the decorated class as a module; the name then stands for its `Module`."""
+def ir_module(cls: Any = None, *, check_well_formed: bool = True, s_tir: bool = True) -> Any:
+    """Read the decorated class as a module; the name then stands for its `Module`.
+
+    `check_well_formed=False` leaves the verifier out for functions that do not say it themselves; `s_tir` is TVM's and
+    means nothing here. Raises DiagnosticError with every mistake that was found.
+    """
+    if cls is None:
+        return lambda given: ir_module(given, check_well_formed=check_well_formed, s_tir=s_tir)
     if not isinstance(cls, type):
         raise TypeError(f"I.ir_module decorates a class, not a {type(cls).__name__}")
     source = definition_source(cls)
     tree = syntax_tree(source)
     frame = sys._getframe(1)
+    while frame.f_globals.get("__name__") in _OURS and frame.f_back is not None:
+        frame = frame.f_back
     names = {**frame.f_globals, **frame.f_locals}
     for value in vars(cls).values():
         if isinstance(value, FunctionType):

@@ -219,6 +219,29 @@ def test_the_header_has_many_spellings() -> None:
     )
 
 
+def test_a_live_module_may_say_that_nothing_is_checked() -> None:
+    size = 4
+
+    @I.ir_module(check_well_formed=False)
+    class Unchecked:
+        @T.prim_func
+        def f(A: T.Buffer((size,), "float32")):
+            A[9] = T.float32(1)
+
+    assert isinstance(Unchecked, Module)
+    assert ir.structural_equal(parse(Unchecked.script()), Unchecked)
+    with pytest.raises(DiagnosticError, match="index 9 is outside"):
+
+        @I.ir_module(check_well_formed=True)
+        class Checked:
+            @T.prim_func
+            def f(A: T.Buffer((size,), "float32")):
+                A[9] = T.float32(1)
+
+    with pytest.raises(TypeError, match="check"):
+        I.ir_module(check=False)
+
+
 def test_decorators_refuse_what_they_do_not_fit() -> None:
     with pytest.raises(TypeError, match="a function"):
         prim_func(3)
