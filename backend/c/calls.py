@@ -28,6 +28,7 @@ from tirscript.ir.dtype import INT64
 from ..export.names import is_taken
 from ..llvm.calls import VARIADIC
 from ..llvm.types import lane_bytes
+from ..recursion import DEEPEST_CALL, too_deep
 from ..runtime.c_library import CFunction, Parameter, largest
 from ..runtime.library import c_library
 from . import memory
@@ -251,8 +252,20 @@ class _Binding:
             made = w.name("returned")
             w.out.add(f"{declared(callee.returns, made)};")
             self.passed.append(f"&{made}")
-        w.passes(call(w.module.kernel(callee.name), *self.passed))
+        w.passes(call(w.module.kernel(callee.name), *self.passed, *self.depth()))
         return made
+
+    def depth(self) -> tuple[str, ...]:
+        """How deep the call is nested, which is told to a function that may have called this one."""
+        w = self.w
+        if self.callee.name not in w.module.recursive:
+            return ()
+        if not w.depth:
+            return ("0",)
+        before, w.span = w.span, self.span
+        w.check(Code(f"{w.depth} < {DEEPEST_CALL}", ORDER), "depth", too_deep())
+        w.span = before
+        return (f"{w.depth} + 1",)
 
     def wrong(self, message: str, code: str, hint: str | None = None) -> DiagnosticError:
         return DiagnosticError([error(code, message, self.span, hint=hint)])

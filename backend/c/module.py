@@ -14,7 +14,9 @@ from tirscript.ir.node import recursion_room
 from ..export.header import ARRAY_TEXT, prototype
 from ..export.names import c_name
 from ..export.plan import CFunctionPlan, LibraryPlan
-from ..llvm.aliasing import noalias_functions
+from ..llvm.aliasing import call_sites, noalias_functions
+from ..llvm.state import FRAME_TOTAL
+from ..recursion import FRAME, recursive_functions
 from ..runtime.c_library import CFunction
 from . import memory
 from .entries import VIEWS, entry_text
@@ -88,7 +90,9 @@ class CModule:
         self.module, self.plan, self.debug = module, plan, debug
         self.functions = {func.name: func for func in module.functions if type(func) is PrimFunc}
         self.public = tuple(public)
-        self.noalias = noalias_functions(module)
+        sites = call_sites(module)
+        self.noalias = noalias_functions(module, sites)
+        self.recursive = recursive_functions((caller.name, call.function) for caller, call in sites)
         self.helpers = Helpers()
         self.tables: list[str] = []
         self.constants: dict[tuple[str, str], str] = {}
@@ -196,12 +200,15 @@ class CModule:
         if func.returns is not None:
             self.result = w.name("result")
             words.append(f"{c_type(func.returns)} *{self.result}")
+        if func.name in self.recursive:
+            w.depth = w.name("depth")
+            words.append(f"int32_t {w.depth}")
         return words
 
     def kernel_text(self, func: PrimFunc) -> str:
         """A function of the program."""
         w = Writer(self, func)
-        self.frame = 0
+        self.frame = FRAME_TOTAL - FRAME if func.name in self.recursive else 0
         params = self._params(w, func)
         for var in (*func.params, *func.symbols):
             if isinstance(var, Var) and var.dtype.is_int and any(var is d for b in func.param_buffers for d in b.shape):

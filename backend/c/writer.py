@@ -76,6 +76,7 @@ class Writer:
         self.ranges = Ranges()
         self.debug = module.debug
         self.span: Span | None = func.span
+        self.depth = ""  # the parameter that tells how deep a call of a recursive function is nested
         self.values: dict[Var, str] = {}
         self.places: dict[Buffer, memory.Place] = {}
         self.scopes: list[set[str]] = [set()]

@@ -29,7 +29,7 @@ from tirscript.ir.op import OPS, get_op
 
 from ..llvm.sites import VALUES, Site
 from .entries import ENTRY
-from .plan import ARGUMENT, ASSERTION, BOUNDS, DIVISION, MEMORY
+from .plan import ARGUMENT, ASSERTION, BOUNDS, DEPTH, DIVISION, MEMORY
 
 MESSAGE = "c message"
 TEXT_BYTES = 1024
@@ -40,6 +40,7 @@ _CODES = {
     "step": DIVISION,
     "shape": ARGUMENT,
     "memory": MEMORY,
+    "depth": DEPTH,
 }
 
 

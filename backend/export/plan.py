@@ -12,7 +12,7 @@ from msgspec import Struct
 VERSION = 1
 
 # what a function returns: how its mistakes are told apart
-OK, ARGUMENT, ASSERTION, BOUNDS, DIVISION, MEMORY = range(6)
+OK, ARGUMENT, ASSERTION, BOUNDS, DIVISION, MEMORY, DEPTH = range(7)
 CODES = {
     OK: ("OK", "the function did its work"),
     ARGUMENT: ("ARGUMENT", "an argument is not what the function takes; nothing has run"),
@@ -20,6 +20,7 @@ CODES = {
     BOUNDS: ("BOUNDS", "an index is out of bounds (libraries built with bounds_check)"),
     DIVISION: ("DIVISION", "a division by zero, or a loop with a step of zero"),
     MEMORY: ("MEMORY", "there is no memory for a temporary"),
+    DEPTH: ("DEPTH", "functions that call each other are nested too deep"),
 }
 
 

@@ -26,6 +26,7 @@ from tirscript.ir import (
 from tirscript.ir.constant import require_constants
 from tirscript.passes.lower.empty_reductions import init_empty_reductions
 
+from ..recursion import DEEPEST_CALL, HINT, too_deep
 from ..runtime.arguments import Actual, BoundArguments, Param, bind_arguments, buffer_of, match_shapes, written_params
 from .access import byte_of
 from .context import Closure, Context
@@ -33,8 +34,6 @@ from .errors import UNSET, element, malformed, undefined_used
 from .memory import DERIVED, NOTHING, Pointer, View, of_array, view_of
 from .ops import float_converter
 from .undef import UNDEF, has_undef
-
-DEEPEST_CALL = 2_000
 
 
 class Run:
@@ -154,7 +153,7 @@ class Code:
                 ready[at] = _rebased(value)
         run.depth += 1
         if run.depth > DEEPEST_CALL:
-            raise DiagnosticError([error("T309", f"calls are nested more than {DEEPEST_CALL} deep", node.span)])
+            raise DiagnosticError([error("T309", too_deep(), node.span, hint=HINT)])
         try:
             return self.start(run, ready, symbols)
         finally:

@@ -237,9 +237,10 @@ class FunctionText:
             return ""
         return self.op(text)
 
-    def kernel(self, symbol: str, args: Sequence[tuple[str, str]]) -> str:
+    def kernel(self, symbol: str, args: Sequence[tuple[str, str]], attributes: str = "") -> str:
         """Call a function of the program, which may stand in another text, on (type, value) pairs; its status."""
-        return self.call("i32", self.module.declare(symbol, "i32", [kind for kind, _ in args], "nounwind"), args)
+        name = self.module.declare(symbol, "i32", [kind for kind, _ in args], "nounwind")
+        return self.call("i32", name, args, attributes)
 
     def intrinsic(
         self, base: str, kinds: Sequence[str], result: str, args: Sequence[tuple[str, str]], flags: str = ""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from tirscript.backend.recursion import DEEPEST_CALL, HINT, too_deep
 from tirscript.backend.runtime.failure import RAISED as RAISED_SITE
 from tirscript.backend.runtime.packed import CALLBACK, MODULE_TOKEN, PythonCall
 from tirscript.ir.buffer import Buffer
@@ -226,11 +227,26 @@ class _Binding:
         if callee.returns is not None:
             out = b.alloca(memory_type(callee.returns), 8, "out")
             self.passed.append(("ptr", out))
-        g.passes(b.kernel(g.state.symbols[callee.name], [*self.passed, ("ptr", "%error")]))
+        g.passes(self.status())
         if callee.returns is None:
             return ""
         value = b.op(f"load {memory_type(callee.returns)}, ptr {out}, align {lane_bytes(callee.returns)}")
         return b.op(f"icmp ne i8 {value}, 0") if callee.returns.is_bool else value
+
+    def status(self) -> str:
+        """Call the kernel, which must not be nested too deep where it may have called this one."""
+        g, symbol = self.g, self.g.state.symbols[self.callee.name]
+        self.passed.append(("ptr", "%error"))
+        nested = g.depth != "0"
+        if self.callee.name not in g.state.recursive:
+            # put into the place of the call, it would make each of the nested frames larger
+            return g.b.kernel(symbol, self.passed, " noinline" if nested else "")
+        if nested:
+            before, g.span = g.span, self.span
+            g.check(g.b.op(f"icmp ult i32 {g.depth}, {DEEPEST_CALL}"), "depth", too_deep(), hint=HINT)
+            g.span = before
+        depth = g.b.op(f"add nuw nsw i32 {g.depth}, 1") if nested else "0"
+        return g.b.kernel(symbol, [*self.passed, ("i32", depth)])
 
     def narrow(self, value: str, kind: str) -> str:
         return self.g.b.op(f"trunc i64 {value} to {kind}") if value.startswith("%") else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tirscript.backend.recursion import FRAME as RECURSIVE_FRAME
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import FLOAT64, INT64, DType
@@ -22,7 +23,7 @@ from .ops import is_cheap_op
 from .quotients import Divisor
 from .ranges import Ranges
 from .sites import ERROR_TYPE, VALUES, Report, Site
-from .state import FAILED, ModuleState, Place, Targets
+from .state import FAILED, FRAME_TOTAL, ModuleState, Place, Targets
 from .stmt import STMTS
 from .types import scalar_type, splat, value_type, vector
 
@@ -43,7 +44,9 @@ class Codegen:
         self.places: dict[Buffer, Place] = {}
         self.slots: dict[Buffer, str] = {}
         self.roots: dict[Var, Any] = {}  # what handles point into
-        self.frame = 0
+        recursive = func.name in state.recursive
+        self.depth = "%depth" if recursive else "0"  # how deep this call is nested in calls of its cycle
+        self.frame = FRAME_TOTAL - RECURSIVE_FRAME if recursive else 0  # bytes that are taken
         self.blocks: list[str] = []  # of the heap, in the order of their allocation
         self.scopes: list[list[str]] = []
         self.loops: list[Targets] = []

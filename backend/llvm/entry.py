@@ -61,9 +61,15 @@ def add_portable_entry(module: ModuleText, plan: EntryPlan) -> str:
         args.append((kind, text.op(f"load {kind}, ptr {where}, align 8")))
     if plan.func.returns is not None:
         args.append(("ptr", "%out"))
-    text.end(f"ret i32 {text.kernel(plan.kernel, [*args, ('ptr', '%error')])}")
+    args += [("ptr", "%error"), *_depth(plan)]
+    text.end(f"ret i32 {text.kernel(plan.kernel, args)}")
     module.functions.append(text.text(f'define i32 @"{symbol}"(ptr %slots, ptr %out, ptr %error)'))
     return symbol
+
+
+def _depth(plan: EntryPlan) -> list[tuple[str, str]]:
+    """What a function that may call itself is told."""
+    return [("i32", "0")] if plan.recursive else []
 
 
 def _param_type(param: Var | Buffer) -> str:
@@ -359,7 +365,7 @@ class _Writer(ValueWriter):
         out = text.alloca("i64", 8, "out") if plan.func.returns is not None else None
         if out is not None:
             args.append(("ptr", out))
-        args.append(("ptr", record))
+        args += [("ptr", record), *_depth(plan)]
         state = self.api("ptr", "PyEval_SaveThread") if plan.release else ""
         status = text.kernel(plan.kernel, args)
         if plan.release:

@@ -13,7 +13,7 @@ TABLE = "tirscript.table"  # the global array of addresses of this process
 
 class EntryPlan(Struct, frozen=True, eq=False):
     """What an entry is made for: the function as written, the symbols and the symbol of its kernel, and how it is
-    called."""
+    called. `recursive` kernels are told that their calls are not nested yet."""
 
     func: PrimFunc
     kernel: str
@@ -21,6 +21,7 @@ class EntryPlan(Struct, frozen=True, eq=False):
     written: frozenset[Var | Buffer]
     noalias: bool = True
     release: bool = False
+    recursive: bool = False
 
 
 __all__ = ["TABLE", "EntryPlan"]

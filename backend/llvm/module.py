@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tirscript.backend.recursion import recursive_functions
 from tirscript.backend.runtime import packed
 from tirscript.backend.runtime.arguments import written_params
 from tirscript.ir.buffer import Buffer
@@ -64,6 +65,7 @@ class CompiledFunction(Struct, eq=False):
     params: tuple[ParamInfo, ...]
     sites: list[Site]
     noalias: bool
+    recursive: bool = False  # `i32 depth` is behind the error record then
     address: int = 0
 
     @property
@@ -252,6 +254,7 @@ def _write(
         sites = call_sites(module)
         noalias = noalias_functions(module, sites)
         state = ModuleState(module, debug=debug, symbols=symbols, noalias=noalias, target=target)
+        state.recursive = recursive_functions((caller.name, call.function) for caller, call in sites)
         together = [list(state.functions)] if done is None else groups(tuple(state.functions.values()), sites)
         compiled = {}
         said = 0  # calls of Python in earlier texts
@@ -331,6 +334,8 @@ def _function(g: Codegen) -> CompiledFunction:
     if func.returns is not None:
         heads.append("ptr noalias noundef %out")
     heads.append("ptr noalias noundef nonnull align 8 %error")
+    if g.depth.startswith("%"):
+        heads.append(f"i32 noundef {g.depth}")
     _check_dimensions(g, infos)
     for info in infos:  # all scalars have their values before shapes are computed from them
         if info.kind == "buffer":
@@ -341,7 +346,7 @@ def _function(g: Codegen) -> CompiledFunction:
         g.b.end("ret i32 0")
     symbol = state.symbols[func.name]
     state.text.define(symbol, g.b.text(f'define i32 @"{symbol}"({", ".join(heads)}) {state.group}'))
-    return CompiledFunction(func, symbol, infos, state.sites, state.noalias[func.name])
+    return CompiledFunction(func, symbol, infos, state.sites, state.noalias[func.name], func.name in state.recursive)
 
 
 def _check_dimensions(g: Codegen, infos: tuple[ParamInfo, ...]) -> None:

@@ -154,6 +154,7 @@ class _Part:
         part.in_part, part.nontemporal = True, g.nontemporal
         part.ranges, part.roots, part.copies, part.span = g.ranges, dict(g.roots), g.copies, g.span
         part.loop_vars = list(g.loop_vars)
+        part.depth = self.capture("i32", g.depth)
         part.values = _Captured(g.values, self.value)
         part.wides = _Captured(g.wides, lambda var, operand: self.capture("i64", operand))
         part.places = _Captured(g.places, self.place)

@@ -76,7 +76,7 @@ class _Extension:
             symbols = tuple(info.var for info in kernel.params if info.kind == "symbol" and isinstance(info.var, Var))
             written: frozenset[Param] = written_params(func, request.module)
             release = releases_gil(request.after(func.name), lowered if isinstance(lowered, Module) else None)
-            plan = EntryPlan(func, kernel.symbol, symbols, written, noalias(func), release)
+            plan = EntryPlan(func, kernel.symbol, symbols, written, noalias(func), release, kernel.recursive)
             self.plans[func.name] = plan
             add = add_entry(text, self.table, plan) if self.native else add_portable_entry(text, plan)
             self.symbols[func.name] = add

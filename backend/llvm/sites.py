@@ -18,7 +18,7 @@ VALUES = 8
 ERROR_SIZE = 8 + 8 * VALUES
 ERROR_TYPE = f"{{ i32, i32, [{VALUES} x i64] }}"
 
-_CODES = {"bounds": "T302", "division": "T304", "step": "T304", "shape": "T301", "memory": "T301"}
+_CODES = {"bounds": "T302", "division": "T304", "step": "T304", "shape": "T301", "memory": "T301", "depth": "T309"}
 
 
 class Report(Struct, frozen=True, eq=False):

@@ -62,6 +62,7 @@ class ModuleState:
         self.debug = debug
         self.symbols = symbols
         self.noalias = noalias
+        self.recursive: frozenset[str] = frozenset()  # the functions that are told how deep their calls are nested
         self.target = target  # of the function at hand
         self.group = "#0"  # its attributes
         self.temporaries: dict[str, Any] = {}  # by function, the blocks of the heap that its buffers share

@@ -22,11 +22,22 @@ from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, assertion, error, suggest
 from tirscript.ir.dtype import dtype
 
-from ..export.plan import ARGUMENT, ASSERTION, BOUNDS, DIVISION, MEMORY, VERSION, CFunctionPlan, CParam, LibraryPlan
+from ..export.plan import (
+    ARGUMENT,
+    ASSERTION,
+    BOUNDS,
+    DEPTH,
+    DIVISION,
+    MEMORY,
+    VERSION,
+    CFunctionPlan,
+    CParam,
+    LibraryPlan,
+)
 from .arrays import numpy_dtype
 from .c_library import C_TYPES
 
-_CODES = {ARGUMENT: "T301", BOUNDS: "T302", DIVISION: "T304", MEMORY: "T301"}
+_CODES = {ARGUMENT: "T301", BOUNDS: "T302", DIVISION: "T304", MEMORY: "T301", DEPTH: "T309"}
 # narrow floats cross as their bits
 _BITS = {16: ctypes.c_uint16, 8: ctypes.c_uint8}
 

@@ -47,8 +47,10 @@ def call(module: CompiledModule, name: str, *args: Any, symbols: dict[str, int] 
     if out is not None:
         given.append(ctypes.c_void_p(out.ctypes.data))
     record = ctypes.create_string_buffer(ERROR_SIZE)
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *[type(value) for value in given], ctypes.c_void_p)
-    status = prototype(function.address)(*given, ctypes.addressof(record))
+    given.append(ctypes.c_void_p(ctypes.addressof(record)))
+    if function.recursive:
+        given.append(ctypes.c_int32(0))
+    status = ctypes.CFUNCTYPE(ctypes.c_int32, *[type(value) for value in given])(function.address)(*given)
     if status == 2:
         raised = packed.take_exception(ctypes.c_int64.from_buffer(record, 8).value)
         assert raised is not None
