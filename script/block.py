@@ -354,9 +354,7 @@ class BlockLowering(BufferLowering):
         """`B = T.decl_buffer(..., data=)`; new memory where there is no data."""
         data = self.value(given["data"]) if "data" in given else None
         if data is None:
-            self.alloc_buffer(
-                target, {key: value for key, value in given.items() if key not in ("data", "byte_offset")}, call, node
-            )
+            self.alloc_buffer(target, {key: value for key, value in given.items() if key != "data"}, call, node)
             return
         if isinstance(data, Buffer):
             data = data.data

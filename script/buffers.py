@@ -13,43 +13,14 @@ from tirscript.ir.op import OPS
 from tirscript.ir.words import words
 
 from .expr import shape_nodes
-from .namespace import BufferType
+from .namespace import BUFFER_PLACES, BufferType, buffer_places
 from .source import quiet_parse
 from .value import ValueLowering
 
 # what T.alloc_buffer and the other definitions take besides the shape, and their order by place
 BUFFER_ARGUMENTS = {
-    "alloc_buffer": (
-        "shape",
-        "dtype",
-        "data",
-        "strides",
-        "elem_offset",
-        "scope",
-        "align",
-        "offset_factor",
-        "buffer_type",
-        "axis_separators",
-        "annotations",
-        "layout",
-        "allocated_addr",
-        "byte_offset",
-    ),
-    "decl_buffer": (
-        "shape",
-        "dtype",
-        "data",
-        "strides",
-        "elem_offset",
-        "byte_offset",
-        "scope",
-        "align",
-        "offset_factor",
-        "buffer_type",
-        "axis_separators",
-        "layout",
-        "allocated_addr",
-    ),
+    "alloc_buffer": (*BUFFER_PLACES, "annotations", "buffer_type", "axis_separators"),
+    "decl_buffer": (*BUFFER_PLACES, "buffer_type", "axis_separators"),
     "match_buffer": (
         "source",
         "shape",
@@ -76,7 +47,8 @@ class BufferLowering(ValueLowering):
         fields = BUFFER_ARGUMENTS[name]
         if len(call.args) > len(fields):
             raise self.fail("T032", f"`T.{name}` takes at most {len(fields)} arguments", call)
-        given: dict[str, Any] = dict(zip(fields, call.args, strict=False))
+        places = fields if name == "match_buffer" else buffer_places(fields, call.args)
+        given: dict[str, Any] = dict(zip(places, call.args, strict=False))
         for keyword in call.keywords:
             field = "source" if keyword.arg in ("obj", "param", "region") and name == "match_buffer" else keyword.arg
             if field not in fields:
@@ -104,7 +76,7 @@ class BufferLowering(ValueLowering):
         type_ = self.dtype_of(self.value(kind), kind) if kind is not None else FLOAT32
         made = BufferType(shape, type_)
         strides = given.get("strides")
-        offset = given.get("elem_offset")
+        offset = self.value(given["elem_offset"]) if "elem_offset" in given else None
         separators = given.get("axis_separators")
         return self.buffer_of(
             target.id,
@@ -113,7 +85,7 @@ class BufferLowering(ValueLowering):
             call,
             target,
             strides=None if strides is None else self.value(strides),
-            elem_offset=self.byte_offset(given, type_) if offset is None else self.value(offset),
+            elem_offset=self.byte_offset(given, type_) if offset is None else offset,
             scope=self.python(given["scope"], "the scope", (str,)) if "scope" in given else "global",
             align=self.python(given["align"], "the alignment", (int,)) if "align" in given else 0,
             offset_factor=self.python(given["offset_factor"], "the offset factor", (int,))

@@ -31,7 +31,8 @@ from .advice import ADVICE, in_words
 from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
 from .lengths import vscale_factor
-from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, special_float
+from .limits import limit, special_float
+from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
 from .pointer import METHODS, array_of, first_element
 from .python import BUILTINS
 from .tvm import DialectFunction
@@ -104,18 +105,19 @@ class CallLowering(ExprLowering):
         """`T.Buffer(shape, dtype, ...)`."""
         args, kwargs = self.arguments(node)
         fields = BufferType.FIELDS
-        nodes: dict[str | None, ast.expr] = dict(zip(fields, node.args, strict=False))
+        places = buffer_places(fields, args)
+        nodes: dict[str | None, ast.expr] = dict(zip(places, node.args, strict=False))
         nodes.update({keyword.arg: keyword.value for keyword in node.keywords})
         for keyword in kwargs:
             if keyword not in fields:
                 near = suggest(keyword, fields)
                 hint = f"did you mean `{near}`?" if near else f"it has {', '.join(fields)}"
                 raise self.fail("T032", f"`T.Buffer` has no `{keyword}`", nodes.get(keyword, node), hint=hint)
-        given = {**dict(zip(fields, args, strict=False)), **kwargs}
-        if "shape" not in given or len(args) > len(fields):
-            what = "needs a shape" if "shape" not in given else f"takes at most {len(fields)} arguments"
+        given = {**dict(zip(places, args, strict=False)), **kwargs}
+        if "shape" not in given or len(args) > len(places):
+            what = "needs a shape" if "shape" not in given else f"takes at most {len(places)} arguments by place"
             raise self.fail("T032", f"`T.Buffer` {what}", node, hint='T.Buffer((128, 128), "float32")')
-        for name in fields[: len(args)]:
+        for name in places[: len(args)]:
             if name in kwargs:
                 raise self.fail("T032", f"`{name}` is given twice of `T.Buffer`", nodes[name])
         for name in ("strides", "axis_separators"):
@@ -123,17 +125,21 @@ class CallLowering(ExprLowering):
                 what = f"`{name}` of `T.Buffer` is {words(given[name])}, not a tuple"
                 raise self.fail("T032", what, nodes.get(name, node))
         self.check_order("T.Buffer", given, nodes, node)
-        if isinstance(given.get("strides"), str):
+        data = given.get("data")
+        if data is not None:
+            words_for: dict[type, str] = {str: "scope", tuple: "strides", list: "strides"}
+            word = words_for.get(type(data)) if len(args) > 2 else None
             raise self.fail(
                 "T032",
-                "the third argument of `T.Buffer` is `strides`",
-                nodes.get("strides", node),
-                hint="write `scope=...`",
+                "the memory of a parameter is its caller's: it takes no `data`",
+                nodes.get("data", node),
+                hint=f"the third argument is `data`: write `{word}=...`" if word else None,
             )
+        if isinstance(given.get("strides"), str):
+            raise self.fail("T032", "the strides of a buffer are a tuple, not a str", nodes.get("strides", node))
         if "dtype" in given:
-            kwargs["dtype"] = self.dtype_of(given["dtype"], nodes.get("dtype", node))
-            args = [*args[:1], kwargs.pop("dtype"), *args[2:]] if len(args) > 1 else args
-        return self.plain(lambda: BufferType(*args, **kwargs), node, ())  # type: ignore[no-any-return]
+            given["dtype"] = self.dtype_of(given["dtype"], nodes.get("dtype", node))
+        return self.plain(lambda: BufferType(**given), node, ())  # type: ignore[no-any-return]
 
     def check_order(
         self, name: str, given: dict[str, Any], nodes: Mapping[str | None, ast.expr], node: ast.expr
@@ -236,7 +242,7 @@ class CallLowering(ExprLowering):
             if not name.dtype.is_float:
                 raise self.fail("T032", f"`T.{name.name}` takes a number, not a string", place)
             try:
-                value = special_float(value)
+                value = special_float(value, name.dtype)
             except ValueError as problem:
                 raise self.fail("T032", str(problem), place) from None
         try:
@@ -486,7 +492,7 @@ class CallLowering(ExprLowering):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id  # type: ignore[attr-defined]
         (kind,) = self.form_arguments(node, name, ("dtype",))
         try:
-            return self.placed(limit(name, kind), node)
+            return self.placed(limit(name, kind.dtype if isinstance(kind, TypeName) else dtype(kind)), node)
         except ValueError as problem:
             raise self.fail("T109", str(problem), node) from None
 
@@ -505,34 +511,6 @@ class CallLowering(ExprLowering):
             return dtype(value)
         except ValueError as problem:
             raise self.fail("T109", str(problem).split(";")[0], node, hint=advice(value)) from None
-
-
-def limit(name: str, kind: Any) -> Const:
-    """`T.min_value`, `T.max_value` and `T.infinity` of a dtype."""
-    to = kind.dtype if isinstance(kind, TypeName) else dtype(kind)
-    if to.is_vector:
-        raise ValueError(f"{to} has one value for each lane; `T.broadcast(T.{name}(...), lanes)` makes it")
-    if name == "infinity" or to.is_float:
-        if not to.is_float:
-            raise ValueError(f"{to} has no infinity")
-        value = float("inf")
-        if name != "infinity":
-            value = _LARGEST[to.name]
-        return const(-value if name == "min_value" else value, to)
-    if not (to.is_int or to.is_bool):
-        raise ValueError(f"{to} has no least or greatest value")
-    low, high = to.int_range()
-    return const(low if name == "min_value" else high, to)
-
-
-_LARGEST = {
-    "float16": 65504.0,
-    "bfloat16": float.fromhex("0x1.fep127"),
-    "float32": float.fromhex("0x1.fffffep127"),
-    "float64": float.fromhex("0x1.fffffffffffffp1023"),
-    "float8_e4m3fn": 448.0,
-    "float8_e5m2": 57344.0,
-}
 
 
 def _dtype_place(problem: DiagnosticError, node: ast.Call, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ast.expr:

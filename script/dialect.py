@@ -72,10 +72,14 @@ class DialectLowering(StmtLowering):
             self.check_assignable(target.id, target)
             self._allocate(target, call, node)
             return True
-        if isinstance(function, BufferForm) and any(keyword.arg == "data" for keyword in call.keywords):
-            self.check_assignable(target.id, target)
-            self.decl_buffer(target, self.buffer_arguments("decl_buffer", call), call, node)
-            return True
+        if isinstance(function, BufferForm) and (
+            len(call.args) > 2 or any(keyword.arg == "data" for keyword in call.keywords)
+        ):
+            given = self.buffer_arguments("decl_buffer", call)
+            if "data" in given and self.value(given["data"]) is not None:
+                self.check_assignable(target.id, target)
+                self.decl_buffer(target, given, call, node)
+                return True
         if isinstance(function, Method) and function.name == "view":
             self.check_assignable(target.id, target)
             self._view(function.owner, target, call, node)

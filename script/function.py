@@ -203,6 +203,7 @@ class FunctionLowering(MacroLowering):
             offset_factor=kind.offset_factor,
             axis_separators=kind.axis_separators,
             layout=kind.layout,
+            allocated_addr=kind.allocated_addr,
             symbols=True,
         )
 

@@ -5,8 +5,9 @@ Inside a kernel the parser looks names up here; outside, Python evaluates decora
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tirscript.ir.dtype import MISSING, NAMED_LANES, DType, dtype, pointer, scalar_names
@@ -14,8 +15,9 @@ from tirscript.ir.expr import Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import ALIASES, FOREIGN, OPS
 from tirscript.ir.target import Target
-from tirscript.ir.words import call_it
+from tirscript.ir.words import call_it, words
 
+from .limits import special_float
 from .tvm import CONSTRUCTS, DTYPES, THEIRS, DialectFunction, tvm_names
 
 # constructs that are no operators: name -> what it is for; `lower*.py` have a rule for each
@@ -134,7 +136,7 @@ class TypeName:
         if value is None:
             return Var("", self.dtype)
         if isinstance(value, str):
-            value = special_float(value)
+            value = special_float(value, self.dtype)
         return OPS["cast"](value, self.dtype)
 
     def __getitem__(self, shape: Any) -> BufferType:
@@ -159,42 +161,57 @@ class PointerType:
         return "<T.Ptr>"
 
 
-def special_float(text: str) -> float:
-    """nan and the infinities by name; ValueError for other text."""
-    if text.lower().lstrip("+-") not in ("nan", "inf", "infinity"):
-        raise ValueError(f'{text!r} is not "nan", "inf" or "-inf"')
-    return float(text)
+# the arguments of T.Buffer, T.alloc_buffer and T.decl_buffer by place, as TVM 0.27 has them, and before 2025
+BUFFER_PLACES = (
+    *("shape", "dtype", "data", "strides", "elem_offset", "byte_offset"),
+    *("scope", "align", "offset_factor", "layout", "allocated_addr"),
+)
+_OLDER_PLACES = (
+    *("shape", "dtype", "data", "strides", "elem_offset"),
+    *("scope", "align", "offset_factor", "buffer_type", "axis_separators"),
+)
+
+
+def buffer_places(fields: tuple[str, ...], args: Sequence[Any]) -> tuple[str, ...]:
+    """What the arguments by place (values or syntax nodes) are called: the scope, a string, was the sixth once."""
+    sixth = args[5] if len(args) > 5 else None
+    older = isinstance(sixth.value if type(sixth) is ast.Constant else sixth, str)
+    return _OLDER_PLACES if older else fields
 
 
 class BufferType:
-    """`T.Buffer(shape, dtype, ...)`: the annotation of a parameter. Dimensions are ints, variables, or strings."""
+    """`T.Buffer(shape, dtype, ...)`: the annotation of a parameter. Dimensions are ints, variables, or strings.
 
-    FIELDS = (
-        "shape",
-        "dtype",
-        "strides",
-        "elem_offset",
-        "scope",
-        "align",
-        "offset_factor",
-        "axis_separators",
-        "layout",
-    )
+    Raises ValueError for `data`, since the memory of a parameter is its caller's.
+    """
+
+    FIELDS = (*BUFFER_PLACES, "buffer_type", "axis_separators")
 
     def __init__(
         self,
         shape: Any,
         dtype: Any = "float32",
+        data: Any = None,
         strides: Any = None,
         elem_offset: Any = None,
+        byte_offset: Any = None,
         scope: str = "global",
         align: int = 0,
         offset_factor: int = 0,
-        axis_separators: Any = (),
         layout: Any = "default",
+        allocated_addr: Any = (),
+        buffer_type: str = "",
+        axis_separators: Any = (),
     ) -> None:
+        if data is not None:
+            raise ValueError("the memory of a parameter is its caller's: it takes no `data`")
         self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         self.dtype = _plain_dtype(dtype)
+        if elem_offset is None and byte_offset is not None:
+            if type(byte_offset) is not int or byte_offset % self.dtype.itemsize:
+                count = byte_offset if type(byte_offset) is int else words(byte_offset)
+                raise ValueError(f"{count} bytes are no whole number of {self.dtype}")
+            elem_offset = byte_offset // self.dtype.itemsize
         self.strides = None if strides is None or strides == [] else tuple(strides)
         self.elem_offset = elem_offset
         self.scope = scope
@@ -202,6 +219,7 @@ class BufferType:
         self.offset_factor = offset_factor
         self.axis_separators = tuple(axis_separators or ())
         self.layout = layout
+        self.allocated_addr = allocated_addr
 
 
 class BufferForm:
@@ -211,7 +229,10 @@ class BufferForm:
     name = "Buffer"
 
     def __call__(self, *args: Any, **kwargs: Any) -> BufferType:
-        return BufferType(*args, **kwargs)
+        places = buffer_places(BufferType.FIELDS, args)
+        if places is BufferType.FIELDS:
+            return BufferType(*args, **kwargs)
+        return BufferType(**dict(zip(places, args, strict=False)), **kwargs)
 
     def __getitem__(self, item: Any) -> BufferType:
         if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[1], int):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from helpers.script import PARAMS, function, one_mistake
 
 from tirscript.ir import dtype, structural_equal
+from tirscript.script import parse
+from tirscript.script import tir as T
 
 SAME = [
     ('C = T.allocate([16], "float32", "global")\nC[0] = 1.0', 'C = T.alloc_buffer((16,), "float32")\nC[0] = 1.0'),
@@ -13,6 +17,28 @@ SAME = [
     ('C = T.alloc_local((4,), "float16")\nC[0] = 1.0', 'C = T.alloc_buffer((4,), "float16", scope="local")\nC[0] = 1.0'),
     ('C = T.alloc_shared((4,), "float16")\nC[0] = 1.0', 'C = T.alloc_buffer((4,), "float16", scope="shared")\nC[0] = 1.0'),
     ('C = T.Buffer((8,), "float32", data=A.data)\nC[0] = 1.0', 'C = T.decl_buffer((8,), "float32", data=A.data)\nC[0] = 1.0'),
+    ('C = T.Buffer((8,), "float32", A.data)\nC[0] = 1.0', 'C = T.decl_buffer((8,), "float32", data=A.data)\nC[0] = 1.0'),
+    # the order of TVM 0.27, and the one before, in which the scope was the sixth
+    (
+        'C = T.Buffer((4,), "float32", A.data, [2], None, 8, "global", 16, 1)\nC[0] = 1.0',
+        'C = T.decl_buffer((4,), "float32", data=A.data, strides=[2], elem_offset=2, align=16, offset_factor=1)\nC[0] = 1.0',
+    ),
+    (
+        'C = T.decl_buffer((4,), "float32", A.data, [2], 3, "global", 16, 1)\nC[0] = 1.0',
+        'C = T.decl_buffer((4,), "float32", data=A.data, strides=[2], elem_offset=3, align=16, offset_factor=1)\nC[0] = 1.0',
+    ),
+    (
+        'C = T.alloc_buffer((4,), "float32", None, [2], None, 8, "shared", 16, 1)\nC[0] = 1.0',
+        'C = T.alloc_buffer((4,), "float32", strides=[2], elem_offset=2, scope="shared", align=16, offset_factor=1)\nC[0] = 1.0',
+    ),
+    (
+        'C = T.alloc_buffer((4,), "float32", None, [2], 2, "shared", 16, 1)\nC[0] = 1.0',
+        'C = T.alloc_buffer((4,), "float32", strides=[2], elem_offset=2, scope="shared", align=16, offset_factor=1)\nC[0] = 1.0',
+    ),
+    (
+        'C = T.decl_buffer((4,), "float32", None, None, None, 8, "shared")\nC[0] = 1.0',
+        'C = T.alloc_buffer((4,), "float32", elem_offset=2, scope="shared")\nC[0] = 1.0',
+    ),
     ("C = A.view(4, 4)\nC[0, 0] = 1.0", 'C = T.decl_buffer((4, 4), "float32", data=A.data)\nC[0, 0] = 1.0'),
     ("C = B.view((16,))\nC[0] = 1.0", 'C = T.decl_buffer((16,), "float32", data=B.data)\nC[0] = 1.0'),
     ("with T.LetStmt(n + 1) as x:\n    X[0] = x", "x = n + 1\nX[0] = x"),
@@ -60,3 +86,23 @@ def test_a_returned_value_gives_the_function_its_dtype() -> None:
 )
 def test_mistakes(body: str, message: str) -> None:
     assert message in one_mistake(body).message
+
+
+@pytest.mark.parametrize(
+    ("by_place", "by_name"),
+    [
+        ("None, [1]", "strides=[1]"),
+        ('None, [2], None, 8, "shared", 16, 1, "default", 3',
+         'strides=[2], elem_offset=2, scope="shared", align=16, offset_factor=1, allocated_addr=3'),
+        ('None, [2], 3, "shared", 16, 1, "", []',
+         'strides=[2], elem_offset=3, scope="shared", align=16, offset_factor=1'),
+    ],
+)  # fmt: skip
+def test_annotations_take_their_arguments_in_the_order_of_tvm(by_place: str, by_name: str) -> None:
+    text = '@T.prim_func\ndef f(A: T.Buffer((4,), "float32", {})):\n    A[0] = 1.0\n'
+    assert structural_equal(parse(text.format(by_place)), parse(text.format(by_name)))
+
+    def annotation(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        return vars(T.Buffer((4,), "float32", *args, **kwargs))
+
+    assert eval(f"annotation({by_place})") == eval(f"annotation({by_name})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isinf, isnan
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from tirscript.ir import (
     dtype,
     structural_equal,
 )
-from tirscript.script import parse
+
+from tirscript.script import parse, tir
 
 
 def value(text: str, extra: str = "", **names: Any) -> Expr:
@@ -102,6 +104,12 @@ def test_limits() -> None:
     ).value == -float.fromhex("0x1.fep127")
     assert value('T.infinity("float32")').value == float("inf")
     assert one_mistake('T.evaluate(T.infinity("int32"))').code == "T109"
+    for text in ('T.infinity("float8_e4m3fn")', 'T.float8_e4m3fn("-inf")', 'T.float8_e4m3fn("infinity")'):
+        assert "float8_e4m3fn has no infinity; its greatest value is" in one_mistake(f"T.evaluate({text})").message
+        assert isinf(value(text.replace("e4m3fn", "e5m2")).value)
+    assert value('T.max_value("float8_e4m3fn")').value == 448 and isnan(value('T.float8_e4m3fn("nan")').value)
+    with pytest.raises(ValueError, match="has no infinity"):
+        tir.float8_e4m3fn("inf")
 
 
 def test_attributes_of_buffers() -> None:

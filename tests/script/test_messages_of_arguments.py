@@ -168,7 +168,16 @@ def test_a_table_of_numpy_has_no_element_at_a_loop_variable() -> None:
         ("T.broadcast(T, 4)", "T104", "T.broadcast(T, 4)", "the namespace `T` is not a value of the program"),
         ('T.handle("int8", -1)', "T032", "-1", "the scope of memory is a string"),
         ("T.Buffer((4,), shape=(5,))", "T032", "(5,)", "`shape` is given twice of `T.Buffer`"),
-        ('T.Buffer((4,), "int8", T)', "T032", "T", "`strides` of `T.Buffer` is the namespace `T`, not a tuple"),
+        ('T.Buffer((4,), "int8", T)', "T032", "T", "the memory of a parameter is its caller's: it takes no `data`"),
+        ('T.Buffer((4,), "int8", "shared")', "T032", '"shared"', "it takes no `data`"),
+        ('T.Buffer((4,), "int8", None, T)', "T032", "T", "`strides` of `T.Buffer` is the namespace `T`, not a tuple"),
+        ('T.Buffer((4,), "int8", strides="ab")', "T032", '"ab"', "the strides of a buffer are a tuple, not a str"),
+        (
+            'T.Buffer((4,), "int16", byte_offset=3)',
+            "T033",
+            'T.Buffer((4,), "int16", byte_offset=3)',
+            "3 bytes are no whole number of int16",
+        ),
         ("T.Buffer(4, axis_separators=1)", "T032", "1", "`axis_separators` of `T.Buffer` is a Python int, not a tuple"),
     ],
 )

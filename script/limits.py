@@ -1,0 +1,49 @@
+"""The least and the greatest values of dtypes, and those that are written by name: nan and the infinities."""
+
+from __future__ import annotations
+
+import math
+
+from tirscript.ir.dtype import DType
+from tirscript.ir.expr import Const, const
+
+_LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": float.fromhex("0x1.fep127"),
+    "float32": float.fromhex("0x1.fffffep127"),
+    "float64": float.fromhex("0x1.fffffffffffffp1023"),
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+}
+
+
+def limit(name: str, to: DType) -> Const:
+    """`T.min_value`, `T.max_value` or `T.infinity` of a dtype; ValueError where it has none."""
+    if to.is_vector:
+        raise ValueError(f"{to} has one value for each lane; `T.broadcast(T.{name}(...), lanes)` makes it")
+    if name == "infinity" or to.is_float:
+        if not to.is_float:
+            raise ValueError(f"{to} has no infinity")
+        value = _LARGEST[to.name] if name != "infinity" else _infinity(to)
+        return const(-value if name == "min_value" else value, to)
+    if not (to.is_int or to.is_bool):
+        raise ValueError(f"{to} has no least or greatest value")
+    low, high = to.int_range()
+    return const(low if name == "min_value" else high, to)
+
+
+def special_float(text: str, to: DType) -> float:
+    """nan and the infinities by name; ValueError for other text, and for infinities that `to` does not have."""
+    if text.lower().lstrip("+-") not in ("nan", "inf", "infinity"):
+        raise ValueError(f'{text!r} is not "nan", "inf" or "-inf"')
+    value = float(text)
+    return math.copysign(_infinity(to.element), value) if math.isinf(value) else value
+
+
+def _infinity(to: DType) -> float:
+    if to.is_float and const(math.inf, to).value != math.inf:
+        raise ValueError(f'{to} has no infinity; its greatest value is `T.max_value("{to}")`')
+    return math.inf
+
+
+__all__ = ["limit", "special_float"]
