@@ -24,7 +24,6 @@ from tirscript.ir import (
     dtype,
     structural_equal,
 )
-
 from tirscript.script import parse, tir
 
 
