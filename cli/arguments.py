@@ -174,8 +174,12 @@ def _load(path: str) -> Any:
 
     import numpy as np
 
+    from tirscript.script.source import is_named_pipe
+
     expected = "it should be a .npy or .npz file of numpy"
     try:
+        if is_named_pipe(path):
+            raise unreadable(path, "it is a named pipe", expected)
         with open(path, "rb") as file:
             begin = file.read(6)
         # numpy would call it pickled, and say how to trust it

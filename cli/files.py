@@ -29,7 +29,7 @@ def unreadable(path: str, why: str, hint: str | None = None) -> DiagnosticError:
 
 def read_bytes(path: str) -> bytes:
     """The bytes of a file, or of standard input for `-`. Raises DiagnosticError."""
-    from tirscript.script.source import MAX_TEXT
+    from tirscript.script.source import MAX_TEXT, read_source
 
     try:
         if path == STDIN:
@@ -39,11 +39,9 @@ def read_bytes(path: str) -> bytes:
         else:
             if not path:
                 raise unreadable("the file ''", "its name is empty")
-            mode = os.stat(path).st_mode
-            if stat.S_ISDIR(mode):
+            if stat.S_ISDIR(os.stat(path).st_mode):
                 raise unreadable(path, "it is a folder", "name a file")
-            with open(path, "rb") as file:
-                data = file.read(MAX_TEXT + 1)
+            return read_source(path)
     except (OSError, ValueError) as problem:
         why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         hint = None

@@ -32,7 +32,7 @@ from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
 from .namespace import ModuleForm, Namespace, tir_names
 from .python import BUILTINS
-from .source import decode, definition_source, normalize, syntax_tree
+from .source import decode, definition_source, normalize, read_source, syntax_tree
 from .trivia import Comments
 from .tvm_allows import Definition, tvm_allows
 
@@ -210,7 +210,7 @@ def parse_file(
     constants: ConstantStore | None = None,
 ) -> dict[str, Definition]:
     """Every function and module of a file, by name; as safe as `parse`. Files of constants lie beside it."""
-    text = decode(Path(path).read_bytes(), str(path))
+    text = decode(read_source(path), str(path))
     return parse_all(text, names=names, filename=str(path), constants=constants, folder=Path(path).parent)
 
 

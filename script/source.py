@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import os
 import re
+import stat
 import sys
 import warnings
 from types import FunctionType
@@ -106,6 +108,27 @@ _FOREIGN = (
     (r"^\s*(int|float|double|auto|const)\s+\w+\s*=", "write `x = value`, or `x: T.int32 = value`"),
     (r"\belse\s+if\b", "write `elif`"),
 )
+
+
+def is_named_pipe(path: str | os.PathLike[str]) -> bool:
+    """Whether opening the file may wait for ever, for a writer; a pipe that is open, as of `<(...)`, has one."""
+    if not stat.S_ISFIFO(os.stat(path).st_mode):
+        return False
+    return not os.path.realpath(path).startswith(("/dev/fd/", "/proc/"))
+
+
+def read_source(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file of programs. Raises OSError, and DiagnosticError for a named pipe and for too many bytes."""
+    name = os.fspath(path)
+    if is_named_pipe(name):
+        message = f"{name} cannot be read: it is a named pipe, which may never have a writer"
+        raise DiagnosticError([error("T002", message, hint="read it as standard input, or pass its text to `parse`")])
+    with open(name, "rb") as file:
+        limit = MAX_TEXT + MAX_DATA if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else MAX_TEXT
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise DiagnosticError([error("T004", f"{name} is larger than {limit:,} bytes")])
+    return data
 
 
 def decode(data: bytes, filename: str) -> str:

@@ -101,6 +101,8 @@ def _check_whole(file: Path) -> None:
     The segments of an ELF file say where they end (System V ABI, chapter 5); other files are left to the system.
     """
     if not file.is_file():
+        if file.exists():  # the system's loader would wait for the writer of a pipe
+            raise DiagnosticError([error("T307", f"`{file.name}` cannot be loaded: it is no regular file")])
         return
     with file.open("rb") as opened:
         head = opened.read(64)

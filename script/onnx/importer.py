@@ -103,6 +103,8 @@ def _read(model: Any) -> Any:
         if isinstance(model, (bytes, bytearray)):
             found = onnx.load_model_from_string(bytes(model))
         elif isinstance(model, (str, os.PathLike)):
+            if not os.path.isfile(model) and os.path.exists(model):  # a pipe or a device may have no end
+                raise ValueError(f"{os.fspath(model)} is no regular file")
             found = onnx.load(model)
         else:
             raise TypeError(f"from_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")

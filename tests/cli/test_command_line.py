@@ -15,7 +15,10 @@ import click
 import pytest
 from helpers.cli import DOUBLE, ROOT, process, run
 
+from tirscript import from_onnx, load
 from tirscript.cli import COMMANDS, commands
+from tirscript.ir import DiagnosticError
+from tirscript.script import parse_file
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
@@ -79,6 +82,38 @@ def test_what_is_no_program_is_told(name: str, make: object, said: str, tmp_path
     assert said.lower() in result.stderr.lower()
     assert result.stderr.startswith("error[T0")
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["print", "fmt", "diff", "opt", "run", "build", "bench", "lint", "roundtrip", "view", "textconv"]
+)
+def test_a_named_pipe_is_not_waited_for(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    result = run(name, tmp_path / "pipe.py", *([os.devnull] if name == "diff" else []))
+    assert result.exit_code != 0
+    assert "it is a named pipe, which may never have a writer" in result.output
+
+
+def test_no_file_of_any_kind_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(DiagnosticError, match="named pipe"):
+        parse_file(tmp_path / "pipe.py")
+    (tmp_path / "k.py").write_text(DOUBLE)
+    result = run("run", tmp_path / "k.py", "--input", tmp_path / "pipe.py")
+    assert result.exit_code != 0 and "it is a named pipe" in result.stderr
+    with pytest.raises(DiagnosticError, match="no regular file"):
+        load(tmp_path / "pipe.py")
+    with pytest.raises(DiagnosticError, match="no regular file"):
+        from_onnx(tmp_path / "pipe.py")
+
+
+def test_the_pipe_of_a_process_substitution_is_read() -> None:
+    read, write = os.pipe()
+    with os.fdopen(write, "w") as pipe:
+        pipe.write(DOUBLE)
+    result = run("print", f"/dev/fd/{read}")
+    os.close(read)
+    assert result.exit_code == 0 and "@T.prim_func" in result.output
 
 
 def test_an_endless_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
