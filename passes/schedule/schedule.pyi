@@ -426,7 +426,8 @@ class Schedule:
         The results stay what they are. It is for loops whose iterations compute long on what is in the cache already, so
         that memory waits meanwhile. `locality` is that of `T.prefetch`: 3 for the nearest cache, 0 for the farthest. The
         block reads the buffer along memory or not at all by the innermost loop. Of places that differ by constants, as in
-        a stencil, the one with the greatest indices counts, which is read before the others.
+        a stencil, the one with the greatest indices counts, which is read before the others. A row that is looked up,
+        `A[at[vi], vj]`, is brought near if each iteration looks one up, and nothing in the loops changes `at`.
         """
 
     def privatize(self, loop: LoopHandle | str, parts: int, lanes: int = 1, least: int = 0) -> LoopHandle:

@@ -18,6 +18,7 @@ from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products
 from .elementwise import along, parallel, stream, transpose
 from .facts import CpuFacts
+from .gathers import gathered_rows
 from .histograms import private_copies
 from .nests import Nest
 from .reductions import extreme_lanes, lanes_apart
@@ -38,6 +39,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     convolution,
     register_tile,
     lanes_apart,
+    gathered_rows,
     past_caches,
     tiled_transpose,
     transpose,

@@ -7,11 +7,21 @@ from collections.abc import Sequence
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.op import const
-from tirscript.ir.rewrite import substitute
+from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..blocks import inferred, reads_of, writes_of
-from ..dataflow import accesses_outside_blocks, before, check_not_viewed, readers, scope_of, top, writers
+from ..dataflow import (
+    accesses_outside_blocks,
+    before,
+    check_not_viewed,
+    loads_of,
+    readers,
+    same_indices,
+    scope_of,
+    top,
+    writers,
+)
 from ..edit import Edit
 from ..legality import check_writes_all, written_box
 from ..primitive import BlockAt, primitive
@@ -106,7 +116,8 @@ def cache_write(
     cache = cache_of(buffer, storage_scope)
     name = edit.fresh_block_name(cache.name)
     nest = copied(name, cache, buffer, box)
-    for place in (block, *consumers):
+    edit.replace(block, inferred(written_to(stmt, {buffer: cache})))
+    for place in consumers:
         edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
     edit.tree.insert(home, after=(nest,))
     edit.allocate(cache, edit.block(name))
@@ -146,6 +157,7 @@ def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
             block,
             hint="a block that updates a buffer is cached together with the block that begins it",
         )
+    _check_begins_with_own(edit, block, buffer)
     for place in readers(scope, buffer):
         if place is block or any(place is other for other in consumers):
             continue
@@ -157,6 +169,29 @@ def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
             )
         if before(place, home):
             edit.refuse(f"`{buffer.name}` is read before it is written", (block, ""), (place, "read here"))
+
+
+def _check_begins_with_own(edit: Edit, block: Place, buffer: Buffer) -> None:
+    """Refuse where a T.init reads other elements of its result than the one that it begins: those are made by then."""
+    init: tuple[Stmt, ...] = block.stmt.init or ()
+    begun = [node.indices for node in walk(init) if type(node) is BufferStore and node.buffer is buffer]
+    for load in loads_of(init, buffer):
+        if not all(same_indices(load.indices, indices) for indices in begun):
+            edit.refuse(
+                f"the T.init of `{block.stmt.name}` reads elements of `{buffer.name}` that other iterations make",
+                (block, ""),
+                (load, "read here"),
+            )
+
+
+def written_to(stmt: Block, copies: dict[Buffer, Buffer]) -> Block:
+    """The block with copies in place of buffers, but in what its T.init reads: that was there before the block."""
+    init = None if stmt.init is None else rewrite(stmt.init, {BufferStore: lambda node: _stored_to(node, copies)})
+    return substitute(stmt.replace(init=None), copies).replace(init=init)
+
+
+def _stored_to(store: BufferStore, copies: dict[Buffer, Buffer]) -> BufferStore:
+    return store.replace(buffer=copies.get(store.buffer, store.buffer))
 
 
 def chosen(edit: Edit, block: Place, buffers: tuple[Buffer, ...], which: int | str, does: str) -> Buffer:

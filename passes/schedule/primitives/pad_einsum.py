@@ -5,7 +5,7 @@ from __future__ import annotations
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.op import OPS, cast, const, get_op
-from tirscript.ir.rewrite import rewrite
+from tirscript.ir.rewrite import free_vars, rewrite
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ...statements import conjunction
@@ -18,7 +18,7 @@ from ..moving import only_store
 from ..primitive import BlockAt, primitive
 from ..reducers import Update, update_of
 from ..tree import Place
-from .cache import check_copied_behind
+from .cache import check_copied_behind, written_to
 
 CASTS = frozenset((OPS["cast"],))
 
@@ -95,13 +95,8 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
     if target in copies:
         check_copied_behind(edit, block, target)
 
-    def load(node: BufferLoad) -> Expr:
-        return node.replace(buffer=copies.get(node.buffer, node.buffer))
-
-    def store(node: BufferStore) -> BufferStore:
-        return node.replace(buffer=copies.get(node.buffer, node.buffer))
-
-    body = rewrite(stmt.replace(axes=()), {BufferLoad: load, BufferStore: store})
+    limits = [(var, cast(sizes[var], var.dtype)) for var in new]
+    body = written_to(stmt.replace(axes=(), init=_kept_inside(stmt.init or (), limits)), copies)
     axes = tuple(axis.replace(stop=new.get(axis.var, axis.stop)) for axis in stmt.axes)
     nest: Stmt = inferred(body.replace(axes=axes))
     for place, axis in reversed(list(zip(loops, axes, strict=True))):
@@ -111,6 +106,21 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
     edit.replace(loops[0], nest)
     for copy, name in made:
         edit.allocate(copy, edit.block(name))
+
+
+def _kept_inside(init: tuple[Stmt, ...], limits: list[tuple[Var, Expr]]) -> tuple[Stmt, ...]:
+    """The init of the padded block: what it reads at padded axes, such as a bias, is not there in the padding."""
+
+    def store(node: BufferStore) -> BufferStore:
+        used = free_vars(node.value)
+        inside = conjunction(var < stop for var, stop in limits if var in used)
+        if inside is None:
+            return node
+        dtype = node.value.dtype
+        zero = const(0.0 if dtype.is_float else 0, dtype)
+        return node.replace(value=get_op("if_then_else")(inside, node.value, zero))
+
+    return tuple(rewrite(part, {BufferStore: store}) for part in init)
 
 
 def _rounded(edit: Edit, block: Place, axis: Axis, size: int) -> Expr | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.linear import linear
+from tirscript.ir.arith.scoped import Storage
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
-from tirscript.ir.op import const, get_op
-from tirscript.ir.rewrite import substitute, uses, walk
-from tirscript.ir.stmt import Block, Evaluate, For
+from tirscript.ir.effects import leaves_loop
+from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, Var, is_const
+from tirscript.ir.node import Node
+from tirscript.ir.op import OPS, const, get_op
+from tirscript.ir.rewrite import children, substitute, uses, walk
+from tirscript.ir.stmt import Block, BufferStore, Evaluate, For
 
 from ...statements import reads_memory
 from ..blocks import reads_of
@@ -20,6 +23,8 @@ from ..tree import Place
 from .cache import chosen
 
 LINE = 64  # bytes that come at once
+# operators that evaluate no more than their first operand always
+_CHOOSE = frozenset(("if_then_else", "Select", "logical_and", "logical_or"))
 
 
 @primitive
@@ -42,7 +47,8 @@ def prefetch(
     The results stay what they are. It is for loops whose iterations compute long on what is in the cache already, so
     that memory waits meanwhile. `locality` is that of `T.prefetch`: 3 for the nearest cache, 0 for the farthest. The
     block reads the buffer along memory or not at all by the innermost loop. Of places that differ by constants, as in
-    a stencil, the one with the greatest indices counts, which is read before the others.
+    a stencil, the one with the greatest indices counts, which is read before the others. A row that is looked up,
+    `A[at[vi], vj]`, is brought near if each iteration looks one up, and nothing in the loops changes `at`.
     """
     if ahead < 1:
         edit.wrong(f"`ahead` is {ahead}; the iteration that comes next is 1 ahead")
@@ -55,7 +61,7 @@ def prefetch(
         edit.refuse(f"`{loop.stmt.var.name}` is no loop around the innermost one of the block `{stmt.name}`", loop)
     if buffer in defined_in(loop.stmt.body):
         edit.refuse(f"`{buffer.name}` is made anew in each iteration of `{loop.stmt.var.name}`", loop)
-    indices = _first_read(edit, block, [load for load in _loads(stmt) if load.buffer is buffer])
+    indices = _first_read(edit, block, loop, [load for load in _loads(stmt) if load.buffer is buffer])
     outer, last = loop.stmt, around[-1].stmt
     if outer.step is not None or last.step is not None:
         edit.refuse("a loop counts by a step", loop if outer.step is not None else around[-1])
@@ -106,9 +112,11 @@ def _last_of(loop: For, value: Expr) -> Expr:
 
 
 def _within(edit: Edit, block: Place, known: Analyzer, index: Expr, size: Expr) -> Expr:
-    """An index into a dimension, no greater than its last one."""
+    """An index into a dimension, no less than 0 and no greater than its last one."""
     index = known.simplify(index)
-    if not known.can_prove(get_op("greater_equal")(index, 0)):
+    if reads_memory(index):
+        index = get_op("max")(index, const(0, index.dtype))
+    elif not known.can_prove(get_op("greater_equal")(index, 0)):
         edit.refuse(f"the index `{index}` that is read ahead is not proved to be 0 or more", block)
     if known.can_prove(get_op("less")(index, size)):
         return index
@@ -119,7 +127,7 @@ def _loads(stmt: Block) -> list[BufferLoad]:
     return [node for node in walk(stmt.body) if type(node) is BufferLoad]
 
 
-def _first_read(edit: Edit, block: Place, loads: Sequence[BufferLoad]) -> tuple[Expr, ...]:
+def _first_read(edit: Edit, block: Place, loop: Place, loads: Sequence[BufferLoad]) -> tuple[Expr, ...]:
     """Where the block reads the buffer, by the loops around it."""
     stmt: Block = block.stmt
     name = loads[0].buffer.name
@@ -132,9 +140,47 @@ def _first_read(edit: Edit, block: Place, loads: Sequence[BufferLoad]) -> tuple[
     values = {axis.var: axis.value for axis in stmt.axes}
     inside = defined_in(stmt.body)
     found = tuple(substitute(index, values) for index in first.indices)
-    if any(reads_memory(index) or any(node in inside for node in walk(index)) for index in found):
+    if any(_is_elsewhere(node) or node in inside for index in found for node in walk(index)):
         edit.refuse(f"where `{stmt.name}` reads `{name}` is known only inside it", (block, ""), (first, "here"))
+    if any(map(reads_memory, found)):
+        _check_looked_up(edit, block, loop, first, found)
     return found
+
+
+def _is_elsewhere(node: Node) -> bool:
+    """Whether no buffer and no loop says what a part of an index is."""
+    return type(node) is CallFunction or (type(node) is Call and (node.op.effect != "pure" or node.op is OPS["undef"]))
+
+
+def _check_looked_up(edit: Edit, block: Place, loop: Place, first: BufferLoad, indices: Sequence[Expr]) -> None:
+    """Refuse where a later iteration may look nothing up, or something else than is there now."""
+    stmt: Block = block.stmt
+    places = list(block.above())
+    inner = [place.stmt for place in places[: places.index(loop)]]
+    store = stmt.body[0] if len(stmt.body) == 1 else None
+    tables: list[BufferLoad] = [node for index in indices for node in walk(index) if type(node) is BufferLoad]
+    if (
+        type(store) is not BufferStore
+        or any(each.predicate is not None for each in (stmt, store))
+        or any(load.predicate is not None for load in (first, *tables))
+        or not any(node is first for node in _always(store.value))
+        or any(type(place.stmt) is not For or leaves_loop(place.stmt.body) for place in places)
+        or any(type(end) is not Const for one in inner for end in (one.start, one.stop))
+    ):
+        edit.refuse(f"not each iteration looks up where `{stmt.name}` reads", (block, ""), (first, "here"))
+    written = Storage(edit.tree.func).written((places[-1].stmt,))
+    for load in tables:
+        if written(load.buffer):
+            edit.refuse(f"`{load.buffer.name}`, which says where, changes in the loops", (block, ""), (load, "here"))
+
+
+def _always(value: Expr) -> Iterator[Node]:
+    """What an expression evaluates, whatever the values are."""
+    stack: list[Node] = [value]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += node.args[:1] if type(node) is Call and node.op.name in _CHOOSE else children(node)
 
 
 def _lines(edit: Edit, innermost: Place, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[int, int]:

@@ -160,7 +160,9 @@ def _reindexed(
         return node.replace(buffer=copy, indices=places) if node.buffer is target else node
 
     rules: dict[type, Any] = {BufferLoad: load, BufferStore: store}
-    moved = stmt.replace(body=rewrite(stmt.body, rules), init=None if stmt.init is None else rewrite(stmt.init, rules))
+    # what a T.init reads of its result was there before the block
+    begin = rules if read else {BufferStore: store}
+    moved = stmt.replace(body=rewrite(stmt.body, rules), init=None if stmt.init is None else rewrite(stmt.init, begin))
     name = edit.fresh_block_name(copy.name)
     nest = _copy(name, used, (target, indices), (copy, places), read)
     home = top(scope_of(edit, block), block)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tirscript.ir.arith.linear import Linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Var
-from tirscript.ir.rewrite import uses
-from tirscript.ir.stmt import Block
+from tirscript.ir.rewrite import uses, walk
+from tirscript.ir.stmt import Block, BufferStore
 
 from ..blocks import reads_of, writes_of
 from ..dataflow import (
@@ -16,7 +16,9 @@ from ..dataflow import (
     check_not_viewed,
     loads_of,
     readers,
+    same_indices,
     scope_of,
+    stores_of,
     top,
     writers,
 )
@@ -162,10 +164,33 @@ def _output_free(edit: Edit, block: Place, loop: Place, scope: Place) -> None:
         for other in {id(p): p for p in (*writers(scope, buffer), *readers(scope, buffer))}.values():
             if other is block or before(block, other):
                 continue
-            if before(other, loop):
+            if before(other, loop) or loop.contains(other) and _read_before(edit, block, other, buffer):
                 continue
             edit.refuse(
                 f"`{buffer.name}`, which the block `{block.stmt.name}` writes, is used between the loop and the block",
                 (block, ""),
                 (other, "here"),
             )
+
+
+def _read_before(edit: Edit, block: Place, producer: Place, buffer: Buffer) -> bool:
+    """Whether a producer reads each element of a buffer only for that element of what the moved block stores there.
+
+    Such as a sum that begins with what its result held: an iteration that finishes an element has read it by then.
+    """
+    stmt: Block = producer.stmt
+    parts = (*(stmt.init or ()), *stmt.body)
+    made = [store for store in walk(parts) if type(store) is BufferStore]
+    target = made[0].buffer if made else buffer
+    copied = stores_of(block.stmt.body, buffer)
+    loads = loads_of(block.stmt.body, target)
+    if target is buffer or any(store.buffer is not target for store in made) or not loads or len(copied) != 1:
+        return False
+    spatial = [axis.var for axis in stmt.axes if axis.kind != "reduce"]
+    own = [load.indices for load in loads_of(parts, buffer)]
+    if not own or not all(same_indices(indices, store.indices) for indices in own for store in made):
+        return False
+    if not all(same_indices(load.indices, copied[0].indices) for load in loads):
+        return False
+    check_covers(edit, producer)  # in no iteration again, where the element would be the new one
+    return all(any(index is var for index in made[0].indices) for var in spatial)

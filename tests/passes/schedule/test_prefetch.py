@@ -114,6 +114,112 @@ def test_refused(index: str, loop: str, options: dict[str, int], says: str) -> N
     assert schedule.func is before
 
 
+def looked_up(
+    value: str = "A[at[vi], vj]", above: str = "pass", loops: str = "i, j in T.grid(8, 32)", at: str = "at"
+) -> PrimFunc:
+    return program(f"""
+@T.prim_func
+def looked_up(A: T.Buffer((20, 32), "float32"), at: T.Buffer((9,), "int32"), B: T.Buffer((8, 32), "float32"),
+              n: T.int32):
+    for {loops}:
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            {above}
+            B[vi, vj] = {value}
+""")
+
+
+def test_rows_that_are_looked_up() -> None:
+    schedule = Schedule(looked_up())
+    schedule.prefetch("B", "A", "i", ahead=3)
+    assert prefetched(schedule.func) == [
+        "T.prefetch(T.address_of(A[T.min(T.max(at[T.min(i + 3, 7)], 0), 19), line * 16]), 0, 3, 1)"
+    ]
+    arguments = [
+        np.random.default_rng(0).random((20, 32), "float32"),
+        np.array([3, 19, 0, 0, 7, 2, 19, 1, 99], "int32"),
+    ]
+    for func in (schedule.func, looked_up()):
+        B = np.zeros((8, 32), "float32")
+        tirscript.build(func, pipeline=DEFAULT_LOWERING)(*arguments, B, 3)
+        np.testing.assert_array_equal(B, arguments[0][arguments[1][:8]])
+    # the place is looked up in two steps, and by an axis
+    schedule = Schedule(looked_up("A[at[T.min(at[vi], 8)] % 20, vj]"))
+    schedule.prefetch("B", "A", "i")
+    assert "at[T.min(at[T.min(i + 1, 7)], 8)]" in prefetched(schedule.func)[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"value": "T.if_then_else(vi < n, A[at[vi], vj], T.float32(0))"},
+            "not each iteration looks up where `B` reads",
+        ),
+        ({"value": "T.Select(vi < n, A[at[vi], vj], T.float32(0))"}, "not each iteration"),
+        ({"above": "T.where(i < n)"}, "not each iteration"),
+        ({"above": "if vi < n:\n                B[vi, vj] = T.float32(1)"}, "not each iteration"),
+        ({"above": "at[vi + 1] = 3"}, "not each iteration"),
+        ({"value": "A[at[vi], vj] + A[T.call_extern('int32', 'f', vi), vj]"}, "differ by more than constants"),
+        ({"value": "A[T.call_extern('int32', 'f', vi), vj]"}, "where `B` reads `A` is known only inside it"),
+        ({"value": "A[at[vj], vi]"}, "the loop `j` does not read along memory"),
+        ({"value": "A[at[vi], vj + at[vj]]"}, "the loop `j` does not read along memory"),
+    ],
+)
+def test_rows_that_are_not_always_looked_up(options: dict[str, str], says: str) -> None:
+    schedule = Schedule(looked_up(**options))
+    with pytest.raises(ScheduleError, match="`prefetch`") as caught:
+        schedule.prefetch("B", "A", "i")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("at[i + 1] = at[i] + 1\n        {}", "`at`, which says where, changes in the loops"),
+        (
+            "T.evaluate(T.call_extern('int32', 'f', at.data))\n        {}",
+            "`at`, which says where, changes in the loops",
+        ),
+        ("if at[i] < 0:\n            break\n        {}", "not each iteration looks up"),
+        ("if i < n:\n            {}", "not each iteration looks up"),
+    ],
+)
+def test_rows_of_which_later_ones_are_not_known(body: str, says: str) -> None:
+    block = """for j in range(32):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[at[vi], vj]"""
+    func = program(f"""
+@T.prim_func
+def f(A: T.Buffer((20, 32), "float32"), at: T.Buffer((9,), "int32"), B: T.Buffer((8, 32), "float32"), n: T.int32):
+    for i in range(8):
+        {body.format(block if not body.startswith("if i") else block.replace(chr(10), chr(10) + "    "))}
+""")
+    with pytest.raises(ScheduleError) as caught:
+        Schedule(func).prefetch("B", "A", "i")
+    assert says in str(caught.value)
+
+
+def test_rows_of_lengths_that_differ_are_not_looked_up_ahead() -> None:
+    func = program("""
+@T.prim_func
+def f(A: T.Buffer((20, 32), "float32"), at: T.Buffer((8, 4), "int32"), B: T.Buffer((8, 4, 32), "float32")):
+    for i in range(4):
+        for j in range(i + 1):
+            for k in range(32):
+                with T.block("B"):
+                    vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                    B[vi, vj, vk] = A[at[vi, vj], vk]
+""")
+    with pytest.raises(ScheduleError, match="not each iteration looks up"):
+        Schedule(func).prefetch("B", "A", "i")
+    schedule = Schedule(func)
+    schedule.prefetch("B", "A", "j")
+    assert "at[i, T.min(j + 1, i)]" in prefetched(schedule.func)[0]
+    assert_same_result(func, schedule.func)
+
+
 def test_of_several_places_the_one_that_is_read_first() -> None:
     func = program("""
 @T.prim_func
