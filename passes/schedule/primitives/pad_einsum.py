@@ -95,8 +95,8 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
     if target in copies:
         check_copied_behind(edit, block, target)
 
-    limits = [(var, cast(sizes[var], var.dtype)) for var in new]
-    body = written_to(stmt.replace(axes=(), init=_kept_inside(stmt.init or (), limits)), copies)
+    ends = [(var, cast(sizes[var], var.dtype)) for var in new]
+    body = written_to(stmt.replace(axes=(), init=_kept_inside(stmt.init or (), ends)), copies)
     axes = tuple(axis.replace(stop=new.get(axis.var, axis.stop)) for axis in stmt.axes)
     nest: Stmt = inferred(body.replace(axes=axes))
     for place, axis in reversed(list(zip(loops, axes, strict=True))):

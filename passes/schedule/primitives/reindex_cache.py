@@ -161,7 +161,7 @@ def _reindexed(
 
     rules: dict[type, Any] = {BufferLoad: load, BufferStore: store}
     # what a T.init reads of its result was there before the block
-    begin = rules if read else {BufferStore: store}
+    begin: dict[type, Any] = rules if read else {BufferStore: store}
     moved = stmt.replace(body=rewrite(stmt.body, rules), init=None if stmt.init is None else rewrite(stmt.init, begin))
     name = edit.fresh_block_name(copy.name)
     nest = _copy(name, used, (target, indices), (copy, places), read)

@@ -164,7 +164,7 @@ def _output_free(edit: Edit, block: Place, loop: Place, scope: Place) -> None:
         for other in {id(p): p for p in (*writers(scope, buffer), *readers(scope, buffer))}.values():
             if other is block or before(block, other):
                 continue
-            if before(other, loop) or loop.contains(other) and _read_before(edit, block, other, buffer):
+            if before(other, loop) or (loop.contains(other) and _read_before(edit, block, other, buffer)):
                 continue
             edit.refuse(
                 f"`{buffer.name}`, which the block `{block.stmt.name}` writes, is used between the loop and the block",

@@ -247,7 +247,7 @@ READ_FIRST = program("""
 for i in range(16):
     with T.block("S"):
         vi = T.axis.spatial(16, i)
-        V[vi] = W[vi] + A[vi, 0]
+        V[vi] = W[15 - vi] + A[vi, 0]
 for i in range(16):
     with T.block("W"):
         vi = T.axis.spatial(16, i)
