@@ -151,7 +151,8 @@ def ir_module(cls: type) -> Module:
     {module}
 
 @overload
-def ir_module(*, check_well_formed: bool = True, s_tir: bool = True) -> Callable[[type], Module]: ...
+def ir_module(*, check_well_formed: bool = True, s_tir: bool = True) -> Callable[[type], Module]:
+    {module}
 '''
 
 

@@ -19,7 +19,13 @@ def ir_module(cls: type) -> Module:
     """
 
 @overload
-def ir_module(*, check_well_formed: bool = True, s_tir: bool = True) -> Callable[[type], Module]: ...
+def ir_module(*, check_well_formed: bool = True, s_tir: bool = True) -> Callable[[type], Module]:
+    """Read the decorated class as a module; the name then stands for its `Module`.
+
+    `check_well_formed=False` leaves the verifier out for functions that do not say it themselves; `s_tir` is TVM's and
+    means nothing here. Raises DiagnosticError with every mistake that was found.
+    """
+
 def dummy_global_info() -> Any:
     """an empty entry of `I.module_global_infos`"""
 
