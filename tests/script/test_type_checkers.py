@@ -106,7 +106,7 @@ def test_the_stubs_know_every_name() -> None:
         for each, value in held.items():
             node = known[each]
             if isinstance(node, ast.FunctionDef):
-                assert ast.get_docstring(node) == (getattr(value, "doc", None) or value.__doc__)
+                assert ast.get_docstring(node) == inspect.cleandoc(getattr(value, "doc", None) or value.__doc__)
             if isinstance(value, Namespace):
                 (title,) = (node.annotation.id,) if isinstance(node, ast.AnnAssign) else ("",)
                 members = known[title]
