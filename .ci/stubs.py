@@ -253,7 +253,7 @@ from typing import no_type_check as macro
 
 from tirscript.ir.graph import OpCall
 
-from .graph_names import GraphForm, TypeForm
+from .graph_names import EntryForm, GraphForm, TypeForm
 from .typing_extensions import macro  # type: ignore[assignment, no-redef]
 from .typing_extensions import no_type_check as graph_func  # type: ignore[assignment]
 

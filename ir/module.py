@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from .func import PrimFunc
-from .graph import GraphFunc
+from .graph import ExternFunction, GraphFunc
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
 from .target import Target
@@ -27,10 +27,18 @@ class DummyInfo(Node, frozen=True, eq=False):
     """`I.dummy_global_info()`"""
 
 
+class ExternEntry(Node, frozen=True, eq=False):
+    """`name = G.ExternFunc("symbol")` in a module: a function of a library under a name of the module."""
+
+    name: str
+    function: ExternFunction
+
+
 class Module(Node, frozen=True, eq=False):
     """`@I.ir_module class name:`. Functions call each other by name.
 
-    `global_infos` are what TVM keeps beside the functions, such as the devices of tensors.
+    `global_infos` are what TVM keeps beside the functions, such as the devices of tensors. `externs` name functions of
+    libraries; calls hold what they name.
     """
 
     not_compared: ClassVar[tuple[str, ...]] = ("name",)
@@ -41,6 +49,7 @@ class Module(Node, frozen=True, eq=False):
     global_infos: Attrs = NO_ATTRS
     docstring: str | None = None
     trivia: Trivia | None = None
+    externs: tuple[ExternEntry, ...] = ()
 
     def __getitem__(self, name: str) -> Function:
         for function in self.functions:

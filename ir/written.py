@@ -15,13 +15,15 @@ from .stmt import BufferStore, DeclBuffer, MatchBuffer
 Param = Var | Buffer
 
 
-def written_params(func: PrimFunc, module: Module | None = None) -> frozenset[Param]:
+def written_params(func: PrimFunc, module: Module | None = None, *, foreign: bool = True) -> frozenset[Param]:
     """The parameters whose memory `func` may write: by a store, through a view, in a function it calls, or in
-    foreign code."""
-    return _written(func, module, {})
+    foreign code. Without `foreign`, code that is called by name is taken to only read what nothing else writes."""
+    return _written(func, module, {}, foreign)
 
 
-def _written(func: PrimFunc, module: Module | None, known: dict[str, frozenset[Param]]) -> frozenset[Param]:
+def _written(
+    func: PrimFunc, module: Module | None, known: dict[str, frozenset[Param]], foreign: bool
+) -> frozenset[Param]:
     if func.name in known:
         return known[func.name]
     known[func.name] = frozenset(func.params)  # while a recursive function is being read
@@ -38,8 +40,8 @@ def _written(func: PrimFunc, module: Module | None, known: dict[str, frozenset[P
             origin = node.source
             source.setdefault(node.buffer, []).append(origin.buffer if type(origin) is BufferRegion else origin)
         elif cls is CallFunction:
-            written += _passed(node, module, known)
-        elif cls is Call and node.op.name in ("call_extern", "call_packed"):
+            written += _passed(node, module, known, foreign)
+        elif foreign and cls is Call and node.op.name in ("call_extern", "call_packed"):
             for arg in node.args:
                 written += roots(arg)
         elif getattr(cls, "defines", ()) == ("var",) and hasattr(node, "value"):  # Bind, Let: a name for an address
@@ -73,10 +75,10 @@ def roots(value: Any) -> list[Node]:
     return found
 
 
-def _passed(node: CallFunction, module: Module | None, known: dict[str, frozenset[Param]]) -> list[Node]:
+def _passed(node: CallFunction, module: Module | None, known: dict[str, frozenset[Param]], foreign: bool) -> list[Node]:
     callee = None if module is None else module.prim_func(node.function)
     found: list[Node] = []
-    inner = None if callee is None else _written(callee, module, known)
+    inner = None if callee is None else _written(callee, module, known, foreign)
     for at, arg in enumerate(node.args):
         if callee is None or inner is None or at >= len(callee.params) or callee.params[at] in inner:
             found += roots(arg)

@@ -30,14 +30,16 @@ from .stmt import TAB, axis_line, body, buffer_arguments, comment_line, comments
 def file_text(p: Printer, node: PrimFunc | GraphFunc | Module, header: bool) -> None:
     """A whole file: imports, then the definition."""
     functions = node.functions if type(node) is Module else (node,)
-    graphs = any(type(func) is GraphFunc for func in functions)
+    graphs = any(type(func) is GraphFunc for func in functions) or (type(node) is Module and bool(node.externs))
     tensors = any(type(func) is PrimFunc for func in functions)
     lines = p.dialect.imports(type(node) is Module, tensors or graphs, graphs) if header else []
     p.out += lines
     _WHOLE[type(node)](p, node)
     count = len(lines)
-    if lines and graphs and not tensors and not any("T." in line for line in p.out[count:]):
-        lines = p.dialect.imports(type(node) is Module, False, True)
+    if lines and graphs and not tensors:
+        text = p.out[count:]
+        whole = type(node) is Module or any("I.vdevice(" in line for line in text)
+        lines = p.dialect.imports(whole, any("T." in line for line in text), True)
     p.out[:count] = [part for line in lines for part in _import(line, p.width)]
 
 
@@ -262,7 +264,7 @@ def module(p: Printer, node: Module) -> None:
     """`@I.ir_module class Name:`"""
     out = p.out
     name = spelled(node.name)
-    names = p.new_names(node, (name, *(func.name for func in node.functions)))
+    names = p.new_names(node, (name, *(one.name for one in (*node.functions, *node.externs))))
     inside = p.dialect.strings
     declarations = _declarations(p, node.prim_funcs, names, TAB if inside else "")
     _above(out, [] if inside else declarations)
@@ -279,6 +281,9 @@ def module(p: Printer, node: Module) -> None:
         lines.append(f"{TAB}I.module_attrs({value(p, node.attrs)})")
     if node.global_infos:
         lines.append(f"{TAB}I.module_global_infos({_infos(p, node.global_infos)})")
+    if node.externs:
+        p.start(node, names.taken, names.known)
+        lines += [f"{TAB}{entry.name} = {top(p, entry.function)}" for entry in node.externs]
     if lines:
         out += ["", *lines] if len(out) > begun else lines
     for at, func in enumerate(node.functions):
@@ -306,10 +311,10 @@ def _infos(p: Printer, infos: Attrs) -> str:
 
 
 def _info(p: Printer, info: VDevice | DummyInfo) -> str:
+    """`I.vdevice("llvm", 0, "global")`"""
     if type(info) is DummyInfo:
         return "I.dummy_global_info()"
-    assert type(info) is VDevice
-    return f"I.vdevice({value(p, info.target)}, {info.index}, {quote(info.scope)})"
+    return top(p, info)
 
 
 # --- fragments --------------------------------------------------------------------------------------------------------

@@ -327,12 +327,15 @@ def _statements(stmts: Iterable[Stmt]) -> Iterator[Stmt]:
 def local_function(p: Printer, node: GraphBind, func: GraphFunc, indent: str) -> None:
     """A function in a function."""
     name = define(p, node.var)
-    mark = len(p.names.stack)
+    mark, known = len(p.names.stack), p.names.known
+    own = {id(node) for node in walk(func) if type(node) is Var and id(node) not in known}
     options = {} if func.pure else {"pure": False}
     if not func.check_well_formed:
         options["check_well_formed"] = False
     definition(p, func, name, options, indent)
     p.names.release(mark)
+    for symbol in own:  # another function may declare the same
+        known.pop(symbol, None)
 
 
 GRAPH_STMT_RULES: dict[type, Any] = {

@@ -33,6 +33,7 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.graph_ops import GraphOp, Parameter
 from tirscript.ir.graph_ops.foreign import PLAIN_STRINGS, is_foreign
+from tirscript.ir.module import VDevice
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 
@@ -226,6 +227,10 @@ def _reference(p: Printer, node: FunctionRef, prec: int) -> str:
     return node.function
 
 
+def _vdevice(p: Printer, node: VDevice, prec: int) -> str:
+    return f"I.vdevice({attr_value(p, node.target)}, {node.index}, {quote(node.scope)})"
+
+
 def _extern(p: Printer, node: ExternFunction, prec: int) -> str:
     kind = "" if node.type is None else f", {type_text(p, node.type)}"
     return f"{p.words['graph']}.ExternFunc({quote(node.symbol)}{kind})"
@@ -328,6 +333,7 @@ GRAPH_VALUE_RULES: dict[type, Callable[[Printer, Any, int], str]] = {
     StringValue: _string,
     DTypeValue: _dtype,
     DeviceValue: _device,
+    VDevice: _vdevice,
     FunctionRef: _reference,
     ExternFunction: _extern,
     FunctionCall: _function_call,

@@ -59,9 +59,9 @@ class FunctionRef:
 
 
 class ModuleRef:
-    """The module that is being parsed, as its functions see it (`Module.f`, `cls.f`)."""
+    """The module that is being parsed, as its functions see it (`Module.f`, `cls.f`); some are of libraries."""
 
-    def __init__(self, name: str, functions: dict[str, FunctionRef]) -> None:
+    def __init__(self, name: str, functions: dict[str, Any]) -> None:
         self.name = name
         self.functions = functions
 

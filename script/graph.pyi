@@ -9,7 +9,7 @@ from typing import no_type_check as macro
 
 from tirscript.ir.graph import OpCall
 
-from .graph_names import GraphForm, TypeForm
+from .graph_names import EntryForm, GraphForm, TypeForm
 from .typing_extensions import macro  # type: ignore[assignment, no-redef]
 from .typing_extensions import no_type_check as graph_func  # type: ignore[assignment]
 
@@ -199,7 +199,7 @@ Any: TypeForm
 Callable: TypeForm
 """a function: `G.Callable((G.Tensor((4,)),), G.Tensor((4,)))`"""
 
-ExternFunc: GraphForm
+ExternFunc: EntryForm
 """a function of a library: `G.ExternFunc("name")`"""
 
 Object: TypeForm

@@ -49,6 +49,7 @@ from tirscript.ir.graph_ops import GraphOp, graph_op
 from tirscript.ir.graph_ops.foreign import find_op, is_foreign
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import as_annotated
+from tirscript.ir.module import VDevice
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, Op
 from tirscript.ir.words import words
@@ -57,11 +58,11 @@ from . import context
 from .advice import LIBRARIES
 from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
+from .graph_legacy import GraphLegacyLowering
 from .graph_marks import Matched, Metadata, Method, is_leaf, plain_value
 from .graph_names import THEIR_FORMS, GraphForm, GraphNamespace, TypeForm, TypeSpec, UnsupportedForm
-from .graph_types import GraphTypeLowering
 from .known import Known
-from .namespace import TypeName
+from .namespace import ModuleForm, TypeName
 from .python import BINARY, COMPARE, UNARY
 
 # Python's operators on tensors
@@ -90,18 +91,18 @@ _COMPARE: dict[type, str] = {
     ast.GtE: "greater_equal",
 }
 _AND, _OR, _IF = OPS["logical_and"], OPS["logical_or"], OPS["if_then_else"]
+# what a tuple of arguments holds beside numbers
+_PARTS = (GraphExpr, context.FunctionRef, tuple, list)
 # arguments that operators of TVM had until 2025, and the mode of `take_backward`, which it prints and does not read;
 # they say nothing where they are empty
 _DROPPED = ("axis_separators", "input_axis_separators", "mode")
-# types of the graph that Relax spelt without `R.` in 2022
-_BARE_TYPES = ("Tensor", "Tuple", "Shape", "Object")
 # how the argument that tells the result types is named
 _RESULT_NAMES = ("out", "out_ty", "out_sinfo", "ty_args", "sinfo_args", "type_args")
 # what TVM calls the type of a value, now and before
 _TYPE_NAMES = ("ty", "struct_info")
 
 
-class GraphExprLowering(GraphTypeLowering):
+class GraphExprLowering(GraphLegacyLowering):
     """Lowers values."""
 
     known: Known  # the functions of the module
@@ -116,6 +117,8 @@ class GraphExprLowering(GraphTypeLowering):
         """A value of the graph from what a syntax node means."""
         if isinstance(value, GraphExpr) and type(value) is not GraphFunc:
             return value
+        if isinstance(value, TypeSpec) and (fields := self.tuple_of(value, node)) is not None:
+            return fields
         rule = next((_GRAPH_VALUES[cls] for cls in type(value).__mro__ if cls in _GRAPH_VALUES), None)
         if rule is None:
             if hasattr(value, "__array_interface__"):
@@ -183,12 +186,9 @@ class GraphExprLowering(GraphTypeLowering):
         if node.id == "metadata" and self.lookup("metadata") is _MISSING:
             return Metadata()
         if self.theirs and self.lookup(node.id) is _MISSING:
-            module: context.ModuleRef | None = getattr(self, "module", None)
-            if module is not None and node.id in module.functions:
-                return module.functions[node.id]  # as Relax wrote them in 2022
-            types = self.lookup("R")
-            if node.id in _BARE_TYPES and types is not _MISSING:
-                return getattr(types, node.id)
+            found = self.bare_name(node.id)
+            if found is not _MISSING:
+                return found
         value = self.name_value(node)
         if isinstance(value, (GraphExpr, Var)):
             return value
@@ -214,8 +214,14 @@ class GraphExprLowering(GraphTypeLowering):
         given = [self.leaf(arg, at) if isinstance(arg, GraphExpr) else arg for arg, at in zip(args, nodes, strict=True)]
         return self.checked(entry, given, {}, node)
 
+    def operand(self, node: ast.expr) -> Any:
+        """An operand; a call that gives a scalar, which TVM prints in expressions, is a step of its own."""
+        value = self.value(node)
+        call = self.theirs and isinstance(value, (FunctionCall, OpCall))
+        return self.leaf(value, node) if call and type(self.type_at_place(value, node)) is PrimType else value
+
     def _binary(self, node: ast.BinOp) -> Any:
-        left, right, kind = self.value(node.left), self.value(node.right), type(node.op)
+        left, right, kind = self.operand(node.left), self.operand(node.right), type(node.op)
         if self.tensors(left, right):
             return self.graph_operator(_BINARY[kind], (left, right), node, (node.left, node.right))
         left, right = self.scalar(left), self.scalar(right)
@@ -319,6 +325,8 @@ class GraphExprLowering(GraphTypeLowering):
             return kind
         if type(kind) is TensorType and name in ("shape", "dtype", "ndim"):
             found: Any = kind.rank if name == "ndim" else getattr(kind, name)
+            if found is None and name == "shape" and self.theirs:
+                return self.checked(graph_op("shape_of"), [self.leaf(owner, node)], {}, node)
             if found is None:
                 raise self.fail(
                     "T022", f"the {name} of this tensor is not known", node, hint="use `G.match_cast` first"
@@ -373,7 +381,7 @@ class GraphExprLowering(GraphTypeLowering):
             return self.scalar_operator(function, node)
         if type(function) is GraphOp:
             return self.operator_call(function, node)
-        if isinstance(function, GraphForm):
+        if isinstance(function, (GraphForm, ModuleForm)):
             rule = self.form_values.get(function.name)
             if rule is None:
                 raise self.fail("T022", f"`G.{function.name}` does not stand here", node, hint=function.__doc__)
@@ -418,7 +426,9 @@ class GraphExprLowering(GraphTypeLowering):
             entry = graph_op("call_dps_packed")  # what Relax of 2022 wrote for both
         nodes: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
         if is_foreign(entry):
-            values = tuple(self.leaf(arg, at) for arg, at in zip(args, nodes, strict=True))
+            if args and type(args[-1]) is VDevice:  # TVM prints it by its name, and reads it without
+                kwargs["dst_vdevice"] = args.pop()
+            values = tuple(self.leaf(arg, at) for arg, at in zip(args, nodes, strict=False))
             attrs = {name: self.foreign_attr(value, node) for name, value in kwargs.items()}
             return OpCall(entry, values, Attrs(attrs) if attrs else NO_ATTRS, span=self.span(node))
         parameters = entry.parameters
@@ -462,8 +472,8 @@ class GraphExprLowering(GraphTypeLowering):
         if self.theirs and kind == "tensor" and isinstance(value, (bool, int, float)):
             return self.as_graph(value, node)  # a scalar: TVM prints constants as such
         if isinstance(value, (tuple, list)):
-            if any(isinstance(item, (GraphExpr, context.FunctionRef)) for item in value) and kind != "shape":
-                return tuple(self.leaf(item, node) if isinstance(item, GraphExpr) else item for item in value)
+            if kind != "shape" and any(isinstance(item, (GraphExpr, context.FunctionRef)) for item in value):
+                return tuple(self.leaf(item, node) if isinstance(item, _PARTS) else item for item in value)
             return tuple(self.scalar(item) for item in value)
         return value
 
@@ -508,6 +518,7 @@ class GraphExprLowering(GraphTypeLowering):
         types: tuple[GraphType, ...] = ()
         for name in _RESULT_NAMES:
             if name in kwargs:
+                self.old |= name == "type_args"
                 found = self.result_types(kwargs.pop(name), node)
                 types = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         attrs = NO_ATTRS
@@ -569,7 +580,8 @@ _GRAPH_VALUES: dict[type, Callable[[GraphExprLowering, Any, ast.expr], GraphExpr
     GraphFunc: _foreign_function,
 }
 GraphExprLowering.rules = {
-    **GraphTypeLowering.rules,
+    **GraphLegacyLowering.rules,
+    ast.Call: GraphExprLowering.bare_type,
     ast.Name: GraphExprLowering._name,
     ast.BinOp: GraphExprLowering._binary,
     ast.UnaryOp: GraphExprLowering._unary,

@@ -19,6 +19,7 @@ from tirscript.ir.graph import (
     GraphExpr,
     GraphType,
     GraphVar,
+    PrimType,
     ShapeExpr,
     ShapeType,
     StringValue,
@@ -31,6 +32,7 @@ from tirscript.ir.graph_ops.infer import type_of
 
 from .graph_expr import GraphExprLowering
 from .graph_marks import Matched, plain_value
+from .graph_names import DEVICE_KINDS
 
 _NO_NUMBERS = ("inf", "-inf", "nan")
 
@@ -97,9 +99,12 @@ class GraphFormLowering(GraphExprLowering):
         return ShapeExpr(self.dimensions(given, place), span=self.span(node))
 
     def _prim_value(self, node: ast.Call) -> GraphExpr:
-        value = self.scalar(self.form(node, "prim_value", ("value",), 1)["value"])
+        given = self.form(node, "prim_value", ("value",), 1)["value"]
+        value = self.scalar(given)
+        if self.theirs and isinstance(given, GraphVar) and type(self.type_at_place(given, node)) is PrimType:
+            return given  # in TVM's text a variable that is a scalar is its own value
         if isinstance(value, GraphVar):
-            return value  # TVM's text: a scalar of which only the dtype is known
+            return value
         if not isinstance(value, (Expr, bool, int, float)):
             raise self.fail("T104", "a scalar is a number or an expression", node)
         made = self.as_graph(value, node)
@@ -121,6 +126,20 @@ class GraphFormLowering(GraphExprLowering):
         if type(kind) is not int or type(index) is not int:
             raise self.fail("T032", "a device is two ints, its type and its number", node, hint=self.doc("device"))
         return DeviceValue(kind, index, span=self.span(node))
+
+    def _device_of_kind(self, node: ast.Call) -> GraphExpr:
+        """`R.cuda(1)` of TVM is `R.device(2, 1)`."""
+        assert isinstance(node.func, ast.Attribute)
+        index = self.form(node, node.func.attr, ("index",), 0).get("index", 0)
+        if type(index) is not int:
+            raise self.fail("T032", "the number of a device is an int", node, hint=f"`R.{node.func.attr}(0)`")
+        return DeviceValue(DEVICE_KINDS[node.func.attr], index, span=self.span(node))
+
+    def _vdevice(self, node: ast.Call) -> Any:
+        """`R.vdevice("llvm", 0, "global")`, which an attribute may be."""
+        from .module import global_info
+
+        return global_info(self, node)
 
     def _tuple_form(self, node: ast.Call) -> GraphExpr:
         args, kwargs = self.arguments(node)
@@ -160,6 +179,9 @@ class GraphFormLowering(GraphExprLowering):
 
     def _match_shape(self, node: ast.Call) -> Matched:
         """What Relax of 2022 wrote for `R.match_cast` to a tensor or shape of these dimensions."""
+        self.old = True
+        for part in node.args[1:2]:
+            self.introduce(part)
         given = self.form(node, "match_shape", ("value", "shape"), 2)
         value = self.leaf(given["value"], node.args[0] if node.args else node)
         dims = self.dimensions(given["shape"], node.args[1] if len(node.args) > 1 else node)
@@ -243,6 +265,7 @@ class GraphFormLowering(GraphExprLowering):
         self, entry: GraphOp, named: dict[str, Any], told: Any, kind: Any, node: ast.expr
     ) -> tuple[GraphType, ...]:
         """`(14,)`, or a list of shapes, as the types of results."""
+        self.old = self.theirs
         several = isinstance(told, (tuple, list)) and bool(told) and isinstance(told[0], (tuple, list, ShapeExpr))
         shapes = told if several else [told]
         func = self._callee(named)
@@ -280,6 +303,8 @@ GraphFormLowering.form_values = {
     "str": GraphFormLowering._string,
     "dtype": GraphFormLowering._dtype,
     "device": GraphFormLowering._device,
+    "device_of_kind": GraphFormLowering._device_of_kind,
+    "vdevice": GraphFormLowering._vdevice,
     "tuple": GraphFormLowering._tuple_form,
     "TupleGetItem": GraphFormLowering._item_form,
     "ExternFunc": GraphFormLowering._extern,

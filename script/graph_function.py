@@ -44,6 +44,7 @@ class GraphLowering(GraphStmtLowering):
             module=self.module,
         )
         inner.inherit(self)
+        inner.bare, inner.old = self.bare, self.old
         read_graph_options(node.decorator_list[0], inner)
         inner.signature()
         var = None
@@ -176,6 +177,7 @@ class GraphLowering(GraphStmtLowering):
         if kind is None:
             kind = self.seen_from_outside(self.type_at_place(self.result, self.ended or node), params)
         options = {name: bool(self.options.get(name, name != "private")) for name in OPTIONS}
+        options["pure"] &= not self.unsaid_effects()
         attrs = self.attrs_found
         return GraphFunc(
             node.name,

@@ -61,6 +61,13 @@ class GraphForm:
         return f"<G.{self.name}>"
 
 
+class EntryForm(GraphForm):
+    """A construct that stands in the class of a module, too, where Python runs it: it does nothing there."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The parser reads the construct from the source."""
+
+
 class TypeForm:
     """`G.Tensor` and the like: an annotation, alone or called."""
 
@@ -85,12 +92,27 @@ class TypeSpec:
         return f"<G.{self.name}(...)>"
 
 
+# the kinds of devices by their names, with their numbers in DLPack
+DEVICE_KINDS = {
+    "cpu": 1,
+    "cuda": 2,
+    "opencl": 4,
+    "vulkan": 7,
+    "metal": 8,
+    "vpi": 9,
+    "rocm": 10,
+    "ext_dev": 12,
+    "webgpu": 15,
+    "hexagon": 16,
+}
 # what only text in TVM's dialect may say, some of it no more since 2022, some of it since 2026
 THEIR_FORMS: dict[str, GraphForm | TypeForm] = {
     "ShapeExpr": GraphForm("shape", _CONSTRUCTS["shape"]),
     "match_shape": GraphForm("match_shape", "a tensor or shape checked at run time: `y = R.match_shape(x, (n, m))`"),
     "call_tir_packed": GraphForm("call_tir_packed", "a call of a tensor function: `R.call_tir_packed(cls.f, (x, y))`"),
     "Void": TypeForm("Tuple", _TYPES["Tuple"]),
+    "vdevice": GraphForm("vdevice", 'a device that tensors name: `R.vdevice("llvm", 0, "global")`'),
+    **{name: GraphForm("device_of_kind", f"a device by its number: `R.{name}(0)`") for name in DEVICE_KINDS},
 }
 
 
@@ -147,7 +169,7 @@ def graph_names(decorators: dict[str, Any]) -> dict[str, Any]:
     for alias, name in _TYPE_ALIASES.items():
         names[alias] = names[name]
     for name, doc in _CONSTRUCTS.items():
-        names[name] = GraphForm(name, doc)
+        names[name] = (EntryForm if name == "ExternFunc" else GraphForm)(name, doc)
     for name, what in UNSUPPORTED.items():
         names.setdefault(name, UnsupportedForm(name, what))
     return names

@@ -19,17 +19,20 @@ from tirscript.ir.graph import (
     ObjectType,
     PrimType,
     PrimValue,
+    ShapeExpr,
+    ShapeType,
     TensorType,
     TupleExpr,
     TupleType,
 )
 from tirscript.ir.graph_types import join
+from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
 from .context import Abort, FunctionRef, Macro, Poison
 from .graph_forms import GraphFormLowering
 from .graph_marks import Matched, is_leaf
-from .graph_names import GraphForm
+from .graph_names import GraphForm, TypeSpec
 from .loop import MAX_UNROLLED
 from .scope import Names, targets_of
 from .trivia import header_end
@@ -51,6 +54,7 @@ class GraphStmtLowering(GraphFormLowering):
     result_type: GraphType | None = None
     branch: Branch | None = None
     local = False
+    declared: frozenset[str] = frozenset()  # the symbols that lines of the body have declared
     ended: ast.stmt | None = None  # the return
 
     # -- assignments
@@ -68,11 +72,14 @@ class GraphStmtLowering(GraphFormLowering):
                 self.bind(node.target, TupleExpr((), span=self.span(node)), kind, node.target, node)
                 return
             raise self.fail("T020", "a variable is declared by its value", node, hint="`y: G.Tensor((4,)) = ...`")
+        known = len(self.symbols)
         kind = self.type_at(node.annotation)
-        self.graph_assign(node.target, node.value, kind, node)
+        self.graph_assign(node.target, node.value, kind, node, known)
 
-    def graph_assign(self, target: ast.expr, value: ast.expr, kind: GraphType | None, node: ast.stmt) -> None:
-        """`target = value`, with an annotation or without."""
+    def graph_assign(
+        self, target: ast.expr, value: ast.expr, kind: GraphType | None, node: ast.stmt, known: int = 0
+    ) -> None:
+        """`target = value`, with an annotation or without; `known` symbols were there before an annotation."""
         if isinstance(target, (ast.Tuple, ast.List)):
             self.several(target, value, node)
             return
@@ -82,7 +89,10 @@ class GraphStmtLowering(GraphFormLowering):
             case ast.Call(func=ast.Attribute(attr="meta_var"), args=[inner], keywords=[]):
                 self.define(target.id, self.value(inner))
                 return
+        named = len(self.symbols) > known
         found = self.value(value)
+        if kind is not None and self.bare and named:
+            found = self.annotated_value(found, kind, value)
         if type(found) is Var and not found.name:
             if isinstance(value, ast.Call):
                 self.declare(target.id, found)
@@ -90,10 +100,11 @@ class GraphStmtLowering(GraphFormLowering):
         self.bind(target, found, kind, value, node)
 
     def declare(self, name: str, var: Var) -> None:
-        """`n = T.int64()`: the symbol of that name, or a new one."""
+        """`n = T.int64()`: the symbol of that name, or a new one, as it is where a line declared it before."""
         known = self.symbols.get(name)
-        if known is None or known.dtype is not var.dtype:
+        if known is None or known.dtype is not var.dtype or name in self.declared:
             known = self.symbols[name] = Var(name, var.dtype, span=var.span)
+        self.declared |= {name}
         self.define(name, known)
 
     def bind(self, target: ast.Name, found: Any, kind: GraphType | None, value: ast.expr, node: ast.stmt) -> None:
@@ -124,7 +135,7 @@ class GraphStmtLowering(GraphFormLowering):
 
     def binding_value(self, found: Any, kind: GraphType | None, node: ast.expr) -> GraphExpr | None:
         """What a name is bound to; None for a value of Python, which is used while parsing."""
-        if isinstance(found, (GraphExpr, Expr, ConstantTensor)):
+        if isinstance(found, (GraphExpr, Expr, ConstantTensor, TypeSpec)):
             return self.as_graph(found, node)
         if isinstance(found, (bool, int, float)):
             if type(kind) is PrimType:
@@ -133,6 +144,8 @@ class GraphStmtLowering(GraphFormLowering):
                 elements = kind.dtype if type(kind) is TensorType else None
                 return self.constant(found, elements, node)
             return None
+        if type(kind) is ShapeType and isinstance(found, (tuple, list)):  # `sh: R.Shape = x.shape`
+            return ShapeExpr(self.dimensions(found, node), span=self.span(node))
         if self.theirs and type(found) is FunctionRef and found.graph is not None:
             return self.as_graph(found, node)
         if self.theirs and type(found) is tuple and not found:
@@ -245,7 +258,11 @@ class GraphStmtLowering(GraphFormLowering):
         if call.keywords:
             raise self.fail("T032", "`G.output` takes names", call)
         for arg in call.args:
-            value = self.value(arg)
+            try:
+                value = self.value(arg)
+            except Abort:  # its mistake has been told
+                self.spoiled.update(part.id for part in call.args if isinstance(part, ast.Name))
+                raise
             if not isinstance(arg, ast.Name) or type(value) is not GraphVar:
                 raise self.fail("T022", "an output of a dataflow is one of its variables", arg, hint="give it a name")
             if not any(value is known for scope in self.scopes[self.flow_scope :] for known in scope.values()):
@@ -256,6 +273,7 @@ class GraphStmtLowering(GraphFormLowering):
             self.flow[arg.id] = value
 
     flow_scope = 0
+    spoiled: set[str]  # outputs of the dataflow whose values are wrong
 
     def _with(self, node: ast.With) -> None:
         call = node.items[0].context_expr
@@ -268,7 +286,7 @@ class GraphStmtLowering(GraphFormLowering):
         if self.flow is not None:
             raise self.fail("T022", "a dataflow does not stand in another one", call)
         outputs: dict[str, GraphVar] = {}
-        self.flow, self.flow_scope = outputs, len(self.scopes)
+        self.flow, self.flow_scope, self.spoiled = outputs, len(self.scopes), set()
         branch, self.branch = self.branch, None
         end = self.end
         try:
@@ -277,6 +295,8 @@ class GraphStmtLowering(GraphFormLowering):
             self.flow, self.branch = None, branch
         for name, var in outputs.items():
             self.define(name, var)
+        for name in self.spoiled - outputs.keys():
+            self.define(name, Poison())
         self.hidden.update({name: node for name in _names_of(node.body) if name not in outputs})
         if body or outputs:
             self.emit(Dataflow(body, tuple(outputs.values()), span=self.span(node)))
@@ -397,7 +417,8 @@ class GraphStmtLowering(GraphFormLowering):
                 raise self.fail("T004", f"this loop writes out over {MAX_UNROLLED:,} statements", node)
 
     def _return(self, node: ast.Return) -> None:
-        if self.branch is not None or len(self.scopes) > self.own_scopes:
+        flow = self.flow is not None and len(self.scopes) == self.own_scopes + 1
+        if self.branch is not None or (len(self.scopes) > self.own_scopes and not flow):
             hint = "assign the result in both branches and return it behind them"
             raise self.fail("T020", "`return` stands at the end of a graph function", node, hint=hint)
         self.ended = node
@@ -405,6 +426,12 @@ class GraphStmtLowering(GraphFormLowering):
             self.result = TupleExpr(())
             return
         self.result = self.leaf(self.value(node.value), node.value)
+        if flow and self.flow is not None:  # what is returned in a dataflow is known behind it
+            known = {id(var) for var in self.flow.values()}
+            own = {id(bind.var) for bind in self.out if isinstance(bind, (GraphBind, MatchCast))}
+            for var in dict.fromkeys(part for part in walk(self.result) if type(part) is GraphVar):
+                if id(var) in own - known:
+                    self.flow[f"{var.name} {len(self.flow)}"] = var
 
     own_scopes = 1  # how many there are at the level of the function
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from typing import TYPE_CHECKING, Any, cast
 
 from tirscript.ir.diagnostic import Diagnostic
 from tirscript.ir.dtype import VOID
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, ObjectType, TupleExpr
-from tirscript.ir.module import DummyInfo, Module, VDevice
+from tirscript.ir.module import DummyInfo, ExternEntry, Module, VDevice
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.span import Source, Span
 from tirscript.ir.target import Target
@@ -82,7 +83,8 @@ class ModuleReader:
 
     def module(self, node: ast.ClassDef, last: int) -> Module | None:
         """`class Name:` with its functions."""
-        refs: dict[str, FunctionRef] = {}
+        refs: dict[str, Any] = {}
+        externs: list[ExternEntry] = []
         module = ModuleRef(node.name, refs)
         attrs: dict[str, Any] = {}
         infos: dict[str, Any] = {}
@@ -106,6 +108,8 @@ class ModuleReader:
                     docstring = item.value.value
             elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
                 self.module_construct(item.value, attrs, infos)
+            elif (entry := self.extern(item, refs)) is not None:
+                externs += entry
             elif isinstance(item, (ast.Assign, ast.AnnAssign)):
                 self.assignment(item)
             elif isinstance(item, (ast.Import, ast.ImportFrom)):
@@ -123,7 +127,26 @@ class ModuleReader:
             header = trivia(self.comments.above(first, node.decorator_list[0].lineno - 1))
         span = Span(self.source, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
         found, held = (Attrs(each) if each else NO_ATTRS for each in (attrs, infos))
-        return Module(tuple(functions), node.name, found, held, docstring, header, span=span)
+        return Module(tuple(functions), node.name, found, held, docstring, header, tuple(externs), span=span)
+
+    def extern(self, item: ast.stmt, refs: dict[str, Any]) -> list[ExternEntry] | None:
+        """`name = G.ExternFunc("symbol")`; nothing where it is wrong, None for any other statement."""
+        match item:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr="ExternFunc"))):
+                from .graph_function import GraphLowering
+
+                evaluator = self.lowering(None, cls=GraphLowering)
+                function: Any = None
+                with contextlib.suppress(Abort):
+                    function = evaluator.value(item.value)
+                self.diagnostics += evaluator.diagnostics
+                if name in refs:
+                    self.report("T202", f"`{name}` is defined twice", item)
+                elif function is not None:
+                    refs[name] = function
+                    return [ExternEntry(name, function, span=evaluator.span(item))]
+                return []
+        return None
 
     def options_of(self, decorator: ast.expr) -> dict[str, bool]:
         """What `@I.ir_module(check_well_formed=False)` says of functions that do not say it themselves."""
@@ -216,11 +239,12 @@ def global_infos(evaluator: FunctionLowering, node: ast.expr) -> dict[str, Any]:
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None or not isinstance(value, (ast.List, ast.Tuple)):
             raise evaluator.fail("T032", "`I.module_global_infos` takes a dict of lists", value, hint=hint)
-        found[evaluator.python(key, "the name", (str,))] = tuple(_info(evaluator, item) for item in value.elts)
+        found[evaluator.python(key, "the name", (str,))] = tuple(global_info(evaluator, item) for item in value.elts)
     return found
 
 
-def _info(evaluator: FunctionLowering, node: ast.expr) -> VDevice | DummyInfo:
+def global_info(evaluator: FunctionLowering, node: ast.expr) -> VDevice | DummyInfo:
+    """`I.vdevice("llvm", 0, "global")`, `I.dummy_global_info()`"""
     match node:
         case ast.Call(func=ast.Attribute(attr="dummy_global_info"), args=[], keywords=[]):
             return DummyInfo(span=evaluator.span(node))

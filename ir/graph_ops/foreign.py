@@ -11,19 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtype import DType, dtype
+from ..dtype import FLOAT32, INT64, DType, dtype
+from ..expr import Const, const
 from ..graph import (
     DTypeValue,
     GraphType,
     GraphVar,
     ObjectType,
     OpCall,
+    PrimValue,
     ShapeExpr,
     ShapeType,
     StringValue,
     TensorType,
     TupleType,
 )
+from . import dims
 from .rules import Types, of_shape
 from .table import FOREIGN_GRAPH_OPS, GRAPH_OPS, GraphOp
 
@@ -47,6 +50,48 @@ def memory(shape_at: int, dtype_at: int) -> Callable[[OpCall, Types], GraphType]
     return rule
 
 
+def wrapped(call: OpCall, types: Types) -> GraphType:
+    """The first argument in the dtype that the call names."""
+    found, kind = handed_on(call, types), _dtype(_given(call, 1, "dtype"))
+    return found.replace(dtype=kind or FLOAT32) if type(found) is TensorType else found
+
+
+def moved(call: OpCall, types: Types) -> GraphType:
+    """The first argument on another device."""
+    found = handed_on(call, types)
+    return found.replace(vdevice=None) if type(found) is TensorType else found
+
+
+def viewed(call: OpCall, types: Types) -> GraphType:
+    """The memory of the first argument in the shape and dtype that the call names, its own where it names none."""
+    found, shape, kind = handed_on(call, types), _given(call, 1, "shape"), _dtype(_given(call, 2, "dtype"))
+    if type(found) is not TensorType:
+        return found
+    known = shape.type if type(shape) is GraphVar else None
+    if type(known) is ShapeType:
+        return of_shape(known, kind or found.dtype)
+    values = shape.values if type(shape) is ShapeExpr else found.shape
+    return TensorType(values, kind or found.dtype, found.rank if values is None else None, found.vdevice)
+
+
+def workers(joined: bool) -> Callable[[OpCall, Types], GraphType]:
+    """The tensors of all workers one after the other, or the part of a tensor that each worker gets."""
+
+    def rule(call: OpCall, types: Types) -> GraphType:
+        found = handed_on(call, types)
+        number = _number(_given(call, 1, "num_workers"))
+        along = 0 if joined else _number(_given(call, 2, "axis") or 0)
+        if type(found) is not TensorType or found.shape is None:
+            return found
+        if type(number) is not int or number < 1 or type(along) is not int or not 0 <= along < len(found.shape):
+            return TensorType(None, found.dtype, found.rank, found.vdevice)
+        count = const(number, INT64)
+        made = (dims.mul if joined else dims.floordiv)(found.shape[along], count)
+        return found.replace(shape=(*found.shape[:along], made, *found.shape[along + 1 :]))
+
+    return rule
+
+
 def handed_on(call: OpCall, types: Types) -> GraphType:
     """The result is of the type of the first argument."""
     return types[0] if types else ObjectType()
@@ -59,6 +104,12 @@ def ended(call: OpCall, types: Types) -> GraphType:
 
 def _given(call: OpCall, at: int, name: str) -> Any:
     return call.args[at] if at < len(call.args) else call.attrs.get(name)
+
+
+def _number(value: Any) -> Any:
+    """A number as Python has it."""
+    value = value.value if type(value) is PrimValue else value
+    return value.value if type(value) is Const else value
 
 
 def _dtype(value: Any) -> DType | None:
@@ -82,7 +133,7 @@ def find_op(name: str) -> GraphOp | None:
 
 
 # operators whose strings TVM writes and reads as such, not as R.str
-PLAIN_STRINGS = frozenset({"hint_on_device"})
+PLAIN_STRINGS = frozenset({"hint_on_device", "to_vdevice", "wrap_param", "memory.view"})
 _PURE = {
     "": "collapse_sum_like collapse_sum_to hamming_window hint_on_device to_vdevice wrap_param size bucketize"
     " dynamic_strided_slice index_tensor index_put nonzero unique meshgrid linear outer"
@@ -105,6 +156,11 @@ _RULES: dict[str, Callable[[OpCall, Types], GraphType]] = {
     "memory.alloc_tensor": memory(2, 3),
     "vm.alloc_tensor": memory(2, 3),
     **dict.fromkeys(("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params"), handed_on),
+    "to_vdevice": moved,
+    "wrap_param": wrapped,
+    "memory.view": viewed,
+    "ccl.allgather": workers(joined=True),
+    "ccl.scatter_from_worker0": workers(joined=False),
     **dict.fromkeys(("ccl.allreduce", "ccl.broadcast_from_worker0"), handed_on),
     **dict.fromkeys(("memory.kill_storage", "memory.kill_tensor", "vm.kill_object"), ended),
 }

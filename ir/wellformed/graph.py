@@ -341,8 +341,9 @@ class GraphVerifier:
                 self.report(found[0], f"result {at + 1} of `{callee.name}` {found[1]}", call, notes=notes)
 
     def written(self, call: OpCall, callee: PrimFunc, given: TupleExpr, places: tuple[int, ...]) -> None:
-        """A tensor function writes its results, and of its arguments those that it is told to."""
-        written = written_params(callee, self.module)
+        """A tensor function writes its results, and of its arguments those that it is told to. What it hands to
+        foreign code, that may write or only read."""
+        written = written_params(callee, self.module, foreign=False)
         for at, (param, arg) in enumerate(zip(callee.params, given.fields, strict=False)):
             if param not in written:
                 continue

@@ -1,0 +1,331 @@
+"""Programs of Relax as they stand elsewhere: of early 2022, of hand, and what passes of apache-tvm leave."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tirscript import interpret
+from tirscript.ir import DiagnosticError, GraphFunc, Module, structural_equal, walk
+from tirscript.ir.graph import DeviceValue, ExternFunction, GraphBind, GraphVar, PrimType, TensorType
+from tirscript.ir.module import VDevice
+from tirscript.ir.node import Attrs
+from tirscript.script import graph as G
+from tirscript.script import ir as I
+from tirscript.script import parse
+
+HEAD = (
+    "from typing import TypeVar\n"
+    "from tvm.script import ir as I\nfrom tvm.script import relax as R\nfrom tvm.script import tirx as T\n\n"
+)
+
+
+def read(text: str) -> Module | GraphFunc:
+    """The program, which both dialects give back."""
+    made = parse(HEAD + text)
+    assert isinstance(made, (Module, GraphFunc))
+    for printed in (made.script(), made.script(dialect="tvm")):
+        assert structural_equal(made, parse(printed))
+    assert parse(made.script()).script() == made.script()
+    return made
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(DiagnosticError) as problem:
+        parse(HEAD + text)
+    return [f"{found.code} {found.message}" for found in problem.value.diagnostics]
+
+
+# --- early 2022: no `R.`, no declarations -----------------------------------------------------------------------------
+
+THEN = """
+@R.function
+def f(x: Tensor((32, m), "float32"), y: Tensor((m, k), _), r: Tensor(_, "int64")) -> Tuple(Tensor, Shape):
+    with relax.dataflow():
+        z: Tensor((32, k), "float32") = matmul(x, y)
+        w = exp(multiply(z, z))
+        relax.match_shape(r.shape, (a, b))
+        v: Tensor((p, q), "float32") = relax.call_packed("lib.f", w, mp=False, type_args=Tensor(ndim=2))
+        relax.output(w, v)
+    h: Shape = w.shape
+    t = relax.Tuple((v, h))
+    s = relax.TupleGetItem(t, 1)
+    return (t[0], s)
+"""
+NOW = """
+@R.function(pure=False)
+def f(
+    x: R.Tensor(("32", "m"), "float32"), y: R.Tensor(("m", "k")), r: R.Tensor(dtype="int64")
+) -> R.Tuple(R.Tensor, R.Shape):
+    a, b, p, q = T.int64(), T.int64(), T.int64(), T.int64()
+    m, k = T.int64(), T.int64()
+    with R.dataflow():
+        z: R.Tensor((32, k), "float32") = R.matmul(x, y)
+        lv = R.multiply(z, z)
+        w = R.exp(lv)
+        lv1 = R.shape_of(r)
+        _ = R.match_cast(lv1, R.Shape((a, b)))
+        lv2 = R.call_packed("lib.f", w, mp=False, ty_args=R.Tensor(ndim=2))
+        v = R.match_cast(lv2, R.Tensor((p, q), "float32"))
+        R.output(w, v)
+    h: R.Shape = R.shape([32, k])
+    t = (v, h)
+    s = t[1]
+    return (t[0], s)
+"""
+
+
+def test_relax_of_early_2022() -> None:
+    assert structural_equal(read(THEN), read(NOW.replace('"32"', "32")))
+
+
+def test_only_functions_with_types_of_early_2022_have_operators_alone() -> None:
+    text = '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    y = add(x, x)\n    return y\n'
+    assert mistakes(text) == ["T010 `add` is not defined"]
+    read(text.replace("x: R.Tensor", "x: Tensor"))
+    assert "T010 `k` is not defined" in mistakes(text.replace("R.Tensor((4,)", "R.Tensor((k,)"))
+
+
+@pytest.mark.parametrize(
+    ("line", "pure"),
+    [
+        ('y = R.call_packed("lib.f", x, type_args=R.Tensor((4,), "float32"))', False),
+        ('y = R.call_dps_packed("lib.f", (x,), (4,), dtype="float32")', True),
+        ('z = R.call_dps_packed("lib.f", (x,), (4,), dtype="float32")\n    y = R.call_packed("lib.f", z, ty_args=R.Any)', False),
+    ],
+)  # fmt: skip
+def test_functions_of_2022_say_nothing_of_effects(line: str, pure: bool) -> None:
+    made = read(f'@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    {line}\n    return y\n')
+    assert isinstance(made, GraphFunc) and made.pure is pure
+
+
+def test_later_ones_do() -> None:
+    text = (
+        '@R.function{}\ndef f(x: R.Tensor((4,), "float32")):\n    y = R.call_packed("f", x, {}=R.Any)\n    return y\n'
+    )
+    assert mistakes(text.format("", "ty_args")) == ["T216 `f` has effects, but `f` is a pure function"]
+    assert mistakes(text.format("(pure=True)", "type_args")) == ["T216 `f` has effects, but `f` is a pure function"]
+
+
+# --- of hand ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_return_in_a_dataflow_gives_its_values_out() -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    with R.dataflow():
+        y = R.add(x, x)
+        z = R.multiply(y, y)
+        return {}
+"""
+    made = read(text.format("(z, x)"))
+    then = text.format("(z, x)").replace("        return", "        R.output(z)\n    return")
+    assert structural_equal(made, parse(HEAD + then))
+    found = interpret(made, np.ones(4, "float32"))
+    assert (found[0] == 4).all() and (found[1] == 1).all()
+    read(text.format("R.exp(z)"))
+    assert mistakes(text.format("z") + "        w = R.add(y, y)\n") == [
+        "T605 this statement stands behind the `return`"
+    ]
+    inner = "    if b:\n        with R.dataflow():\n            z = R.add(x, x)\n            return z\n    else:\n        z = x\n    return z\n"
+    head = '@R.function\ndef main(b: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):\n'
+    assert mistakes(head + inner)[0] == "T020 `return` stands at the end of a graph function"
+
+
+def test_what_a_wrong_value_gives_out_is_no_second_mistake() -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((4,), "float32"), y: R.Tensor((3,), "float32")):
+    with R.dataflow():
+        z = R.add(x, y)
+        w = R.exp(x)
+        R.output(z, w)
+    return (z, w)
+"""
+    assert [one[:4] for one in mistakes(text)] == ["T207"]
+
+
+ENTRIES = """
+@I.ir_module
+class M:
+    I.module_attrs({"a": 1})
+    norm = R.ExternFunc("lib.norm", R.Callable((R.Tensor(ndim=1),), R.Tensor(ndim=1, dtype="float32"), True))
+    other = R.ExternFunc("lib.other")
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")):
+        cls = M
+        y = M.norm(x)
+        z = cls.other(y, ty_args=R.Tensor((2,), "float32"))
+        return z
+"""
+
+
+def test_a_module_names_functions_of_libraries() -> None:
+    made = read(ENTRIES)
+    assert isinstance(made, Module)
+    assert [(entry.name, entry.function.symbol) for entry in made.externs] == [
+        ("norm", "lib.norm"),
+        ("other", "lib.other"),
+    ]
+    assert [node.symbol for node in walk(made["main"]) if type(node) is ExternFunction] == ["lib.norm", "lib.other"]
+    assert not structural_equal(made, made.replace(externs=made.externs[:1]))
+    read("@I.ir_module\nclass M:\n    norm = R.ExternFunc('lib.norm')\n")
+    wrong = "@I.ir_module\nclass M:\n    f = R.ExternFunc('a')\n    f = R.ExternFunc('b')\n    g = R.ExternFunc(3)\n"
+    assert mistakes(wrong) == ["T202 `f` is defined twice", "T032 the name of a function is a string"]
+
+
+def test_a_module_of_python_names_them_too() -> None:
+    @I.ir_module
+    class Live:
+        norm = G.ExternFunc("lib.norm")
+
+        @G.graph_func
+        def main(x: G.Tensor((2,), "float32")):
+            return G.add(x, x)
+
+    assert isinstance(Live, Module)
+    assert [entry.name for entry in Live.externs] == ["norm"]
+
+
+def test_devices() -> None:
+    made = read("""
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    a = R.hint_on_device(x, R.cpu())
+    b = R.hint_on_device(a, R.cuda(1))
+    c = R.to_vdevice(b, R.vdevice("cuda", 1))
+    d = R.to_vdevice(c, I.vdevice({"kind": "llvm", "mcpu": "x"}, 0, "global"))
+    e = R.add(d, d)
+    return e
+""")
+    assert isinstance(made, GraphFunc)
+    devices = [(node.device_type, node.index) for node in walk(made) if type(node) is DeviceValue]
+    assert devices == [(1, 0), (2, 1)]
+    held = [node for node in walk(made) if type(node) is VDevice]
+    assert [(one.target, one.index) for one in held] == [("cuda", 1), (Attrs({"kind": "llvm", "mcpu": "x"}), 0)]
+    text = '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    y = R.hint_on_device(x, R.cuda("a"))\n    return y\n'
+    assert mistakes(text) == ["T032 the number of a device is an int"]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ('R.wrap_param(x, "float16")', '(4, 6), "float16"'),
+        ("R.ccl.allgather(x, 2)", '(8, 6), "float32"'),
+        ("R.ccl.scatter_from_worker0(x, 2)", '(2, 6), "float32"'),
+        ("R.ccl.scatter_from_worker0(x, 3, axis=1)", '(4, 2), "float32"'),
+        ("R.ccl.scatter_from_worker0(x, 2, 5)", 'dtype="float32", ndim=2'),
+        ('R.memory.view(x, R.shape([12]), "float64")', '(12,), "float64"'),
+        ("R.memory.view(x, R.shape([2, 12]))", '(2, 12), "float32"'),
+        ('R.memory.view(x, dtype="int32")', '(4, 6), "int32"'),
+        ("R.memory.view(x, s)", 'dtype="float32", ndim=1'),
+        ('R.to_vdevice(x, "llvm")', '(4, 6), "float32"'),
+    ],
+)
+def test_types_of_operators_that_are_kept(call: str, kind: str) -> None:
+    head = 'x: R.Tensor((4, 6), "float32"), s: R.Shape(ndim=1)'
+    made = read(f"@R.function\ndef f({head}):\n    y = {call}\n    return y\n")
+    want = read(f"@R.function\ndef f(x: R.Tensor({kind})):\n    return x\n")
+    assert isinstance(made, GraphFunc) and isinstance(want, GraphFunc)
+    assert type(made.result) is TensorType and structural_equal(made.result, want.result)
+
+
+def test_a_scalar_of_the_graph_is_its_own_value() -> None:
+    made = read("""
+@R.function
+def f(n: R.Prim("int64"), x: R.Tensor((4,), "float32")):
+    m = n + 1
+    k = R.prim_value(m)
+    b: R.Prim("bool") = True
+    return x
+""")
+    assert isinstance(made, GraphFunc)
+    kept = made.body[1]
+    assert isinstance(kept, GraphBind) and type(kept.value) is GraphVar
+
+
+# --- what passes leave ------------------------------------------------------------------------------------------------
+
+
+def test_calls_in_scalars_are_steps() -> None:
+    made = read("""
+@R.function(pure=False)
+def f(h: R.Tensor(dtype="int64", ndim=1)):
+    R.call_packed("lib.f", R.call_packed("vm.builtin.make_prim_value", h, 1, 0, ty_args=(T.int64,)) * 2, ty_args=(R.Any,))
+    return h
+""")
+    assert isinstance(made, GraphFunc)
+    first = made.body[0]
+    assert isinstance(first, GraphBind) and type(first.var.type) is PrimType
+
+
+CAPTURED = """
+@I.ir_module
+class M:
+    @R.function(private=True, pure=False)
+    def alloc() -> R.Tuple(R.Any):
+        R.func_attr({"relax.force_pure": True})
+        s: R.Any = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+        return (s,)
+
+    @R.function(private=True, pure=False)
+    def capture(a: R.Tensor((4,), "float32"), b: R.Tensor((4,), "float32")) -> R.Tuple:
+        r: R.Tuple = R.tuple()
+        return r
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")):
+        cls = M
+        g: R.Tuple(R.Any) = R.call_builtin_with_ctx("vm.builtin.cuda_graph.get_cached_alloc", (cls.alloc, 0), ty_args=(R.Tuple(R.Any),))
+        h: R.Tuple = R.call_builtin_with_ctx("vm.builtin.cuda_graph.run_or_capture", (cls.capture, (x, x), R.prim_value(0)), ty_args=(R.Tuple,))
+        return x
+"""
+
+
+def test_functions_are_arguments_beside_numbers_and_tuples() -> None:
+    read(CAPTURED)
+
+
+def test_local_functions_have_symbols_of_their_own() -> None:
+    made = read("""
+@R.function
+def f(x: R.Tensor(("n", 4), "float32")):
+    n_1 = TypeVar("n_1")
+    @R.function
+    def g(a: R.Tensor((n_1, 4), "float32")) -> R.Tensor((n_1, 4), "float32"):
+        r: R.Tensor((n_1, 4), "float32") = R.exp(a)
+        return r
+    y = g(x)
+    n_1 = TypeVar("n_1")
+    @R.function
+    def h(a: R.Tensor((n_1, 4), "float32")) -> R.Tensor((n_1, 4), "float32"):
+        r: R.Tensor((n_1, 4), "float32") = R.exp(a)
+        return r
+    z = h(y)
+    return z
+""")
+    found = interpret(made, np.zeros((2, 4), "float32"))
+    assert np.allclose(found, np.exp(np.ones((2, 4))))
+
+
+KERNEL = """
+@I.ir_module
+class M:
+    @T.prim_func(s_tir=True)
+    def sort(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        {}
+        T.call_packed("lib.sort", T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(4), 0, 1, T.float32(0), 0), T.tvm_stack_make_array(B.data, T.tvm_stack_make_shape(4), 0, 1, T.float32(0), 0))
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = M
+        y = R.call_tir(cls.sort, (x,), out_ty=R.Tensor((4,), "float32"))
+        return y
+"""
+
+
+def test_what_a_kernel_hands_to_a_library_may_only_be_read() -> None:
+    read(KERNEL.format("B[0] = T.float32(0)"))
+    assert mistakes(KERNEL.format("A[0] = T.float32(0)")) == ["T214 `x` is an argument, but `sort` writes it"]
