@@ -14,11 +14,11 @@ SCHEDULES ?= 20000
 LAYOUTS ?= 2000
 KERNELS ?= 1000
 
-.PHONY: help venv demo test test-interop test-browser fuzz fuzz-schedules fuzz-layouts fuzz-native fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-arguments test-interop test-browser fuzz fuzz-schedules fuzz-layouts fuzz-native fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then echo "tirscript needs Python 3.11, 3.12 or 3.13 with the venv module"; exit 1; fi
@@ -33,6 +33,9 @@ demo: $(STAMP)  ## run every example: parsed, round trip, verified, interpreted,
 
 test: $(STAMP)  ## run the tests
 	$(BIN)/python -m pytest -n $(JOBS) -q
+
+test-arguments: $(STAMP)  ## run the tests with the arguments of every function checked by typeguard, which takes three times as long
+	TIRSCRIPT_CHECK=arguments $(BIN)/python -m pytest -n $(JOBS) -q --ignore tests/property --ignore tests/interop
 
 test-interop: $(STAMP)  ## read and print TVM's dialect against apache-tvm itself, in an environment of its own
 	TIRSCRIPT_TVM_PYTHON=$$($(BIN)/python -c 'import sys; sys.path.insert(0, "benchmarks"); import tvm_process; print(tvm_process.python() or "")') \

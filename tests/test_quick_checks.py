@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import enum
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar
@@ -15,7 +16,6 @@ from helpers import quick_checks
 
 from tirscript.ir import Const, Expr, PrimFunc, Var, const, dtype
 from tirscript.ir.check import fits
-from tirscript.ir.node import CHECK
 from tirscript.printer.names import spelled
 
 
@@ -161,7 +161,9 @@ def test_a_function_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(asked) == accepted + 3 * (10 - accepted)
 
 
-@pytest.mark.skipif(not CHECK, reason="functions are checked under TIRSCRIPT_CHECK=1")
+@pytest.mark.skipif(
+    os.environ["TIRSCRIPT_CHECK"] != "arguments", reason="functions are checked under TIRSCRIPT_CHECK=arguments"
+)
 def test_functions_are_checked_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(typeguard.TypeCheckError, match=r'argument "hint" \(int\) is not an instance of str'):
         spelled(3)  # type: ignore[arg-type]
