@@ -224,3 +224,9 @@ class BuiltModule:
             f"the built module {self.module.name!r} is machine code of this process and cannot be pickled; "
             "pickle the program (its `.module`) and build it again where it is loaded"
         )
+
+    def __copy__(self) -> BuiltModule:
+        return self
+
+    def __deepcopy__(self, memo: object) -> BuiltModule:
+        return self

@@ -91,6 +91,8 @@ def surroundings() -> tuple[str, ...]:
 def sources() -> str:
     """A digest of the sources of tirscript and of its version, so that no code outlives the compiler that made it."""
     root = os.path.dirname(os.path.dirname(__file__))
+    if not os.path.isdir(root):  # imported from an archive
+        return _archive()
     start = len(os.path.join(root, ""))
     found = hashlib.sha256()
     for path in (os.path.join(root, "__init__.py"), *(one for folder in _FOLDERS for one in _files(root, folder))):
@@ -99,6 +101,15 @@ def sources() -> str:
         found.update(f"{path[start:]} {len(data)}\n".encode())
         found.update(data)
     return found.hexdigest()
+
+
+def _archive() -> str:
+    """A digest of the archive that tirscript is imported from; where Python does not name it, of this process."""
+    path = getattr(getattr(__spec__, "loader", None), "archive", None)
+    if path is None:
+        return os.urandom(32).hex()
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _files(*folder: str) -> Iterator[str]:

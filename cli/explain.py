@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from importlib.resources import files
 
 import click
 
@@ -16,14 +16,14 @@ EPILOG = """\b
 Examples:
   tirscript explain T203
   tirscript explain              every code, a line each"""
-PAGE = Path(__file__).with_name("codes.md")  # docs/make_codes.py writes it
+PAGE = "codes.md"  # beside this file; docs/make_codes.py writes it
 
 
 def explanation(code: str) -> str:
     """The section of a code: what it means, a program that gives it, and what is said of that."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = files(__package__).joinpath(PAGE).read_text(encoding="utf-8")
     match = re.search(rf"^### {code}: .*?(?=^##|\Z)", text, re.M | re.S)
-    assert match is not None, f"{PAGE.name} has no section {code}"
+    assert match is not None, f"{PAGE} has no section {code}"
     return match[0].strip() + "\n"
 
 

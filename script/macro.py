@@ -12,6 +12,7 @@ from .legacy import LegacyLowering
 from .scope import Names
 
 MAX_DEPTH = 100  # macros that call macros
+MAX_CALLS = 6  # shown of a mistake in macros that call each other: the innermost ones, and the outermost
 # what says where the lowering is; a macro's statements are lowered in another place
 _PLACE = ("source", "outer", "comments", "definition", "scopes", "fixed", "names")
 
@@ -51,7 +52,7 @@ class MacroLowering(LegacyLowering):
                 self.block.depth = len(self.scopes) if top else -1
         called = Label(at, f"the macro `{macro.name}` is called here")
         self.diagnostics[reported:] = [
-            Diagnostic(found.code, found.message, (*found.labels, called), found.notes, found.hint)
+            Diagnostic(found.code, found.message, _with_call(found.labels, called), found.notes, found.hint)
             for found in self.diagnostics[reported:]
         ]
 
@@ -95,3 +96,12 @@ class MacroLowering(LegacyLowering):
         finally:
             for name, value in place.items():
                 setattr(self, name, value)
+
+
+def _with_call(labels: tuple[Label, ...], called: Label) -> tuple[Label, ...]:
+    """The places of a mistake with one more call around them; a recursion passes a place many times."""
+    at = called.span
+    places = [(one.span.source, one.span.start_line, one.span.start_column) for one in labels[1:]]
+    if (at.source, at.start_line, at.start_column) in places:
+        return labels
+    return (*labels[:MAX_CALLS], called)

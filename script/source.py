@@ -72,6 +72,8 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
     )
     span = Span(source, line, start, line, max(stop, start + 1))
     message = problem.msg or "invalid syntax"
+    if message.startswith("Exceeds the limit"):  # Python's words are of its own settings
+        message = f"an integer of over {sys.get_int_max_str_digits():,} digits"
     return error("T001", message, span, hint=_syntax_hint(message) or _foreign_hint(text))
 
 

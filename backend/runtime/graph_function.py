@@ -153,6 +153,12 @@ class GraphFunction:
             "pickle the program (its `.func`) and build it again where it is loaded"
         )
 
+    def __copy__(self) -> GraphFunction:
+        return self
+
+    def __deepcopy__(self, memo: object) -> GraphFunction:
+        return self
+
 
 def _identifier(name: str) -> str:
     return name if name.isidentifier() else "_"

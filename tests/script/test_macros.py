@@ -90,6 +90,22 @@ def test_a_mistake_inside_points_at_the_macro_and_the_call() -> None:
     assert found.labels[1].span.text == "wrong(A)"
 
 
+def test_of_calls_without_end_each_place_is_told_once() -> None:
+    text = "@T.macro\ndef m(A):\n    m(A)\n    m(A)\n@T.prim_func\ndef f(A: T.handle):\n    m(A)\n"
+    with pytest.raises(DiagnosticError) as caught:
+        parse(HEADER + text)
+    for found in caught.value.diagnostics:
+        lines = [label.span.start_line for label in found.labels[1:]]
+        assert len(set(lines)) == len(lines) <= 3 and found.labels[-1].span.text == "m(A)"
+        assert lines[-1] == max(lines)  # the outermost
+    deep = "".join(f"@T.macro\ndef m{k}(A):\n    m{k - 1}(A)\n" for k in range(1, 30))
+    with pytest.raises(DiagnosticError) as caught:
+        parse(f"{HEADER}@T.macro\ndef m0(A):\n    missing\n{deep}@T.prim_func\ndef f(A: T.handle):\n    m29(A)\n")
+    (found,) = caught.value.diagnostics
+    words = [label.message.split("`")[1] for label in found.labels[1:]]
+    assert words == ["m0", "m1", "m2", "m3", "m4", "m29"]
+
+
 def test_options_are_checked() -> None:
     with pytest.raises(DiagnosticError, match="one option"):
         parse(HEADER + "@T.macro(fast=True)\ndef m():\n    pass\n")

@@ -126,6 +126,11 @@ def test_hostile_texts_end_in_diagnostics(text: str) -> None:
         parse(HEADER + text)
 
 
+def test_a_literal_of_more_digits_than_python_reads() -> None:
+    with pytest.raises(DiagnosticError, match="an integer of over 4,300 digits"):
+        parse(body_text("n = " + "9" * 5000))
+
+
 def test_a_long_line_is_read_or_refused() -> None:
     numbers = ", ".join(["1"] * 200_000)
     with pytest.raises(DiagnosticError):

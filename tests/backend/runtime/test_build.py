@@ -286,11 +286,24 @@ def test_pass_managers_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert freed == [1]
 
 
+GRAPH = """
+from tirscript.script import graph as G, ir as I
+
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        return G.exp(x)
+"""
+
+
 def test_pickling_is_refused() -> None:
     f = tirscript.build(grow)
-    with pytest.raises(TypeError, match="pickle the program"):
-        pickle.dumps(f)
-    assert copy.copy(f) is f
+    module = tirscript.build(tirscript.parse(GRAPH))
+    for made in (f, module, module["main"]):
+        with pytest.raises(TypeError, match="pickle the program"):
+            pickle.dumps(made)
+        assert copy.copy(made) is made and copy.deepcopy([made])[0] is made
 
 
 # -- jit
