@@ -108,7 +108,8 @@ def one_hot(node: Node) -> GraphExpr:
 
 @onnx_op("TopK")
 def top_k(node: Node) -> tuple[GraphExpr, ...]:
-    k = node.attr("k") if "k" in node.attrs else node.scalar(1)
+    wanted = None if "k" in node.attrs else node.ints(1)
+    k = node.attr("k") if "k" in node.attrs else dims.number(wanted.values[0]) if wanted is not None else None
     if k is None:
         raise node.wrong("how many are wanted is not known before the model runs")
     largest = bool(node.attr("largest", 1))

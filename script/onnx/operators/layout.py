@@ -145,7 +145,7 @@ def slice_of(node: Node) -> GraphExpr:
         if step == 0:
             raise node.wrong("its step is 0")
         for bound, places in ((first, begin), (last, end)):
-            place = _place(bound, shape[axis], step)
+            place = _place(bound, shape[axis], step, places is begin)
             # the number of elements is known where the bounds are, and lie in the dimension
             sure = sure and place is not None and step > 0
             places.append(bound if place is None else place)
@@ -159,18 +159,18 @@ def _parts(node: Node, at: int, name: str) -> list[Expr]:
     return list(node.sizes(at, f"its `{name}`"))
 
 
-def _place(value: Expr, size: Expr, step: int) -> Expr | None:
+def _place(value: Expr, size: Expr, step: int, begins: bool) -> Expr | None:
     """A bound of a slice, counted from the front and within the dimension; None where that is not known."""
     if type(value) is not Const:
         return dims.minimum(value, size) if step > 0 and dims.not_negative(value) else None
     number = int(value.value)
     if number > _LARGEST:
         return size
+    if step < 0 and not begins:  # what is before the front ends a slice that goes down, and is no index from the back
+        return value if number >= -_LARGEST else dims.sub(-1, size)
     if number < -_LARGEST:
-        return dims.dim(0 if step > 0 else -1)
+        return dims.dim(0)
     counted = value if number >= 0 else dims.add(size, number)
-    if step < 0:
-        return counted
     return dims.maximum(dims.minimum(counted, size), 0)
 
 

@@ -92,6 +92,19 @@ def test_what_is_computed_of_shapes_is_known() -> None:
     assert 'y: G.Tensor((b, 4, n), "float32") = G.reshape(x, (b, 4, n))' in text
 
 
+def test_how_many_are_wanted_may_be_computed_of_a_shape() -> None:
+    """As torch sorts: the greatest of all that there are."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "one"], ["k"]),
+        helper.make_node("TopK", ["x", "k"], ["y", "at"]),
+    ]
+    given = model(nodes, {"x": (F, ["b", 4])}, ["y", "at"], {"one": np.array([1])})
+    compare(given, x=np.float32([[1, 3, 2, 0], [5, 6, 4, 7]]))
+    with pytest.raises(DiagnosticError, match="how many are wanted is not known"):
+        tirscript.from_onnx(model(nodes, {"x": (F, [2, "n"])}, ["y", "at"], {"one": np.array([1])}))
+
+
 def test_constants_of_all_forms() -> None:
     nodes = [
         helper.make_node("Constant", [], ["a"], value=numpy_helper.from_array(np.array([1.5, 2.5], "float32"))),
