@@ -6,7 +6,10 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
+
+from .namespace import Unsupported
 
 # libraries that a kernel does not call; only their names, nothing is imported
 LIBRARIES = frozenset(("np", "numpy", "math", "torch", "tl", "triton", "tvm", "jnp", "jax", "cupy", "random"))
@@ -19,6 +22,8 @@ _CAST = 'convert with `x.astype("float32")`'
 _BUFFER = 'a tensor is `T.Buffer((128, 128), "float32")`'
 _VIEW = "index it in another order, or view it: `C = A.view(4, 4)`"
 _THREADS = "a loop is run by threads where it says so: `for i in T.parallel(n):`"
+
+_KERNEL = "a kernel is a function under `@T.prim_func`"
 
 # what somebody who writes this name wants here; without T's own names, which are found there
 ADVICE: dict[str, str] = {
@@ -86,6 +91,13 @@ ADVICE: dict[str, str] = {
     "script": "`from tirscript.script import ir as I, tir as T` gives `T` and `I`",
     "len": "the extent of a dimension is `A.shape[0]`",
     "print": '`T.print("x =", x)` prints when the kernel runs',
+    "append": "a Python sequence is made at once: `[n * i for i in range(4)]`; numbers of the program are in buffers",
+    "njit": _KERNEL,
+    "jit": _KERNEL,
+    "guvectorize": _KERNEL,
+    "cuda": 'a loop gives the numbers of threads: `for i in T.thread_binding(n, thread="threadIdx.x"):`',
+    "placeholder": _BUFFER,
+    "compute": "write the loops, and the element of each iteration: `C[i, j] = A[i, j] + 1.0`",
     "ptr": '`T.handle("float32")` is a typed pointer',
 }
 AXIS_ADVICE = {"C": "scan", "O": "opaque", "reduction": "reduce", "parallel": "spatial"}
@@ -95,6 +107,7 @@ def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str]
     """The way out for a name that is unknown where it stands: T's own of that name, the table, the nearest one."""
     if letter == "T.axis" and name in AXIS_ADVICE:
         return f"did you mean `T.axis.{AXIS_ADVICE[name]}`?"
+    of = {known: value for known, value in of.items() if not isinstance(value, Unsupported)}
     if name in of and not name.startswith("_"):
         return f"did you mean `{letter}.{name}`?"
     if name in ADVICE:
@@ -106,6 +119,12 @@ def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str]
         return None  # a name of a letter or two is near to any of T's
     found = suggest(name, of)
     return f"did you mean `{letter}.{found}`?" if found is not None else None
+
+
+def element_hint(buffer: Buffer) -> str:
+    """The way out where a whole buffer stands for a value."""
+    index = ", ".join("ijkl"[: buffer.ndim]) if 0 < buffer.ndim < 5 else "..."
+    return f"take an element, `{buffer.name}[{index}]`, inside of a loop"
 
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)

@@ -236,6 +236,8 @@ class Context:
             hint = "a tensor function does not call itself; write a loop"
         elif self.in_signature:
             hint = f'a symbolic dimension is a string: `"{node.id}"`'
+        elif hint is None and len(node.id) > 2 and "prim_func" in vars(self.namespace):
+            hint = f"assign it before, or make it a parameter, such as `{node.id}: T.float32`"
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=hint)
 
     def assigned_later(self, use: ast.Name) -> Span | None:

@@ -25,7 +25,7 @@ from tirscript.ir.expr import (
 from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
 from tirscript.ir.words import call_it
 
-from .advice import ADVICE, LIBRARIES, advise
+from .advice import ADVICE, LIBRARIES, advise, element_hint
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
 from .lengths import difference, scalable_length
@@ -244,8 +244,7 @@ class ExprLowering(PlainLowering):
 
     def whole(self, buffer: Buffer, node: ast.AST, hint: str | None = None) -> Abort:
         """A buffer where a value stands: what is to be raised."""
-        index = ", ".join("ijkl"[: len(buffer.shape)]) if 0 < len(buffer.shape) < 5 else "..."
-        hint = hint or f"take an element, `{buffer.name}[{index}]`, inside of a loop"
+        hint = hint or element_hint(buffer)
         return self.fail("T104", f"the whole buffer `{buffer.name}` is not a value", node, hint=hint)
 
     def _library(self, node: ast.Attribute, owner: ast.Name) -> None:
@@ -317,7 +316,7 @@ class ExprLowering(PlainLowering):
                 "T003",
                 f"the attribute `{name}` is not available to text that is parsed",
                 node,
-                hint="attributes are those of T, G, I, buffers and expressions",
+                hint=ADVICE.get(name, "attributes are those of T, G, I, buffers and expressions"),
             )
         return self.plain(lambda: getattr(owner, name), node, ())
 
@@ -456,6 +455,13 @@ class ExprLowering(PlainLowering):
         lower: Any = self._bound_of_slice(node.lower) if node.lower is not None else 0
         upper: Any = self._bound_of_slice(node.upper) if node.upper is not None else buffer.shape[at]
         step = 1 if node.step is None else self.python(node.step, "the step of a slice", (int,))
+        for bound, place in ((lower, node.lower), (upper, node.upper)):
+            # the one behind the last element of a slice that goes down to the first is -1
+            if type(bound) is int and bound < (0 if place is node.lower or step > 0 else -1):
+                size = buffer.shape[at]
+                count = f"`{size.value + bound}`" if type(size) is Const else "from its length"
+                message = f"the bound {bound} of a slice of `{buffer.name}` is negative: indices do not wrap around"
+                raise self.fail("T113", message, place or node, hint=f"count from the start: write {count}")
         length = difference(upper, lower)
         scalable = scalable_length(upper, lower) if length is None and step == 1 else None
         if scalable is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Diagnostic, suggest
-from tirscript.ir.dtype import DType, dtype
+from tirscript.ir.dtype import DType, dtype, scalar_names
 from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
@@ -167,6 +167,7 @@ class FunctionLowering(MacroLowering):
                 for part in ast.walk(inner):
                     ast.copy_location(part, node)
                 node = inner
+                self._numpy_like(param, inner)
             self.symbol_mode = isinstance(node, ast.Subscript)
             self.in_signature = True
             kind = self.value(node)
@@ -187,6 +188,14 @@ class FunctionLowering(MacroLowering):
             )
             return None
         return kind
+
+    def _numpy_like(self, param: ast.arg, node: ast.expr) -> None:
+        """Refuse `"float32[4, 4]"`, whose name would be taken for that of a dimension."""
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in scalar_names():
+            shape = ast.unparse(node.slice).strip("()")
+            hint = f'`T.Buffer(({shape}{"" if "," in shape else ","}), "{node.value.id}")`'
+            message = f"the annotation of `{param.arg}` is not a type of T"
+            raise self.fail("T041", message, param.annotation or param, hint=hint)
 
     def _buffer(self, param: ast.arg, kind: BufferType) -> Buffer:
         assert param.annotation is not None

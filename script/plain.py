@@ -14,6 +14,7 @@ from tirscript.ir.expr import Const, Expr
 from tirscript.ir.op import Op
 from tirscript.ir.words import without_classes, words
 
+from .advice import ADVICE, element_hint
 from .context import Abort, Context
 from .namespace import BufferType, Form, LetForm, Namespace, TypeName
 from .python import MAX_ITEMS, TooLarge
@@ -53,12 +54,10 @@ class PlainLowering(Context):
             if isinstance(operand, (Buffer, Form, Op, TypeName, Namespace)):
                 name = getattr(operand, "name", repr(operand))
                 kind = f"the whole buffer `{name}`" if isinstance(operand, Buffer) else f"`T.{name}`"
-                raise self.fail(
-                    "T104",
-                    f"{kind} is not a value here",
-                    nodes[at] if nodes else node,
-                    hint=f"take an element: `{name}[...]`" if isinstance(operand, Buffer) else None,
-                )
+                hint = element_hint(operand) if isinstance(operand, Buffer) else None
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+                    hint = ADVICE["matmul"]
+                raise self.fail("T104", f"{kind} is not a value here", nodes[at] if nodes else node, hint=hint)
             if isinstance(operand, BufferType):
                 raise self.fail(
                     "T104",

@@ -126,8 +126,12 @@ def read_source(path: str | os.PathLike[str]) -> bytes:
         message = f"{name} cannot be read: it is a named pipe, which may never have a writer"
         raise DiagnosticError([error("T002", message, hint="read it as standard input, or pass its text to `parse`")])
     with open(name, "rb") as file:
-        limit = MAX_TEXT + MAX_DATA if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else MAX_TEXT
-        data = file.read(limit + 1)
+        status, limit = os.fstat(file.fileno()), MAX_TEXT
+        size = limit  # memory for so many bytes is taken at once
+        if stat.S_ISREG(status.st_mode):
+            limit += MAX_DATA
+            size = min(status.st_size, limit)
+        data = file.read(size + 1)
     if len(data) > limit:
         raise DiagnosticError([error("T004", f"{name} is larger than {limit:,} bytes")])
     return data

@@ -129,6 +129,7 @@ class Uses(Scopes):
                 f"only the last index of `{name}` may be a vector",
                 spot(index, node),
                 notes=self.declared(node.buffer),
+                hint="loop over the other dimensions: `for i in range(n):`",
             )
         else:
             hint = None if kind.is_bool else 'cast it: `x.astype("int32")`'

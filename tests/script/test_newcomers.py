@@ -35,7 +35,16 @@ BODIES = [
     ("T.syncthreads()", "T031", "T.syncthreads", "not a function of T", "tvm_storage_sync"),
     ("C = T.zeros((4,))", "T031", "T.zeros", "not a function of T", "T.alloc_buffer"),
     ("A[0] = T.where(n > 0, 1.0, 2.0)", "T022", "T.where(n > 0, 1.0, 2.0)", "in an expression", "T.if_then_else"),
+    ("A[0] = alpha * A[1]", "T010", "alpha", "not defined", "make it a parameter, such as `alpha: T.float32`"),
+    ("i = cuda.grid(1)", "T010", "cuda", "`cuda` is not defined", "thread_binding"),
+    ("A[0] = njit(A[0])", "T010", "njit", "not defined", "under `@T.prim_func`"),
+    ("x = []\nx.append(1)", "T003", "x.append", "the attribute `append`", "made at once"),
     # buffers as arrays
+    ("A[0] = A @ A", "T104", "A", "the whole buffer `A`", "write the loops: `C[i, j] += A[i, k] * B[k, j]`"),
+    ("A[0:16] = A + 1.0", "T104", "A", "the whole buffer `A`", "take an element, `A[i]`, inside of a loop"),
+    ("B[:, 0] = T.float32(0)", "T112", ":", "only the last index of `B`", "loop over the other dimensions"),
+    ("A[0:4] = A[-4:]", "T113", "-4", "the bound -4 of a slice of `A` is negative", "write `12`"),
+    ("A[0:4] = A[0:-12]", "T113", "-12", "the bound -12 of a slice of `A` is negative", "write `4`"),
     ("A[0] += A", "T104", "A", "the whole buffer `A`", "take an element"),
     ("A += B", "T012", "A", "cannot be assigned as a whole", "in a loop"),
     ("A[0] = -A", "T104", "-A", "the whole buffer `A`", "take an element"),
@@ -141,12 +150,13 @@ def test_body(body: str, code: str, text: str, message: str, hint: str) -> None:
 
 
 SIGNATURES = [
+    ('A: "float32[4, 4]"', "T041", '"float32[4, 4]"', "not a type of T", '`T.Buffer((4, 4), "float32")`'),
     ('A: T.Tensor((4,), "float32")', "T031", "T.Tensor", "not a function of T", "T.Buffer"),
     ('A: T.Buffer("float32", (4,))', "T032", 'T.Buffer("float32", (4,))', "the shape comes first", "(128,)"),
     ("A: T.Buffer(4, 4)", "T109", "4", "not an element type", "(4, 4)"),
     ('A: T.Buffer((4,), "flot32")', "T109", '"flot32"', "not an element type", "`float32`"),
     ('A: T.Buffer((4,), "float32", scop="local")', "T032", '"local"', "no `scop`", "`scope`"),
-    ('A: T.Buffer((4,), "float32", "local")', "T032", '"local"', "`strides`", "scope"),
+    ('A: T.Buffer((4,), "float32", "local")', "T032", '"local"', "it takes no `data`", "scope"),
     ('A: T.Buffer((4.0,), "float32")', "T207", "4.0", "a float, not an integer", ""),
     ('A: T.Buffer((m,), "float32")', "T010", "m", "`m` is not defined", '`"m"`'),
     ("A: T.Buffer()", "T032", "T.Buffer()", "needs a shape", "(128, 128)"),
