@@ -459,7 +459,8 @@ class ExprLowering(PlainLowering):
             # the one behind the last element of a slice that goes down to the first is -1
             if type(bound) is int and bound < (0 if place is node.lower or step > 0 else -1):
                 size = buffer.shape[at]
-                count = f"`{size.value + bound}`" if type(size) is Const else "from its length"
+                known = type(size) is Const and size.value + bound >= 0
+                count = f"`{size.value + bound}`" if known else "a number from 0"  # type: ignore[attr-defined]
                 message = f"the bound {bound} of a slice of `{buffer.name}` is negative: indices do not wrap around"
                 raise self.fail("T113", message, place or node, hint=f"count from the start: write {count}")
         length = difference(upper, lower)

@@ -132,6 +132,8 @@ def read_source(path: str | os.PathLike[str]) -> bytes:
             limit += MAX_DATA
             size = min(status.st_size, limit)
         data = file.read(size + 1)
+        if size < len(data) <= limit:  # the system told no size, as of a file in /proc
+            data += file.read(MAX_TEXT)
     if len(data) > limit:
         raise DiagnosticError([error("T004", f"{name} is larger than {limit:,} bytes")])
     return data
