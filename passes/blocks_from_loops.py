@@ -39,6 +39,7 @@ from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, 
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, MatchBuffer, ScalarDecl, Stmt
 
 from .pipeline import prim_func_pass
+from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
 from .statements import may_overlap, reads_memory
@@ -71,6 +72,7 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
         return func
     sizes = _sizes(func) if symbolic else frozenset()
     names = _Names(func, sizes)
+    known = frozenset(names.blocks)
     given, ordered = func.body, func.attrs.get("fastmath") is False
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: _Nest(_Names(func, sizes)).convert(nest) is not None, ordered)
@@ -95,9 +97,9 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
             source.append((stmt, len(body)))
             body.append(stmt)
     if not changed:
-        return func
+        return results_apart(func, known)
     at = next(place for place, stmt in enumerate(body) if type(stmt) is For)
-    return func.replace(body=(*body[:at], *head, *body[at:]))
+    return results_apart(func.replace(body=(*body[:at], *head, *body[at:])), known)
 
 
 class _Refuse(Exception):
@@ -266,7 +268,9 @@ class _Nest:
         if clear is None or sums is None:
             return None
         (outer, store), (loops, update) = clear, sums
-        if store.buffer is not update.buffer or reads_memory(store.value) or _update(update) is None:
+        if store.buffer is not update.buffer or uses(store.value, store.buffer) or _update(update) is None:
+            return None
+        if reads_memory(store.value) and may_overlap(self.names.func):
             return None
         ranges = {loop.var: (loop.start, loop.stop) for loop in (*outer, *loops)}
         spatial = [index for index in update.indices if type(index) is Var and index in ranges]
