@@ -18,11 +18,12 @@ Param = Var | Buffer
 def written_params(func: PrimFunc, module: Module | None = None, *, foreign: bool = True) -> frozenset[Param]:
     """The parameters whose memory `func` may write: by a store, through a view, in a function it calls, or in
     foreign code. Without `foreign`, code that is called by name is taken to only read what nothing else writes."""
-    return _written(func, module, {}, foreign)
+    functions = {} if module is None else {one.name: one for one in module.prim_funcs}
+    return _written(func, functions, {}, foreign)
 
 
 def _written(
-    func: PrimFunc, module: Module | None, known: dict[str, frozenset[Param]], foreign: bool
+    func: PrimFunc, functions: dict[str, PrimFunc], known: dict[str, frozenset[Param]], foreign: bool
 ) -> frozenset[Param]:
     if func.name in known:
         return known[func.name]
@@ -40,7 +41,7 @@ def _written(
             origin = node.source
             source.setdefault(node.buffer, []).append(origin.buffer if type(origin) is BufferRegion else origin)
         elif cls is CallFunction:
-            written += _passed(node, module, known, foreign)
+            written += _passed(node, functions, known, foreign)
         elif foreign and cls is Call and node.op.name in ("call_extern", "call_packed"):
             for arg in node.args:
                 written += roots(arg)
@@ -75,10 +76,12 @@ def roots(value: Any) -> list[Node]:
     return found
 
 
-def _passed(node: CallFunction, module: Module | None, known: dict[str, frozenset[Param]], foreign: bool) -> list[Node]:
-    callee = None if module is None else module.prim_func(node.function)
+def _passed(
+    node: CallFunction, functions: dict[str, PrimFunc], known: dict[str, frozenset[Param]], foreign: bool
+) -> list[Node]:
+    callee = functions.get(node.function)
     found: list[Node] = []
-    inner = None if callee is None else _written(callee, module, known, foreign)
+    inner = None if callee is None else _written(callee, functions, known, foreign)
     for at, arg in enumerate(node.args):
         if callee is None or inner is None or at >= len(callee.params) or callee.params[at] in inner:
             found += roots(arg)

@@ -35,6 +35,7 @@ _NEEDS_PYTHON = frozenset(("call_packed", "print", "breakpoint"))
 
 def needs_gil(func: PrimFunc | Stmt, module: Module | None = None) -> bool:
     """Whether `func`, or a function it calls, may call back into Python."""
+    functions = {} if module is None else {one.name: one for one in module.prim_funcs}
     seen: set[str] = set()
     todo: list[PrimFunc | Stmt] = [func]
     while todo:
@@ -43,7 +44,7 @@ def needs_gil(func: PrimFunc | Stmt, module: Module | None = None) -> bool:
                 return True
             if type(node) is CallFunction and node.function not in seen:
                 seen.add(node.function)
-                callee = None if module is None else module.prim_func(node.function)
+                callee = functions.get(node.function)
                 if callee is not None:
                     todo.append(callee)
     return False
@@ -56,8 +57,9 @@ def _calls_c(call: Call) -> bool:
 
 def estimated_cost(func: PrimFunc, module: Module | None = None) -> float:
     """About how many operations a call executes; infinite where a loop's extent is not known."""
+    functions = {} if module is None else {one.name: one for one in module.functions}
     with recursion_room():
-        return _body(func.body, module)
+        return _body(func.body, _Costs(functions))
 
 
 def releases_gil(func: PrimFunc, module: Module | None = None) -> bool:
@@ -70,15 +72,23 @@ def releases_gil(func: PrimFunc, module: Module | None = None) -> bool:
     return any(needs_gil(loop, module) for loop in loops)
 
 
-def _body(body: tuple[Stmt, ...], module: Module | None) -> float:
-    return sum(_COST.get(type(stmt), _flat)(stmt, module) for stmt in body)
+class _Costs:
+    """The functions of a module, and what calls of them cost, as far as that is known."""
+
+    def __init__(self, functions: dict[str, Any]) -> None:
+        self.functions = functions
+        self.known: dict[str, float] = {}
 
 
-def _flat(stmt: Node, module: Module | None) -> float:
+def _body(body: tuple[Stmt, ...], costs: _Costs) -> float:
+    return sum(_COST.get(type(stmt), _flat)(stmt, costs) for stmt in body)
+
+
+def _flat(stmt: Node, costs: _Costs) -> float:
     cost = 1.0
     for node in walk(stmt):
         if type(node) is CallFunction:
-            cost += _callee(node.function, module)
+            cost += _callee(node.function, costs)
         elif type(node) is Call:
             # how long a library takes is not known
             cost += (
@@ -95,38 +105,39 @@ def _flat(stmt: Node, module: Module | None) -> float:
     return cost
 
 
-def _callee(name: str, module: Module | None) -> float:
-    if module is None or name not in module:
-        return math.inf
-    others = tuple(function for function in module.functions if function.name != name)  # a recursive call is unbounded
-    return _body(module[name].body, module.replace(functions=others))
+def _callee(name: str, costs: _Costs) -> float:
+    if name not in costs.known:
+        costs.known[name] = math.inf  # what a recursive call costs, and one of a function that is not here
+        if name in costs.functions:
+            costs.known[name] = _body(costs.functions[name].body, costs)
+    return costs.known[name]
 
 
-def _loop(stmt: For, module: Module | None) -> float:
+def _loop(stmt: For, costs: _Costs) -> float:
     if type(stmt.start) is not Const or type(stmt.stop) is not Const:
         return math.inf
     step = stmt.step.value if type(stmt.step) is Const else 1
     if stmt.step is not None and type(stmt.step) is not Const:
         return math.inf
     extent = math.ceil((stmt.stop.value - stmt.start.value) / step)
-    return extent * _body(stmt.body, module) if extent > 0 else 0.0
+    return extent * _body(stmt.body, costs) if extent > 0 else 0.0
 
 
-def _branch(stmt: If, module: Module | None) -> float:
-    return _flat(stmt.condition, module) + max(_body(stmt.then, module), _body(stmt.orelse, module))
+def _branch(stmt: If, costs: _Costs) -> float:
+    return _flat(stmt.condition, costs) + max(_body(stmt.then, costs), _body(stmt.orelse, costs))
 
 
-def _block(stmt: Block, module: Module | None) -> float:
+def _block(stmt: Block, costs: _Costs) -> float:
     axes: list[Expr] = [axis.value for axis in stmt.axes]
-    return sum(_flat(axis, module) for axis in axes) + _body(stmt.init or (), module) + _body(stmt.body, module)
+    return sum(_flat(axis, costs) for axis in axes) + _body(stmt.init or (), costs) + _body(stmt.body, costs)
 
 
-_COST: dict[type, Callable[[Any, Module | None], float]] = {
+_COST: dict[type, Callable[[Any, _Costs], float]] = {
     For: _loop,
-    While: lambda stmt, module: math.inf,
+    While: lambda stmt, costs: math.inf,
     If: _branch,
     Block: _block,
-    Attr: lambda stmt, module: _body(stmt.body, module),
+    Attr: lambda stmt, costs: _body(stmt.body, costs),
 }
 
 
