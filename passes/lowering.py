@@ -26,6 +26,7 @@ DEFAULT_LOWERING = Sequential(
 # from graph functions to tensor functions, before DEFAULT_LOWERING
 GRAPH_LOWERING = Sequential(
     (
+        "forget_memory",
         "lambda_lift",
         "canonicalize_bindings",
         "common_graph_subexpression",

@@ -35,6 +35,7 @@ MODULES = {
     "flatten_buffer": "lower.flatten_buffer",
     "fold_constant": "constants.fold_constant",
     "fold_graph_constant": "graph.fold_graph_constant",
+    "forget_memory": "graph.forget_memory",
     "fuse_ops": "graph.fuse_ops",
     "fuse_tir": "graph.fuse_tir",
     "graph_to_tensor": "graph.graph_to_tensor",

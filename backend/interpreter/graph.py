@@ -54,7 +54,8 @@ from tirscript.ir.graph import (
     TupleItem,
     TupleType,
 )
-from tirscript.ir.graph_ops.foreign import is_foreign
+from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, is_foreign
+from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.span import Span
 from tirscript.passes.layouts.unwritten import bare_padding, is_marked
 from tirscript.passes.layouts.value_layouts import padding_places
@@ -212,12 +213,14 @@ class _Scope:
         args = [self.value(arg) for arg in expr.args]
         callee = expr.function
         if type(callee) is ExternFunction:
-            return self.library(callee.symbol, args, expr)
+            found = self.library(callee.symbol, args, expr)
+            nothing = len(expr.types) == 1 and type(expr.types[0]) is TupleType and not expr.types[0].fields
+            return () if nothing else found
         if type(callee) is FunctionRef:
             func = self.function(callee)
-            if isinstance(func, PrimFunc):
-                hint = f"`G.call_tir({callee.function}, ...)` calls it"
-                raise _wrong("T022", f"`{callee.function}` is a tensor function", expr.span, hint)
+            if isinstance(func, PrimFunc):  # it is called for what it writes
+                self.kernel(expr, callee, args)
+                return ()
             return self.run.call(func, args, at=expr.span)
         found = self.value(callee)
         if not isinstance(found, _Closure):
@@ -256,7 +259,7 @@ class _Scope:
         args = [*self.value(expr.args[1])]
         outs = [self.new(kind, expr) for kind in expr.types]
         extra = self.value(expr.args[2]) if len(expr.args) > 2 else ()
-        self.kernel(expr, [*args, *outs, *extra])
+        self.kernel(expr, expr.args[0], [*args, *outs, *extra])
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def call_tir_inplace(self, expr: OpCall) -> Any:
@@ -268,7 +271,7 @@ class _Scope:
         ]
         fresh = [out for out, place in zip(outs, places, strict=True) if place < 0]
         extra = self.value(expr.args[2]) if len(expr.args) > 2 else ()
-        self.kernel(expr, [*args, *fresh, *extra])
+        self.kernel(expr, expr.args[0], [*args, *fresh, *extra])
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def symbol(self, expr: OpCall) -> str:
@@ -279,9 +282,8 @@ class _Scope:
             return found.symbol
         raise _wrong("T308", f"the function of `{expr.op.spelling}` is named by a string", expr.span)
 
-    def kernel(self, expr: OpCall, args: list[Any]) -> None:
+    def kernel(self, expr: GraphExpr, callee: GraphExpr, args: list[Any]) -> None:
         """Execute a tensor function, or a library function of that name."""
-        callee = expr.args[0]
         if type(callee) is ExternFunction:
             self.library(callee.symbol, args, expr)
             return
@@ -303,7 +305,7 @@ class _Scope:
         outs = [self.new(kind, expr) for kind in expr.types]
         given = args if isinstance(args, tuple) else (args,)
         if type(expr.args[0]) is FunctionRef:
-            self.kernel(expr, [*given, *outs])
+            self.kernel(expr, expr.args[0], [*given, *outs])
         else:
             self.library(self.symbol(expr), [*given, *outs], expr)
         return outs[0] if len(outs) == 1 else tuple(outs)
@@ -313,6 +315,16 @@ class _Scope:
         rest = [self.value(arg) for arg in expr.args[1:]]
         args = rest[0] if len(rest) == 1 and type(expr.args[1]) is TupleExpr else rest
         return _arrays(self.library(self.symbol(expr), args, expr))
+
+    def allocated(self, expr: OpCall) -> Any:
+        """New memory, as a tensor."""
+        return self.new(type_of(expr), expr)
+
+    def call_dynamic(self, expr: OpCall) -> Any:
+        """`R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`"""
+        args = [self.value(arg) for arg in getattr(expr.args[1], "fields", ())]
+        self.kernel(expr, expr.args[0], [part for arg in args for part in (arg if type(arg) is tuple else (arg,))])
+        return ()
 
     def make_closure(self, expr: OpCall) -> Any:
         func = self.function(expr.args[0]) if type(expr.args[0]) is FunctionRef else None
@@ -551,6 +563,12 @@ _SPECIAL: dict[str, Callable[[_Scope, OpCall], Any]] = {
     "print": _Scope.show,
     "assert_op": _Scope.require,
     "null_value": lambda scope, expr: None,
+    # where values lie is nothing to the interpreter, which has memory of its own for each
+    **dict.fromkeys(ALLOCATIONS, _Scope.allocated),
+    **dict.fromkeys(STORAGE, lambda scope, expr: None),
+    **dict.fromkeys(ENDS, lambda scope, expr: ()),
+    **dict.fromkeys(PLACES, lambda scope, expr: scope.value(expr.args[0])),
+    "vm.call_tir_dyn": _Scope.call_dynamic,
 }
 
 

@@ -1,6 +1,6 @@
 """Operators of TVM's graphs that this project has no meaning for: its virtual machine, its memory, several devices
-at once. They are read, verified, kept and printed, so that programs that hold them lose nothing, and refused by
-name where they would be executed.
+at once. They are read, verified, kept and printed, so that programs that hold them lose nothing. Those that only say
+where values lie are executed as what they give (`forget_memory`); all others are refused by name where they would be.
 
 A call keeps its positional arguments as values and its named ones as attributes. Of most results nothing is known but
 what the program says; new memory has the shape and dtype that the call names, and what hands a tensor on gives one.
@@ -132,6 +132,11 @@ def find_op(name: str) -> GraphOp | None:
     return GRAPH_OPS.get(name) or FOREIGN_GRAPH_OPS.get(name)
 
 
+# what is done with memory, and what says where a value is
+ALLOCATIONS = ("builtin.alloc_tensor", "memory.alloc_tensor", "vm.alloc_tensor")
+STORAGE = ("memory.alloc_storage", "vm.alloc_storage")
+ENDS = ("memory.kill_storage", "memory.kill_tensor", "vm.kill_object")
+PLACES = ("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params", "to_vdevice")
 # operators whose strings TVM writes and reads as such, not as R.str
 PLAIN_STRINGS = frozenset({"hint_on_device", "to_vdevice", "wrap_param", "memory.view"})
 _PURE = {
@@ -162,7 +167,7 @@ _RULES: dict[str, Callable[[OpCall, Types], GraphType]] = {
     "ccl.allgather": workers(joined=True),
     "ccl.scatter_from_worker0": workers(joined=False),
     **dict.fromkeys(("ccl.allreduce", "ccl.broadcast_from_worker0"), handed_on),
-    **dict.fromkeys(("memory.kill_storage", "memory.kill_tensor", "vm.kill_object"), ended),
+    **dict.fromkeys(ENDS, ended),
 }
 for _names, _pure in ((_PURE, True), (_IMPURE, False)):
     for _group, _words in _names.items():

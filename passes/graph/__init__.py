@@ -8,6 +8,7 @@ from .common_graph_subexpression import common_graph_subexpression
 from .dead_code import dead_code_elimination
 from .decompose_for_inference import decompose_for_inference
 from .fold_graph_constant import fold_graph_constant
+from .forget_memory import forget_memory
 from .fuse_by_pattern import fuse_by_pattern
 from .fuse_ops import fuse_ops
 from .fuse_tir import fuse_tir
@@ -31,6 +32,7 @@ __all__ = [
     "dead_code_elimination",
     "decompose_for_inference",
     "fold_graph_constant",
+    "forget_memory",
     "fuse_by_pattern",
     "fuse_ops",
     "fuse_tir",

@@ -522,7 +522,7 @@ _VALUES: dict[type, Callable[[_Lowering, Any, GraphVar | None], Value]] = {
     GraphConst: _Lowering.constant,
     TupleExpr: lambda lowering, expr, var: tuple(lowering.value(field) for field in expr.fields),
     TupleItem: _Lowering.item,
-    ShapeExpr: lambda lowering, expr, var: Shape(lowering.dims(expr.values)),
+    ShapeExpr: lambda lowering, expr, var: Shape(tuple(map(lowering.dim, expr.values))),
     PrimValue: lambda lowering, expr, var: lowering.dim(expr.value),
     StringValue: lambda lowering, expr, var: StringImm(expr.value),
     OpCall: _Lowering.operator,
