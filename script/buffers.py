@@ -229,9 +229,17 @@ class BufferLowering(ValueLowering):
                 }
             ],
         )
+        # `T.ceildiv(n, 4)` is known here; T alone is the name of a dimension like any other
+        owners = {
+            part.value.id for part in ast.walk(parsed) if type(part) is ast.Attribute and type(part.value) is ast.Name
+        }
         plain, self.outer = (
             self.outer,
-            {name: value for name, value in self.outer.items() if isinstance(value, type(self.namespace))},
+            {
+                name: value
+                for name, value in self.outer.items()
+                if name in owners and isinstance(value, type(self.namespace))
+            },
         )
         try:
             return self.index(parsed)

@@ -262,6 +262,9 @@ class ExprLowering(PlainLowering):
             if node.value.id in LIBRARIES:
                 self._library(node, node.value)
             owner = self.name_value(node.value)
+            if owner is self.symbols.get(node.value.id) and node.attr not in ("dtype", "astype"):
+                # a dimension of the name T, or G, leaves the namespace its names
+                owner = self.outer.get(node.value.id, owner)
         else:
             owner = self.value(node.value)
         if type(owner) is BufferLoad and owner.buffer.scope == "scalar" and node.attr not in ("dtype", "astype"):
