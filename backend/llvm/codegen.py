@@ -15,7 +15,7 @@ from tirscript.ir.rewrite import children
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import Stmt
 
-from . import vector_math
+from . import memory, vector_math
 from .builder import FunctionText
 from .convert import convert
 from .expr import EXPRS, WIDE
@@ -121,8 +121,9 @@ class Codegen:
             return ""
         return b.phi(kind, (first, first_label), (second, second_label))
 
-    def is_cheap(self, expr: Expr, budget: int = 12) -> bool:
-        """Whether evaluating `expr` needlessly costs about as little as a branch, and cannot be noticed."""
+    def is_cheap(self, expr: Expr, budget: int = 12, *, loads: bool = False) -> bool:
+        """Whether evaluating `expr` needlessly costs about as little as a branch, and cannot be noticed. With `loads`
+        it may read elements that are certainly in memory."""
         todo: list[Expr] = [expr]
         while todo:
             node = todo.pop()
@@ -134,8 +135,12 @@ class Codegen:
                 continue
             if kind is Call and is_cheap_op(node.op, node.dtype):  # type: ignore[attr-defined]
                 todo += node.args  # type: ignore[attr-defined]
-            elif kind is not BufferLoad or not node.buffer.is_scalar:  # type: ignore[attr-defined]
+            elif kind is not BufferLoad:
                 return False
+            elif not node.buffer.is_scalar:  # type: ignore[attr-defined]
+                if not (loads and memory.is_there(self, node)):  # type: ignore[arg-type]
+                    return False
+                todo += node.indices  # type: ignore[attr-defined]
         return True
 
     # scopes and the ways out

@@ -70,6 +70,24 @@ def enter_buffer(g: Codegen, buffer: Buffer, data: str, align: int, root: Any) -
     g.places[buffer] = Place(data, dims, tuple(strides), offset, align, root)
 
 
+def is_there(g: Codegen, load: BufferLoad) -> bool:
+    """Whether an element is known to be in memory, so that it may be read where its value is not needed."""
+    buffer, at = load.buffer, g.places.get(load.buffer)
+    if at is None or g.debug or load.dtype.is_vector or load.predicate is not None:
+        return False
+    if buffer is not at.root and not _holds(g, at.root, buffer):
+        return False
+    return all(map(g.ranges.inside, load.indices, buffer.shape))
+
+
+def _holds(g: Codegen, root: Any, view: Buffer) -> bool:
+    """Whether memory holds all of a view that begins where it does, both of known sizes."""
+    if not isinstance(root, Buffer) or root not in g.places:
+        return False
+    whole, part, there, seen = _constant_size(root), _constant_size(view), g.places[root], g.places[view]
+    return whole is not None and part is not None and part <= whole and there.data == seen.data
+
+
 def element_align(buffer: Buffer) -> int:
     """The alignment that every buffer of this dtype has."""
     return lane_bytes(buffer.dtype)

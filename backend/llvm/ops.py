@@ -372,7 +372,7 @@ def _logical(g: Codegen, call: Call) -> str:
     kind = value_type(call.dtype)
     if call.dtype.is_vector:
         return g.b.op(f"{'and' if conjunction else 'or'} {kind} {g.value(a)}, {g.value(b)}")
-    if g.is_cheap(b):
+    if g.is_cheap(b, loads=True):  # a branch would keep the loop around from becoming vectors
         first = g.value(a)
         return (
             g.b.select(first, "i1", g.value(b), "false") if conjunction else g.b.select(first, "i1", "true", g.value(b))

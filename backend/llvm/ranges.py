@@ -20,6 +20,7 @@ class Ranges:
 
     def __init__(self) -> None:
         self.vars: dict[Var, Interval] = {}
+        self.stops: dict[Var, Expr] = {}  # what variables of loops that count up stay below
         self._known: dict[int, tuple[Expr, Interval, bool]] = {}
 
     def enter(self, var: Var, interval: Interval) -> None:
@@ -72,6 +73,18 @@ class Ranges:
             return found, True
         return whole, False
 
+    def inside(self, index: Expr, size: Expr) -> bool:
+        """Whether an index is proved to be one of a dimension of that size: by its bounds, or as that of a loop over
+        the dimension."""
+        low, high = self.of(index)
+        if low < 0 or index.dtype.is_vector:
+            return False
+        if type(size) is Const:
+            return bool(high < size.value)
+        stop = self.stops.get(_uncast(index))  # type: ignore[call-overload]
+        # a stop that is cast to fewer bits is not greater for it, as dimensions are not negative
+        return stop is not None and _uncast(stop) is _uncast(size)
+
     def proves(self, condition: Expr) -> bool | None:
         """True or False where the bounds decide a condition, else None."""
         if type(condition) is Const:
@@ -91,6 +104,13 @@ class Ranges:
         if name not in _DECIDE or not condition.args[0].dtype.is_int:
             return None
         return _DECIDE[name](self.of(condition.args[0]), self.of(condition.args[1]))
+
+
+def _uncast(expr: Expr) -> Expr:
+    """The integer that casts are made of."""
+    while type(expr) is Call and expr.op.name == "cast" and expr.args[0].dtype.is_int:
+        expr = expr.args[0]
+    return expr
 
 
 def whole_range(expr: Expr) -> Interval:

@@ -155,6 +155,8 @@ def enter_range(g: HasRanges, stmt: For, step: int | None, values: range | None)
             found = upward if step > 0 else downward
     low, high = stmt.var.dtype.int_range()
     g.ranges.enter(stmt.var, (max(low, found[0]), min(high, found[1])))
+    if step is not None and step > 0:
+        g.ranges.stops[stmt.var] = stmt.stop
 
 
 def _counted(g: Codegen, stmt: For, step: int, certain: bool) -> None:
