@@ -373,8 +373,9 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
         ZEROS,
     ),
     "T309": Example(
-        "The interpreter was given a limit of steps, and the program passed it, or calls were nested without end. "
-        "Look for a loop whose condition never becomes false, or raise `max_steps`.",
+        "The interpreter was given a limit of steps, and the program passed it, or calls were nested more than 2,000 "
+        "deep, interpreted or in compiled code. Look for a loop whose condition never becomes false or a recursion "
+        "that does not end, or raise `max_steps`.",
         kernel("while A[0] == 0.0:", "    A[1] = 1.0"),
         "tirscript.interpret(kernel, zeros(4), max_steps=1000)",
     ),

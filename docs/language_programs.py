@@ -127,6 +127,23 @@ class M:
             [7.0] * 4,
         ),
         Example(
+            "a function that calls itself, at most 2,000 deep: what goes deeper is told (T309)",
+            """\
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        A[0] = M.power(A[1], 10)
+
+    @T.prim_func(private=True)
+    def power(x: T.float32, n: T.int32) -> T.float32:
+        if n == 0:
+            return 1.0
+        return x * M.power(x, n - 1)
+""",
+            [1024.0, 2.0, 3.0, 4.0],
+        ),
+        Example(
             "`cls`, attributes, a docstring, a symbol that functions share",
             """\
 @I.ir_module
@@ -253,9 +270,10 @@ class M:
             [2.0, 2.0, 3.0, 4.0],
         ),
         Example(
-            "`T.Buffer(..., data=)` in a body",
-            'C = T.Buffer((2, 2), "float32", data=A.data)\nC[0, 1] = 0.0\n',
-            [1.0, 0.0, 3.0, 4.0],
+            "`T.Buffer(..., data)` in a body, with arguments by place in TVM's order",
+            'C = T.Buffer((2, 2), "float32", data=A.data)\nD = T.Buffer((2,), "float32", A.data, [1], None, 8)\n'
+            "C[0, 1] = 0.0\nD[0] = 7.0\n",
+            [1.0, 0.0, 7.0, 4.0],
         ),
         Example(
             "`T.alloc_scalar`, `T.local_scalar`",
