@@ -38,6 +38,7 @@ from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, MatchBuffer, ScalarDecl, Stmt
 
+from .choices_from_loops import chosen
 from .pipeline import prim_func_pass
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
@@ -227,6 +228,7 @@ class _Nest:
         self.names = names
         self.allocations: list[Stmt] = []
         self.kinds: dict[int, set[str]] = {}  # of the loops, by their variable, in the blocks inside
+        self.begun_with: set[Buffer] = set()  # those of variables that have a value from the beginning
 
     def convert(self, loop: For) -> list[Stmt] | None:
         """The loop with blocks, None where it stays as it is."""
@@ -331,7 +333,7 @@ class _Nest:
             stmts = _inlined(stmts)
         else:
             stmts = self.expanded(_inlined(stmts, only_plain=True), loops)
-            stmts = tuple(part for stmt in stmts for part in _divided(stmt))
+            stmts = tuple(part for stmt in stmts for part in _divided(chosen(stmt, self.begun_with)))
         out: list[Stmt] = []
         inits: list[BufferStore] = []
         for stmt in stmts:
@@ -412,6 +414,8 @@ class _Nest:
                 buffer = Buffer(var.name, shape, var.dtype)
                 self.allocations.append(AllocBuffer(buffer, NO_ATTRS))
                 rest = _moved(tuple(out[at + 1 :]), var, buffer, places)
+                if stmt.value is not None:  # type: ignore[attr-defined]
+                    self.begun_with.add(buffer)
                 begin = () if stmt.value is None else (BufferStore(buffer, places, stmt.value, span=stmt.span),)  # type: ignore[attr-defined]
                 out[at:] = [*begin, *rest]
                 at += len(begin)

@@ -46,5 +46,5 @@ def test_dimensions_named_as_what_python_imports() -> None:
 
 
 def test_a_dimension_leaves_its_namespace_no_other_names() -> None:
-    with pytest.raises(DiagnosticError, match="`T.grit` is not a function of T"):
+    with pytest.raises(DiagnosticError, match=r"`T\.grit` is not a function of T"):
         parse('@T.prim_func\ndef f(A: T.Buffer(("T",), "int64")):\n    for i in T.grit(T):\n        A[i] = 0\n')

@@ -1,0 +1,99 @@
+"""Conditions over a variable as the choice of its value: relu and clamps behind a sum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import Block, PrimFunc, walk
+from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+
+CHOICES = {
+    "relu": "if s < 0: s = 0",
+    "clamp": "if s < -20:\n    s = -20\nelif s > 20:\n    s = 20",
+    "both": "if s > b[j]:\n    s = s - b[j]\nelse:\n    s = b[j]",
+    "nested": "if i > 0:\n    if s < b[j]:\n        s = 3\nelse:\n    s += 5",
+    "guarded": "if b[j] != 0: s = s // b[j]",
+}
+LEFT = {
+    "two variables": "if s < 0:\n    s = 0\n    t = 1",
+    "another in the else": "if s < 0:\n    s = 0\nelse:\n    t = 1",
+    "more in the branch": "if s < 0:\n    s = 0\n    C[i, j] = 1",
+}
+
+
+def kernel(choice: str) -> PrimFunc:
+    """A product of 6 by 7 and 7 by 33 whose elements a condition changes."""
+    lines = "\n        ".join(choice.split("\n"))
+    func = parse(
+        f"""
+@T.prim_func
+def f(
+    A: T.Buffer((6, 7), "int32"), B: T.Buffer((7, 33), "int32"), b: T.Buffer((33,), "int32"),
+    C: T.Buffer((6, 33), "int32"),
+):
+    for i, j in T.grid(6, 33):
+        s: T.int32 = 0
+        t: T.int32 = 0
+        for k in range(7):
+            s = s + A[i, k] * B[k, j]
+        s += b[j]
+        {lines}
+        C[i, j] = s + t
+"""
+    )
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+def check(func: PrimFunc, made: PrimFunc) -> None:
+    rng = np.random.default_rng(3)
+    arrays = [rng.integers(-5, 6, shape).astype("int32") for shape in ((6, 7), (7, 33), (33,), (6, 33))]
+    wanted = [array.copy() for array in arrays]
+    tirscript.interpret(func, *wanted)
+    tirscript.interpret(made, *arrays)
+    np.testing.assert_array_equal(arrays[3], wanted[3])
+
+
+def blocks(func: PrimFunc) -> int:
+    return sum(1 for node in walk(func.body) if type(node) is Block)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices(name: str) -> None:
+    func = kernel(CHOICES[name])
+    made = with_blocks(func)
+    assert blocks(made) > 2
+    check(func, made)
+    scheduled = default_schedule(func, CpuFacts(vector_bits=512, threads=1))
+    assert "sch.pad_einsum" in str(scheduled.trace)
+    check(func, scheduled.func)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_other_conditions_stay(name: str) -> None:
+    func = kernel(LEFT[name])
+    assert with_blocks(func) is func
+
+
+def test_a_condition_that_gives_the_first_value_stays() -> None:
+    """There is no value to keep where the condition is false."""
+    func = parse(
+        """
+@T.prim_func
+def f(A: T.Buffer((4, 5), "int32"), C: T.Buffer((4,), "int32")):
+    for i in range(4):
+        s: T.int32
+        if A[i, 0] > 0:
+            s = 1
+        else:
+            s = 2
+        for k in range(5):
+            s += A[i, k]
+        C[i] = s
+"""
+    )
+    assert isinstance(func, PrimFunc) and with_blocks(func) is func
