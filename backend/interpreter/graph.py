@@ -55,7 +55,6 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, is_foreign
-from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.span import Span
 from tirscript.passes.layouts.unwritten import bare_padding, is_marked
 from tirscript.passes.layouts.value_layouts import padding_places
@@ -65,6 +64,7 @@ from ..runtime.library import call_library, get_library, library_names
 from .memory import EMPTY, WRITTEN
 from .ops import evaluate
 from .program import DEEPEST_CALL, Program, run_program
+from .virtual_machine import BUILTINS, new_tensor
 
 Frame = dict[GraphVar, Any]
 
@@ -246,6 +246,8 @@ class _Scope:
     def library(self, name: str, args: Sequence[Any], expr: GraphExpr) -> Any:
         """What a registered library function returns."""
         function = get_library(name)
+        if function is None and name in BUILTINS:
+            return BUILTINS[name](args, expr.span)
         if function is None:
             near = suggest(name, library_names())
             hint = f"did you mean `{near}`?" if near else "name it with `tirscript.register_library(name, function)`"
@@ -315,10 +317,6 @@ class _Scope:
         rest = [self.value(arg) for arg in expr.args[1:]]
         args = rest[0] if len(rest) == 1 and type(expr.args[1]) is TupleExpr else rest
         return _arrays(self.library(self.symbol(expr), args, expr))
-
-    def allocated(self, expr: OpCall) -> Any:
-        """New memory, as a tensor."""
-        return self.new(type_of(expr), expr)
 
     def call_dynamic(self, expr: OpCall) -> Any:
         """`R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`"""
@@ -562,9 +560,10 @@ _SPECIAL: dict[str, Callable[[_Scope, OpCall], Any]] = {
     "invoke_pure_closure": _Scope.invoke_closure,
     "print": _Scope.show,
     "assert_op": _Scope.require,
+    "call_builtin_with_ctx": _Scope.call_packed,
     "null_value": lambda scope, expr: None,
     # where values lie is nothing to the interpreter, which has memory of its own for each
-    **dict.fromkeys(ALLOCATIONS, _Scope.allocated),
+    **dict.fromkeys(ALLOCATIONS, lambda scope, expr: new_tensor(expr, scope.value)),
     **dict.fromkeys(STORAGE, lambda scope, expr: None),
     **dict.fromkeys(ENDS, lambda scope, expr: ()),
     **dict.fromkeys(PLACES, lambda scope, expr: scope.value(expr.args[0])),

@@ -36,18 +36,20 @@ def unknown(call: OpCall, types: Types) -> GraphType:
     return ObjectType()
 
 
-def memory(shape_at: int, dtype_at: int) -> Callable[[OpCall, Types], GraphType]:
-    """The rule of new memory whose shape and dtype are these arguments, or named ones."""
+def new_memory(call: OpCall) -> tuple[Any, Any]:
+    """The shape and dtype that a call allocates, as its arguments or attributes are."""
+    at = ALLOCATIONS[call.op.name]
+    return _given(call, at, "shape"), _given(call, at + 1, "dtype")
 
-    def rule(call: OpCall, types: Types) -> GraphType:
-        shape, kind = _given(call, shape_at, "shape"), _given(call, dtype_at, "dtype")
-        if type(shape) is ShapeExpr:
-            return TensorType(shape.values, _dtype(kind))
-        if type(shape) is GraphVar and type(shape.type) is ShapeType:
-            return of_shape(shape.type, _dtype(kind))
-        return ObjectType()
 
-    return rule
+def memory(call: OpCall, types: Types) -> GraphType:
+    """A tensor of the shape and dtype that the call names."""
+    shape, kind = new_memory(call)
+    if type(shape) is ShapeExpr:
+        return TensorType(shape.values, _dtype(kind))
+    if type(shape) is GraphVar and type(shape.type) is ShapeType:
+        return of_shape(shape.type, _dtype(kind))
+    return ObjectType()
 
 
 def wrapped(call: OpCall, types: Types) -> GraphType:
@@ -133,7 +135,7 @@ def find_op(name: str) -> GraphOp | None:
 
 
 # what is done with memory, and what says where a value is
-ALLOCATIONS = ("builtin.alloc_tensor", "memory.alloc_tensor", "vm.alloc_tensor")
+ALLOCATIONS = {"builtin.alloc_tensor": 0, "memory.alloc_tensor": 2, "vm.alloc_tensor": 2}  # where the shape stands
 STORAGE = ("memory.alloc_storage", "vm.alloc_storage")
 ENDS = ("memory.kill_storage", "memory.kill_tensor", "vm.kill_object")
 PLACES = ("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params", "to_vdevice")
@@ -157,9 +159,7 @@ _IMPURE = {
     "vm": "alloc_storage alloc_tensor call_tir_dyn kill_object",
 }
 _RULES: dict[str, Callable[[OpCall, Types], GraphType]] = {
-    "builtin.alloc_tensor": memory(0, 1),
-    "memory.alloc_tensor": memory(2, 3),
-    "vm.alloc_tensor": memory(2, 3),
+    **dict.fromkeys(ALLOCATIONS, memory),
     **dict.fromkeys(("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params"), handed_on),
     "to_vdevice": moved,
     "wrap_param": wrapped,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
+    DTypeValue,
     ExternFunction,
     FunctionCall,
     FunctionRef,
@@ -32,9 +33,11 @@ from tirscript.ir.graph import (
     TupleItem,
     TupleType,
 )
+from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.calls import CALL_DPS_PACKED, CALL_TIR
 from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, is_foreign
 from tirscript.ir.module import Module
+from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
@@ -55,7 +58,7 @@ class _Unclear(Exception):
 
 
 def _plain(func: GraphFunc, kernels: set[str]) -> GraphFunc:
-    if not any(type(node) is OpCall and is_foreign(node.op) for node in walk(func)):
+    if not any(map(_concerns, walk(func))):
         return func
     waiting: dict[GraphVar, TensorType] = {}
     try:
@@ -63,6 +66,12 @@ def _plain(func: GraphFunc, kernels: set[str]) -> GraphFunc:
     except _Unclear:
         return func
     return func if _uses(func.value, waiting) else func.replace(body=body)
+
+
+def _concerns(node: Node) -> bool:
+    if type(node) is FunctionCall:
+        return type(node.function) is ExternFunction
+    return type(node) is OpCall and is_foreign(node.op)
 
 
 def _body(body: tuple[Stmt, ...], kernels: set[str], waiting: dict[GraphVar, TensorType]) -> tuple[Stmt, ...]:
@@ -106,6 +115,11 @@ def _bind(stmt: GraphBind, kernels: set[str], waiting: dict[GraphVar, TensorType
             return _written(stmt, value.args[0], value.args[1].fields, waiting)
     if type(value) is FunctionCall:
         callee = value.function
+        if type(callee) is ExternFunction and _is_known(callee.symbol, value.args):
+            return []
+        if type(callee) is ExternFunction and callee.symbol == "vm.builtin.reshape" and len(value.args) == 2:
+            made = GRAPH_OPS["reshape"](*value.args).replace(span=value.span)
+            return [_clear(stmt.replace(value=made), waiting)]
         if type(callee) is FunctionRef and callee.function in kernels:
             return _written(stmt, callee, value.args, waiting)
         if type(callee) is ExternFunction and any(arg in waiting for arg in value.args):
@@ -140,6 +154,28 @@ def _written(
     whole = GraphVar("written", TupleType(types))
     items = [GraphBind(out, TupleItem(whole, at), span=stmt.span) for at, out in enumerate(outs)]
     return [GraphBind(whole, call, trivia=stmt.trivia, span=stmt.span), *items]
+
+
+def _is_known(name: str, args: tuple[GraphExpr, ...]) -> bool:
+    """Whether a call of the virtual machine checks what the type of its argument says, which every call of the function
+    checks."""
+    kind = args[0].type if args and type(args[0]) is GraphVar else None
+    if name == "vm.builtin.check_prim_value_info" and type(kind) is PrimType and len(args) == 3:
+        return type(args[1]) is DTypeValue and args[1].value is kind.dtype
+    if type(kind) is not TensorType or kind.shape is None or kind.dtype is None:
+        return False
+    if name == "vm.builtin.check_tensor_info":
+        told = args[2].value if len(args) == 4 and type(args[2]) is DTypeValue else None
+        return _number(args[1]) == len(kind.shape) and (len(args) == 3 or told is kind.dtype)
+    if name != "vm.builtin.match_shape" or len(args) != 4 + 2 * len(kind.shape):
+        return False
+    # for each dimension a 0, which compares it with the number behind, or a 2, which says nothing
+    pairs = zip(args[3:-1:2], args[4:-1:2], kind.shape, strict=True)
+    return all(_number(how) == 2 or (_number(how) == 0 and _number(at) == dims.number(dim)) for how, at, dim in pairs)
+
+
+def _number(value: GraphExpr) -> int | None:
+    return dims.number(value.value) if type(value) is PrimValue else None
 
 
 def _scalars(value: GraphExpr) -> tuple:  # type: ignore[type-arg]

@@ -85,6 +85,17 @@ CASES = {
         "a = ALLOC\nR.call_packed('memory.twice', x, a, ty_args=(R.Tuple,))\nreturn a",
         "a = R.call_dps_packed('memory.twice', (x,), OUT)\nreturn a",
     ),
+    "checks of the virtual machine": (
+        'h = R.null_value()\n'
+        'R.call_packed("vm.builtin.check_tensor_info", x, 1, R.dtype("float32"), R.str("main"), ty_args=(R.Tuple,))\n'
+        'R.call_packed("vm.builtin.check_tensor_info", x, 1, R.str("main"), ty_args=(R.Tuple,))\n'
+        'R.call_packed("vm.builtin.check_prim_value_info", k, R.dtype("int64"), R.str("main"), ty_args=(R.Tuple,))\n'
+        'R.call_packed("vm.builtin.match_shape", x, h, 1, 0, 4, R.str("main"), ty_args=(R.Tuple,))\n'
+        'R.call_packed("vm.builtin.match_shape", x, h, 1, 2, 9, R.str("main"), ty_args=(R.Tuple,))\n'
+        'y: R.Tensor((2, 2), "float32") = R.call_packed("vm.builtin.reshape", x, R.shape([2, 2]), ty_args=(R.Tensor((2, 2), "float32"),))\n'
+        "return y",
+        "h = R.null_value()\ny = R.reshape(x, R.shape([2, 2]))\nreturn y",
+    ),
     "local functions": (
         '@R.function(pure=False)\ndef f(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):\n    a = ALLOC\n    M.exp(y, a)\n    return a\n'
         "r = f(x)\nreturn r",
@@ -135,6 +146,22 @@ def test_what_is_not_clear_stays(body: str) -> None:
     given = module(body)
     made = forget_memory(given)
     assert made is given or structural_equal(made, given)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'R.call_packed("vm.builtin.match_shape", x, h, 1, 1, 0, R.str("main"), ty_args=(R.Tuple,))',
+        'R.call_packed("vm.builtin.match_shape", x, h, 1, 0, 5, R.str("main"), ty_args=(R.Tuple,))',
+        'R.call_packed("vm.builtin.match_shape", x, h, 2, 0, 4, 0, 4, R.str("main"), ty_args=(R.Tuple,))',
+        'R.call_packed("vm.builtin.check_tensor_info", x, 2, R.dtype("float32"), R.str("main"), ty_args=(R.Tuple,))',
+        'R.call_packed("vm.builtin.check_tensor_info", x, 1, R.dtype("int32"), R.str("main"), ty_args=(R.Tuple,))',
+        'R.call_packed("vm.builtin.check_prim_value_info", k, R.dtype("int32"), R.str("main"), ty_args=(R.Tuple,))',
+    ],
+)
+def test_checks_of_what_no_type_says_stay(line: str) -> None:
+    given = module(f"h = R.null_value()\n{line}\nreturn x")
+    assert structural_equal(forget_memory(given), given)
 
 
 def test_other_operators_of_the_virtual_machine_are_refused_by_name() -> None:
