@@ -186,6 +186,7 @@ __all__ = [
     "triu",
     "trunc",
     "tuple",
+    "unique",
     "variance",
     "vision",
     "where",
@@ -683,6 +684,16 @@ def triu(x: _Any, k: _Any = ...) -> OpCall:
 
 def trunc(x: _Any) -> OpCall:
     """Rounded toward zero."""
+
+def unique(
+    x: _Any,
+    sorted: _Any = ...,
+    return_index: _Any = ...,
+    return_inverse: _Any = ...,
+    return_counts: _Any = ...,
+    axis: _Any = ...,
+) -> OpCall:
+    """The values of a tensor, or its parts along an axis, once each: in order, or as they come first. Then where each comes first, which of them each element is, and how often each comes."""
 
 def variance(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
     """The mean square of the distances from the mean, along axes."""

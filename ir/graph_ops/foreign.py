@@ -143,7 +143,7 @@ PLACES = ("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params", "to
 PLAIN_STRINGS = frozenset({"hint_on_device", "to_vdevice", "wrap_param", "memory.view"})
 _PURE = {
     "": "collapse_sum_like collapse_sum_to hamming_window hint_on_device to_vdevice wrap_param size bucketize"
-    " dynamic_strided_slice index_tensor index_put nonzero unique meshgrid linear outer"
+    " dynamic_strided_slice index_tensor index_put nonzero meshgrid linear outer"
     " reverse_sequence log_add_exp ewise_fma eye eye_like scatter_elements scatter_nd slice_scatter"
     " shape_to_tensor tensor_to_shape layout_transform stop_lift_params",
     "nn": "attention_var_len batch_flatten cross_entropy_with_logits pixel_shuffle attention_bias",

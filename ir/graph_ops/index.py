@@ -7,7 +7,7 @@ from typing import Any
 
 from ..dtype import INT32, INT64
 from ..expr import Expr, const
-from ..graph import GraphType, OpCall, PrimType, TensorType
+from ..graph import GraphType, OpCall, PrimType, TensorType, TupleType
 from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
@@ -436,5 +436,52 @@ register(
         "The places of the elements that are not zero, a column each; how many is known when the program runs.",
         "G.nonzero(x: (2, 3))",
         reference=_np_nonzero,
+    )
+)
+
+
+# -- unique
+
+_RETURNS = ("return_index", "return_inverse", "return_counts")
+
+
+def _infer_unique(call: OpCall, types: Types) -> GraphType:
+    x = tensor(call, types, 0)
+    axis = call.attrs["axis"]
+    if axis is not None and x.rank is not None:
+        axis_of(call, axis, x.rank)
+    values = of_rank(1 if axis is None else x.rank, x.dtype, x.vdevice)
+    more = [of_rank(1, INT64, x.vdevice) for name in _RETURNS if call.attrs[name]]
+    return TupleType((values, *more)) if more else values
+
+
+def _np_unique(x: Any, sorted: bool, axis: int | None, **returns: bool) -> Any:
+    import numpy as np
+
+    values, *found = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    first, inverse, counts = (one.reshape(-1).astype(np.int64) for one in found)
+    if not sorted:
+        order = np.argsort(first)
+        place = np.argsort(order)
+        values, first, counts = np.take(values, order, axis=axis or 0), first[order], counts[order]
+        inverse = place[inverse].astype(np.int64)
+    more = [one for name, one in zip(_RETURNS, (first, inverse, counts), strict=True) if returns[name]]
+    return (values, *more) if more else values
+
+
+register(
+    GraphOp(
+        "unique",
+        (
+            X,
+            attr("sorted", boolean, True),
+            *(attr(name, boolean, False) for name in _RETURNS),
+            attr("axis", integer, None),
+        ),
+        _infer_unique,
+        "The values of a tensor, or its parts along an axis, once each: in order, or as they come first. Then where"
+        " each comes first, which of them each element is, and how often each comes.",
+        "G.unique(x: (2, 3) int64, return_counts=True)",
+        reference=_np_unique,
     )
 )

@@ -581,6 +581,10 @@ SAMPLES: dict[str, Callable[[Draw], Call]] = {
         {"out_int32": d.chance(), "right": d.chance()},
     ),
     "nonzero": lambda d: ((d.array(d.shape(1, 3), "int32", 0, 1),), {}),
+    "unique": lambda d: (
+        (d.array(d.shape(2, 2), "int32", 0, 2),),
+        {"sorted": d.chance(), "return_index": d.chance(), "return_counts": d.chance()},
+    ),
     "scatter_elements": _scatter_elements,
     "scatter_nd": _scatter_nd,
     "index_put": _index_put,

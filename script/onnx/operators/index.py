@@ -82,6 +82,18 @@ def nonzero(node: Node) -> GraphExpr:
     return node.last("nonzero", node.tensor(0))
 
 
+@onnx_op("Unique")
+def unique(node: Node) -> tuple[GraphExpr, ...]:
+    found = node.op(
+        "unique",
+        node.tensor(0),
+        sorted=bool(node.attr("sorted", 1)),
+        axis=None if "axis" not in node.attrs else int(node.attr("axis")),
+        **dict.fromkeys(("return_index", "return_inverse", "return_counts"), True),
+    )
+    return tuple(node.item(found, at) for at in range(4))
+
+
 @onnx_op("ReverseSequence")
 def reverse_sequence(node: Node) -> GraphExpr:
     x, lengths = node.tensors()

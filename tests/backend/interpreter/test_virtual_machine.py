@@ -56,13 +56,13 @@ class M:
 X = np.arange(6, dtype="float32").reshape(2, 3)
 
 
-def run(args: tuple[Any, ...] = (X, (2, 5), 3, (X,)), **given: str) -> Any:
+def run(args: tuple[Any, ...] | None = None, given: dict[str, str] | None = None) -> Any:
     text = PROGRAM
-    for name, value in {"RANK": "2", "DTYPE": "float32", "COUNT": "1", "HOW": "2, 0", **given}.items():
+    for name, value in {"RANK": "2", "DTYPE": "float32", "COUNT": "1", "HOW": "2, 0", **(given or {})}.items():
         text = text.replace(name, value)
     made = parse(text)
     assert isinstance(made, Module)
-    return interpret(made, *args)
+    return interpret(made, *(args or (X, (2, 5), 3, (X,))))
 
 
 def test_shapes_are_computed() -> None:
@@ -83,6 +83,6 @@ def test_shapes_are_computed() -> None:
 )
 def test_what_does_not_fit_is_told(given: dict[str, str], args: tuple[Any, ...] | None, message: str) -> None:
     with pytest.raises(DiagnosticError, match=message) as problem:
-        run(**given) if args is None else run(args, **given)
+        run(args, given)
     (found,) = problem.value.diagnostics
     assert found.labels and found.hint is not None and found.hint.startswith("of ")

@@ -124,6 +124,12 @@ CASES: dict[str, list[C]] = {
     "Scatter": [C(f(4, 3), np.array([[0, 1, 2]]), f(1, 3), opset=9)],
     "ScatterND": [C(f(4, 3), np.array([[0], [2]]), f(2, 3))],
     "NonZero": [C(i(3, 4, high=2))],
+    "Unique": [
+        C(i(3, 4, high=3), outputs=4),
+        C(i(9, high=4), outputs=4, sorted=0),
+        C(i(5, 2, high=2), outputs=4, axis=0),
+        C(i(2, 6, high=2), outputs=4, axis=-1, sorted=0),
+    ],
     "ReverseSequence": [C(f(4, 3, 2), ints(1, 4, 2)), C(f(2, 3, 2), ints(3, 1), time_axis=1, batch_axis=0)],
     "OneHot": [C(i(4, low=-5, high=5), np.array(5), np.float32([2, 7]), const=(1, 2)), C(i(2, 3, high=4), np.array(4), np.float32([0, 1]), const=(1, 2), axis=1)],
     "TopK": [C(f(3, 7), ints(3), const=(1,), outputs=2), C(f(7, 3), ints(2), const=(1,), outputs=2, axis=0, largest=0)],
