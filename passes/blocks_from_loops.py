@@ -44,6 +44,7 @@ from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
 from .statements import may_overlap, reads_memory
+from .variables_from_buffers import variables_from_buffers
 
 # a name used several times is written out where its value stays as small as this, in nodes
 LARGEST = 200
@@ -74,7 +75,7 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     sizes = _sizes(func) if symbolic else frozenset()
     names = _Names(func, sizes)
     known = frozenset(names.blocks)
-    given, ordered = func.body, func.attrs.get("fastmath") is False
+    given, ordered = variables_from_buffers(func.body), func.attrs.get("fastmath") is False
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: _Nest(_Names(func, sizes)).convert(nest) is not None, ordered)
     source: list[tuple[Stmt, int]] = []  # what was there, and where what became of it begins in the new body

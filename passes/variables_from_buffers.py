@@ -1,0 +1,66 @@
+"""Buffers of one element that loops use as variables become variables, which `with_blocks` takes.
+
+before:                                            after:
+    acc = T.alloc_buffer((1,), "float32")              for i in range(4):
+    for i in range(4):                                     acc: T.float32 = 0.0
+        acc[0] = 0.0                                       for j in range(8):
+        for j in range(8):                                     acc = acc + A[i, j]
+            acc[0] = acc[0] + A[i, j]                      B[i] = acc
+        B[i] = acc[0]
+
+An iteration of the loops around all that uses the buffer begins with a store, so none sees what another left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad, is_const
+from tirscript.ir.rewrite import rewrite, uses, walk
+from tirscript.ir.stmt import AllocBuffer, BufferStore, For, ScalarDecl, Stmt
+
+
+def variables_from_buffers(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The body of a function with its buffers of one element as variables, where loops use them so; itself without."""
+    for stmt in body:
+        if type(stmt) is AllocBuffer and all(is_const(dim, 1) for dim in stmt.buffer.shape):
+            buffer = stmt.buffer
+            if not buffer.is_scalar and not buffer.dtype.is_handle and not buffer.dtype.is_vector:
+                rest = tuple(other for other in body if other is not stmt)
+                body = _within(rest, buffer, inside=False) or body
+    return body
+
+
+def _within(stmts: tuple[Stmt, ...], buffer: Buffer, *, inside: bool) -> tuple[Stmt, ...] | None:
+    """The statements with a variable in the innermost loop that holds all accesses; None where it is none."""
+    touching = [at for at, stmt in enumerate(stmts) if uses(stmt, buffer)]
+    if not touching:
+        return None
+    first: Any = stmts[touching[0]]
+    if len(touching) == 1 and type(first) is For and not uses((first.start, first.stop), buffer):
+        made = _within(first.body, buffer, inside=True)
+        return None if made is None else (*stmts[: touching[0]], first.replace(body=made), *stmts[touching[0] + 1 :])
+    if not inside or type(first) is not BufferStore or first.buffer is not buffer or uses(first.value, buffer):
+        return None
+    accesses: list[Any] = [node for node in walk(stmts) if type(node) in _ACCESSES and node.buffer is buffer]  # type: ignore[attr-defined]
+    if len(accesses) != sum(1 for node in walk(stmts) if node is buffer):
+        return None
+    if any(node.predicate is not None or not all(is_const(index, 0) for index in node.indices) for node in accesses):
+        return None
+    variable = Buffer(buffer.name, (), buffer.dtype, scope="scalar")
+
+    def load(node: BufferLoad) -> BufferLoad:
+        return node.replace(buffer=variable, indices=()) if node.buffer is buffer else node
+
+    def store(node: BufferStore) -> BufferStore:
+        return node.replace(buffer=variable, indices=()) if node.buffer is buffer else node
+
+    begin = ScalarDecl(variable, first.value, span=first.span, trivia=first.trivia)
+    rest = stmts[touching[0] + 1 :]
+    return (*stmts[: touching[0]], begin, *rewrite(rest, {BufferLoad: load, BufferStore: store}))
+
+
+_ACCESSES = frozenset((BufferLoad, BufferStore))
+
+__all__ = ["variables_from_buffers"]

@@ -1,0 +1,115 @@
+"""Buffers of one element that loops use as variables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import AllocBuffer, PrimFunc, walk
+from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.passes.variables_from_buffers import variables_from_buffers
+from tirscript.script import parse
+
+TAKEN = {
+    "a sum": """
+for i, j in T.grid(6, 33):
+    acc[0] = 0
+    for k in range(7):
+        acc[0] += A[i, k] * B[k, j]
+    C[i, j] = acc[0] + b[j]
+""",
+    "a bias, and a store behind": """
+for i in range(6):
+    for j in range(33):
+        acc[0] = b[j]
+        for k in range(7):
+            acc[0] = acc[0] + A[i, k] * B[k, j]
+        acc[0] = acc[0] * 2
+        C[i, j] = acc[0]
+""",
+}
+LEFT = {
+    "what another iteration left": """
+acc[0] = 0
+for i, j in T.grid(6, 33):
+    acc[0] += A[i, 0]
+    C[i, j] = acc[0]
+""",
+    "begun with what it holds": """
+acc[0] = 1
+for i, j in T.grid(6, 33):
+    acc[0] = acc[0] + b[j]
+    C[i, j] = acc[0]
+""",
+    "read behind the loop": """
+for i, j in T.grid(6, 33):
+    acc[0] = b[j]
+    C[i, j] = acc[0]
+C[0, 0] = acc[0]
+""",
+    "begun under a condition": """
+acc[0] = 1
+for i, j in T.grid(6, 33):
+    if b[j] > 0:
+        acc[0] = b[j]
+    C[i, j] = acc[0]
+""",
+    "at an index that is known when it runs": """
+for i, j in T.grid(6, 33):
+    acc[0] = b[j]
+    C[i, j] = acc[T.min(b[j], 0) * 0]
+""",
+    "by its address": """
+for i, j in T.grid(6, 33):
+    acc[0] = b[j]
+    V = T.decl_buffer((1,), "int32", data=acc.data)
+    C[i, j] = V[0]
+""",
+}
+
+
+def kernel(body: str) -> PrimFunc:
+    lines = "\n    ".join(body.strip("\n").split("\n"))
+    func = parse(
+        f"""
+@T.prim_func
+def f(
+    A: T.Buffer((6, 7), "int32"), B: T.Buffer((7, 33), "int32"), b: T.Buffer((33,), "int32"),
+    C: T.Buffer((6, 33), "int32"),
+):
+    acc = T.alloc_buffer((1,), "int32", scope="local")
+    {lines}
+"""
+    )
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+def check(func: PrimFunc, made: PrimFunc) -> None:
+    rng = np.random.default_rng(3)
+    arrays = [rng.integers(-5, 6, shape).astype("int32") for shape in ((6, 7), (7, 33), (33,), (6, 33))]
+    wanted = [array.copy() for array in arrays]
+    tirscript.interpret(func, *wanted)
+    tirscript.interpret(made, *arrays)
+    np.testing.assert_array_equal(arrays[3], wanted[3])
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_buffer_as_a_variable(name: str) -> None:
+    func = kernel(TAKEN[name])
+    body = variables_from_buffers(func.body)
+    assert not any(type(node) is AllocBuffer for node in walk(body))
+    check(func, func.replace(body=body))
+    check(func, with_blocks(func))
+    scheduled = default_schedule(func, CpuFacts(vector_bits=512, threads=1))
+    assert "sch.pad_einsum" in str(scheduled.trace)
+    check(func, scheduled.func)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_a_buffer_that_is_no_variable(name: str) -> None:
+    func = kernel(LEFT[name])
+    assert variables_from_buffers(func.body) is func.body
+    check(func, with_blocks(func))
