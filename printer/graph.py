@@ -10,6 +10,7 @@ from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Var
 from tirscript.ir.graph import (
+    CallableType,
     Dataflow,
     ExternFunction,
     FunctionCall,
@@ -139,8 +140,10 @@ def _is_statement(p: Printer, value: Any) -> bool:
 
 
 def _tells_its_type(node: GraphBind) -> bool:
-    """Whether the value spells the type out, as the result types of a call do."""
+    """Whether the value spells the type out, as the result types of a call do, and functions of libraries."""
     made = node.value
+    if type(made) is ExternFunction:
+        return structural_equal(made.type or CallableType(), node.var.type)
     if type(made) is not OpCall or made.op not in DESTINATION_PASSING or not made.types:
         return False
     return structural_equal(made.op.infer(made, ()), node.var.type)

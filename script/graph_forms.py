@@ -221,6 +221,13 @@ class GraphFormLowering(GraphExprLowering):
         elif not isinstance(told, GraphType) and not _types(told):
             named["out"] = self._of_shapes(entry, named, told, kind, node)
 
+    def _prepare_check(self, entry: GraphOp, args: list[Any], named: dict[str, Any], node: ast.expr) -> None:
+        """`R.assert_op(c, "x: {}", x)` of TVM since 2026 is `R.assert_op(c, x, format="x: {}")`."""
+        shown = args[1].fields if self.theirs and len(args) == 2 and type(args[1]) is TupleExpr else ()
+        if shown and type(shown[0]) is StringValue and "format" not in named:
+            named["format"] = shown[0].value
+            args[1] = TupleExpr(shown[1:])
+
     def _callee(self, named: dict[str, Any]) -> PrimFunc | None:
         callee = named.get("func")
         found = self.known.body_of(callee.function) if type(callee) is FunctionRef else None
@@ -316,3 +323,4 @@ GraphFormLowering.form_values = {
 GraphFormLowering.prepared = dict.fromkeys(
     ("call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed"), GraphFormLowering._prepare_call
 )
+GraphFormLowering.prepared["assert_op"] = GraphFormLowering._prepare_check

@@ -59,9 +59,10 @@ def wrapped(call: OpCall, types: Types) -> GraphType:
 
 
 def moved(call: OpCall, types: Types) -> GraphType:
-    """The first argument on another device."""
-    found = handed_on(call, types)
-    return found.replace(vdevice=None) if type(found) is TensorType else found
+    """The first argument on another device, by the name that the call gives it."""
+    found, given = handed_on(call, types), _given(call, 1, "dst_vdevice")
+    name = given.value if type(given) is StringValue else given
+    return found.replace(vdevice=name if isinstance(name, str) else None) if type(found) is TensorType else found
 
 
 def viewed(call: OpCall, types: Types) -> GraphType:

@@ -221,7 +221,8 @@ def main(x: R.Tensor((4,), "float32")):
         ("R.memory.view(x, R.shape([2, 12]))", '(2, 12), "float32"'),
         ('R.memory.view(x, dtype="int32")', '(4, 6), "int32"'),
         ("R.memory.view(x, s)", 'dtype="float32", ndim=1'),
-        ('R.to_vdevice(x, "llvm")', '(4, 6), "float32"'),
+        ('R.to_vdevice(x, "llvm:0")', '(4, 6), "float32", vdevice="llvm:0"'),
+        ('R.to_vdevice(x, R.vdevice("llvm"))', '(4, 6), "float32"'),
     ],
 )
 def test_types_of_operators_that_are_kept(call: str, kind: str) -> None:
@@ -230,6 +231,30 @@ def test_types_of_operators_that_are_kept(call: str, kind: str) -> None:
     want = read(f"@R.function\ndef f(x: R.Tensor({kind})):\n    return x\n")
     assert isinstance(made, GraphFunc) and isinstance(want, GraphFunc)
     assert type(made.result) is TensorType and structural_equal(made.result, want.result)
+
+
+def test_functions_of_libraries_have_names_without_annotations() -> None:
+    made = read("""
+@R.function
+def f(x: R.Tensor((4,), "float32")):
+    func = R.ExternFunc("lib.f")
+    y = R.call_dps_packed(func, (x,), out_ty=R.Tensor((4,), "float32"))
+    return y
+""")
+    assert 'func = R.ExternFunc("lib.f")' in made.script(dialect="tvm")
+
+
+def test_the_message_of_a_check_may_stand_first() -> None:
+    text = """
+@R.function(pure=False)
+def f(x: R.Tensor((), "int32")):
+    R.assert_op(R.const(False), {})
+    return x
+"""
+    made = read(text.format('"x: {}", x'))
+    assert structural_equal(made, read(text.format('x, format="x: {}"')))
+    with pytest.raises(AssertionError, match="x: 5"):
+        interpret(made, np.array(5, "int32"))
 
 
 def test_a_scalar_of_the_graph_is_its_own_value() -> None:

@@ -79,7 +79,7 @@ CASES = {
     ),
     "devices": (
         "a = R.hint_on_device(x, R.cpu())\nc = R.to_vdevice(a, 'llvm')\nd = R.memory.ensure_zero_offset(c)\ne = R.add(d, a)\nreturn e",
-        "a = x\nc = a\nd = c\ne = R.add(d, a)\nreturn e",
+        "a = x\nc: R.Tensor((4,), 'float32', 'llvm') = a\nd = c\ne = R.add(d, a)\nreturn e",
     ),
     "a library": (
         "a = ALLOC\nR.call_packed('memory.twice', x, a, ty_args=(R.Tuple,))\nreturn a",
