@@ -11,11 +11,13 @@ import ast
 from typing import Any
 
 from tirscript.ir.expr import BufferLoad, Const, Expr, StringImm, Var
+from tirscript.ir.graph import TupleType
 from tirscript.ir.node import nodes_in, shape_of
 
 from .python import MAX_ITEMS, TooLarge
 
 MAX_STEPS = 1 << 19
+MAX_FIELDS = 1 << 12  # of a tuple of a graph with those in it, which every use of it looks through
 MAX_DEPTH = 100  # of sequences in sequences, which C code walks by recursion
 _NUMBERS = frozenset((int, float, bool, type(None)))
 _LEAVES = (Var, Const, StringImm, BufferLoad)
@@ -71,13 +73,15 @@ class Budget:
             return 1 + (len(value) >> 4), 0
         if cls is int:
             return 1 + (value.bit_length() >> 6), 0
-        if not isinstance(value, (list, tuple, dict, set, Expr)) or cls in _LEAVES:
+        if not isinstance(value, (list, tuple, dict, set, Expr, TupleType)) or cls in _LEAVES:
             return 1, 0
         found = self.known.get(id(value))
         if found is not None:
             return found[1], found[2]
         if isinstance(value, dict):
             parts: Any = [*value, *value.values()]
+        elif cls is TupleType:  # of a tuple of tuples of a graph
+            parts = value.fields
         elif isinstance(value, Expr):
             parts = list(nodes_in(list(shape_of(cls).get_children(value))))
         else:
@@ -99,5 +103,7 @@ class Budget:
             depth += 1
         if weight > MAX_ITEMS:
             raise TooLarge(f"a value of over {MAX_ITEMS:,} parts")
+        if cls is TupleType and weight > MAX_FIELDS:
+            raise TooLarge(f"a tuple of over {MAX_FIELDS:,} fields")
         self.known[id(value)] = value, weight, depth
         return weight, depth

@@ -157,7 +157,7 @@ class GraphExprLowering(GraphLegacyLowering):
     def type_at_place(self, value: GraphExpr, node: ast.AST) -> GraphType:
         """The type of a value."""
         try:
-            return as_annotated(type_of(value, self.known.module))
+            return as_annotated(self.sized(type_of(value, self.known.module), node))
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
 

@@ -126,6 +126,18 @@ def test_hostile_texts_end_in_diagnostics(text: str) -> None:
         parse(HEADER + text)
 
 
+def test_tuples_of_a_graph_that_double_are_refused() -> None:
+    lines = [f"y{at} = (y{at - 1}, y{at - 1})" for at in range(1, 60)]
+    head = 'from tirscript.script import graph as G\n@G.graph_func\ndef f(x: G.Tensor((4,), "float32")):\n    y0 = (x, x)\n    '
+
+    def read(count: int) -> str:
+        return parse(head + "\n    ".join([*lines[:count], f"return y{count}"]) + "\n").script()
+
+    with pytest.raises(DiagnosticError, match="a tuple of over 4,096 fields"):
+        read(59)
+    assert read(5).count(" = (y") == 5
+
+
 def test_a_literal_of_more_digits_than_python_reads() -> None:
     with pytest.raises(DiagnosticError, match="an integer of over 4,300 digits"):
         parse(body_text("n = " + "9" * 5000))
