@@ -80,7 +80,7 @@ class Budget:
             return found[1], found[2]
         if isinstance(value, dict):
             parts: Any = [*value, *value.values()]
-        elif cls is TupleType:  # of a tuple of tuples of a graph
+        elif isinstance(value, TupleType):  # of a tuple of tuples of a graph
             parts = value.fields
         elif isinstance(value, Expr):
             parts = list(nodes_in(list(shape_of(cls).get_children(value))))
