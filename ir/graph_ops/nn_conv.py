@@ -27,6 +27,9 @@ SPACE = {1: "W", 2: "HW", 3: "DHW"}
 def check_layout(call: OpCall, name: str, letters: str) -> str:
     """The layout in an attribute, which names each of some axes once; T032 otherwise."""
     layout: str = call.attrs[name]
+    if any(letter.isdigit() for letter in layout):
+        hint = f'turn it by `G.layout_transform`, and name the axes {", ".join(letters)}: "{letters}"'
+        refuse(call, f"`{name}` is {layout!r}: axes in blocks are not supported", hint, "T032")
     if sorted(layout) != sorted(letters):
         refuse(call, f"`{name}` is {layout!r}", f'it names the axes {", ".join(letters)}: "{letters}"', "T032")
     return layout
@@ -46,10 +49,10 @@ def _infer(call: OpCall, types: Types) -> GraphType:
     data, weight = (tensor(call, types, at, NUMBERS) for at in (0, 1))
     attrs = call.attrs
     space = SPACE[len(attrs["strides"])]
-    rank_of(call, data, 0, len(space) + 2)
-    rank_of(call, weight, 1, len(space) + 2)
     layouts = [check_layout(call, "data_layout", "NC" + space), check_layout(call, "kernel_layout", "OI" + space)]
     out_layout = check_layout(call, "out_layout", "NC" + space)
+    rank_of(call, data, 0, len(space) + 2)
+    rank_of(call, weight, 1, len(space) + 2)
     kind = attrs["out_dtype"] or common_dtype(call, (data, weight), ("`data`", "`weight`"))
     device = common_device((data, weight))
     transposed = "output_padding" in attrs

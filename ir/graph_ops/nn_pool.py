@@ -28,8 +28,8 @@ def _infer(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0, NUMBERS)
     attrs = call.attrs
     rank = len(attrs["pool_size"])
-    rank_of(call, kind, 0, rank + 2)
     layout, out_layout = (check_layout(call, name, "NC" + SPACE[rank]) for name in ("layout", "out_layout"))
+    rank_of(call, kind, 0, rank + 2)
     if any(one < 1 for name in ("pool_size", "strides", "dilation") for one in attrs[name]):
         refuse(call, "sizes, strides and dilation are 1 or more", None, "T032")
     if kind.shape is None:
@@ -197,8 +197,8 @@ def pool_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 def _infer_adaptive(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0, NUMBERS)
     rank = int(call.op.name[-2])
-    rank_of(call, kind, 0, rank + 2)
     layout, out_layout = (check_layout(call, name, "NC" + SPACE[rank]) for name in ("layout", "out_layout"))
+    rank_of(call, kind, 0, rank + 2)
     if kind.shape is None:
         return like(kind)
     found = by_letter(layout, kind.shape)
