@@ -1,0 +1,97 @@
+"""Who alone reads a product is done in its tiles, on one thread and on several; sums down columns stay whole."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import PrimFunc
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+
+PRODUCT = """
+C = T.alloc_buffer((256, 256), "float32")
+for i, j in T.grid(256, 256):
+    C[i, j] = 0.0
+    for k in range(64):
+        C[i, j] += X[i, k] * W[k, j]
+for i, j in T.grid(256, 256):
+    Y[i, j] = T.max(C[i, j] + b[j], T.float32(0))
+"""
+SOFTMAX = """
+top = T.alloc_buffer((256,), "float32")
+total = T.alloc_buffer((256,), "float32")
+for i in range(256):
+    top[i] = T.min_value("float32")
+    for j in range(256):
+        top[i] = T.max(top[i], Z[i, j])
+for i, j in T.grid(256, 256):
+    Y[i, j] = T.exp(Z[i, j] - top[i])
+for i in range(256):
+    total[i] = 0.0
+    for j in range(256):
+        total[i] += Y[i, j]
+for i, j in T.grid(256, 256):
+    Y[i, j] = Y[i, j] / total[i]
+"""
+MEANS = """
+s = T.alloc_buffer((256,), "float32")
+for j in range(256):
+    s[j] = 0.0
+    for i in range(256):
+        s[j] += Z[i, j]
+for j in range(256):
+    b[j] = s[j] / T.float32(256)
+"""
+
+
+def kernel(body: str) -> PrimFunc:
+    params = "X: T.Buffer((256, 64)), W: T.Buffer((64, 256)), Z: T.Buffer((256, 256)), b: T.Buffer((256,))"
+    lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    found = parse(f"@T.prim_func\ndef main({params}, Y: T.Buffer((256, 256))):\n{lines}\n")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def nests(func: PrimFunc) -> list[list[str]]:
+    """The blocks of each outermost loop."""
+    pieces = re.split(r"\n    (?=for )", func.script())
+    return [names for piece in pieces if (names := re.findall(r'T\.block\("(\w+)"\)', piece))]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_product_is_finished_in_its_tiles(threads: int) -> None:
+    made = default_schedule(kernel(PRODUCT), CpuFacts(512, threads)).func
+    assert any("C_update" in names and "Y" in names for names in nests(made))
+    assert ("T.parallel" in made.script()) == (threads == 2)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_softmax_in_place_is_made_row_by_row(threads: int) -> None:
+    made = default_schedule(kernel(SOFTMAX), CpuFacts(512, threads)).func
+    assert len(nests(made)) == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sums_down_columns_are_not_made_one_by_one(threads: int) -> None:
+    made = default_schedule(kernel(MEANS), CpuFacts(512, threads)).func
+    assert all("b" not in names or len(names) == 1 for names in nests(made))
+
+
+@pytest.mark.parametrize("body", [PRODUCT, SOFTMAX, MEANS])
+def test_results(body: str) -> None:
+    random = np.random.default_rng(0)
+    X, W, Z, b, Y = (
+        random.standard_normal(shape).astype("float32") for shape in ((256, 64), (64, 256), (256, 256), 256, (256, 256))
+    )
+    tirscript.build(kernel(body))(X, W, Z, given := b.copy(), Y)
+    if body is MEANS:
+        np.testing.assert_allclose(given, Z.mean(0), rtol=1e-4, atol=1e-5)
+    elif body is PRODUCT:
+        np.testing.assert_allclose(Y, np.maximum(X @ W + b, 0), rtol=1e-4, atol=1e-4)
+    else:
+        power = np.exp(Z - Z.max(1, keepdims=True))
+        np.testing.assert_allclose(Y, power / power.sum(1, keepdims=True), rtol=1e-5)
