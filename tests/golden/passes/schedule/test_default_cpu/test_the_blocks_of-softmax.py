@@ -5,6 +5,7 @@ from tirscript.script import tir as T
 def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
     most = T.alloc_buffer((6,), "float32")
     total = T.alloc_buffer((6,), "float32")
+    B_set = T.alloc_buffer((6, 40), "float32")
     for i in range(6):
         for j in range(40):
             with T.block("most"):
@@ -15,14 +16,14 @@ def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
         for j in range(40):
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = T.exp(A[vi, vj] - most[vi])
+                B_set[vi, vj] = T.exp(A[vi, vj] - most[vi])
         for j in range(40):
             with T.block("total"):
                 vi, vj = T.axis.remap("SR", [i, j])
                 with T.init():
                     total[vi] = 0.0
-                total[vi] = total[vi] + B[vi, vj]
+                total[vi] = total[vi] + B_set[vi, vj]
         for j in range(40):
             with T.block("B_1"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = B[vi, vj] / total[vi]
+                B[vi, vj] = B_set[vi, vj] / total[vi]

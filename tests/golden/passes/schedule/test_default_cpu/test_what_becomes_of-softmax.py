@@ -5,6 +5,7 @@ from tirscript.script import tir as T
 def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
     most = T.alloc_buffer((6,), "float32")
     total = T.alloc_buffer((6,), "float32")
+    B_set = T.alloc_buffer((6, 40), "float32")
     most_rf = T.alloc_buffer((8, 6), "float32")
     most_rf_1 = T.alloc_buffer((4, 6), "float32")
     total_rf = T.alloc_buffer((8, 6), "float32")
@@ -39,7 +40,7 @@ def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
         for j in range(40):
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = T.exp(A[vi, vj] - most[vi])
+                B_set[vi, vj] = T.exp(A[vi, vj] - most[vi])
         for j_1 in T.vectorized(8):
             with T.block("total_rf_init"):
                 vj_1, vi = T.axis.remap("SS", [j_1, i])
@@ -48,7 +49,7 @@ def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
             for j_1 in T.vectorized(8):
                 with T.block("total_rf_update"):
                     vj_1, vi, vj_0 = T.axis.remap("SSR", [j_1, i, j_0])
-                    total_rf[vj_1, vi] = total_rf[vj_1, vi] + B[vi, vj_0 * 8 + vj_1]
+                    total_rf[vj_1, vi] = total_rf[vj_1, vi] + B_set[vi, vj_0 * 8 + vj_1]
         for j_1_1 in T.vectorized(4):
             with T.block("total_rf_init_1"):
                 vj_1_1, vi = T.axis.remap("SS", [j_1_1, i])
@@ -69,4 +70,4 @@ def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
         for j in range(40):
             with T.block("B_1"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = B[vi, vj] / total[vi]
+                B[vi, vj] = B_set[vi, vj] / total[vi]
