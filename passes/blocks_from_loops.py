@@ -38,7 +38,7 @@ from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, MatchBuffer, ScalarDecl, Stmt
 
-from .choices_from_loops import chosen
+from .choices_from_loops import begun_at_first, chosen
 from .pipeline import prim_func_pass
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
@@ -332,6 +332,9 @@ class _Nest:
         leaf = not any(type(stmt) is For for stmt in stmts)
         if leaf:
             stmts = _inlined(stmts)
+            begun = begun_at_first(stmts, loops)
+            if begun is not None:
+                return (self.block(begun[1], loops, begun[0]),)
         else:
             stmts = self.expanded(_inlined(stmts, only_plain=True), loops)
             stmts = tuple(part for stmt in stmts for part in _divided(chosen(stmt, self.begun_with)))

@@ -6,6 +6,8 @@ before:                                            after:
         s = 0.0
     elif s > 6.0:
         s = 6.0
+
+And a store of the first iteration becomes what a sum begins with: `if k == 0: C[i, j] = 0`, then `C[i, j] += ...`.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Set
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Call, Expr
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.op import OPS
-from tirscript.ir.stmt import BufferStore, If, Stmt
+from tirscript.ir.rewrite import uses
+from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
 
 def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
@@ -38,4 +42,37 @@ def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
     return first.replace(value=value, span=stmt.span, trivia=stmt.trivia)
 
 
-__all__ = ["chosen"]
+def begun_at_first(stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[BufferStore, BufferStore] | None:
+    """What an element begins with and what is added to it, where `stmts` in `loops` are a store in its first iteration
+    and a store in each; None for other statements."""
+    if len(stmts) != 2:
+        return None
+    test, store = stmts
+    if type(test) is not If or len(test.then) != 1 or test.orelse or type(store) is not BufferStore:
+        return None
+    begin = test.then[0]
+    if type(begin) is not BufferStore:
+        return None
+    if begin.buffer is not store.buffer or begin.predicate is not None or uses(begin.value, store.buffer):
+        return None
+    if not all(structural_equal(a, b, map_free_vars=False) for a, b in zip(begin.indices, store.indices, strict=True)):
+        return None
+    again = {loop.var: loop for loop in loops if not any(uses(index, loop.var) for index in store.indices)}
+    tests = [test.condition]
+    while tests:
+        part = tests.pop()
+        if type(part) is not Call or part.op not in (OPS["logical_and"], OPS["equal"]):
+            return None
+        if part.op is OPS["logical_and"]:
+            tests += part.args
+            continue
+        var, value = part.args if type(part.args[0]) is Var else part.args[::-1]
+        loop = again.pop(var, None) if type(var) is Var else None
+        if loop is None or type(loop.start) is not Const or type(loop.stop) is not Const:
+            return None  # one of no iterations would leave the element as it is
+        if type(value) is not Const or value.value != loop.start.value:
+            return None
+    return None if again else (begin, store)
+
+
+__all__ = ["begun_at_first", "chosen"]

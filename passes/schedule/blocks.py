@@ -6,7 +6,9 @@ from functools import lru_cache
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferRegion
-from tirscript.ir.stmt import Block
+from tirscript.ir.op import cast
+from tirscript.ir.rewrite import substitute
+from tirscript.ir.stmt import Block, Stmt
 
 from ..access import Accesses, access_regions
 
@@ -71,4 +73,11 @@ def inferred(block: Block) -> Block:
     return block.replace(reads=None if block.reads is None else reads, writes=None if block.writes is None else writes)
 
 
-__all__ = ["inferred", "reads_of", "regions_of", "writes_of"]
+def init_of(block: Block) -> tuple[Stmt, ...]:
+    """The T.init of a block with its reduction axes where they begin, as they are when it runs; empty without one."""
+    begun = {axis.var: cast(axis.start, axis.var.dtype) for axis in block.axes if axis.kind == "reduce"}
+    found: tuple[Stmt, ...] = substitute(block.init or (), begun)
+    return found
+
+
+__all__ = ["inferred", "init_of", "reads_of", "regions_of", "writes_of"]

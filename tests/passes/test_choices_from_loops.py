@@ -97,3 +97,61 @@ def f(A: T.Buffer((4, 5), "int32"), C: T.Buffer((4,), "int32")):
 """
     )
     assert isinstance(func, PrimFunc) and with_blocks(func) is func
+
+
+def product(loops: str, condition: str, begin: str = "0", extent: str = "7") -> PrimFunc:
+    """A product whose elements begin in one of the iterations that add to them."""
+    func = parse(
+        f"""
+@T.prim_func
+def f(
+    A: T.Buffer((6, {extent}), "int32"), B: T.Buffer(({extent}, 33), "int32"), b: T.Buffer((33,), "int32"),
+    C: T.Buffer((6, 33), "int32"),
+):
+    for {loops}:
+        if {condition}:
+            C[i, j] = {begin}
+        C[i, j] += A[i, k] * B[k, j]
+"""
+    )
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+PLAIN = "i, j, k in T.grid(6, 33, 7)"
+OUTER = "k, i, j in T.grid(7, 6, 33)"
+
+
+@pytest.mark.parametrize(
+    ("loops", "condition", "begin"),
+    [(PLAIN, "k == 0", "0"), (PLAIN, "0 == k", "b[j]"), (OUTER, "k == 0", "A[i, k] + k")],
+)
+def test_sums_that_begin_in_their_first_iteration(loops: str, condition: str, begin: str) -> None:
+    func = product(loops, condition, begin)
+    made = with_blocks(func)
+    (block,) = (node for node in walk(made.body) if type(node) is Block)
+    assert block.init is not None
+    check(func, made)
+    check(func, default_schedule(func, CpuFacts(vector_bits=512, threads=1)).func)
+
+
+@pytest.mark.parametrize(
+    ("condition", "begin"),
+    [
+        ("k == 1", "0"),
+        ("k <= 0", "0"),
+        ("k == 0 and i == 0", "0"),
+        ("j == 0", "0"),
+        ("k == 0 or i == 0", "0"),
+        ("k == 0", "C[i, j] * 2"),
+    ],
+)
+def test_sums_that_begin_elsewhere(condition: str, begin: str) -> None:
+    func = product(PLAIN, condition, begin)
+    assert with_blocks(func) is func
+    check(func, default_schedule(func, CpuFacts(vector_bits=512, threads=1)).func)
+
+
+def test_a_sum_that_may_never_begin_stays() -> None:
+    func = product("i, j, k in T.grid(6, 33, n)", "k == 0", extent='"n"')
+    assert with_blocks(func, symbolic=True) is func

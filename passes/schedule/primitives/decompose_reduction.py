@@ -9,7 +9,7 @@ from tirscript.ir.rewrite import refresh, substitute, uses
 from tirscript.ir.stmt import Axis, Block, For, Stmt
 
 from ...statements import conjunction
-from ..blocks import inferred
+from ..blocks import inferred, init_of
 from ..edit import Edit
 from ..loops import inner_loops
 from ..primitive import BlockAt, LoopAt, primitive
@@ -62,7 +62,7 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
             )
     axes = tuple(Axis(a.var, a.kind, a.start, a.stop, substitute(a.value, starts), span=a.span) for a in spatial)
     name = edit.fresh_block_name(f"{stmt.name}_init")
-    init = Block(name, axes, stmt.init, predicate=predicate, span=stmt.span)
+    init = Block(name, axes, init_of(stmt), predicate=predicate, span=stmt.span)
     if stmt.reads is not None or stmt.writes is not None:
         init = inferred(init.replace(reads=(), writes=()))
     nest: Stmt = init

@@ -15,7 +15,7 @@ from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ...statements import conjunction
-from ..blocks import inferred
+from ..blocks import inferred, init_of
 from ..edit import Edit
 from ..extremes import Extreme, extreme_of
 from ..loops import check_counted
@@ -282,7 +282,7 @@ def _final_block(
         stmt.name,
         tuple(axes),
         body,
-        substitute(stmt.init or (), values),
+        substitute(init_of(stmt), values),
         predicate,
         None if stmt.reads is None else (),
         None if stmt.writes is None else (),

@@ -137,3 +137,32 @@ def test_a_copy_moves_to_where_its_element_was_read_before() -> None:
 def test_a_copy_does_not_move_before_its_element_is_read() -> None:
     with pytest.raises(ScheduleError, match="is used between the loop and the block"):
         Schedule(through_a_copy("7 - vj")).reverse_compute_at("C", "j")
+
+
+@pytest.mark.parametrize("extent", [7, 600])
+def test_sums_that_begin_with_what_their_first_term_is_at(extent: int) -> None:
+    """The axis of the reduction in a T.init is at its start."""
+    func = parse(
+        """
+@T.prim_func
+def f(A: T.Buffer((5, n), "int32"), b: T.Buffer((n,), "int32"), S: T.Buffer((5,), "int32")):
+    for i, k in T.grid(5, n):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = b[vk] + vk
+            S[vi] += A[vi, vk]
+""",
+        names={"n": extent},
+    )
+    assert isinstance(func, PrimFunc)
+    rng = np.random.default_rng(3)
+    A, b = rng.integers(-9, 9, (5, extent), "int32"), rng.integers(1, 9, extent, "int32")
+    wanted = b[0] + A.sum(axis=1, dtype="int32")
+    decomposed, lanes = Schedule(func), Schedule(func)
+    decomposed.decompose_reduction("S", "k")
+    lanes.rfactor(lanes.split("k", [None, 1])[0], 0)
+    for made in (func, decomposed.func, lanes.func, default_schedule(func, WIDE).func):
+        S = np.zeros(5, "int32")
+        tirscript.interpret(made, A, b, S)
+        np.testing.assert_array_equal(S, wanted)
