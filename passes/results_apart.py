@@ -14,7 +14,8 @@ before:                                            after:
                                                                C[vi, vj] = C_sum[vi, vj] + b[vj]
 
 The two blocks each write every element of the buffer. What reads it between them reads the sum; what reads it before or
-behind them reads what it read. What is no sum is taken apart where only the later block reads it, which then holds it.
+behind them reads what it read. What is no sum is taken apart where only the later block reads it, which then holds it,
+or sums along its rows for that block, as in a softmax: then it is made row by row.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def _step(func: PrimFunc, sites: list[_Site], given: frozenset[str]) -> PrimFunc
         later = next((place for place in writing if place > at), None)
         if later is None or not _changes(sites[later], buffer) or not _only_in(func, sites, buffer):
             continue
-        if simple and (touching[touching.index(at) + 1] != later or not _once(first, sites[later], buffer)):
+        between = [sites[place] for place in touching if at < place < later]
+        if simple and not (_feed(between, sites[later], buffer) if between else _once(first, sites[later], buffer)):
             continue
         ends = (first, sites[later])
         if not all(_in_step(sites[place], end, buffer) for place in touching for end in ends):
@@ -148,6 +150,18 @@ def _once(first: _Site, later: _Site, buffer: Buffer) -> bool:
     (store,) = first.block.body
     assert type(store) is BufferStore
     return len(later.accesses(buffer)) == 2 or not heavy(store.value)
+
+
+def _feed(between: list[_Site], later: _Site, buffer: Buffer) -> bool:
+    """Whether what reads a buffer before a later block are sums along its rows for that block: rows of a softmax."""
+    for site in between:
+        made = _summed(site, frozenset())
+        if made is None or made is buffer or not later.accesses(made):
+            return False
+        rows = [axis.var for axis in site.block.axes if axis.kind == "spatial"]
+        if any(list(node.indices[: len(rows)]) != rows for node in site.accesses(buffer)):
+            return False
+    return True
 
 
 def _changes(site: _Site, buffer: Buffer) -> bool:

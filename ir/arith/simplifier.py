@@ -516,7 +516,7 @@ def of_variables(node: Expr) -> bool:
 
 
 def awkward(node: Call) -> bool:
-    """Whether a sum is written with a zero, several constants, or a constant times a constant or a multiple of one."""
+    """Whether a sum is written with a zero, several constants, or 0, 1 or a constant times a constant or a multiple."""
     constants = 0
     stack: list[Expr] = [node]
     while stack:
@@ -528,8 +528,13 @@ def awkward(node: Call) -> bool:
         elif type(one) is Call and one.op in (_ADD, _SUB):
             stack += one.args
         elif type(one) is Call and one.op is _MUL and Const in map(type, one.args):
-            inner = one.args[0] if type(one.args[1]) is Const else one.args[1]
-            if type(inner) is Const or (type(inner) is Call and inner.op is _MUL and Const in map(type, inner.args)):
+            inner, factor = one.args if type(one.args[1]) is Const else one.args[::-1]
+            assert type(factor) is Const
+            if (
+                type(inner) is Const
+                or factor.value in (0, 1)
+                or (type(inner) is Call and inner.op is _MUL and Const in map(type, inner.args))
+            ):
                 return True
             stack.append(inner)
     return constants > 1

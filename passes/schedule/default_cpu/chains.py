@@ -19,10 +19,10 @@ from tirscript.ir.stmt import AllocBuffer
 from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution
-from .nests import UNKNOWN, Nest, heavy, nest_of
+from .nests import UNKNOWN, Nest, heavy, nest_of, stride_of
 from .prefetching import next_row
 from .reductions import begun_before, lanes_apart
-from .work import Work
+from .work import Work, only_reader
 
 # a cheap value is computed again at most so many times
 AGAIN = 3
@@ -80,6 +80,15 @@ def is_product(work: Work, nest: Nest) -> bool:
     return contraction.roles_of(work, nest) is not None or convolution.roles_of(work, nest) is not None
 
 
+def finishing(work: Work) -> tuple[str, ...]:
+    """The blocks that alone read the result of a product, an element for each."""
+    nests = [work.nest(block, symbolic=True) for block in work.blocks()]
+    readers = [
+        only_reader(work, nest) for nest in nests if nest is not None and nest.reduced and is_product(work, nest)
+    ]
+    return tuple(reader.name for reader in readers if reader is not None)
+
+
 def rows(work: Work, nest: Nest) -> bool:
     """Make what a block needs of reductions in the loop over its rows; False where it needs none."""
     if is_product(work, nest):
@@ -93,7 +102,9 @@ def rows(work: Work, nest: Nest) -> bool:
     for name in [block.name for block in reversed(_before(work, nest))]:
         if _feeds(work, name, inside) and work.fresh(name):
             other = work.nest(name, symbolic=True)
-            if other is not None and not is_product(work, other) and work.attempt(_move, name, row):
+            if other is None or is_product(work, other) or _is_down(other):
+                continue
+            if work.attempt(_move, name, row):
                 inside.append(name)
     if len(inside) == 1:
         return False
@@ -158,6 +169,14 @@ def _move(work: Work, name: str, row: LoopHandle) -> bool:
 def _times(work: Work, name: str) -> int:
     """How often a block runs."""
     return math.prod(work.extent(loop) or UNKNOWN for loop in work.sch.get_loops(name))
+
+
+def _is_down(nest: Nest) -> bool:
+    """Whether a reduction goes through memory across its lines, along which its results lie."""
+    if not nest.reduced or not nest.spatial:
+        return False
+    strides = [(stride_of(load, nest.reduced[-1].var), stride_of(load, nest.spatial[-1].var)) for load in nest.loads()]
+    return any(along is None and across == 1 for along, across in strides)
 
 
 def _before(work: Work, nest: Nest) -> list[BlockHandle]:

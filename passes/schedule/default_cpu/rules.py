@@ -12,7 +12,7 @@ from ...statements import may_overlap
 from ..schedule import Schedule
 from .byte_lanes import byte_lanes
 from .byte_products import byte_product
-from .chains import inline_producers, rows, shared_rows
+from .chains import finishing, inline_producers, rows, shared_rows
 from .contraction import contraction
 from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products
@@ -76,8 +76,9 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Work:
         return work
     inline_producers(work)
     work.done |= {block.name for block in work.blocks() if any(map(work.is_empty, work.sch.get_loops(block)))}
-    # from the last block on: a reader may take its producers into its loops
-    for name in [block.name for block in reversed(work.blocks())]:
+    # from the last block on: a reader may take its producers into its loops; that of a product goes into the product's
+    waiting = finishing(work)
+    for name in [*[block.name for block in reversed(work.blocks()) if block.name not in waiting], *waiting]:
         nest = work.nest(name, symbolic=True) if work.fresh(name) else None
         if nest is not None:
             any(work.attempt(rule, nest) for rule in (RULES if nest.known else SYMBOLIC))
