@@ -16,7 +16,8 @@ before:                                            after:
 A nest of loops with constant bounds is converted whole or left as it is. What it stores becomes blocks: an element for
 each iteration, or an update such as `C[i] = C[i] + value`, whose init is the store of the element before it. Variables
 that live through several loops become buffers of an element for each iteration around them. Iterations that a block
-calls independent are proved to be. Running sums and the like become scans (`scans_from_loops.py`).
+calls independent are proved to be. Running sums and the like become scans (`scans_from_loops.py`), and indices are
+simplified (`plain_indices.py`), in blocks that were there as well.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, 
 
 from .choices_from_loops import begun_at_first, chosen
 from .pipeline import prim_func_pass
+from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
@@ -99,9 +101,9 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
             source.append((stmt, len(body)))
             body.append(stmt)
     if not changed:
-        return results_apart(func, known)
+        return results_apart(with_plain_indices(func), known)
     at = next(place for place, stmt in enumerate(body) if type(stmt) is For)
-    return results_apart(func.replace(body=(*body[:at], *head, *body[at:])), known)
+    return results_apart(with_plain_indices(func.replace(body=(*body[:at], *head, *body[at:]))), known)
 
 
 class _Refuse(Exception):
