@@ -70,7 +70,8 @@ def _value(nodes: list[Any], at: int, known: dict[int, tuple[Any, int]], depth: 
     elif kind == "ffi.Tensor":
         made = (tensor(data), 1)
     elif kind in _CONSTANTS:
-        held = _value(nodes, data["value"], known, depth + 1)
+        at_value = data["value"] if "value" in data else data["data"]  # until 2026
+        held = _value(nodes, at_value, known, depth + 1)
         made = held if isinstance(held[0], ConstantTensor) else (Unread(str(kind)), 1)
     elif kind not in ("ffi.Array", "ffi.Map"):
         made = (data if kind in _PLAIN else Unread(str(kind)), 1)

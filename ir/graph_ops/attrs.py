@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtype import DType, dtype
+from ..dtype import VOID, DType, dtype
 from ..expr import Const
 from ..index_map import IndexMap
 from ..op import fail
@@ -67,13 +67,21 @@ def text(value: Any) -> str:
 
 
 def element_type(value: Any) -> DType:
-    """A dtype."""
+    """A dtype of numbers."""
     if isinstance(getattr(value, "dtype", None), DType):
         value = value.dtype  # T.float32
     try:
-        return dtype(value)
+        found = dtype(value)
     except ValueError as problem:
         raise fail("T109", str(problem)) from None
+    if found is VOID or found.is_handle:
+        raise fail("T109", f"a tensor holds numbers, not {found}")
+    return found
+
+
+def told_type(value: Any) -> DType | None:
+    """A dtype, or None where none is told, which TVM writes as "void"."""
+    return None if value in ("", "void") or value is VOID else element_type(value)
 
 
 def integers(value: Any) -> tuple[int, ...]:
@@ -153,5 +161,5 @@ AXIS = attr("axis", integer)
 AXES = attr("axis", integers, None)
 KEEPDIMS = attr("keepdims", boolean, False)
 DTYPE = attr("dtype", element_type)
-DTYPE_OF_ARGUMENT = attr("dtype", element_type, None)
-OUT_DTYPE = attr("out_dtype", element_type, None)
+DTYPE_OF_ARGUMENT = attr("dtype", told_type, None)
+OUT_DTYPE = attr("out_dtype", told_type, None)

@@ -354,3 +354,47 @@ class M:
 def test_what_a_kernel_hands_to_a_library_may_only_be_read() -> None:
     read(KERNEL.format("B[0] = T.float32(0)"))
     assert mistakes(KERNEL.format("A[0] = T.float32(0)")) == ["T214 `x` is an argument, but `sort` writes it"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'R.matmul(x, x, out_dtype="void")',
+        'R.cumsum(x, axis=0, dtype="void", exclusive=False)',
+        'R.nn.conv2d(R.reshape(x, (1, 1, 4, 4)), R.reshape(x, (1, 1, 4, 4)), out_dtype="void")',
+        'R.zeros_like(x, dtype="void")',
+    ],
+)
+def test_a_dtype_that_was_not_told_was_void_until_2026(call: str) -> None:
+    text = '@R.function\ndef f(x: R.Tensor((4, 4), "float32")):\n    y = {}\n    return y\n'
+    now = call.replace(', out_dtype="void"', "").replace(', dtype="void"', "")
+    assert structural_equal(read(text.format(call)), read(text.format(now)))
+
+
+def test_tensors_are_made_of_some_dtype() -> None:
+    text = '@R.function\ndef f(x: R.Tensor((4, 4), "float32")):\n    y = R.zeros((4,), dtype="void")\n    return y\n'
+    assert any("a tensor holds numbers, not void" in one for one in mistakes(text))
+
+
+METADATA = """metadata = tvm.ir.load_json(\"\"\"{{
+  \\"root_index\\": 5,
+  \\"nodes\\": [
+    {{\\"type\\": \\"None\\"}},
+    {{\\"type\\": \\"ffi.String\\", \\"data\\": \\"relax.expr.Constant\\"}},
+    {{\\"type\\": \\"ffi.Tensor\\", \\"data\\": \\"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQACAAAAAAAAAAgAAAAAAAAAAACAPwAAgD8=\\"}},
+    {{\\"type\\": \\"relax.expr.Constant\\", \\"data\\": {{\\"span\\": 0, \\"{}\\": 2}}}},
+    {{\\"type\\": \\"ffi.Array\\", \\"data\\": [3]}},
+    {{\\"type\\": \\"ffi.Map\\", \\"data\\": [1, 4]}}
+  ]
+}}\"\"\")
+@R.function
+def f(x: R.Tensor((2,), "float32")):
+    y = R.add(x, metadata["relax.expr.Constant"][0])
+    return y
+"""
+
+
+@pytest.mark.parametrize("name", ["value", "data"])
+def test_constants_of_the_metadata_of_older_versions(name: str) -> None:
+    made = read(METADATA.format(name))
+    assert (interpret(made, np.zeros(2, "float32")) == 1).all()
