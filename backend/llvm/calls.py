@@ -12,7 +12,7 @@ from tirscript.backend.runtime.packed import CALLBACK, MODULE_TOKEN, PythonCall
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import INT64, DType
-from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Expr, StringImm, Var
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import MatchBuffer
@@ -259,13 +259,17 @@ class _Binding:
         if not isinstance(arg, Expr) or arg.dtype is not param.dtype:
             got = arg.dtype if isinstance(arg, Expr) else "a buffer"
             raise self.wrong(f"`{param.name}` of `{self.callee.name}` is {param.dtype}, not {got}", "T204")
-        value = g.value(arg)
+        given = value = g.value(arg)
         have, want = value_type(param.dtype), call_type(param.dtype)
         if have != want:
             value = b.op(f"{'zext' if param.dtype.is_bool else 'bitcast'} {have} {value} to {want}")
         self.passed.append((want, value))
-        if param.dtype.is_int:
-            self.known[param] = g.wide(arg)
+        if not param.dtype.is_int:
+            return
+        if type(arg) is Var or type(arg) is Const or param.dtype.bits == 64:
+            self.known[param] = given if param.dtype.bits == 64 else g.wide(arg)
+        else:  # the argument is not evaluated again: it may be a call
+            self.known[param] = g.carried(given, param.dtype)
 
     def view(self, arg: Buffer | BufferRegion) -> _View:
         """The memory that an argument names."""

@@ -144,3 +144,42 @@ def test_what_a_cycle_is() -> None:
     assert recursive_functions([(str(k), str(k + 1)) for k in range(5000)]) == frozenset()
     # between two cycles, and in none
     assert recursive_functions([("a", "a"), ("a", "m"), ("m", "z"), ("z", "z")]) == {"a", "z"}
+
+
+COUNTED = """
+from tirscript.script import tir as T, ir as I
+
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((3,), "KIND"), C: T.Buffer((1,), "int32")):
+        A[0] = M.add(M.tick(C), M.tick(C) + M.tick(C))
+        for i in range(M.tick(C) % 5):
+            A[1] += M.tick(C) // M.tick(C)
+        A[2] = T.if_then_else(M.tick(C) > 2, M.tick(C), M.tick(C))
+
+    @T.prim_func(private=True)
+    def add(a: T.KIND, b: T.KIND) -> T.KIND:
+        return a + b
+
+    @T.prim_func(private=True)
+    def tick(C: T.Buffer((1,), "int32")) -> T.KIND:
+        C[0] += 1
+        return T.cast(C[0], "KIND")
+"""
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "int64"])
+def test_what_calls_others_is_evaluated_once(kind: str) -> None:
+    module = tirscript.parse(COUNTED.replace("KIND", kind))
+    found = []
+    for run in (
+        tirscript.build(module),
+        tirscript.build(module, target="c"),
+        lambda *a: tirscript.interpret(module, *a),
+    ):
+        A, C = np.zeros(3, kind), np.zeros(1, "int32")
+        run(A, C)
+        found.append([*A.tolist(), *C.tolist()])
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] == 6  # 1 + (2 + 3)
