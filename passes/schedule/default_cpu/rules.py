@@ -13,6 +13,7 @@ from ..schedule import Schedule
 from .byte_lanes import byte_lanes
 from .byte_products import byte_product
 from .chains import finishing, inline_producers, rows, shared_rows
+from .columns import down_columns
 from .contraction import contraction
 from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products
@@ -37,6 +38,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     unfolded,
     pointwise,
     convolution,
+    down_columns,
     register_tile,
     lanes_apart,
     gathered_rows,
