@@ -49,7 +49,7 @@ class _Indices(Scoped):
     def access(self, node: Any) -> Any:
         """A load or store."""
         new = map_except_buffers(node, self.visit)
-        indices = tuple([one if _is_plain(one) else self.expressions.visit(one) for one in new.indices])
+        indices = tuple([one if _is_plain(one) else self.expressions.whole(one) for one in new.indices])
         if all(one is other for one, other in zip(indices, new.indices, strict=True)):
             return new
         return self.expressions.legal(new, new.replace(indices=indices))

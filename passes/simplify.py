@@ -74,7 +74,7 @@ class Simplify(Scoped):
     def visit(self, node: Any) -> Any:
         """A node simplified; a tuple of statements where a statement went away."""
         if isinstance(node, Expr):
-            return self.expressions.visit(node)
+            return self.expressions.whole(node)
         rule = _RULES.get(type(node))
         return self.descend(node) if rule is None else rule(self, node)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import Broadcast, Call, Const, Expr, Let, Ramp, Var
 
 # least and greatest value
@@ -86,20 +87,24 @@ class Ranges:
         return stop is not None and _uncast(stop) is _uncast(size)
 
     def proves(self, condition: Expr) -> bool | None:
-        """True or False where the bounds decide a condition, else None."""
+        """True or False where the bounds decide a condition that need not be evaluated, else None."""
+        found = self._decided(condition)
+        return None if found is not None and has_effect(condition) else found
+
+    def _decided(self, condition: Expr) -> bool | None:
         if type(condition) is Const:
             return bool(condition.value)
         if type(condition) is not Call:
             return None
         name = condition.op.name
         if name in ("logical_and", "logical_or"):
-            sides = [self.proves(arg) for arg in condition.args]
+            sides = [self._decided(arg) for arg in condition.args]
             decisive = name == "logical_or"
             if decisive in sides:
                 return decisive
             return None if None in sides else not decisive
         if name == "logical_not":
-            inner = self.proves(condition.args[0])
+            inner = self._decided(condition.args[0])
             return None if inner is None else not inner
         if name not in _DECIDE or not condition.args[0].dtype.is_int:
             return None

@@ -171,7 +171,7 @@ class Analyzer:
         from .simplifier import Simplifier
 
         with recursion_room():
-            return Simplifier(self).visit(expr)
+            return Simplifier(self).whole(expr)
 
     def can_prove(self, condition: Expr) -> bool:
         """Whether `condition` is proved to hold here, whatever the variables are."""

@@ -17,6 +17,7 @@ from .polynomial import Monomial, Polynomial, monomial_bounds, polynomial
 
 TRUE = Const(True, BOOL)
 CONCLUSIONS = 64  # how many bounds are narrowed because of one new fact
+NESTED = 8  # how far bounds inside of an unknown lead to others: they may close in on each other one by one
 
 
 class Fact(Struct, frozen=True, eq=False):
@@ -43,6 +44,7 @@ class Facts:
         self.about: dict[Monomial, list[Fact]] = {}
         self.truths: dict[Bucket, list[tuple[Expr, bool]]] = {}
         self.unreachable = False
+        self.nested = 0  # bounds that are learned because of bounds
         # of each open scope: how many facts there were, and they themselves where a write dropped one of them since
         self._scopes: list[tuple[int, list[Fact] | None]] = []
 
@@ -150,7 +152,13 @@ class Facts:
 
     def bound(self, number: Polynomial) -> None:
         """`number >= 0` holds, without an expression that says so."""
-        self._narrow(Fact(TRUE, number.tight()))
+        if self.nested >= NESTED:
+            return
+        self.nested += 1
+        try:
+            self._narrow(Fact(TRUE, number.tight()))
+        finally:
+            self.nested -= 1
 
     def _narrow(self, new: Fact) -> None:
         """Close in on the unknowns of a fact, and on those of the facts about them."""

@@ -56,6 +56,13 @@ class Simplifier:
         self.constants: dict[Buffer, Elements] = {}  # the constants in scope
         self.rules = _rules()
         self.steps = 0
+        self.effects = False  # whether what is visited may hold calls that do more than read
+
+    def whole(self, expr: Expr) -> Any:
+        """An expression of the program simplified. A call that does more than read is evaluated as often as it stands
+        there, and in its place: two that look alike are not one value."""
+        self.effects = has_effect(expr)
+        return self.visit(expr)
 
     def visit(self, node: Any) -> Any:
         """An expression simplified; the same node where nothing changed."""
@@ -95,6 +102,8 @@ class Simplifier:
         simple = self.known.simple
         if id(node) in simple:
             return node
+        if self.effects and has_effect(node):
+            return map_except_buffers(node, self.visit)
         if node.op is _ADDRESS:
             # the place that it names stays one
             place = map_except_buffers(node.args[0], self.visit)
