@@ -1,6 +1,7 @@
 """Functions that call each other in a cycle: recursion that ends runs, one that goes too deep is told so everywhere."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import tirscript
 from tirscript.backend.llvm import emit_ir
 from tirscript.backend.recursion import DEEPEST_CALL, recursive_functions
+from tirscript.ir import Module
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.passes import DEFAULT_LOWERING
 
@@ -47,8 +49,10 @@ class M:
 """
 
 
-def _module(parts: str) -> tirscript.ir.Module:
-    return tirscript.parse(SUM.replace("PARTS", parts))
+def _module(parts: str) -> Module:
+    module = tirscript.parse(SUM.replace("PARTS", parts))
+    assert isinstance(module, Module)
+    return module
 
 
 def _expected(n: int) -> list[int]:
@@ -115,7 +119,7 @@ class M:
             run(DEEPEST_CALL + 1)
 
 
-def test_c_source_and_libraries_tell_it_too(tmp_path) -> None:
+def test_c_source_and_libraries_tell_it_too(tmp_path: Path) -> None:
     module = _module("range")
     native = tirscript.build(module)
     native.export(tmp_path / "librecursion.so")
