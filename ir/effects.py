@@ -27,10 +27,14 @@ def reads_memory(expr: Node) -> bool:
 
 def has_effect(expr: Node) -> bool:
     """Whether evaluating an expression does more than read."""
-    return any(
-        type(node) is CallFunction or (type(node) is Call and node.op.effect in ("write", "opaque"))  # type: ignore[attr-defined]
-        for node in walk(expr)
-    )
+    for node in walk(expr):
+        kind = type(node)
+        if kind is CallFunction or (kind is Call and node.op.effect in _WRITES):  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+_WRITES = frozenset(("write", "opaque"))
 
 
 def out_of_bounds(root: Node | tuple[Node, ...]) -> bool:

@@ -61,7 +61,7 @@ class Simplifier:
     def whole(self, expr: Expr) -> Any:
         """An expression of the program simplified. A call that does more than read is evaluated as often as it stands
         there, and in its place: two that look alike are not one value."""
-        self.effects = has_effect(expr)
+        self.effects = type(expr) is not Var and type(expr) is not Const and has_effect(expr)
         return self.visit(expr)
 
     def visit(self, node: Any) -> Any:
