@@ -8,6 +8,7 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label
 from tirscript.ir.dtype import FLOAT32
+from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var, access_dtype
 from tirscript.ir.op import as_expr, convert
 from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
@@ -240,12 +241,20 @@ class AssignLowering(ConstantLowering):
                 raise self.undefined(target)
         elif isinstance(target, ast.Subscript):
             owner = self.target_buffer(target)
-            place, indices = owner, self.indices(owner, target)
+            place, indices = owner, tuple([self._once(index, node) for index in self.indices(owner, target)])
         else:
             raise self.fail("T012", "this cannot be assigned", target)
         load = BufferLoad(place, indices, span=self.span(target))
         result = self.operator(entry, [load, self.value(node.value)], node.value, (target, node.value))
         self.store_value(place, indices, result, node.value, node)
+
+    def _once(self, index: Expr, node: ast.stmt) -> Expr:
+        """An index that is both read and written at: it is evaluated once, as in Python."""
+        if not has_effect(index):
+            return index
+        var = Var("index", index.dtype)
+        self.emit(Bind(var, index, span=self.span(node)))
+        return var
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         target = node.target

@@ -86,3 +86,13 @@ def f(A: T.Buffer((8,), "int32"), C: T.Buffer((2,), "int32"), n: T.int32):
     A = np.ones(8, "int32")
     tirscript.build(kernel)(A, np.array([1, 9], "int32"), 7)
     assert A[0] == 0
+
+
+def test_the_index_of_an_augmented_assignment_is_evaluated_once() -> None:
+    module = tirscript.parse(TEXT.format("A[M.tick(C) + 2] += 5\n        A[0] += n"))
+    assert isinstance(module, Module)
+    assert "index = M.tick(C) + 2\n        A[index] = A[index] + 5" in module.script()
+    for run in (tirscript.build(module), lambda *args: tirscript.interpret(module, *args)):
+        A, C = np.ones(16, "int32"), np.zeros(2, "int32")
+        run(A, C, 7)
+        assert A.tolist() == [8, 1, 1, 6, *[1] * 12] and C.tolist() == [1, 0]
