@@ -17,7 +17,8 @@ A nest of loops with constant bounds is converted whole or left as it is. What i
 each iteration, or an update such as `C[i] = C[i] + value`, whose init is the store of the element before it. Variables
 that live through several loops become buffers of an element for each iteration around them. Iterations that a block
 calls independent are proved to be. Running sums and the like become scans (`scans_from_loops.py`), and indices are
-simplified (`plain_indices.py`), in blocks that were there as well.
+simplified (`plain_indices.py`), in blocks that were there as well. Arrays of one dimension that loops go through as
+matrices become matrices first (`dimensions.py`).
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, 
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, MatchBuffer, ScalarDecl, Stmt
 
 from .choices_from_loops import begun_at_first, chosen
+from .dimensions import with_dimensions
 from .pipeline import prim_func_pass
 from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
 from .statements import may_overlap, reads_memory
+from .sums_of_differences import sums_of_differences
 from .variables_from_buffers import variables_from_buffers
 
 # a name used several times is written out where its value stays as small as this, in nodes
@@ -67,7 +70,7 @@ def blocks_from_loops(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     symbolic: take loops to the sizes of parameters too. The init of a sum is what a block does in its first iteration:
               where there is none, the result is not stored, as the loops did. decompose_reduction stores it always
     """
-    return with_blocks(func, symbolic=symbolic)
+    return with_blocks(with_dimensions(func), symbolic=symbolic)
 
 
 def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
@@ -77,7 +80,7 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     sizes = _sizes(func) if symbolic else frozenset()
     names = _Names(func, sizes)
     known = frozenset(names.blocks)
-    given, ordered = variables_from_buffers(func.body), func.attrs.get("fastmath") is False
+    given, ordered = sums_of_differences(variables_from_buffers(func.body)), func.attrs.get("fastmath") is False
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: _Nest(_Names(func, sizes)).convert(nest) is not None, ordered)
     source: list[tuple[Stmt, int]] = []  # what was there, and where what became of it begins in the new body
@@ -337,6 +340,7 @@ class _Nest:
             begun = begun_at_first(stmts, loops)
             if begun is not None:
                 return (self.block(begun[1], loops, begun[0]),)
+            stmts = tuple(chosen(stmt, self.begun_with) for stmt in stmts)
         else:
             stmts = self.expanded(_inlined(stmts, only_plain=True), loops)
             stmts = tuple(part for stmt in stmts for part in _divided(chosen(stmt, self.begun_with)))

@@ -7,6 +7,7 @@ before:                                            after:
     elif s > 6.0:
         s = 6.0
 
+So does one whose sides store to the same element, `if c: B[i] = x` and `else: B[i] = y`.
 And a store of the first iteration becomes what a sum begins with: `if k == 0: C[i, j] = 0`, then `C[i, j] += ...`.
 """
 
@@ -23,17 +24,23 @@ from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
 
 def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
-    """A condition over stores to one of the variables `begun`, which have values before it, as one store; other
-    statements as they are."""
+    """A condition over stores to one of the variables `begun`, which have values before it, as one store, and one of
+    which both sides store to the same element; other statements as they are."""
     if type(stmt) is not If or len(stmt.then) != 1 or len(stmt.orelse) > 1:
         return stmt
     parts = [chosen(inner, begun) for inner in (*stmt.then, *stmt.orelse)]
     first = parts[0]
-    if type(first) is not BufferStore or first.buffer not in begun or first.predicate is not None:
+    if type(first) is not BufferStore or first.predicate is not None:
+        return stmt
+    if first.buffer not in begun and len(parts) == 1:
         return stmt
     values: list[Expr] = []
     for part in parts:
         if type(part) is not BufferStore or part.buffer is not first.buffer or part.predicate is not None:
+            return stmt
+        if not all(
+            structural_equal(a, b, map_free_vars=False) for a, b in zip(first.indices, part.indices, strict=True)
+        ):
             return stmt
         values.append(part.value)
     if len(values) == 1:
@@ -55,7 +62,7 @@ def begun_at_first(stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Buf
         return None
     if begin.buffer is not store.buffer or begin.predicate is not None or uses(begin.value, store.buffer):
         return None
-    if not all(structural_equal(a, b, map_free_vars=False) for a, b in zip(begin.indices, store.indices, strict=True)):
+    if not _same(begin.indices, store.indices):
         return None
     again = {loop.var: loop for loop in loops if not any(uses(index, loop.var) for index in store.indices)}
     tests = [test.condition]
@@ -73,6 +80,10 @@ def begun_at_first(stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Buf
         if type(value) is not Const or value.value != loop.start.value:
             return None
     return None if again else (begin, store)
+
+
+def _same(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
+    return all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b, strict=True))
 
 
 __all__ = ["begun_at_first", "chosen"]

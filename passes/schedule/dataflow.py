@@ -41,10 +41,20 @@ def accesses_outside_blocks(scope: Place, buffer: Buffer) -> Place | None:
             continue
         if type(stmt) is MatchBuffer and type(stmt.source) is not BufferRegion:
             continue  # what gives a parameter its shape
+        if type(stmt) is DeclBuffer and stmt.buffer is buffer and _is_only_view(scope, stmt):
+            continue
         own = stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ())) if body_fields(type(stmt)) else stmt
         if any(node is buffer for node in walk(own)):
             return place
     return None
+
+
+def _is_only_view(scope: Place, stmt: DeclBuffer) -> bool:
+    """Whether nothing else reaches the memory that a buffer is a view of."""
+    while scope.parent is not None:
+        scope = scope.parent
+    source = stmt.data.buffer if type(stmt.data) is BufferData else None
+    return source is not None and sum(1 for node in walk(scope.stmt.body) if node is source) == 1
 
 
 def writers(scope: Place, buffer: Buffer) -> list[Place]:

@@ -10,6 +10,7 @@ from tirscript.ir import Block, PrimFunc, walk
 from tirscript.passes.blocks_from_loops import with_blocks
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
+from tirscript.testing import assert_same_result
 
 CHOICES = {
     "relu": "if s < 0: s = 0",
@@ -89,8 +90,6 @@ def f(A: T.Buffer((4, 5), "int32"), C: T.Buffer((4,), "int32")):
         s: T.int32
         if A[i, 0] > 0:
             s = 1
-        else:
-            s = 2
         for k in range(5):
             s += A[i, k]
         C[i] = s
@@ -155,3 +154,26 @@ def test_sums_that_begin_elsewhere(condition: str, begin: str) -> None:
 def test_a_sum_that_may_never_begin_stays() -> None:
     func = product("i, j, k in T.grid(6, 33, n)", "k == 0", extent='"n"')
     assert with_blocks(func, symbolic=True) is func
+
+
+def test_both_sides_of_a_condition_that_store_to_one_element_are_a_choice() -> None:
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((9, 7), "int32"), B: T.Buffer((9, 7), "int32"), C: T.Buffer((9, 7), "int32")):
+    for i, j in T.grid(9, 7):
+        if A[i, j] > 3:
+            B[i, j] = A[i, j]
+        elif A[i, j] < -3:
+            B[i, j] = -A[i, j]
+        else:
+            B[i, j] = 0
+    for i, j in T.grid(9, 7):
+        if A[i, j] > 3:
+            C[i, j] = 1
+        else:
+            C[i, 6 - j] = 2
+""")
+    assert isinstance(func, PrimFunc)
+    made = with_blocks(func)
+    assert made.script().count("T.block(") == 1 and "elif" not in made.script()
+    assert_same_result(func, made)

@@ -20,6 +20,7 @@ from tirscript.ir.rewrite import free_vars, refresh, rewrite, walk
 from tirscript.ir.stmt import AllocateConst, Block, If, Stmt
 
 from ...blocks_from_loops import with_blocks
+from ...dimensions import with_dimensions
 from ...statements import reads_memory
 from ..naming import named_apart
 from ..primitive import PRIMITIVES
@@ -83,6 +84,7 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
     with recursion_room():
         if not may_schedule(func):
             return Work(Schedule(func), facts)
+        func = with_dimensions(func)
         found = _symbolic(func, facts)
         if found is not None:
             return found

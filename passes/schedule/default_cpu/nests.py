@@ -171,12 +171,12 @@ def _plain(loop: For) -> bool:
 
 
 def factors(value: Expr) -> list[BufferLoad] | None:
-    """The elements that a value is the product of, cast or not; None where it is something else."""
+    """The elements that a value is the product of, cast and negated or not; None where it is something else."""
     found: list[BufferLoad] = []
     stack = [value]
     while stack:
         node = stack.pop()
-        if type(node) is Call and node.op in (OPS["mul"], OPS["cast"]):
+        if type(node) is Call and node.op in (OPS["mul"], OPS["cast"], OPS["negative"]):
             stack += node.args
         elif type(node) is BufferLoad and node.predicate is None:
             found.append(node)

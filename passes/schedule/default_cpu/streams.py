@@ -12,8 +12,9 @@ for i in T.parallel(n // 16):
 from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad
+from tirscript.ir.expr import BufferData, BufferLoad
 from tirscript.ir.rewrite import uses
+from tirscript.ir.stmt import DeclBuffer
 
 from ..primitive import LoopHandle
 from .nests import Nest, heavy, stride_of
@@ -90,8 +91,10 @@ def _read_whole(nest: Nest, buffer: Buffer) -> bool:
 
 
 def parameters(work: Work) -> tuple[object, ...]:
-    """What the function is given."""
-    return tuple(work.sch.func.params)
+    """What the function is given, and views of it."""
+    views = (stmt for stmt in work.sch.func.body if type(stmt) is DeclBuffer)
+    given = set(work.sch.func.params)
+    return (*given, *(one.buffer for one in views if type(one.data) is BufferData and one.data.buffer in given))
 
 
 def in_lines(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:

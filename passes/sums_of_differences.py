@@ -1,0 +1,45 @@
+"""What is taken off step by step is a sum of negatives: `C -= A * B` becomes `C += -A * B`, which `with_blocks` takes.
+
+The results are the same bits: in IEEE arithmetic a difference is the sum with the negative, and the sign of a product
+that of its factors.
+"""
+
+from __future__ import annotations
+
+from tirscript.ir.expr import BufferLoad, Call, Expr
+from tirscript.ir.node import Node
+from tirscript.ir.op import OPS, get_op
+from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.stmt import Block, BufferStore, For, Stmt
+
+
+def sums_of_differences(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The body of a function with sums for what its plain loops take off; itself where they take nothing off."""
+    return tuple(
+        rewrite(stmt, {BufferStore: _sum})
+        if type(stmt) is For and not any(type(node) is Block for node in walk(stmt))
+        else stmt
+        for stmt in body
+    )
+
+
+def _sum(store: BufferStore) -> Node:
+    value, buffer = store.value, store.buffer
+    if type(value) is not Call or value.op is not OPS["sub"] or not buffer.dtype.is_signed:
+        return store
+    mine, other = value.args
+    if type(mine) is not BufferLoad or mine.buffer is not buffer:
+        return store
+    if any(type(node) is BufferLoad and node.buffer is buffer for node in walk(other)):
+        return store
+    return store.replace(value=Call(OPS["add"], (mine, _negative(other)), value.dtype))
+
+
+def _negative(value: Expr) -> Expr:
+    """The negative of a value; of a product that of its first factor, which is computed once for several results."""
+    if type(value) is Call and value.op is OPS["mul"]:
+        return value.replace(args=(_negative(value.args[0]), value.args[1]))
+    return get_op("negative")(value)
+
+
+__all__ = ["sums_of_differences"]
