@@ -23,13 +23,12 @@ matrices become matrices first (`dimensions.py`).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from tirscript.ir.arith.presburger import Dependences, may_merge, may_parallel
+from tirscript.ir.arith.presburger import Dependences, may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
@@ -40,8 +39,11 @@ from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, MatchBuffer, ScalarDecl, Stmt
 
-from .choices_from_loops import begun_at_first, chosen
+from .buffers_from_variables import buffers_from_variables
+from .choices_from_loops import added_always, begun_at_first, chosen
 from .dimensions import with_dimensions
+from .divided_loops import divided, independent_stores, inits_apart, pays_alone, strangers
+from .loops_from_zero import loops_from_zero
 from .pipeline import prim_func_pass
 from .plain_indices import with_plain_indices
 from .results_apart import results_apart
@@ -55,8 +57,6 @@ from .variables_from_buffers import variables_from_buffers
 LARGEST = 200
 # loops in each other
 DEEPEST = 12
-# sums along lines of fewer bits stay in one loop with others: lanes would not share them, not even those of 128 bits
-LINE = 512
 COMBINERS = frozenset(
     OPS[name]
     for name in ("add", "mul", "min", "max", "logical_and", "logical_or", "bitwise_and", "bitwise_or", "bitwise_xor")
@@ -80,7 +80,9 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     sizes = _sizes(func) if symbolic else frozenset()
     names = _Names(func, sizes)
     known = frozenset(names.blocks)
-    given, ordered = sums_of_differences(variables_from_buffers(func.body)), func.attrs.get("fastmath") is False
+    given = loops_from_zero(buffers_from_variables(variables_from_buffers(added_always(func).body)))
+    given = inits_apart(sums_of_differences(given))
+    ordered = func.attrs.get("fastmath") is False
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: _Nest(_Names(func, sizes)).convert(nest) is not None, ordered)
     source: list[tuple[Stmt, int]] = []  # what was there, and where what became of it begins in the new body
@@ -165,11 +167,6 @@ def _scanning(block: Block) -> Block:
     *outer, last = block.axes
     found = block.replace(axes=(*outer, last.replace(kind="scan")))
     return found if scan_of(found) is not None else block
-
-
-def _strangers(stores: Sequence[Any]) -> bool:
-    """Whether no store reads what another one stores."""
-    return not any(uses(a.value, b.buffer) or uses(b.value, a.buffer) for a, b in itertools.combinations(stores, 2))
 
 
 def _around(loops: Sequence[For], body: tuple[Stmt, ...]) -> Stmt:
@@ -324,7 +321,7 @@ class _Nest:
             else:
                 # each may reduce in any order where none of them sees how far another one is
                 stores: list[Any] = [inner.body[0] for inner in walk(node.body) if type(inner) is Block]
-                if len({store.buffer for store in stores}) != len(stores) or not _strangers(stores):
+                if len({store.buffer for store in stores}) != len(stores) or not strangers(stores):
                     return False
         return True
 
@@ -343,7 +340,7 @@ class _Nest:
             stmts = tuple(chosen(stmt, self.begun_with) for stmt in stmts)
         else:
             stmts = self.expanded(_inlined(stmts, only_plain=True), loops)
-            stmts = tuple(part for stmt in stmts for part in _divided(chosen(stmt, self.begun_with)))
+            stmts = tuple(part for stmt in stmts for part in divided(chosen(stmt, self.begun_with)))
         out: list[Stmt] = []
         inits: list[BufferStore] = []
         for stmt in stmts:
@@ -356,7 +353,7 @@ class _Nest:
                 inits = later
             else:
                 raise _Refuse
-        if leaf and len(inits) > 1 and not _independent(inits):
+        if leaf and len(inits) > 1 and not independent_stores(inits):
             raise _Refuse
         return (*out, *(self.block(store, loops, None) for store in inits))
 
@@ -371,7 +368,7 @@ class _Nest:
                 break
             rest.remove(begin)
             made.append((loops, store, begin))
-        if not made or (len(made) > 1 and not any(_pays_alone(loops, store) for loops, store, _ in made)):
+        if not made or (len(made) > 1 and not any(pays_alone(loops, store) for loops, store, _ in made)):
             return [*(self.block(store, around, None) for store in inits), self.loop(loop, around)]
         out: list[Stmt] = [self.block(store, around, None) for store in rest]
         for at, (loops, store, begin) in enumerate(made):
@@ -441,52 +438,6 @@ def _may_wait(init: BufferStore, others: list[BufferStore], stmt: Stmt) -> bool:
     return not any(uses((other.value, *other.indices), init.buffer) for other in others) and (
         sum(1 for other in others if other.buffer is init.buffer) == 1
     )
-
-
-def _independent(stores: Sequence[BufferStore]) -> bool:
-    """Whether stores one after the other are to different elements: each may be a block of its own there."""
-    return all(_apart(a, b) for a, b in itertools.combinations(stores, 2))
-
-
-def _apart(a: BufferStore, b: BufferStore) -> bool:
-    """Whether two stores are to different buffers, or to places of one that differ by their numbers."""
-    pairs = zip(a.indices, b.indices, strict=False)
-    return a.buffer is not b.buffer or any(
-        type(x) is Const and type(y) is Const and x.value != y.value for x, y in pairs
-    )
-
-
-def _pays_alone(loops: list[For], store: BufferStore) -> bool:
-    """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
-    them."""
-    from .schedule.default_cpu.nests import stride_of
-
-    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
-    for loop in loops:
-        strides = [stride_of(load, loop.var) for load in loads]
-        short = type(loop.stop) is Const and int(loop.stop.value) * store.buffer.dtype.bits < LINE
-        if 1 in strides and not short and all(stride in (0, 1) for stride in strides):
-            return True
-    return False
-
-
-def _divided(stmt: Stmt) -> list[Stmt]:
-    """A loop over several stores as one loop for each, where none needs what a later one makes; else the statement.
-
-    Stores that have nothing to do with each other stay where none of them gains: loops apart would compute again what
-    they share.
-    """
-    if type(stmt) is not For or any(type(inner) is not BufferStore for inner in stmt.body) or len(stmt.body) < 2:
-        return [stmt]
-    stores: Any = stmt.body
-    pays = any(uses(one.value, one.buffer) and _pays_alone([stmt], one) for one in stores)
-    if not pays and _independent(stores) and _strangers(stores):
-        return [stmt]
-    parts: list[For] = [stmt.replace(body=stmt.body[:1])]
-    parts += [refresh(stmt.replace(body=(inner,), trivia=None)) for inner in stmt.body[1:]]
-    deps = Dependences(tuple(parts))
-    apart = all(may_merge(deps, a, b).legal for at, a in enumerate(parts) for b in parts[at + 1 :])
-    return list(parts) if apart else [stmt]
 
 
 def _sums(loop: For, sizes: frozenset[Var]) -> list[tuple[list[For], BufferStore]]:

@@ -8,6 +8,7 @@ before:                                            after:
         s = 6.0
 
 So does one whose sides store to the same element, `if c: B[i] = x` and `else: B[i] = y`.
+What is added under a condition, `if c: s += x`, is `s += T.if_then_else(c, x, -0.0)`.
 And a store of the first iteration becomes what a sum begins with: `if k == 0: C[i, j] = 0`, then `C[i, j] += ...`.
 """
 
@@ -15,12 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
-from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import uses
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import OPS, get_op
+from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import BufferStore, For, If, Stmt
+
+from .statements import reads_memory
 
 
 def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
@@ -47,6 +52,46 @@ def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
         values.append(BufferLoad(first.buffer, first.indices))
     value = Call(OPS["if_then_else"], (stmt.condition, *values), first.value.dtype)
     return first.replace(value=value, span=stmt.span, trivia=stmt.trivia)
+
+
+def added_always(func: PrimFunc) -> PrimFunc:
+    """The function, whose loops add nothing where a condition of what they add does not hold.
+
+    Nothing is -0.0: with 0.0 a sum of -0.0 would lose its sign.
+    """
+    return _Added().function(func) if any(type(node) is If for node in walk(func.body)) else func
+
+
+class _Added(Scoped):
+    """Knows where an element is one of its buffer whatever the condition says."""
+
+    def choose(self, node: If) -> Stmt:
+        """The condition with what it holds, as a store where it is one."""
+        stmt: If = self.descend(node)
+        store = stmt.then[0] if len(stmt.then) == 1 and not stmt.orelse else None
+        if type(store) is not BufferStore or store.predicate is not None or uses(stmt.condition, store.buffer):
+            return stmt
+        value, dtype = store.value, store.buffer.dtype
+        if type(value) is not Call or value.op is not OPS["add"] or dtype.is_vector or dtype.is_handle:
+            return stmt
+        mine, other = value.args if type(value.args[0]) is BufferLoad else value.args[::-1]
+        if type(mine) is not BufferLoad or mine.buffer is not store.buffer or not _same(mine.indices, store.indices):
+            return stmt
+        if mine.predicate is not None or uses(other, store.buffer) or not self.is_there(store):
+            return stmt
+        nothing = Const(-0.0 if dtype.is_float else 0, dtype)
+        added = Call(OPS["if_then_else"], (stmt.condition, other, nothing), dtype)
+        return store.replace(value=value.replace(args=(mine, added)), span=stmt.span, trivia=stmt.trivia)
+
+    def is_there(self, store: BufferStore) -> bool:
+        """Whether the indices are proved to be in the buffer."""
+        return not any(map(reads_memory, store.indices)) and all(
+            self.analyzer.can_prove(get_op("greater_equal")(index, 0))
+            and self.analyzer.can_prove(get_op("less")(index, dim))
+            for index, dim in zip(store.indices, store.buffer.shape, strict=True)
+        )
+
+    rules = {If: choose}  # noqa: RUF012
 
 
 def begun_at_first(stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[BufferStore, BufferStore] | None:
@@ -86,4 +131,4 @@ def _same(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
     return all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b, strict=True))
 
 
-__all__ = ["begun_at_first", "chosen"]
+__all__ = ["added_always", "begun_at_first", "chosen"]

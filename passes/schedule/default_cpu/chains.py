@@ -28,6 +28,8 @@ from .work import Work, only_reader
 AGAIN = 3
 # the nodes of a value that others are put into
 LARGEST = 400
+# lines of fewer bits are no lines to reduce along
+LINE = 512
 # what so many instances make stays in the cache
 CACHED = 1 << 14
 
@@ -172,11 +174,13 @@ def _times(work: Work, name: str) -> int:
 
 
 def _is_down(nest: Nest) -> bool:
-    """Whether a reduction goes through memory across its lines, along which its results lie."""
+    """Whether the results of a reduction lie along memory as what it reads does, and no lines to reduce along do."""
     if not nest.reduced or not nest.spatial:
         return False
-    strides = [(stride_of(load, nest.reduced[-1].var), stride_of(load, nest.spatial[-1].var)) for load in nest.loads()]
-    return any(along is None and across == 1 for along, across in strides)
+    line = nest.reduced[-1]
+    short = line.known and line.extent * nest.dtype.bits < LINE
+    strides = [(stride_of(load, line.var), stride_of(load, nest.spatial[-1].var)) for load in nest.loads()]
+    return any((along is None or short) and across == 1 for along, across in strides)
 
 
 def _before(work: Work, nest: Nest) -> list[BlockHandle]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tirscript.ir.expr import BufferLoad, Var
 from tirscript.ir.rewrite import walk
 
+from ..primitive import LoopHandle
 from ..reducers import update_of
 from .nests import Nest, heavy, stride_of
 from .reductions import begun_before
@@ -12,6 +13,22 @@ from .work import Work
 
 # the height of the tiles of a transpose, which are a vector wide: their lines stay in the nearest cache
 TILE = 64
+
+
+def in_memory_order(work: Work, name: str) -> Nest | None:
+    """The nest of a block, with the loops of one that computes each element once in the order in which those lie."""
+    nest = work.nest(name, symbolic=True)
+    if nest is None or nest.reduced:
+        return nest
+    order = [dim for index in nest.store.indices if (dim := nest.dim(index)) is not None]
+    if len(order) != len(nest.dims) or all(one is other for one, other in zip(order, nest.dims, strict=True)):
+        return nest
+    work.attempt(_reorder, tuple(dim.loop for dim in order))
+    return work.nest(name, symbolic=True)
+
+
+def _reorder(work: Work, loops: tuple[LoopHandle, ...]) -> None:
+    work.sch.reorder(*loops)
 
 
 def transpose(work: Work, nest: Nest) -> bool:
@@ -95,4 +112,4 @@ def stream(work: Work, name: str) -> bool:
     return True
 
 
-__all__ = ["along", "parallel", "stream", "transpose"]
+__all__ = ["along", "in_memory_order", "parallel", "stream", "transpose"]

@@ -17,7 +17,7 @@ from .columns import down_columns
 from .contraction import contraction
 from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products
-from .elementwise import along, parallel, stream, transpose
+from .elementwise import along, in_memory_order, parallel, stream, transpose
 from .facts import CpuFacts
 from .gathers import gathered_rows
 from .histograms import private_copies
@@ -81,7 +81,7 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Work:
     # from the last block on: a reader may take its producers into its loops; that of a product goes into the product's
     waiting = finishing(work)
     for name in [*[block.name for block in reversed(work.blocks()) if block.name not in waiting], *waiting]:
-        nest = work.nest(name, symbolic=True) if work.fresh(name) else None
+        nest = in_memory_order(work, name) if work.fresh(name) else None
         if nest is not None:
             any(work.attempt(rule, nest) for rule in (RULES if nest.known else SYMBOLIC))
     for name in [block.name for block in work.blocks()]:

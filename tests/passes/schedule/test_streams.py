@@ -50,7 +50,6 @@ def test_what_the_caches_hold_is_left_in_them() -> None:
     [
         ("for i, j in T.grid(8, 64):\n    A[i, j] = A[i, j] + B[i, j]", ""),  # what it reads is in the caches
         ("for i, j in T.grid(8, 64):\n    A[i, j] = B[i, 63 - j]", ""),  # backward
-        ("for j, i in T.grid(64, 8):\n    A[i, j] = B[i, j] * B[i, j]", ""),  # down the columns
         (
             "C = T.alloc_buffer((8, 64))\nfor i, j in T.grid(8, 64):\n    C[i, j] = B[i, j] + A[0, 0]\n"
             "for i, j in T.grid(8, 64):\n    A[i, j] = A[i, j] + C[7 - i, 63 - j]",

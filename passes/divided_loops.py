@@ -1,0 +1,100 @@
+"""Loops that hold several stores, which have nothing to do with each other, as a loop for each.
+
+before:                                            after:
+    for k in range(1024):                              for k in range(1024):
+        s = s + A[k]                                       s = s + A[k]
+        q = q + A[k] * A[k]                            for k in range(1024):
+                                                           q = q + A[k] * A[k]
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from tirscript.ir.arith.presburger import Dependences, may_merge
+from tirscript.ir.expr import BufferLoad, Const
+from tirscript.ir.rewrite import refresh, uses, walk
+from tirscript.ir.stmt import BufferStore, For, Stmt
+
+# sums along lines of fewer bits stay in one loop with others: lanes would not share them, not even those of 128 bits
+LINE = 512
+
+
+def inits_apart(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The body of a function with a loop for each of the sums that one loop makes, behind the store that it begins
+    with."""
+    out: list[Stmt] = []
+    for stmt in body:
+        parts = divided(stmt) if type(stmt) is For else [stmt]
+        inits: list[BufferStore] = []
+        while len(parts) > 1 and out and type(out[-1]) is BufferStore and len(inits) < len(parts):
+            inits.insert(0, out.pop())  # type: ignore[arg-type]
+        mine = [[part for part in parts if uses(part, init.buffer)] for init in inits]
+        alone = [
+            len(found) == 1 and not any(uses(one.value, init.buffer) for one in inits)
+            for found, init in zip(mine, inits)
+        ]
+        steady = not any(type(node) is BufferLoad for init in inits for node in walk((init.value, *init.indices)))
+        if len(parts) < 2 or len({init.buffer for init in inits}) != len(parts) or not all(alone) or not steady:
+            out += [*inits, stmt]
+            continue
+        for part in parts:
+            out += [init for init, (found,) in zip(inits, mine) if found is part]
+            out.append(part)
+    return tuple(out)
+
+
+def divided(stmt: Stmt) -> list[Stmt]:
+    """A loop over several stores as one loop for each, where none needs what a later one makes; else the statement.
+
+    Stores that have nothing to do with each other stay where none of them gains: loops apart would compute again what
+    they share.
+    """
+    if type(stmt) is not For or any(type(inner) is not BufferStore for inner in stmt.body) or len(stmt.body) < 2:
+        return [stmt]
+    stores: Any = stmt.body
+    pays = any(uses(one.value, one.buffer) and pays_alone([stmt], one) for one in stores)
+    if not pays and independent_stores(stores) and strangers(stores):
+        return [stmt]
+    parts: list[For] = [stmt.replace(body=stmt.body[:1])]
+    parts += [refresh(stmt.replace(body=(inner,), trivia=None)) for inner in stmt.body[1:]]
+    deps = Dependences(tuple(parts))
+    apart = all(may_merge(deps, a, b).legal for at, a in enumerate(parts) for b in parts[at + 1 :])
+    return list(parts) if apart else [stmt]
+
+
+def pays_alone(loops: list[For], store: BufferStore) -> bool:
+    """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
+    them."""
+    from .schedule.default_cpu.nests import stride_of
+
+    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
+    for loop in loops:
+        strides = [stride_of(load, loop.var) for load in loads]
+        short = type(loop.stop) is Const and int(loop.stop.value) * store.buffer.dtype.bits < LINE
+        if 1 in strides and not short and all(stride in (0, 1) for stride in strides):
+            return True
+    return False
+
+
+def independent_stores(stores: Sequence[BufferStore]) -> bool:
+    """Whether stores one after the other are to different elements: each may be a block of its own there."""
+    return all(_apart(a, b) for a, b in itertools.combinations(stores, 2))
+
+
+def _apart(a: BufferStore, b: BufferStore) -> bool:
+    """Whether two stores are to different buffers, or to places of one that differ by their numbers."""
+    pairs = zip(a.indices, b.indices, strict=False)
+    return a.buffer is not b.buffer or any(
+        type(x) is Const and type(y) is Const and x.value != y.value for x, y in pairs
+    )
+
+
+def strangers(stores: Sequence[Any]) -> bool:
+    """Whether no store reads what another one stores."""
+    return not any(uses(a.value, b.buffer) or uses(b.value, a.buffer) for a, b in itertools.combinations(stores, 2))
+
+
+__all__ = ["divided", "independent_stores", "inits_apart", "pays_alone", "strangers"]

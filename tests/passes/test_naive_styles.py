@@ -1,0 +1,117 @@
+"""The same kernels in the styles people write them: each becomes the blocks that schedules know, with the same results."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import PrimFunc
+from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+from tirscript.testing import assert_same_result
+
+FACTS = CpuFacts(vector_bits=512, threads=2)
+
+
+def kernel(body: str, size: int = 4096) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    params = f"X: T.Buffer(({size},)), M: T.Buffer((64, 64)), N: T.Buffer((64, 64)), Y: T.Buffer((4,))"
+    found = parse(f"@T.prim_func\ndef main({params}):\n{lines}\n")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def results(func: PrimFunc) -> list[np.ndarray]:
+    random = np.random.default_rng(1)
+    size = int(func.param_buffers[0].shape[0].value)  # type: ignore[attr-defined]
+    arrays = [random.standard_normal(shape).astype("float32") for shape in (size, (64, 64), (64, 64), 4)]
+    tirscript.build(func)(*arrays)
+    return arrays
+
+
+SUMS = {
+    "a variable": "s: T.float32 = 0.0\nfor i in range(4096):\n    s += X[i]\nY[0] = s",
+    "a condition": "s: T.float32 = 0.0\nfor i in range(4096):\n    if X[i] > T.float32(0):\n        s += X[i]\nY[0] = s",
+    "taken off": "s: T.float32 = 0.0\nfor i in range(4096):\n    s -= X[i]\nY[0] = s",
+    "another begin": "s: T.float32 = X[0]\nfor i in range(1, 4097):\n    s += X[i - 1]\nY[0] = s",
+    "two": "s: T.float32 = 0.0\nq: T.float32 = 0.0\nfor i in range(4096):\n    s += X[i]\n    q += X[i] * X[i]\nY[0] = s\nY[1] = q",
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_variables_are_made_in_lanes(name: str) -> None:
+    func = kernel(SUMS[name])
+    text = default_schedule(func, FACTS).func.script()
+    assert text.count("_rf_update") >= (2 if name == "two" else 1) and "T.vectorized" in text
+    x = results(func)[0].astype("float64")
+    wanted = {
+        "a variable": x.sum(),
+        "a condition": x[x > 0].sum(),
+        "taken off": -x.sum(),
+        "another begin": x[0] + x.sum(),
+        "two": x.sum(),
+    }
+    np.testing.assert_allclose(results(func)[3][0], wanted[name], rtol=1e-4, atol=1e-3)
+    if name == "two":
+        np.testing.assert_allclose(results(func)[3][1], (x * x).sum(), rtol=1e-4)
+
+
+def test_loops_go_along_what_they_store() -> None:
+    made = default_schedule(
+        kernel("for j, i in T.grid(64, 64):\n    M[i, j] = N[i, j] * T.float32(2)"), FACTS
+    ).func.script()
+    assert re.search(r"for i, j in|for i in (.|\n)*for j in", made)
+    assert_same_result(kernel("for j, i in T.grid(64, 64):\n    M[i, j] = N[i, j] * T.float32(2)"), parse(made))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # the condition keeps the index inside
+        "for i in range(4096):\n    if X[i] > T.float32(0):\n        Y[T.cast(X[i], 'int32') % 4] += X[i]",
+        "for i in range(9):\n    if i < 4:\n        Y[i] += X[i]",
+        # and depends on what is added to
+        "for i in range(4):\n    if Y[i] > T.float32(0):\n        Y[i] += X[i]",
+        "for i in range(4):\n    if X[i] > T.float32(0):\n        Y[i] *= X[i]",
+        "for i in range(4):\n    if X[i] > T.float32(0):\n        Y[i] += Y[3 - i]",
+    ],
+)
+def test_what_stays_under_its_condition(body: str) -> None:
+    func = kernel(body)
+    made = with_blocks(func).script()
+    assert " if " in made.partition("main")[2].replace("else", "") or "T.where" in made
+    assert "-0.0" not in made
+    assert_same_result(func, default_schedule(func, FACTS).func)
+
+
+def test_a_sum_of_minus_zero_keeps_its_sign() -> None:
+    func = kernel("for i in range(4):\n    if X[i] > T.float32(9):\n        Y[i] += X[i]")
+    arrays = [np.zeros(shape, "float32") for shape in (4096, (64, 64), (64, 64))]
+    y = np.full(4, -0.0, "float32")
+    tirscript.build(func)(*arrays, y)
+    assert np.signbit(y).all() and "-0.0" in with_blocks(func).script()
+
+
+def test_two_sums_whose_begins_depend_on_each_other_stay_together() -> None:
+    func = kernel(
+        "Y[0] = X[0]\nY[1] = Y[0]\nfor i in range(4096):\n    Y[0] = Y[0] + X[i]\n    Y[1] = Y[1] + X[i] * X[i]\n", 4096
+    )
+    np.testing.assert_allclose(
+        results(func)[3][1], float((results(func)[0] ** 2).sum() + results(func)[0][0]), rtol=1e-4
+    )
+    x, y = results(func)[0].astype("float64"), results(func)[3]
+    np.testing.assert_allclose(y[:2], [x[0] + x.sum(), x[0] + (x * x).sum()], rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("start", [1, 5, -3])
+def test_loops_that_begin_elsewhere(start: int) -> None:
+    func = kernel(
+        f"for i in range({start}, 20):\n    for j in range({start}, 60):\n        M[i + 3, j + 3] = N[i + 3, 59 - j] + T.cast(i, 'float32')"
+    )
+    made = with_blocks(func)
+    assert "T.block(" in made.script()
+    assert_same_result(func, made)
