@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import FLOAT64, DType
-from tirscript.ir.expr import Broadcast, Call, Const
+from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const
 from tirscript.ir.op import OPS, Op
+from tirscript.ir.rewrite import free_vars
 
 from . import calls, integers, intrinsics, library_calls, masks, vector_math
 from .convert import compute_dtype, convert, float_to_float, narrow, widen
@@ -372,7 +373,10 @@ def _logical(g: Codegen, call: Call) -> str:
     kind = value_type(call.dtype)
     if call.dtype.is_vector:
         return g.b.op(f"{'and' if conjunction else 'or'} {kind} {g.value(a)}, {g.value(b)}")
-    if g.is_cheap(b, loads=True):  # a branch would keep the loop around from becoming vectors
+    # a branch would keep the loop around from becoming vectors; but LLVM makes none of "any" and "all", which need not
+    # read on where they are decided
+    decides = type(a) is BufferLoad and not set(free_vars(b)) <= set(free_vars(a))
+    if g.is_cheap(b, loads=not decides):
         first = g.value(a)
         return (
             g.b.select(first, "i1", g.value(b), "false") if conjunction else g.b.select(first, "i1", "true", g.value(b))

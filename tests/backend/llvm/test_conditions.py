@@ -95,3 +95,11 @@ def test_the_result_is_that_of_python(params: str, body: str) -> None:
     tirscript.build(kernel)(A, B, native)
     tirscript.interpret(kernel, A, B, interpreted)
     assert native.tolist() == interpreted.tolist() and 0 < native.sum() < 64
+
+
+@pytest.mark.parametrize("word", ["and", "or"])
+def test_what_is_decided_is_not_read_on(word: str) -> None:
+    """LLVM makes no vectors of "any" and "all", and a branch leaves out the reads behind the first that decides."""
+    params = 'A: T.Buffer((64,), "bool"), B: T.Buffer((64,), "bool"), C: T.Buffer((64,), "bool")'
+    assert branches(params, f"for i in range(64):\n    C[0] = C[0] {word} A[i]") == 1
+    assert branches(params, f"for i in range(64):\n    C[i] = B[i] {word} A[i]") == 0
