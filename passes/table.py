@@ -17,7 +17,7 @@ PACKAGE = __name__.rpartition(".")[0]
 MODULES = {
     "annotate_pattern": "graph.annotate_pattern",
     "bind_targets": "placement",
-    "blocks_from_loops": "blocks_from_loops",
+    "blocks_from_loops": "plain_loops.blocks_from_loops",
     "bounds_check": "bounds_check",
     "canonicalize_bindings": "graph.canonicalize_bindings",
     "check_constraints": "check_constraints",

@@ -28,7 +28,7 @@ from tirscript.ir.op import OPS, cast, get_op
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, BufferStore, Stmt
 
-from ..blocks_from_loops import COMBINERS
+from ..plain_loops.blocks_from_loops import COMBINERS
 from ..statements import conjunction
 from ..trapping import may_trap
 from .filling import fill_statements

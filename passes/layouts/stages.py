@@ -17,7 +17,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Axis, Block, BufferStore, For, If, Stmt
 
-from ..blocks_from_loops import with_blocks
+from ..plain_loops.blocks_from_loops import with_blocks
 
 # loads of a stage, each of which is proved to be in range
 LARGEST = 24

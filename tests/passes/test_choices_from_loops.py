@@ -7,7 +7,7 @@ import pytest
 
 import tirscript
 from tirscript.ir import Block, PrimFunc, walk
-from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
 from tirscript.testing import assert_same_result

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tirscript
 from tirscript.ir import PrimFunc
-from tirscript.passes.dimensions import with_dimensions
+from tirscript.passes.plain_loops.dimensions import with_dimensions
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
 from tirscript.testing import assert_same_result

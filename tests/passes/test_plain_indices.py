@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tirscript.ir import PrimFunc
-from tirscript.passes.blocks_from_loops import with_blocks
-from tirscript.passes.plain_indices import with_plain_indices
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.plain_indices import with_plain_indices
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
 from tirscript.testing import assert_same_result

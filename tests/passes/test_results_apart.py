@@ -9,8 +9,8 @@ import pytest
 
 import tirscript
 from tirscript.ir import AllocBuffer, PrimFunc, walk
-from tirscript.passes.blocks_from_loops import with_blocks
-from tirscript.passes.results_apart import results_apart
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.results_apart import results_apart
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
 

@@ -8,9 +8,9 @@ import pytest
 import tirscript
 from tirscript.ir import PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
-from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.sums_of_differences import sums_of_differences
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
-from tirscript.passes.sums_of_differences import sums_of_differences
 from tirscript.script import parse
 
 

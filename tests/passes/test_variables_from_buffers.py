@@ -7,9 +7,9 @@ import pytest
 
 import tirscript
 from tirscript.ir import AllocBuffer, PrimFunc, walk
-from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.variables_from_buffers import variables_from_buffers
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
-from tirscript.passes.variables_from_buffers import variables_from_buffers
 from tirscript.script import parse
 
 TAKEN = {

@@ -14,7 +14,7 @@ from tirscript.backend.interpreter import interpret
 from tirscript.ir import PrimFunc, structural_equal
 from tirscript.ir.verify import verify
 from tirscript.passes import DEFAULT_LOWERING
-from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse

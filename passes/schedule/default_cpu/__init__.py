@@ -19,8 +19,8 @@ from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, rewrite, walk
 from tirscript.ir.stmt import AllocateConst, Block, If, Stmt
 
-from ...blocks_from_loops import with_blocks
-from ...dimensions import with_dimensions
+from ...plain_loops.blocks_from_loops import with_blocks
+from ...plain_loops.dimensions import with_dimensions
 from ...statements import reads_memory
 from ..naming import named_apart
 from ..primitive import PRIMITIVES

@@ -13,7 +13,7 @@ from tirscript.backend.default_pipeline import default_pipeline
 from tirscript.backend.interpreter import interpret
 from tirscript.ir import AllocBuffer, Attrs, DiagnosticError, For, PrimFunc, structural_equal, walk
 from tirscript.passes import DEFAULT_LOWERING, get_pass
-from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, contraction, convolution, default_schedule, rules, tidied
 from tirscript.passes.schedule.default_cpu.work import Work

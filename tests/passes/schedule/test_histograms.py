@@ -11,7 +11,7 @@ import tirscript
 from tirscript.backend.llvm import parallel
 from tirscript.ir import Attrs, PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
-from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse

@@ -8,7 +8,7 @@ import pytest
 
 from tirscript.ir import For, PrimFunc, walk
 from tirscript.ir.stmt import Block
-from tirscript.passes.blocks_from_loops import with_blocks
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse

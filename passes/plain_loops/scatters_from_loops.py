@@ -27,8 +27,8 @@ def scatter_block(func: PrimFunc, nest: For, plain: Callable[[For], bool], name:
 
     `plain` tells which loops may be around a block, `name` makes a name that no other block has.
     """
-    from .schedule.dataflow import is_viewed
-    from .schedule.scattered import Obstacle, goes_anywhere, scattered
+    from ..schedule.dataflow import is_viewed
+    from ..schedule.scattered import Obstacle, goes_anywhere, scattered
 
     loops: list[For] = []
     body: tuple[Stmt, ...] = (nest,)

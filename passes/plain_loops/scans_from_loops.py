@@ -28,8 +28,8 @@ from tirscript.ir.op import OPS, Op, const
 from tirscript.ir.rewrite import rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Bind, BufferStore, DeclBuffer, For, If, MatchBuffer, ScalarDecl, Stmt
 
-from .iterations import CHOICE, Iteration, NotPlain, cells_of, is_plain
-from .statements import equal, has_effect, keep_comments
+from ..iterations import CHOICE, Iteration, NotPlain, cells_of, is_plain
+from ..statements import equal, has_effect, keep_comments
 
 _LESS = (OPS["less"], OPS["less_equal"])
 _COMPARISONS = (*_LESS, OPS["greater"], OPS["greater_equal"])
@@ -323,7 +323,7 @@ class _Loop:
 
     def written(self, scan: _Scan, starts: dict[Buffer, Expr]) -> For:
         """The loop over the elements of a scan."""
-        from .schedule.reducers import neutral
+        from ..schedule.reducers import neutral
 
         var, dtype = Var(self.var.name, self.var.dtype), scan.store.buffer.dtype
         step, first = scan.step, scan.first
@@ -356,7 +356,7 @@ class _Loop:
 
 def _step(value: Expr, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _Step | None:
     """How a value is made of the element before; None where it is not, or where the order of terms matters."""
-    from .schedule.reducers import IDENTITIES
+    from ..schedule.reducers import IDENTITIES
 
     if type(value) is not Call:
         return None
@@ -381,7 +381,7 @@ def _step(value: Expr, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _St
 
 def _chosen(value: Call, buffer: Buffer, is_before: Callable[[Expr], bool]) -> _Step | None:
     """The step of `op(before, value) if condition else before`, and of `other if other > before else before`."""
-    from .schedule.reducers import neutral
+    from ..schedule.reducers import neutral
 
     condition, *branches = value.args
     dtype = value.dtype

@@ -25,7 +25,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, For
 
-from .statements import may_overlap
+from ..statements import may_overlap
 
 # accesses of a buffer, and different factors in them, that are looked at
 MOST_ACCESSES, MOST_FACTORS = 64, 6

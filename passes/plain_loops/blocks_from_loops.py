@@ -39,17 +39,17 @@ from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, MatchBuffer, ScalarDecl, Stmt
 
+from ..pipeline import prim_func_pass
+from ..statements import may_overlap, reads_memory
 from .buffers_from_variables import buffers_from_variables
 from .choices_from_loops import added_always, begun_at_first, chosen
 from .dimensions import with_dimensions
 from .divided_loops import divided, independent_stores, inits_apart, pays_alone, strangers
 from .loops_from_zero import loops_from_zero
-from .pipeline import prim_func_pass
 from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
-from .statements import may_overlap, reads_memory
 from .sums_of_differences import sums_of_differences
 from .variables_from_buffers import variables_from_buffers
 
@@ -162,7 +162,7 @@ def _scanning(block: Block) -> Block:
     store: Any = block.body[0]
     if not uses(store.value, store.buffer) or any(axis.kind != "spatial" for axis in block.axes):
         return block
-    from .schedule.primitives.blocked_scan import scan_of
+    from ..schedule.primitives.blocked_scan import scan_of
 
     *outer, last = block.axes
     found = block.replace(axes=(*outer, last.replace(kind="scan")))

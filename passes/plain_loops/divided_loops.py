@@ -68,7 +68,7 @@ def divided(stmt: Stmt) -> list[Stmt]:
 def pays_alone(loops: list[For], store: BufferStore) -> bool:
     """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
     them."""
-    from .schedule.default_cpu.nests import stride_of
+    from ..schedule.default_cpu.nests import stride_of
 
     loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
     for loop in loops:

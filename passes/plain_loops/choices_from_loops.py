@@ -25,7 +25,7 @@ from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
-from .statements import reads_memory
+from ..statements import reads_memory
 
 
 def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:

@@ -32,7 +32,7 @@ from tirscript.ir.node import NO_ATTRS
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, MatchBuffer, Stmt
 
-from .statements import may_overlap
+from ..statements import may_overlap
 
 # what is asked of each pair of them grows with their square
 MOST = 40
@@ -145,7 +145,7 @@ def _set(site: _Site) -> Buffer | None:
 
 def _once(first: _Site, later: _Site, buffer: Buffer) -> bool:
     """Whether what a block sets is put where a later one reads it: it is read once, or soon computed again."""
-    from .schedule.default_cpu.nests import heavy
+    from ..schedule.default_cpu.nests import heavy
 
     (store,) = first.block.body
     assert type(store) is BufferStore
