@@ -86,10 +86,14 @@ class _Added(Scoped):
     def is_there(self, store: BufferStore) -> bool:
         """Whether the indices are proved to be in the buffer."""
         return not any(map(reads_memory, store.indices)) and all(
-            self.analyzer.can_prove(get_op("greater_equal")(index, 0))
-            and self.analyzer.can_prove(get_op("less")(index, dim))
-            for index, dim in zip(store.indices, store.buffer.shape, strict=True)
+            self.is_inside(index, dim) for index, dim in zip(store.indices, store.buffer.shape, strict=True)
         )
+
+    def is_inside(self, index: Expr, dim: Expr) -> bool:
+        low, high = self.analyzer.const_int_bound(index)
+        if type(dim) is Const or low < 0:
+            return low >= 0 and type(dim) is Const and high < dim.value
+        return index.dtype is dim.dtype and self.analyzer.can_prove(get_op("less")(index, dim))
 
     rules = {If: choose}  # noqa: RUF012
 

@@ -30,7 +30,7 @@ def _shifted(loop: For) -> For:
     extent = int(stop.value) - int(start.value)
     if loop.kind != "serial" or not 0 < extent <= loop.var.dtype.int_range()[1]:
         return loop
-    body = substitute(loop.body, {loop.var: loop.var + start})
+    body = substitute(loop.body, {loop.var: loop.var + const(int(start.value), loop.var.dtype)})
     zero = const(0, start.dtype)
     return loop.replace(start=zero, stop=const(extent, stop.dtype), body=body)
 

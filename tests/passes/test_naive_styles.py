@@ -88,6 +88,22 @@ def test_what_stays_under_its_condition(body: str) -> None:
     assert_same_result(func, default_schedule(func, FACTS).func)
 
 
+@pytest.mark.parametrize("index", ["int8", "uint8", "uint32", "int64"])
+def test_histograms_of_any_index_under_a_condition(index: str) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((9,), "{index}"), H: T.Buffer((3,), "int32")):
+    for i in range(9):
+        b = A[i]
+        if A[i] < 3:
+            H[b] = H[b] + 1
+""")
+    assert isinstance(func, PrimFunc)
+    H = np.zeros(3, "int32")
+    tirscript.build(func)(np.array([0, 1, 2, 2, 5, 9, 3, 1, 0], index), H)
+    assert list(H) == [2, 2, 2]
+
+
 def test_a_sum_of_minus_zero_keeps_its_sign() -> None:
     func = kernel("for i in range(4):\n    if X[i] > T.float32(9):\n        Y[i] += X[i]")
     arrays = [np.zeros(shape, "float32") for shape in (4096, (64, 64), (64, 64))]

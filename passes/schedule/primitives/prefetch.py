@@ -114,13 +114,20 @@ def _last_of(loop: For, value: Expr) -> Expr:
 def _within(edit: Edit, block: Place, known: Analyzer, index: Expr, size: Expr) -> Expr:
     """An index into a dimension, no less than 0 and no greater than its last one."""
     index = known.simplify(index)
-    if reads_memory(index):
+    low, high = known.const_int_bound(index)
+    if low < 0 and reads_memory(index):
         index = get_op("max")(index, const(0, index.dtype))
-    elif not known.can_prove(get_op("greater_equal")(index, 0)):
+    elif low < 0 and not known.can_prove(get_op("greater_equal")(index, 0)):
         edit.refuse(f"the index `{index}` that is read ahead is not proved to be 0 or more", block)
-    if known.can_prove(get_op("less")(index, size)):
-        return index
-    return known.simplify(get_op("min")(index, size - const(1, size.dtype)))
+    last: Expr | None
+    if type(size) is Const:
+        # a number that the index reaches is one of its dtype
+        last = None if high < size.value else const(int(size.value) - 1, index.dtype)
+    elif index.dtype.is_signed is not size.dtype.is_signed:
+        edit.refuse(f"the index `{index}` is {index.dtype}, and its dimension {size.dtype}", block)
+    else:
+        last = None if known.can_prove(get_op("less")(index, size)) else size - const(1, size.dtype)
+    return index if last is None else known.simplify(get_op("min")(index, last))
 
 
 def _loads(stmt: Block) -> list[BufferLoad]:

@@ -18,12 +18,16 @@ NONE = CpuFacts(vector_bits=512, threads=2, cache=1)
 
 
 def embedding(
-    count: tuple[int, int] = (3, 5), width: int = 64, dtype: str = "float32", value: str = "W[at[i, j], k]"
+    count: tuple[int, int] = (3, 5),
+    width: int = 64,
+    dtype: str = "float32",
+    value: str = "W[at[i, j], k]",
+    index: str = "int64",
 ) -> PrimFunc:
     found = parse(f"""
 @T.prim_func
 def embedding(W: T.Buffer((50, {width}), "{dtype}"), P: T.Buffer(({count[1]}, {width}), "{dtype}"),
-              at: T.Buffer({count}, "int64"), B: T.Buffer(({count[0]}, {count[1]}, {width}), "{dtype}")):
+              at: T.Buffer({count}, "{index}"), B: T.Buffer(({count[0]}, {count[1]}, {width}), "{dtype}")):
     for i, j, k in T.grid({count[0]}, {count[1]}, {width}):
         B[i, j, k] = {value}
 """)
@@ -71,18 +75,24 @@ def test_what_the_caches_hold_is_left_in_them() -> None:
     st.integers(8, 80),
     st.sampled_from(["float32", "float64", "float16", "int8"]),
     st.sampled_from(["W[at[i, j], k]", "W[at[i, j], k] + P[j, k]", "T.max(W[at[i, j], k], W[at[i, 0], k])"]),
+    st.sampled_from(["int8", "uint8", "int32", "uint32", "int64", "uint64"]),
 )
-def test_the_rows_are_the_same(count: tuple[int, int], width: int, dtype: str, value: str) -> None:
-    func = embedding(count, width, dtype, value)
+def test_the_rows_are_the_same(count: tuple[int, int], width: int, dtype: str, value: str, index: str) -> None:
+    func = embedding(count, width, dtype, value, index)
     random = np.random.default_rng(width)
     given = [random.integers(-50, 50, shape).astype(dtype) for shape in ((50, width), (count[1], width))]
-    at = random.integers(0, 50, count)
+    at = random.integers(0, 50, count).astype(index)
     results = []
     for form in (func, default_schedule(func, NONE).func):
         result = np.zeros((*count, width), dtype)
         tirscript.build(form, pipeline=DEFAULT_LOWERING)(*given, at, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("index", ["int8", "uint8", "uint16", "uint64"])
+def test_indices_of_any_dtype_are_prefetched(index: str) -> None:
+    assert text(embedding((30, 50), index=index)).count("T.prefetch(") == 1
 
 
 @pytest.mark.parametrize("wrong", [-1, 50, 1 << 40])
