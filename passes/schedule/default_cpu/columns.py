@@ -34,15 +34,14 @@ def down_columns(work: Work, nest: Nest) -> bool:
     if width < LINE or width * line.extent <= LARGE or columns.extent * nest.dtype.itemsize > RESULTS:
         return False
     depth = next((size for size in DEPTHS if line.divides(size)), 0)
-    lanes, threads = work.facts.lanes(nest.dtype.bits), work.facts.threads
-    vectors = next((count for count in (2, 1) if columns.divides(count * lanes)), 0)
+    outer = [dim.loop for dim in nest.spatial if dim is not columns]
+    lanes, parts = work.facts.lanes(nest.dtype.bits), 1 if outer else work.facts.threads
+    vectors = next((count for count in (2, 1) if columns.divides(parts * count * lanes)), 0)
     if not depth or not vectors:
         return False
     sch, name = work.sch, nest.name
-    parts = threads if columns.divides(threads * vectors * lanes) else 1
     k_0, k_1 = sch.split(line.loop, [None, depth])
     part, j_0, j_1 = sch.split(columns.loop, [parts, None, vectors * lanes])
-    outer = [dim.loop for dim in nest.spatial if dim is not columns]
     sch.reorder(*outer, part, k_0, j_0, k_1, j_1)
     sch.unroll(k_1)
     sch.decompose_reduction(name, k_0)

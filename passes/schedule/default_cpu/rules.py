@@ -19,7 +19,6 @@ from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products
 from .elementwise import along, in_memory_order, parallel, stream, transpose
 from .facts import CpuFacts
-from .gathers import gathered_rows
 from .histograms import private_copies
 from .nests import Nest
 from .reductions import extreme_lanes, lanes_apart
@@ -41,7 +40,6 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     down_columns,
     register_tile,
     lanes_apart,
-    gathered_rows,
     past_caches,
     tiled_transpose,
     transpose,

@@ -39,14 +39,14 @@ def past_caches(work: Work, nest: Nest) -> bool:
         return False
     if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
         return False
-    in_lines(work, nest.name, column.loop, min(LANES, vectors(nest, column.extent // lanes) * lanes))
+    in_lines(work, nest.name, column.loop, min(LANES, _vectors(nest, column.extent // lanes) * lanes))
     ahead(work, nest)
     outer = work.sch.get_loops(nest.name)[:-1] if len(nest.dims) == 1 else [dim.loop for dim in nest.dims[:-1]]
     work.parallel(outer, nest.work * (8 if heavy(nest.value) else 1))
     return True
 
 
-def vectors(nest: Nest, count: int) -> int:
+def _vectors(nest: Nest, count: int) -> int:
     """How many vectors are computed at once: several in short rows, and where one operation waits for another."""
     return 4 if count <= SHORT else 2 if heavy(nest.value) else 1
 
@@ -114,4 +114,4 @@ def in_lines(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
     sch.vectorize(loop)
 
 
-__all__ = ["LANES", "in_lines", "leaves", "parameters", "past_caches", "vectors"]
+__all__ = ["in_lines", "leaves", "parameters", "past_caches"]

@@ -10,7 +10,9 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
+from ...statements import reads_memory
 from ..blocks import reads_of
+from ..dataflow import loads_of
 from ..primitive import BlockHandle, LoopHandle
 from ..refusal import ScheduleError
 from ..schedule import Schedule
@@ -98,7 +100,12 @@ class Work:
             self.sch.parallel(first)
 
     def prefetch(self, block: str, buffer: Buffer, loop: LoopHandle, ahead: int = 1, locality: int = 3) -> None:
-        """Prefetch what a block reads of a buffer so many iterations of a loop later."""
+        """Prefetch what a block reads of a buffer so many iterations of a loop later.
+
+        Rows that are looked up are left: where nothing else uses the caches, looking them up twice costs what it gains.
+        """
+        if any(reads_memory(index) for load in loads_of(self.block(block), buffer) for index in load.indices):
+            return
         which = [one is buffer for one in reads_of(self.block(block))].index(True)
         self.attempt(_prefetch, block, which, loop, ahead, locality)
 
