@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from tirscript.ir.expr import Const, is_const
 from tirscript.ir.op import const
-from tirscript.ir.rewrite import rewrite, substitute, walk
-from tirscript.ir.stmt import Block, For, Stmt
+from tirscript.ir.rewrite import substitute
+from tirscript.ir.stmt import For, Stmt
+
+from .plain import in_plain_loops
 
 
 def loops_from_zero(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The body of a function whose plain loops between numbers begin at 0; itself where they do."""
-    return tuple(
-        rewrite(stmt, {For: _shifted})
-        if type(stmt) is For and not any(type(node) is Block for node in walk(stmt))
-        else stmt
-        for stmt in body
-    )
+    return in_plain_loops(body, {For: _shifted})
 
 
 def _shifted(loop: For) -> For:

@@ -9,18 +9,15 @@ from __future__ import annotations
 from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, get_op
-from tirscript.ir.rewrite import rewrite, walk
-from tirscript.ir.stmt import Block, BufferStore, For, Stmt
+from tirscript.ir.rewrite import uses
+from tirscript.ir.stmt import BufferStore, Stmt
+
+from .plain import in_plain_loops
 
 
 def sums_of_differences(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The body of a function with sums for what its plain loops take off; itself where they take nothing off."""
-    return tuple(
-        rewrite(stmt, {BufferStore: _sum})
-        if type(stmt) is For and not any(type(node) is Block for node in walk(stmt))
-        else stmt
-        for stmt in body
-    )
+    return in_plain_loops(body, {BufferStore: _sum})
 
 
 def _sum(store: BufferStore) -> Node:
@@ -28,9 +25,7 @@ def _sum(store: BufferStore) -> Node:
     if type(value) is not Call or value.op is not OPS["sub"] or not buffer.dtype.is_signed:
         return store
     mine, other = value.args
-    if type(mine) is not BufferLoad or mine.buffer is not buffer:
-        return store
-    if any(type(node) is BufferLoad and node.buffer is buffer for node in walk(other)):
+    if type(mine) is not BufferLoad or mine.buffer is not buffer or uses(other, buffer):
         return store
     return store.replace(value=Call(OPS["add"], (mine, _negative(other)), value.dtype))
 
