@@ -34,7 +34,7 @@ demo: $(STAMP)  ## run every example: parsed, round trip, verified, interpreted,
 test: $(STAMP)  ## run the tests
 	$(BIN)/python -m pytest -n $(JOBS) -q
 
-test-arguments: $(STAMP)  ## run the tests with the arguments of every function checked by typeguard, which takes three times as long
+test-arguments: $(STAMP)  ## run the tests with the arguments of every function checked by typeguard, which takes more than twice as long
 	TIRSCRIPT_CHECK=arguments $(BIN)/python -m pytest -n $(JOBS) -q --ignore tests/property --ignore tests/interop
 
 test-interop: $(STAMP)  ## read and print TVM's dialect against apache-tvm itself, in an environment of its own
