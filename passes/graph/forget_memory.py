@@ -12,6 +12,7 @@ in which a tensor is used before a call writes it, or written where it was not a
 
 from __future__ import annotations
 
+from tirscript.ir.expr import Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
@@ -178,7 +179,7 @@ def _number(value: GraphExpr) -> int | None:
     return dims.number(value.value) if type(value) is PrimValue else None
 
 
-def _scalars(value: GraphExpr) -> tuple:  # type: ignore[type-arg]
+def _scalars(value: GraphExpr) -> tuple[Expr, ...]:
     """The scalars behind the tensors of a call."""
     if type(value) is ShapeExpr:
         return value.values
