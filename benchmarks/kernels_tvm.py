@@ -70,7 +70,8 @@ def own_schedule(text: str, machine: Any) -> Any:
 
 
 def tuned(plain: Any, machine: Any, seconds: float) -> Any:
-    """The best that meta_schedule finds in about so many seconds; None where it finds nothing that runs."""
+    """The best that meta_schedule finds in about so many seconds, one round of TRIALS at least; None where it finds
+    nothing that runs."""
     from tvm.s_tir import meta_schedule
 
     with tempfile.TemporaryDirectory() as folder:
