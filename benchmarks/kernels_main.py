@@ -37,7 +37,9 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
         "--patience", type=float, metavar="SECONDS", default=20, help="leave out what takes longer for a run (20)"
     )
     parser.add_argument("--quick", action="store_true", help="small kernels and two rounds: to see that it works")
-    parser.add_argument("--tune", type=float, metavar="SECONDS", default=0, help="let apache-tvm tune each kernel, a round at least")
+    parser.add_argument(
+        "--tune", type=float, metavar="SECONDS", default=0, help="let apache-tvm tune each kernel, a round at least"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="write bars and rooflines as SVG")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/benchmarks.md")
