@@ -128,13 +128,27 @@ class Kernel:
             self.lines.append(f"    {element} = {init}")
             loops = list(self.draw(st.permutations(list(axes))))
             self.lines.append(f"for {', '.join(loops)} in T.grid({', '.join(str(axes[n][0]) for n in loops)}):")
-            self.lines.append(f"    {element} = {value}")
+            self.update("    ", element, value)
         elif style == "variable":
             name = f"sum_{len(self.lines)}"
             self.lines += [f"    {name}: T.{self.dtype} = {init}", f"    {inner}"]
-            self.lines += [f"        {name} = {value.replace(element, name)}", f"    {element} = {name}"]
+            self.update("        ", name, value.replace(element, name))
+            self.lines.append(f"    {element} = {name}")
         else:
-            self.lines += [f"{pad}{element} = {init}", f"{pad}{inner}", f"{pad}    {element} = {value}"]
+            self.lines += [f"{pad}{element} = {init}", f"{pad}{inner}"]
+            self.update(f"{pad}    ", element, value)
+
+    def update(self, pad: str, element: str, value: str) -> None:
+        """`element = value`, where it keeps the greater or less of two by a condition, too."""
+        other = value[len(f"T.max({element}, ") : -1]
+        sign = {f"T.max({element}, ": ">", f"T.min({element}, ": "<"}.get(value[: -1 - len(other)])
+        style = self.pick(("call", "if", "turned", "choice")) if sign else "call"
+        lines = {
+            "if": [f"if {other} {sign}{self.pick(('', '='))} {element}:", f"    {element} = {other}"],
+            "turned": [f"if {element} {'<' if sign == '>' else '>'} {other}:", f"    {element} = {other}"],
+            "choice": [f"{element} = {other} if {other} {sign} {element} else {element}"],
+        }.get(style, [f"{element} = {value}"])
+        self.lines += [pad + line for line in lines]
 
     def function(self) -> PrimFunc:
         """The kernel, parsed."""

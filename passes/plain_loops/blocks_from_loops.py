@@ -26,9 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.arith.presburger import Dependences, may_merge, may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
@@ -44,7 +42,8 @@ from ..statements import may_overlap, reads_memory
 from .buffers_from_variables import buffers_from_variables
 from .choices_from_loops import added_always, begun_at_first, chosen
 from .dimensions import with_dimensions
-from .divided_loops import divided, independent_stores, inits_apart, pays_alone, strangers
+from .divided_loops import divided, independent_stores, inits_apart, pays_alone
+from .extremes_from_loops import search_of
 from .loops_from_zero import loops_from_zero
 from .plain_indices import with_plain_indices
 from .results_apart import results_apart
@@ -81,7 +80,7 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     names = _Names(func, sizes)
     known = frozenset(names.blocks)
     given = loops_from_zero(buffers_from_variables(variables_from_buffers(added_always(func).body)))
-    given = inits_apart(sums_of_differences(given))
+    given = inits_apart(sums_of_differences(given), may_overlap(func))
     ordered = func.attrs.get("fastmath") is False
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: _Nest(_Names(func, sizes)).convert(nest) is not None, ordered)
@@ -95,6 +94,8 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
             made = nest.cleared(source[-1][0], stmt) if source else None
             if made is not None:
                 del body[source[-1][1] :]
+            elif (made := nest.searched([one for one, _ in source[-2:]], stmt)) is not None:
+                del body[source[-2][1] :]
             else:
                 made = nest.convert(stmt)
             if made is not None:
@@ -132,11 +133,6 @@ class _Names:
         return name
 
 
-class _Update(Struct, frozen=True, eq=False):
-    store: BufferStore
-    value: Expr
-
-
 def _blocks(nest: Stmt, loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Block]]:
     """The blocks of a nest with the loops around them, in program order."""
     if type(nest) is Block:
@@ -160,7 +156,7 @@ def _reads_again(block: Block) -> bool:
 def _scanning(block: Block) -> Block:
     """A block whose innermost axis is a scan, where each element is made of the one before; else the block itself."""
     store: Any = block.body[0]
-    if not uses(store.value, store.buffer) or any(axis.kind != "spatial" for axis in block.axes):
+    if len(block.body) > 1 or not uses(store.value, store.buffer) or any(axis.kind != "spatial" for axis in block.axes):
         return block
     from ..schedule.primitives.blocked_scan import scan_of
 
@@ -210,18 +206,11 @@ def _sizes(func: PrimFunc) -> frozenset[Var]:
     return frozenset(dim for buffer in buffers for dim in buffer.shape if type(dim) is Var)
 
 
-def _update(store: BufferStore) -> _Update | None:
+def _update(store: BufferStore) -> Any:
     """A store that combines its own element with a value that does not read its buffer."""
-    value = store.value
-    if type(value) is not Call or value.op not in COMBINERS:
-        return None
-    for mine, other in (value.args, value.args[::-1]):
-        same = type(mine) is BufferLoad and mine.buffer is store.buffer and mine.predicate is None
-        if not same or any(type(node) is BufferLoad and node.buffer is store.buffer for node in walk(other)):
-            continue
-        if all(structural_equal(a, b, map_free_vars=False) for a, b in zip(mine.indices, store.indices, strict=True)):  # type: ignore[attr-defined]
-            return _Update(store, other)
-    return None
+    from ..schedule.reducers import update_by
+
+    return update_by(store)
 
 
 class _Nest:
@@ -230,7 +219,6 @@ class _Nest:
     def __init__(self, names: _Names) -> None:
         self.names = names
         self.allocations: list[Stmt] = []
-        self.kinds: dict[int, set[str]] = {}  # of the loops, by their variable, in the blocks inside
         self.begun_with: set[Buffer] = set()  # those of variables that have a value from the beginning
 
     def convert(self, loop: For) -> list[Stmt] | None:
@@ -239,7 +227,18 @@ class _Nest:
             made = self.loop(loop, ())
         except _Refuse:
             return self.scatter(loop)
-        return self.apart(made) if self.independent(made) else None
+        return self.apart(made) if self.independent(made) else self.one_by_one(made)
+
+    def one_by_one(self, nest: For) -> list[Stmt] | None:
+        """A loop for each of the statements of a loop, where they may run one after the other: a sum of sums."""
+        if len(nest.body) < 2 or may_overlap(self.names.func):
+            return None
+        parts: list[For] = [nest.replace(body=nest.body[:1])]
+        parts += [refresh(nest.replace(body=(stmt,), trivia=None)) for stmt in nest.body[1:]]
+        deps = Dependences(tuple(parts))
+        if not all(may_merge(deps, a, b).legal for at, a in enumerate(parts) for b in parts[at + 1 :]):
+            return None
+        return list(parts) if all(map(self.independent, parts)) else None
 
     def scatter(self, loop: For) -> list[Stmt] | None:
         """The loop with one block, where it adds to elements at places read from memory."""
@@ -258,9 +257,10 @@ class _Nest:
         """
         blocks = list(_blocks(nest, ()))
         shared = {id(loop.var) for loops, _ in blocks for loop in loops if len(loop.body) > 1}
-        if not shared or any(self.kinds.get(var) != {"spatial"} for var in shared):
+        kinds = {axis.kind for _, block in blocks for axis in block.axes if id(axis.value) in shared}
+        if not shared or kinds != {"spatial"}:
             return [nest]
-        if not any(_reads_again(block) or block.axes[-1].kind == "scan" for _, block in blocks):
+        if not any(_reads_again(block) or block.axes[-1].kind == "scan" or len(block.body) > 1 for _, block in blocks):
             return [nest]
         parts = [_around(loops, (block,)) for loops, block in blocks]
         return [parts[0], *(refresh(part) for part in parts[1:])]
@@ -308,21 +308,53 @@ class _Nest:
         except _Refuse:
             return None
 
+    def searched(self, inits: list[Stmt], loop: For) -> list[Stmt] | None:
+        """A search for the greatest or least element, with the two stores before it as its init; None for others."""
+        if len(inits) != 2 or any(type(init) is not BufferStore or init.buffer.is_scalar for init in inits):
+            return None
+        try:
+            found = self.search(loop, inits, ())  # type: ignore[arg-type]
+        except _Refuse:
+            return None
+        return None if found is None else [found]
+
+    def search(self, loop: For, inits: list[BufferStore], around: tuple[For, ...]) -> For | None:
+        """A loop that searches the greatest or least element, behind stores of which two begin it; None for others."""
+        from ..schedule.extremes import extreme_of
+
+        if _extent(loop, self.names.sizes) is None or any(type(stmt) is For for stmt in loop.body):
+            return None
+        found = search_of(loop, _inlined(loop.body))
+        begins = [] if found is None else [init for init in inits if any(init.buffer is s.buffer for s in found.stores)]
+        if found is None or len(begins) != 2 or any(uses(a.value, b.buffer) for a in begins for b in inits):
+            return None
+        loops, taken = (*around, loop), set(self.names.blocks)
+        block = self.framed(found.stores, loops, found.body(), tuple(begins))
+        if extreme_of(block) is None:
+            self.names.blocks = taken
+            return None
+        return loop.replace(body=(block,))
+
     def independent(self, nest: For) -> bool:
         """Whether the iterations of the loops that blocks call spatial are proved to be independent."""
         deps = Dependences((nest,))
         for node in walk(nest):
             if type(node) is not For:
                 continue
-            kinds = self.kinds.get(id(node.var), set())
+            inside = [inner for inner in walk(node.body) if type(inner) is Block]
+            kinds = {axis.kind for block in inside for axis in block.axes if axis.value is node.var}
             if kinds == {"spatial"}:
                 if not may_parallel(deps, node).legal:
                     return False
             else:
                 # each may reduce in any order where none of them sees how far another one is
-                stores: list[Any] = [inner.body[0] for inner in walk(node.body) if type(inner) is Block]
-                if len({store.buffer for store in stores}) != len(stores) or not strangers(stores):
+                stored = [[stmt.buffer for stmt in block.body if type(stmt) is BufferStore] for block in inside]
+                if len({buffer for buffers in stored for buffer in buffers}) != sum(map(len, stored)):
                     return False
+                for block, mine in zip(inside, stored, strict=True):
+                    others = [buffer for buffers in stored if buffers is not mine for buffer in buffers]
+                    if any(uses(block.body, buffer) for buffer in others):
+                        return False
         return True
 
     def loop(self, stmt: For, around: tuple[For, ...]) -> For:
@@ -359,6 +391,10 @@ class _Nest:
 
     def nested(self, loop: For, inits: list[BufferStore], around: tuple[For, ...]) -> list[Stmt]:
         """A loop behind stores: those that begin its sums become their init, the others blocks before it."""
+        found = self.search(loop, inits, around)
+        if found is not None:
+            mine = {stmt.buffer for node in walk(found) if type(node) is Block for stmt in node.init or ()}  # type: ignore[attr-defined]
+            return [*(self.block(store, around, None) for store in inits if store.buffer not in mine), found]
         rest = list(inits)
         made: list[tuple[list[For], BufferStore, BufferStore]] = []
         for loops, store in _sums(loop, self.names.sizes) if inits else ():
@@ -378,17 +414,29 @@ class _Nest:
 
     def block(self, store: BufferStore, loops: tuple[For, ...], init: BufferStore | None) -> Block:
         """The block of one store: an axis for each loop around it."""
-        if store.predicate is not None or store.buffer.is_scalar or store.buffer.dtype.is_vector:
+        if not all(any(uses(index, loop.var) for index in store.indices) for loop in loops) and _update(store) is None:
             raise _Refuse
-        if any(index.dtype.is_vector or reads_memory(index) for index in store.indices):
+        return self.framed((store,), loops, (store,), () if init is None else (init,))
+
+    def framed(
+        self,
+        stores: tuple[BufferStore, ...],
+        loops: tuple[For, ...],
+        body: tuple[Stmt, ...],
+        inits: tuple[BufferStore, ...],
+    ) -> Block:
+        """The block of `body`, which stores what `stores` do, to the same indices."""
+        for store in stores:
+            if store.predicate is not None or store.buffer.is_scalar or store.buffer.dtype.is_vector:
+                raise _Refuse
+            if any(index.dtype.is_vector or reads_memory(index) for index in store.indices):
+                raise _Refuse
+        if any(type(node) is Call and node.op.effect != "pure" for node in walk((*body, *inits))):
             raise _Refuse
-        if any(type(node) is Call and node.op.effect != "pure" for node in walk((store, init) if init else store)):
-            raise _Refuse
+        store = stores[0]
         used = [any(uses(index, loop.var) for index in store.indices) for loop in loops]
-        if not all(used) and (_update(store) is None):
-            raise _Refuse
         mine = [loop for loop, is_used in zip(loops, used, strict=True) if is_used]
-        if not _injective(store, mine):
+        if not all(_injective(one, mine) for one in stores):
             raise _Refuse
         axes: list[Axis] = []
         values: dict[Any, Any] = {}
@@ -396,14 +444,12 @@ class _Nest:
             var = Var(f"v{loop.var.name}", loop.var.dtype)
             axes.append(Axis(var, "spatial" if is_used else "reduce", loop.start, loop.stop, loop.var))
             values[loop.var] = var
-        made = substitute(store, values)
-        begin = None if init is None else (substitute(init, values).replace(trivia=None),)
+        made: Any = substitute(body, values)
+        begin = substitute(inits, values)
+        begin = tuple(init.replace(trivia=None) for init in begin) or None
         name = self.names.block(store.buffer.name)
-        body = (made.replace(trivia=None),)
-        block = _scanning(Block(name, tuple(axes), body, begin, span=store.span, trivia=store.trivia))
-        for loop, axis in zip(loops, block.axes, strict=True):
-            self.kinds.setdefault(id(loop.var), set()).add(axis.kind)
-        return block
+        made = (made[0].replace(trivia=None), *made[1:])
+        return _scanning(Block(name, tuple(axes), made, begin, span=store.span, trivia=body[0].trivia))
 
     def expanded(self, stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
         """The statements with variables that live through loops as buffers with an element for each iteration."""

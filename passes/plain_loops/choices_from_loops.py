@@ -8,12 +8,14 @@ before:                                            after:
         s = 6.0
 
 So does one whose sides store to the same element, `if c: B[i] = x` and `else: B[i] = y`.
-What is added under a condition, `if c: s += x`, is `s += T.if_then_else(c, x, -0.0)`.
+What is added under a condition, `if c: s += x`, is `s += T.if_then_else(c, x, -0.0)`, and so are products and the like.
+The greater one that a condition keeps, `if x > m: m = x`, is `m = T.max(x, m)`.
 And a store of the first iteration becomes what a sum begins with: `if k == 0: C[i, j] = 0`, then `C[i, j] += ...`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Set
 
 from tirscript.ir.arith.scoped import Scoped
@@ -57,9 +59,13 @@ def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
 def added_always(func: PrimFunc) -> PrimFunc:
     """The function, whose loops add nothing where a condition of what they add does not hold.
 
-    Nothing is -0.0: with 0.0 a sum of -0.0 would lose its sign.
+    Nothing is -0.0: with 0.0 a sum of -0.0 would lose its sign. Of two the greater is kept by `T.max`.
     """
-    return _Added().function(func) if any(type(node) is If for node in walk(func.body)) else func
+    chooses = any(type(node) is If or (type(node) is Call and node.op in _CHOICES) for node in walk(func.body))
+    return _Added().function(func) if chooses else func
+
+
+_CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
 class _Added(Scoped):
@@ -69,19 +75,30 @@ class _Added(Scoped):
         """The condition with what it holds, as a store where it is one."""
         stmt: If = self.descend(node)
         store = stmt.then[0] if len(stmt.then) == 1 and not stmt.orelse else None
-        if type(store) is not BufferStore or store.predicate is not None or uses(stmt.condition, store.buffer):
+        if type(store) is not BufferStore or store.predicate is not None:
             return stmt
-        value, dtype = store.value, store.buffer.dtype
-        if type(value) is not Call or value.op is not OPS["add"] or dtype.is_vector or dtype.is_handle:
+        if store.buffer.dtype.is_vector or store.buffer.dtype.is_handle:
             return stmt
-        mine, other = value.args if type(value.args[0]) is BufferLoad else value.args[::-1]
-        if type(mine) is not BufferLoad or mine.buffer is not store.buffer or not _same(mine.indices, store.indices):
+        *before, last = _parts(stmt.condition)
+        if uses(last, store.buffer):
+            # `last` reads the element, so it is there
+            mine = BufferLoad(store.buffer, store.indices)
+            choice = Call(OPS["if_then_else"], (last, store.value, mine), store.value.dtype)
+            found = _extreme(store.replace(value=choice))
+            if found is None:
+                return stmt
+            store = found
+        else:
+            before.append(last)
+        if any(uses(part, store.buffer) for part in before) or (before and not self.is_there(store)):
             return stmt
-        if mine.predicate is not None or uses(other, store.buffer) or not self.is_there(store):
-            return stmt
-        nothing = Const(-0.0 if dtype.is_float else 0, dtype)
-        added = Call(OPS["if_then_else"], (stmt.condition, other, nothing), dtype)
-        return store.replace(value=value.replace(args=(mine, added)), span=stmt.span, trivia=stmt.trivia)
+        value = _under(before, store)
+        return stmt if value is None else store.replace(value=value, span=stmt.span, trivia=stmt.trivia)
+
+    def store(self, node: BufferStore) -> Stmt:
+        """A store with the greater of two values instead of a choice."""
+        stmt: BufferStore = self.descend(node)
+        return _extreme(stmt) or stmt
 
     def is_there(self, store: BufferStore) -> bool:
         """Whether the indices are proved to be in the buffer."""
@@ -95,7 +112,49 @@ class _Added(Scoped):
             return low >= 0 and type(dim) is Const and high < dim.value
         return index.dtype is dim.dtype and self.analyzer.can_prove(get_op("less")(index, dim))
 
-    rules = {If: choose}  # noqa: RUF012
+    rules = {If: choose, BufferStore: store}  # noqa: RUF012
+
+
+def _parts(condition: Expr) -> list[Expr]:
+    """What is asked one after the other, all of which must hold."""
+    if type(condition) is Call and condition.op is OPS["logical_and"]:
+        return [*_parts(condition.args[0]), *_parts(condition.args[1])]
+    return [condition]
+
+
+def _extreme(store: BufferStore) -> BufferStore | None:
+    """A store of the greater or less of its element and another value, with what says so; None for other stores."""
+    from ..schedule.reducers import update_by
+
+    value = store.value
+    if type(value) is not Call or value.op not in _CHOICES or not uses(value.args[0], store.buffer):
+        return None
+    update = update_by(store)
+    if update is None:
+        return None
+    if store.buffer.dtype.is_float and value.args[0].op not in (OPS["greater"], OPS["less"]):  # type: ignore[attr-defined]
+        return store  # of zeros of both signs the later one
+    return store.replace(value=update.combine(BufferLoad(store.buffer, store.indices), update.value))
+
+
+def _under(conditions: list[Expr], store: BufferStore) -> Expr | None:
+    """What an update stores where it is done under conditions; None for other stores."""
+    from ..schedule.reducers import neutral, update_by
+
+    value, dtype = store.value, store.value.dtype
+    update = update_by(store)
+    if update is None or not conditions:
+        return None if update is None else value
+    condition = functools.reduce(lambda a, b: Call(OPS["logical_and"], (a, b), a.dtype), conditions)
+    mine = BufferLoad(store.buffer, store.indices)
+    choice = OPS["if_then_else"]
+    if update.op in _EXTREMES and dtype.is_float and (update.first or value.op in _CHOICES):  # type: ignore[attr-defined]
+        return Call(choice, (condition, value, mine), dtype)  # no value leaves a nan as it is
+    chosen = Call(choice, (condition, update.value, neutral(update.op, dtype)), dtype)
+    return update.combine(mine, chosen) if update.op in _EXTREMES else Call(update.op, (mine, chosen), dtype)
+
+
+_EXTREMES = (OPS["max"], OPS["min"])
 
 
 def begun_at_first(stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[BufferStore, BufferStore] | None:

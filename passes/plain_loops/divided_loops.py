@@ -22,9 +22,9 @@ from tirscript.ir.stmt import BufferStore, For, Stmt
 LINE = 512
 
 
-def inits_apart(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def inits_apart(body: tuple[Stmt, ...], overlap: bool) -> tuple[Stmt, ...]:
     """The body of a function with a loop for each of the sums that one loop makes, behind the store that it begins
-    with."""
+    with. Where buffers may `overlap`, what they begin with must be no memory."""
     out: list[Stmt] = []
     for stmt in body:
         parts = divided(stmt) if type(stmt) is For else [stmt]
@@ -36,7 +36,9 @@ def inits_apart(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             len(found) == 1 and not any(uses(one.value, init.buffer) for one in inits)
             for found, init in zip(mine, inits)
         ]
-        steady = not any(type(node) is BufferLoad for init in inits for node in walk((init.value, *init.indices)))
+        loads = [node for init in inits for node in walk((init.value, *init.indices)) if type(node) is BufferLoad]
+        stored = {node.buffer for part in parts for node in walk(part) if type(node) is BufferStore}
+        steady = not any(overlap or load.buffer in stored for load in loads)
         if len(parts) < 2 or len({init.buffer for init in inits}) != len(parts) or not all(alone) or not steady:
             out += [*inits, stmt]
             continue
@@ -52,9 +54,16 @@ def divided(stmt: Stmt) -> list[Stmt]:
     Stores that have nothing to do with each other stay where none of them gains: loops apart would compute again what
     they share.
     """
-    if type(stmt) is not For or any(type(inner) is not BufferStore for inner in stmt.body) or len(stmt.body) < 2:
+    if type(stmt) is not For:
         return [stmt]
-    stores: Any = stmt.body
+    loops: list[For] = [stmt]
+    while len(loops[-1].body) == 1 and type(loops[-1].body[0]) is For:
+        loops.append(loops[-1].body[0])
+    stores: Any = loops[-1].body
+    if any(type(inner) is not BufferStore for inner in stores) or len(stores) < 2:
+        return [stmt]
+    if len(loops) > 1:
+        return _nests(loops, stores) or [stmt]
     pays = any(uses(one.value, one.buffer) and pays_alone([stmt], one) for one in stores)
     if not pays and independent_stores(stores) and strangers(stores):
         return [stmt]
@@ -63,6 +72,21 @@ def divided(stmt: Stmt) -> list[Stmt]:
     deps = Dependences(tuple(parts))
     apart = all(may_merge(deps, a, b).legal for at, a in enumerate(parts) for b in parts[at + 1 :])
     return list(parts) if apart else [stmt]
+
+
+def _nests(loops: list[For], stores: tuple[BufferStore, ...]) -> list[Stmt] | None:
+    """Loops in each other over stores that have nothing to do with each other, as such loops for each."""
+    pays = any(uses(one.value, one.buffer) and pays_alone(loops, one) for one in stores)
+    counted = all(not any(type(node) is BufferLoad for node in walk((loop.start, loop.stop))) for loop in loops)
+    if not pays or not counted or not independent_stores(stores) or not strangers(stores):
+        return None
+    parts: list[Stmt] = []
+    for store in stores:
+        part: Stmt = store
+        for loop in reversed(loops):
+            part = loop.replace(body=(part,), trivia=None if parts else loop.trivia)
+        parts.append(refresh(part) if parts else part)
+    return parts
 
 
 def pays_alone(loops: list[For], store: BufferStore) -> bool:

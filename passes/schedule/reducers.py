@@ -47,6 +47,11 @@ IDENTITIES: dict[Op, Callable[[DType], Const]] = {
 }
 
 
+CHOICES = frozenset((OPS["if_then_else"], OPS["Select"]))
+# whether what stands first is the greater one
+COMPARISONS = {OPS["greater"]: True, OPS["greater_equal"]: True, OPS["less"]: False, OPS["less_equal"]: False}
+
+
 def neutral(op: Op, dtype: DType) -> Const:
     """The identity that keeps every bit of what it is combined with: -0.0 for sums of floats, 0.0 makes 0.0 of -0.0."""
     if op is OPS["add"] and dtype.is_float:
@@ -55,20 +60,24 @@ def neutral(op: Op, dtype: DType) -> Const:
 
 
 class Update(Struct, frozen=True, eq=False):
-    """`store.buffer[indices] = op(store.buffer[indices], value)`."""
+    """`store.buffer[indices] = op(store.buffer[indices], value)`, the element behind the value unless it is `first`.
+
+    What the store says may be a choice that means the same: `x if x >= m else m`, or `op(m, x) if c else m`.
+    """
 
     store: BufferStore
     op: Op
     value: Expr
+    first: bool = True
 
     @property
     def identity(self) -> Const:
         """The value that the combiner does not change."""
         return IDENTITIES[self.op](self.store.buffer.dtype)
 
-    def combine(self, a: Expr, b: Expr) -> Expr:
-        """The two partial results as one."""
-        return Call(self.op, (a, b), a.dtype)
+    def combine(self, mine: Expr, other: Expr) -> Expr:
+        """What the element holds and another value or partial result as one: of nan the order counts."""
+        return Call(self.op, (mine, other) if self.first else (other, mine), mine.dtype)
 
 
 def update_of(block: Block) -> Update | None:
@@ -80,13 +89,50 @@ def update_of(block: Block) -> Update | None:
 
 def update_by(store: BufferStore) -> Update | None:
     """The update that a store is, None where it is something else."""
-    value = store.value
-    if type(value) is not Call or value.op not in IDENTITIES or store.predicate is not None:
+    return _update(store, store.value) if store.predicate is None else None
+
+
+def _update(store: BufferStore, value: Expr) -> Update | None:
+    """The update that a store of a value is."""
+    if type(value) is not Call:
+        return None
+    if value.op in CHOICES:
+        return _chosen(store, value)
+    if value.op not in IDENTITIES:
         return None
     for mine, other in (value.args, value.args[::-1]):
         if _same_element(mine, store) and not _reads(other, store):
-            return Update(store, value.op, other)
+            return Update(store, value.op, other, mine is value.args[0])
     return None
+
+
+def _chosen(store: BufferStore, value: Call) -> Update | None:
+    """The update under a condition, or the greater or less of two, that a choice between the element and another is.
+
+    `x if x > m else m` is `T.max(x, m)` and `m if m > x else x` is `T.max(m, x)`, of nan too.
+    """
+    condition, one, other = value.args
+    kept = _same_element(other, store)
+    if kept == _same_element(one, store):
+        return None
+    new = one if kept else other
+    if not _reads(condition, store):
+        made = _update(store, new)
+        if made is None:
+            return None
+        none = neutral(made.op, value.dtype)
+        args = (condition, made.value, none) if kept else (condition, none, made.value)
+        return Update(store, made.op, Call(OPS["if_then_else"], args, value.dtype), made.first)
+    if type(condition) is not Call or condition.op not in COMPARISONS or _reads(new, store):
+        return None
+    left, right = condition.args
+    if _same_element(right, store) and structural_equal(left, new, map_free_vars=False):
+        greater = COMPARISONS[condition.op]
+    elif _same_element(left, store) and structural_equal(right, new, map_free_vars=False):
+        greater = not COMPARISONS[condition.op]
+    else:
+        return None
+    return Update(store, OPS["max"] if greater == kept else OPS["min"], new, not kept)
 
 
 def only_update(edit: Edit, block: Place) -> Update:

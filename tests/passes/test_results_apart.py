@@ -75,7 +75,7 @@ TOGETHER = {
     "another order": SUM + "for i, j in T.grid(m, n):\n    D[i, j] = C[i, j]\n",
     "a part is changed": SUM + "for i, j in T.grid(m, n - 1):\n    C[i, j] += b[j]\n",
     "other elements are read": SUM + "for i, j in T.grid(m, n):\n    C[i, j] += C[m - 1, j] * 0\n",
-    "a condition": SUM + "for i, j in T.grid(m, n):\n    if b[j] > 0:\n        C[i, j] *= 2\n",
+    "a condition": SUM + "for i, j in T.grid(m, n):\n    if b[j] > 0:\n        C[i, j] = 2\n",
     "overlapping memory": 'T.func_attr({"noalias": False})\n' + SUM + "    C[i, j] += b[j]\n",
     "reached through a view": SUM
     + "for i, j in T.grid(m, n):\n    C[i, j] += b[j]\n"
