@@ -1,22 +1,33 @@
 """Accesses of which no two iterations of a loop meet, seen from the coefficients of one index alone.
 
 `A[i * 8 + j]` with `j` below 8 is another element in each iteration of `i`: the distance of two iterations times 8 is
-more than all the rest can differ by (Banerjee's test of one dimension). Nearly all loops of scheduled programs are so,
-and what is decided here costs no relation of isl, and a process that asks nothing else does not load it.
+more than all the rest can differ by (Banerjee's test of one dimension). What is a multiple of a number that all
+iterations of the loop together stay below may be what it likes: `A[k * 64 + i * 8 + j]` with `i` and `j` below 8 is
+another element in each iteration of `i`, whatever `k` is (a test of the remainders).
+
+Nearly all loops of scheduled programs are so. What is decided here costs no relation of isl, and a process that asks
+nothing else does not load it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from .form import Dim, Sum
 from .limits import Unknown
 from .relations import Relations
 from .steps import Step
 
-# of one index: the coefficients that must be the same, that of the loop, and the bounds of all else
-Split = tuple[tuple[Any, ...], int, int, int]
+
+class Split(NamedTuple):
+    """An index: the terms that are the same in all iterations, the loop's factor, and all else."""
+
+    same: tuple[Any, ...]
+    by: int
+    constant: int
+    rest: tuple[tuple[int, int, int], ...]  # factors, and the least and greatest value of what they multiply
 
 
 def separate(relations: Relations, accesses: Sequence[tuple[Step, int]], level: int) -> bool:
@@ -34,17 +45,51 @@ def separate(relations: Relations, accesses: Sequence[tuple[Step, int]], level: 
             return False
         for dim, split in enumerate(splits):
             seen.setdefault(dim, []).append(split)
-    return any(len(splits) == len(accesses) and _far(splits) for splits in seen.values())
+    return any(len(splits) == len(accesses) and _far(splits, once.high - once.low) for splits in seen.values())
 
 
-def _far(splits: list[Split | None]) -> bool:
-    if None in splits:
-        return False
+def _far(splits: list[Split | None], longest: int) -> bool:
+    """Whether such indices differ in iterations that are at most `longest` apart."""
     known = [split for split in splits if split is not None]
-    same, by, _, _ = known[0]
-    if any(split[0] != same or split[1] != by for split in known):
+    first = known[0] if known else None
+    if first is None or len(known) < len(splits):
         return False
-    return max(split[3] for split in known) - min(split[2] for split in known) < abs(by)
+    if any(split.same != first.same or split.by != first.by for split in known):
+        return False
+    reach = abs(first.by) * longest
+    spread = _spread(known, None)
+    if spread < abs(first.by):
+        return True
+    for period in _periods(known, reach):
+        spread = _spread(known, period)
+        if spread < abs(first.by) and reach + spread < period:
+            return True
+    return False
+
+
+def _periods(splits: list[Split], reach: int) -> Iterator[int]:
+    """Numbers above `reach` of which the large factors are multiples, and what constants differ by may be."""
+    large = math.gcd(*(factor for split in splits for factor, _, _ in split.rest if abs(factor) > reach))
+    apart = {abs(split.constant - splits[0].constant) for split in splits}
+    found = {math.gcd(large, distance) for distance in apart if distance > reach}
+    yield from sorted({large, *found} - {0})
+
+
+def _spread(splits: list[Split], period: int | None) -> int:
+    """By how much what is not the loop's can differ, but for multiples of `period`."""
+    lows, highs = [], []
+    for split in splits:
+        constant = split.constant - splits[0].constant
+        if period is not None:  # the remainder that is nearest to zero
+            constant = (constant + period // 2) % period - period // 2
+        low = high = constant
+        for factor, least, greatest in split.rest:
+            if period is None or factor % period:
+                ends = (least * factor, greatest * factor)
+                low, high = low + min(ends), high + max(ends)
+        lows.append(low)
+        highs.append(high)
+    return max(highs) - min(lows)
 
 
 def _splits(relations: Relations, step: Step, at: int, level: int) -> list[Split | None]:
@@ -71,7 +116,8 @@ def _splits(relations: Relations, step: Step, at: int, level: int) -> list[Split
 
 def _split(relations: Relations, value: Sum, fixed: dict[int, Any], loop: Dim) -> Split | None:
     same: list[Any] = []
-    by, low, high = 0, value.constant, value.constant
+    rest: list[tuple[int, int, int]] = []
+    by = 0
     for column, factor in value.terms.items():
         if column is loop:
             by = factor
@@ -80,9 +126,8 @@ def _split(relations: Relations, value: Sum, fixed: dict[int, Any], loop: Dim) -
         elif type(column) is Dim and (name := relations.name(column)) is not None:
             same.append((name, factor))
         else:
-            ends = (column.low * factor, column.high * factor)
-            low, high = low + min(ends), high + max(ends)
-    return (tuple(sorted(same, key=str)), by, low, high) if by else None
+            rest.append((factor, column.low, column.high))
+    return Split(tuple(sorted(same, key=str)), by, value.constant, tuple(rest)) if by else None
 
 
 __all__ = ["separate"]
