@@ -242,7 +242,13 @@ _STMTS: dict[type, Any] = {
 
 def leaves_early(body: Iterable[Stmt]) -> bool:
     """Whether a break, continue or return stands anywhere in `body`."""
-    return any(type(node) in (Break, Continue, Return) for node in walk(tuple(body)))
+    todo = list(body)
+    while todo:
+        stmt = todo.pop()
+        if type(stmt) in (Break, Continue, Return):
+            return True
+        todo += [child for child in children(stmt) if isinstance(child, Stmt)]
+    return False
 
 
 # one dimension of a box: the least and the greatest index, both included, or None where nothing is known
