@@ -37,7 +37,7 @@ from tirscript.ir import (
 )
 
 from ..llvm.state import internal
-from ..llvm.stmt import THREADS, constant_values, enter_range, prove, words_of
+from ..llvm.stmt import THREADS, constant_values, enter_range, prove, unrolling, words_of
 from . import memory
 from .code import EQUAL, Code, cast, within
 from .types import c_type, declared
@@ -84,6 +84,7 @@ def _fixed(w: Writer, expr: Expr | None, hint: str) -> str:
 def _counted(w: Writer, stmt: For, start: str, stop: str) -> None:
     w.scopes.append(set())
     name = w.values[stmt.var] = w.name(stmt.var.name)
+    _unrolled(w, stmt)
     w.out.open(f"for ({declared(stmt.var.dtype, name)} = {start}; {name} < {within(stop, EQUAL)}; ++{name})")
     _loop_body(w, stmt)
     w.out.close()
@@ -95,6 +96,7 @@ def _stepped(w: Writer, stmt: For, start: str, stop: str, step: int) -> None:
     w.scopes.append(set())
     at = w.name(f"{stmt.var.name}_at")
     sign, move = ("<", f"{at} += {step}") if step > 0 else (">", f"{at} -= {-step}")
+    _unrolled(w, stmt)
     w.out.open(f"for (int64_t {at} = {start}; {at} {sign} {within(stop, EQUAL)}; {move})")
     w.values[stmt.var] = w.keep(cast(c_type(stmt.var.dtype), at), stmt.var.dtype, stmt.var.name)
     _loop_body(w, stmt)
@@ -118,12 +120,20 @@ def _general(w: Writer, stmt: For, start: str, stop: str, step: str) -> None:
         f"  ? {first} < {last} ? ((uint64_t){last} - (uint64_t){first} - 1) / (uint64_t){stride} + 1 : 0\n"
         f"  : {first} > {last} ? ((uint64_t){first} - (uint64_t){last} - 1) / (0 - (uint64_t){stride}) + 1 : 0;"
     )
+    _unrolled(w, stmt)
     w.open(f"for (uint64_t {at} = 0; {at} < {count}; ++{at})")
     moved = f"(uint64_t){first} + {at} * (uint64_t){stride}"
     w.values[stmt.var] = w.keep(f"({c_type(stmt.var.dtype)})({moved})", stmt.var.dtype, stmt.var.name)
     _loop_body(w, stmt)
     w.close()
     w.close()
+
+
+def _unrolled(w: Writer, stmt: For) -> None:
+    """Ask for iterations behind each other, which GCC does to no loop of its own accord; Clang reads it, too."""
+    asked = unrolling(stmt)
+    if asked == "disable" or isinstance(asked, int):
+        w.out.add(f"#pragma GCC unroll {1 if asked == 'disable' else asked}")
 
 
 def _loop_body(w: Writer, stmt: For | While) -> None:

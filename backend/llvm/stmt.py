@@ -53,6 +53,9 @@ class HasRanges(Protocol):
 UNROLLED_NODES = 6000
 THREADS = ("thread_extent", "virtual_thread")
 NONTEMPORAL = "pragma_nontemporal"  # the annotation of a loop or block whose stores go past the caches
+# annotations of a loop whose iterations are to be written behind each other, as often as they say, or are not to be
+UNROLL, NO_UNROLL = "pragma_unroll", "disable_unroll"
+MOST_UNROLLED = 1024
 
 
 # loops
@@ -61,16 +64,16 @@ NONTEMPORAL = "pragma_nontemporal"  # the annotation of a loop or block whose st
 def _for(g: Codegen, stmt: For) -> None:
     before = g.nontemporal
     if stmt.annotations and NONTEMPORAL in stmt.annotations:
-        g.nontemporal = _switched(stmt, stmt.annotations[NONTEMPORAL])
+        g.nontemporal = _switched(stmt, NONTEMPORAL, stmt.annotations[NONTEMPORAL])
     _loop(g, stmt)
     g.nontemporal = before
 
 
-def _switched(stmt: Stmt, value: Any) -> bool:
+def _switched(stmt: Stmt, key: str, value: Any) -> bool:
     """What an annotation that is on or off says."""
     value = value.value if type(value) is Const else value
     if value not in (0, 1):
-        message = f"the annotation {NONTEMPORAL!r} is {value!r}"
+        message = f"the annotation {key!r} is {value!r}"
         raise DiagnosticError([error("T404", message, stmt.span, hint="write True or False")])
     return bool(value)
 
@@ -231,12 +234,30 @@ def _loop_body(g: Codegen, stmt: For | While, end: str, after: str) -> None:
     g.loops.pop()
 
 
+def unrolling(loop: For) -> int | str | None:
+    """What compilers are asked for: so many iterations behind each other, "enable", "disable" or nothing."""
+    asked = loop.annotations.get(UNROLL) if loop.annotations else None
+    asked = asked.value if type(asked) is Const else asked
+    if loop.annotations and NO_UNROLL in loop.annotations and _switched(loop, NO_UNROLL, loop.annotations[NO_UNROLL]):
+        return "disable"
+    if asked is None or asked == 0:
+        return "enable" if loop.kind == "unroll" else None  # one that is too long to be written out
+    if not isinstance(asked, int) or not 0 < asked <= MOST_UNROLLED:
+        message = f"the annotation {UNROLL!r} is {asked!r}"
+        hint = f"write True, or how many iterations behind each other, from 1 to {MOST_UNROLLED}"
+        raise DiagnosticError([error("T404", message, loop.span, hint=hint)])
+    return "enable" if asked is True else asked
+
+
 def _loop_node(g: Codegen, stmt: For) -> str:
-    """Metadata of a loop: it ends, is another loop than all others, and may be asked to be unrolled."""
+    """Metadata of a loop: it ends, is another loop than all others, and how it is to be unrolled."""
     text = g.b.module
     hints = [text.once('!{!"llvm.loop.mustprogress"}')]
-    if stmt.kind == "unroll":  # and too long to be written out
-        hints.append(text.once('!{!"llvm.loop.unroll.enable"}'))
+    asked = unrolling(stmt)
+    if isinstance(asked, int):
+        hints.append(text.once(f'!{{!"llvm.loop.unroll.count", i32 {asked}}}'))
+    elif asked is not None:
+        hints.append(text.once(f'!{{!"llvm.loop.unroll.{asked}"}}'))
     return text.node(f"distinct !{{!{len(text.metadata)}, {', '.join(hints)}}}")
 
 
@@ -358,7 +379,7 @@ def _attr(g: Codegen, stmt: Attr) -> None:
         raise _no_threads(stmt)
     before = g.nontemporal
     if stmt.key == NONTEMPORAL:
-        g.nontemporal = _switched(stmt, stmt.value)
+        g.nontemporal = _switched(stmt, NONTEMPORAL, stmt.value)
     g.body(stmt.body)
     g.nontemporal = before
 
