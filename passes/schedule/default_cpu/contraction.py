@@ -156,9 +156,8 @@ def _scheduled(
     first = inner[0]
     unrolled = max(size for size in (1, 2, 4, 8) if size * rows * vectors <= WRITTEN_OUT or size == 1)
     if unrolled > 1 and (work.extent(inner[-1]) or 1) % unrolled == 0:
-        outer_k, inner_k = sch.split(inner[-1], [None, unrolled])
-        sch.unroll(inner_k)
-        first = outer_k if len(inner) == 1 else first
+        # by LLVM, as its passes and ours then see a part of the statements
+        sch.annotate(inner[-1], "pragma_unroll", unrolled)
     copies = [copy for copy in (left, right, result) if copy is not None]
     names, depth = [nest.name], sch.get_loops(nest.name).index(first)
     if not roles.rows.known and rows > 1 and work.attempt(_one_row, result, tiles[1], rows):

@@ -23,6 +23,8 @@ from .nests import Nest, extent_of, nest_of
 # a loop of less work than this is done before other threads have begun: about 20 microseconds
 PARALLEL_WORK = 1 << 16
 
+FEW_VECTORS = 8  # a register tile has no more beside each other
+
 
 class Work:
     """A schedule and the facts of the processor it is made for.
@@ -76,12 +78,13 @@ class Work:
         return type(stop) is Const and stop.value <= 0
 
     def vectorize(self, block: str | BlockHandle, lanes: int) -> None:
-        """Run the innermost loop of a block in vectors, written out behind each other."""
+        """Run the innermost loop of a block in vectors, written out behind each other where they are few."""
         inner: LoopHandle = self.sch.get_loops(block)[-1]
         extent = self.extent(inner)
         if extent is not None and extent > lanes and extent % lanes == 0:
             outer, inner = self.sch.split(inner, [None, lanes])
-            self.sch.unroll(outer)
+            if extent // lanes <= FEW_VECTORS:
+                self.sch.unroll(outer)
         self.sch.vectorize(inner)
 
     def parallel(self, loops: Sequence[LoopHandle], work: float) -> None:
