@@ -45,24 +45,38 @@ def walk(root: Node | tuple[Node, ...]) -> Iterator[Node]:
     seen: set[int] = set()
     while stack:
         node = stack.pop()
-        binder, plan = _plan(type(node))
         yield node
-        if not plan:
+        way = _WAYS.get(type(node))
+        if way is None:
+            way = _way(type(node))
+        binder, fields = way
+        if not fields:
             continue
         if binder:
             if id(node) in seen:
                 continue
             seen.add(id(node))
-        for _, get, many in reversed(plan):
+        for get, many in fields:
             value = get(node)
             if value is None:
                 continue
             if many == 0:
                 stack.append(value)
             elif many == 1:
-                stack += value[::-1]
-            else:
+                if value:
+                    stack += value[::-1]
+            elif value is not NO_ATTRS:
                 stack += reversed(list(nodes_in(value)))
+
+
+# of a class: whether it is a binder, and its fields that hold nodes, the last first: getter, how many
+_Way = tuple[bool, tuple[tuple[Callable[[Any], Any], int], ...]]
+_WAYS: dict[type, _Way] = {}
+
+
+def _way(cls: Any) -> _Way:
+    binder, plan = _plan(cls)
+    return _WAYS.setdefault(cls, (binder, tuple((get, many) for _, get, many in reversed(plan))))
 
 
 @cache

@@ -128,10 +128,10 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
     if place is None:
         return home
     path.reverse()
-    best, crossed, inner = home, False, set(definitions(tuple(home.body)))
+    best, crossed = home, False
     ranges: dict[Var, Interval] = {}
-    fixed = any(type(node) is Var and node in inner for dim in buffer.shape for node in walk(dim))
-    if fixed:
+    symbols = {node for node in walk(tuple(buffer.shape)) if type(node) is Var}
+    if symbols and not symbols.isdisjoint(definitions(tuple(home.body))):
         return home
     for step in path:
         owner = step.owner
