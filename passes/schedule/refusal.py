@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from msgspec import structs
 
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label
 from tirscript.ir.func import PrimFunc
@@ -24,8 +26,32 @@ AROUND = 12  # lines of the program shown on each side of a place
 class ScheduleError(DiagnosticError):
     """A step of a schedule that was refused. The schedule is as it was before it.
 
-    `diagnostics` hold one diagnostic, whose labels point into the text of the program as it is now.
+    `diagnostics` hold one diagnostic, whose labels point into the text of the program as it is now. They are made when
+    they are asked for: who tries what may be refused needs no more than its `code`.
     """
+
+    _told: tuple[Diagnostic, ...]
+
+    def __init__(
+        self, diagnostics: Iterable[Diagnostic], func: PrimFunc | None = None, places: Sequence[tuple[Node, str]] = ()
+    ) -> None:
+        self._func: PrimFunc | None = None
+        super().__init__(diagnostics)
+        self._func, self._places = func, places  # from here on `diagnostics` has labels
+        self.code = self._told[0].code
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:  # type: ignore[override]
+        if self._func is not None and self._places:
+            plain, labels = self._told[0], _labels(self._func, self._places)
+            notes = (*plain.notes, *(_listing(labels) if labels else ()))
+            self._told = (structs.replace(plain, labels=labels, notes=notes),)
+            self._func = None
+        return self._told
+
+    @diagnostics.setter
+    def diagnostics(self, value: tuple[Diagnostic, ...]) -> None:
+        self._told = value
 
 
 def refusal(
@@ -38,17 +64,13 @@ def refusal(
     hint: str | None = None,
 ) -> ScheduleError:
     """The error for a step on `func`; each place is a statement of the function with a word about it."""
-    labels = () if func is None else _labels(func, places)
-    listing = () if not labels else _listing(labels)
-    return ScheduleError([Diagnostic(code, message, labels, (*notes, *listing), hint)])
+    return ScheduleError([Diagnostic(code, message, (), tuple(notes), hint)], func, places)
 
 
 def _labels(func: PrimFunc, places: Sequence[tuple[Node, str]]) -> tuple[Label, ...]:
     """The places as stretches of the text of the function."""
     from tirscript.printer.positions import print_with_positions
 
-    if not places:
-        return ()
     printed = print_with_positions(func)
     text = printed.text
     source = Source(f"<schedule of {func.name}>", text)

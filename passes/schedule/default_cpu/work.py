@@ -46,7 +46,7 @@ class Work:
             if rule(self, *args) is not False:
                 return True
         except ScheduleError as problem:
-            if any(one.code != "T501" for one in problem.diagnostics):
+            if problem.code != "T501":
                 raise
         self.sch, self.done, self.lines = before, done, lines
         return False
