@@ -77,6 +77,7 @@ class Accesses:
         self._declared = declared
         self._loops: tuple[For, ...] = ()
         self._certain = True
+        self._whole = False  # whether a loop around this is known to run all its iterations
         self._block: Block | None = None
         self._init = False
         self.body(body)
@@ -186,9 +187,10 @@ class Accesses:
             self.ranges[stmt.var] = interval
         before, self._loops = self._loops, (*self._loops, stmt)
         certain = self._certain
-        self._certain = certain and not leaves_early(stmt.body)
+        outside, self._whole = self._whole, self._whole or (certain and not leaves_early(stmt.body))
+        self._certain = certain and self._whole
         self.body(stmt.body)
-        self._loops, self._certain = before, certain
+        self._loops, self._certain, self._whole = before, certain, outside
 
     def branch(self, stmt: If) -> None:
         self.expr(stmt.condition)

@@ -167,6 +167,8 @@ def fills_first(body: tuple[Stmt, ...], buffer: Buffer, ranges: Ranges | None = 
     inner = frozenset(node for node in definitions(body) if type(node) is Var)
     written: list[tuple[Extent, ...]] = []
     for stmt in body:
+        if not _in((stmt,), buffer):
+            continue
         seen = Accesses((stmt,), known=ranges)
         mine = [access for access in seen.found if access.buffer is buffer]
         local: list[tuple[tuple[For, ...], tuple[Extent, ...]]] = []
