@@ -2,11 +2,12 @@
 
 A process makes the code of one product and then that of another. tirscript and TVM have read the loops before; TVM's
 own schedule reads them again. Nobody uses a cache. The time of a second run is taken off, so that slow code does not
-count as slow compiling.
+count as slow compiling. What it takes before that to load the library, in a process that has numpy, stands beside it.
 """
 
 from __future__ import annotations
 
+import subprocess
 from statistics import median
 
 from kernels_cases import find
@@ -17,6 +18,9 @@ KERNELS = ("matmul 256", "matmul 512")
 # the variants and the peer whose process makes them
 VARIANTS = {"tirscript": "tirscript", "numba": "numba", "tvm": "tvm", "tvm scheduled": "tvm"}
 OTHERS = ("plain loops", "by hand")
+# what a program with a kernel of each peer imports
+IMPORTS = {"tirscript": "tirscript; from tirscript.script import tir", "numba": "numba", "tvm": "tvm, tvm.script"}
+LOADING = "import numpy, time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
 
 
 def first_builds(rounds: int) -> dict[str, dict[str, float]]:
@@ -39,3 +43,16 @@ def first_builds(rounds: int) -> dict[str, dict[str, float]]:
             finally:
                 process.close()
     return {name: {variant: median(times) for variant, times in values.items()} for name, values in found.items()}
+
+
+def loading(rounds: int) -> dict[str, float]:
+    """By peer, the median seconds of importing it in a fresh process."""
+    there = pythons()
+    found: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        for peer, imports in IMPORTS.items():
+            if peer in there:
+                run = [there[peer], "-c", LOADING.format(imports)]
+                done = subprocess.run(run, capture_output=True, text=True, check=True)
+                found.setdefault(peer, []).append(float(done.stdout))
+    return {peer: median(times) for peer, times in found.items()}
