@@ -23,7 +23,7 @@ from measure import interleaved
 
 import tirscript
 import tirscript.script
-from tirscript.backend.llvm import vector_math
+from tirscript.backend.llvm import host, vector_math
 from tirscript.backend.llvm.builder import FunctionText, ModuleText
 
 RESULTS = Path(__file__).resolve().parent / "results" / "elementary.json"
@@ -135,7 +135,7 @@ def walk(name: str, stride: int, threads: int, looped: bool = False) -> dict[str
 def digest(name: str) -> str:
     """What a function is made of: results of other instructions are measured again."""
     module = ModuleText()
-    text = FunctionText(module)
+    text = FunctionText(module, fuses=host().fuses)
     vector_math.inline(text, name, "float", ["%x"], 16)
     return hashlib.sha256("\n".join([*module.globals, *text.lines]).encode()).hexdigest()[:16]
 

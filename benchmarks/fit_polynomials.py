@@ -180,6 +180,14 @@ def parts(value: Any, kind: str, zeros: int) -> tuple[float, float]:
     return ROUND[kind](high), ROUND[kind](value - high)
 
 
+def half_pi() -> tuple[float, ...]:
+    """pi / 2 in three parts, each a float32."""
+    found: list[float] = []
+    for _ in range(3):
+        found.append(ROUND["float"](mp.pi / 2 - sum(map(mp.mpf, found))))
+    return tuple(found)
+
+
 def two_over_pi() -> list[tuple[float, float]]:
     """For e from 0 to 105 the remainder of 2/pi 2^e by 4 in two parts, the first a multiple of 2^-27."""
     found = []
@@ -287,6 +295,7 @@ def text() -> str:
         lines += [f"# {NAMES[name]} in two parts", f"{name}: dict[str, tuple[float, float]] = {{"]
         lines += [f'    "{kind}": {parts(value, kind, zeros)!r},' for kind, zeros in kinds.items()]
         lines += ["}", ""]
+    lines += ["# pi / 2 in three parts of float32", f"HALF_PI_PARTS: tuple[float, ...] = {half_pi()!r}", ""]
     lines += [
         "# for e from 0 to 105 the remainder of 2/pi 2^e by 4 in two parts",
         "TWO_OVER_PI: tuple[tuple[float, float], ...] = (",

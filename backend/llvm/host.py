@@ -32,6 +32,11 @@ class Host(Struct, frozen=True):
         return self.width or (512 if "+avx512f" in self.features.split(",") else 0)
 
     @property
+    def fuses(self) -> bool:
+        """Whether it is known to round a product that is added to something once."""
+        return "+fma" in self.features.split(",") or self.triple.startswith(("aarch64", "arm64"))
+
+    @property
     def register_bits(self) -> int:
         """The width of a vector register."""
         return self.vector_bits or (256 if "+avx" in self.features.split(",") else 128)

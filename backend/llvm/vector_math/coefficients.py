@@ -475,6 +475,9 @@ HALF_PI: dict[str, tuple[float, float]] = {
     "double": (1.5707963267948966, 6.123233995736766e-17),
 }
 
+# pi / 2 in three parts of float32
+HALF_PI_PARTS: tuple[float, ...] = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+
 # for e from 0 to 105 the remainder of 2/pi 2^e by 4 in two parts
 TWO_OVER_PI: tuple[tuple[float, float], ...] = (
     (0.6366197690367699, 3.330811476132176e-09),

@@ -2,7 +2,8 @@
 
 Arguments are reduced by the method of Payne and Hanek: x = m 2^e with a whole number m is multiplied by 2/pi 2^e
 without its multiples of 4, which a table gives for every e in two parts, the first so short that its product with m is
-exact. The error is below 2^-56, and no float32 is closer than 2^-30 to a multiple of pi / 2.
+exact. The error is below 2^-56, and no float32 is closer than 2^-30 to a multiple of pi / 2. sin and cos do that for
+large ones alone where products are added with one rounding.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import math
 
 from ..types import float_literal, vector
-from .coefficients import ASIN, ATAN, COS, HALF_PI, SIN, TWO_OVER_PI
+from .coefficients import ASIN, ATAN, COS, HALF_PI, HALF_PI_PARTS, SIN, TWO_OVER_PI
 from .lanes import Lanes
 
 _NAME = "tirscript_two_over_pi"
+FAR = 2.0**18  # up to here multiples of the parts of pi / 2 are near enough to those of pi / 2
 _EXACT = 2.0**24  # up to here the table's first entry does for every exponent
 
 
@@ -65,6 +67,36 @@ def _reduced(f: Lanes, size: str) -> tuple[str, str]:
     )
 
 
+def _folded(f: Lanes, size: str) -> tuple[str, str]:
+    """size = |x| less a multiple n of pi / 2, at most pi / 4, in float32, and the lowest bits of n as an i32.
+
+    With fused instructions by three parts of pi / 2 (Cody and Waite): the first difference is exact, the others are
+    rounded where they are. A lane from FAR on is reduced as without them, and the others stay as they are.
+    """
+    if not f.b.fuses:
+        r, n = _reduced(f, size)
+        return f.narrowed(r), n
+    _, turns = near = f.nearest(size, 2 / math.pi)
+    r = size
+    for part in HALF_PI_PARTS:
+        r = f.fma(f.negative(near[0]), part, r)
+    b, large, done = f.b, f.b.block("large"), f.b.block("reduced")
+    is_far = f.test("uge", size, FAR)
+    before = b.label
+    b.branch(f.any(is_far), large, done, unlikely=True)
+    b.start(large)
+    _table(f)
+    wide, count = _quarters(f.other("double"), *_looked_up(f, f.other("double"), size))
+    exact, quarters = f.select(is_far, f.narrowed(wide), r), f.iselect(is_far, count, turns)
+    after = b.label
+    b.jump(done)
+    b.start(done)
+    return (
+        b.phi(f.kind, (r, before), (exact, after)),
+        b.phi(f.ikind, (turns, before), (quarters, after)),
+    )
+
+
 def _looked_up(f: Lanes, d: Lanes, size: str) -> tuple[str, str, str]:
     """m, and the two parts of 2/pi 2^e modulo 4; what is below 2^24 is taken for m, with e = 0."""
     bits = f.bits(size)
@@ -98,8 +130,8 @@ def _finite(f: Lanes, size: str, found: str) -> str:
 def sin(f: Lanes, x: str) -> str:
     """The sine of radians."""
     size = f.abs(x)
-    r, n = _reduced(f, size)
-    sine, cosine = _sin_cos(f, f.narrowed(r), "float")
+    r, n = _folded(f, size)
+    sine, cosine = _sin_cos(f, r, "float")
     found = f.select(f.itest("ne", f.iand(n, 1), 0), cosine, sine)
     return _finite(f, size, f.signed(found, f.ixor(f.shift_left(n, 30), f.bits(x))))
 
@@ -107,8 +139,8 @@ def sin(f: Lanes, x: str) -> str:
 def cos(f: Lanes, x: str) -> str:
     """The cosine of radians."""
     size = f.abs(x)
-    r, n = _reduced(f, size)
-    sine, cosine = _sin_cos(f, f.narrowed(r), "float")
+    r, n = _folded(f, size)
+    sine, cosine = _sin_cos(f, r, "float")
     found = f.select(f.itest("ne", f.iand(n, 1), 0), sine, cosine)
     return _finite(f, size, f.signed(found, f.shift_left(f.iadd(n, 1), 30)))
 

@@ -53,6 +53,13 @@ def test_constants_in_two_parts(fits: Any) -> None:
             assert mantissa % (1 << 80 - digits + zeros - 1) == 0 or zeros == 0
 
 
+def test_the_parts_of_half_pi(fits: Any) -> None:
+    parts = coefficients.HALF_PI_PARTS
+    assert fits.half_pi() == parts
+    assert abs(sum(map(fits.mp.mpf, parts)) - fits.mp.pi / 2) < 2.0**-75
+    assert all(float(np.float32(part)) == part for part in parts)
+
+
 def test_the_table_of_two_over_pi(fits: Any) -> None:
     table = coefficients.TWO_OVER_PI
     assert list(map(tuple, fits.two_over_pi())) == list(table) and len(table) == 106

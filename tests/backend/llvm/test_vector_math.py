@@ -131,6 +131,32 @@ def test_sines_of_large_numbers_are_those_of_long_arithmetic() -> None:
         assert errors(got, true).max() <= BOUNDS[name][NOT_FUSED], name
 
 
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_sines_near_all_multiples_of_a_right_angle(name: str) -> None:
+    """Where nearly all of an argument is taken off it, up to where others are reduced by a table, and beyond."""
+    middle = (np.arange(1, 200_001) * (math.pi / 2)).astype(np.float32)
+    x = np.concatenate([middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(INF))])
+    assert x.min() < 2 and x.max() > 2**18
+    got = np.zeros_like(x)
+    run(loop(name, "float32", 16), x, got)
+    found = errors(got, true_values(name, x.astype(np.float64)))
+    assert found.max() <= BOUNDS[name][FUSED if host_fuses() else NOT_FUSED], x[found.argmax()]
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_a_lane_does_not_depend_on_its_neighbours(name: str) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-300, 300, 4096).astype(np.float32)
+    mixed = x.copy()
+    mixed[::16] = rng.choice(np.array([1e30, -3e5, INF, NAN, 2.0**24], np.float32), 256)
+    alone, beside, single = (np.zeros_like(x) for _ in range(3))
+    run(loop(name, "float32", 16), x, alone)
+    run(loop(name, "float32", 16), mixed, beside)
+    run(loop(name, "float32"), x, single)
+    kept = np.arange(4096) % 16 != 0
+    assert alone[kept].tobytes() == beside[kept].tobytes() and alone.tobytes() == single.tobytes()
+
+
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
 def test_narrow_floats_are_computed_in_float32(kind: str) -> None:
     """All values of the type: what the interpreter gives, or its neighbour where float32 lies on a middle."""
