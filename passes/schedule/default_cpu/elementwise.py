@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tirscript.ir.expr import BufferLoad, Var
+from tirscript.ir.expr import BufferLoad, Call, Var
+from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 
 from ..primitive import LoopHandle
 from ..reducers import update_of
 from .nests import Nest, heavy, stride_of
 from .reductions import begun_before
+from .streams import in_vectors
 from .work import Work
 
 # the height of the tiles of a transpose, which are a vector wide: their lines stay in the nearest cache
@@ -72,6 +74,35 @@ def parallel(work: Work, nest: Nest) -> bool:
     return True
 
 
+def looking_up(work: Work, nest: Nest) -> bool:
+    """Make vectors of a block with a function that looks into a table where some lane is out of the usual range.
+
+    Vectors that LLVM makes of a loop look for all lanes, whether one needs it or not.
+    """
+    if nest.reduced or not nest.store.indices or not any(map(_looks_up, walk(nest.value))):
+        return False
+    column = nest.dim(nest.store.indices[-1])
+    lanes = work.facts.lanes(32)
+    if column is None or nest.dims[-1] is not column or nest.store.buffer.strides is not None:
+        return False
+    if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
+        return False
+    if not column.known:
+        work.sch.vectorize(work.sch.split(column.loop, [None, lanes])[1])
+        work.done.add(nest.name)
+    elif column.extent < lanes:
+        return False
+    else:
+        in_vectors(work, nest.name, column.loop, lanes)
+    outer = work.sch.get_loops(nest.name)[:-1] if len(nest.dims) == 1 else [dim.loop for dim in nest.dims[:-1]]
+    work.parallel(outer, _work_of(nest))
+    return True
+
+
+def _looks_up(node: Node) -> bool:
+    return type(node) is Call and node.op.name in ("sin", "cos", "tan") and node.dtype.bits <= 32
+
+
 def _work_of(nest: Nest) -> float:
     return nest.work * (8 if heavy(nest.value) else 1)
 
@@ -112,4 +143,4 @@ def stream(work: Work, name: str) -> bool:
     return True
 
 
-__all__ = ["along", "in_memory_order", "parallel", "stream", "transpose"]
+__all__ = ["along", "in_memory_order", "looking_up", "parallel", "stream", "transpose"]

@@ -17,7 +17,7 @@ from .columns import down_columns
 from .contraction import contraction
 from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products
-from .elementwise import along, in_memory_order, parallel, stream, transpose
+from .elementwise import along, in_memory_order, looking_up, parallel, stream, transpose
 from .facts import CpuFacts
 from .histograms import private_copies
 from .nests import Nest
@@ -43,10 +43,11 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     past_caches,
     tiled_transpose,
     transpose,
+    looking_up,
     parallel,
 )
 # those that need no numbers of iterations
-SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (rows, contraction, lanes_apart, along, parallel)
+SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (rows, contraction, lanes_apart, along, looking_up, parallel)
 
 
 # blocks of a function; what depends on what is asked of each pair of them

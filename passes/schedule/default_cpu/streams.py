@@ -103,6 +103,12 @@ def in_lines(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
     # a single element left would be stored into a line of which all else goes past the caches
     lanes = next((size for size in range(lanes, LANES + 1, lanes) if extent % size != 1), lanes)
     sch.annotate(sch.get_block(name), NONTEMPORAL, True)
+    in_vectors(work, name, loop, lanes)
+
+
+def in_vectors(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
+    """Run the innermost loop of a block in vectors of so many lanes, and one for the rest."""
+    sch, extent = work.sch, work.extent(loop) or 0
     work.done.add(name)
     if extent > lanes and extent % lanes:
         loop, rest = sch.loop_partition(loop, [extent - extent % lanes, None])
