@@ -210,6 +210,84 @@ def _convolution(k: Kernel) -> None:
     k.nest(target, axes, f"{target} + {read}", k.number(0))
 
 
+def _border(k: Kernel) -> None:
+    """Windows that reach over the border of an image, of which a condition leaves out what is not there."""
+    filters, channels, size = k.pick((0, 1, 4, 5, 8, 16)), k.pick((1, 2, 3)), k.pick((3, 4, 7, 8, 11, 16))
+    window, stride, gap, edge = k.pick((2, 3)), k.pick((1, 1, 2)), k.pick((1, 1, 2)), k.pick((0, 1, 2))
+    wide = (size - 1) * stride + 1 + (window - 1) * gap - edge - k.pick((0, 1, edge))
+    if wide < 1:
+        wide = 1
+    last = k.pick((False, True))
+    k.param("P", (wide, wide, channels) if last else (channels, wide, wide))
+    spatial = {"f": filters or channels, "y": size, "x": size}
+    if last:
+        spatial = {"y": size, "x": size, "f": filters or channels}
+    k.param("Y", tuple(spatial.values()))
+    channel = "c" if filters else "f"
+    weights = ("f",) if not filters else ("f", "c")
+    k.param("W", (*(({"f": filters or channels, "c": channels})[name] for name in weights), window, window))
+    target = f"Y[{', '.join(spatial)}]"
+    style = k.pick(("named", "inline", "nested", "rows", "choice", "value", "or"))
+    y, x = f"y * {stride} + u * {gap} - {edge}", f"x * {stride} + v * {gap} - {edge}"
+    named = style != "inline"
+    p, q = ("p", "q") if named else (f"({y})", f"({x})")
+    element = f"P[{p}, {q}, {channel}]" if last else f"P[{channel}, {p}, {q}]"
+    product = f"{element} * W[{', '.join(weights)}, u, v]"
+    tests = [f"{p} >= 0", f"{p} < {wide}", f"0 <= {q}", f"{q} < {wide}"]
+    variable = k.pick((True, False))
+    total = "total" if variable else target
+    added = k.pick(
+        (
+            f"{total} += {product}",
+            f"{total} += {product}",
+            f"{total} -= {product}",
+            f"{total} = T.max({total}, {element})",
+        )
+    )
+    names = ([f"p = {y}"], [f"q = {x}"]) if named else ([], [])
+    summed = {"c": channels} if filters else {}
+    lines = [f"for {', '.join(spatial)} in T.grid({', '.join(map(str, spatial.values()))}):"]
+    lines.append(f"    total: T.{k.dtype} = {k.number(0)}" if variable else f"    {target} = {k.number(0)}")
+    loops = [f"for {name} in range({size}):" for name, size in {**summed, "u": window, "v": window}.items()]
+    depth = 1
+    for at, loop in enumerate(loops):
+        lines.append("    " * depth + loop)
+        depth += 1
+        if at == len(loops) - 2 and style == "rows":
+            lines += ["    " * depth + line for line in (*names[0], f"if {tests[0]} and {tests[1]}:")]
+            depth += 1
+    inside = " and ".join(tests)
+    body = {
+        "named": [*names[0], *names[1], f"if {inside}:", f"    {added}"],
+        "inline": [f"if {inside}:", f"    {added}"],
+        "nested": [
+            *names[0],
+            *names[1],
+            f"if {tests[0]}:",
+            f"    if {tests[1]}:",
+            f"        if {tests[2]} and {tests[3]}:",
+            f"            {added}",
+        ],
+        "rows": [*names[1], f"if {tests[2]} and {tests[3]}:", f"    {added}"],
+        "choice": [
+            *names[0],
+            *names[1],
+            f"{total} += T.if_then_else({inside}, {element}, {k.number(0)}) * W[{', '.join(weights)}, u, v]",
+        ],
+        "value": [
+            *names[0],
+            *names[1],
+            f"value: T.{k.dtype} = {k.number(0)}",
+            f"if {inside}:",
+            f"    value = {element}",
+            f"{total} += value * W[{', '.join(weights)}, u, v]",
+        ],
+        "or": [*names[0], *names[1], f"if not ({p} < 0 or {p} >= {wide} or {q} < 0 or {q} >= {wide}):", f"    {added}"],
+    }[style]
+    lines += ["    " * depth + line for line in body]
+    k.lines += [*lines, *([f"    {target} = total"] if variable else [])]
+
+
 def _reduction(k: Kernel) -> None:
     m, n = k.sizes(2)
     n = k.extent(int(n) * k.pick((1, 1, 5)))
@@ -292,7 +370,7 @@ def _order(k: Kernel) -> None:
 
 # those whose sizes are all independent of each other
 SYMBOLIC = (_contraction, _contraction, _reduction, _reduction, _rows, _rows, _elements)
-KINDS = (_contraction, _contraction, _convolution, _reduction, _reduction, _rows, _rows, _elements, _order)
+KINDS = (_contraction, _contraction, _convolution, _border, _reduction, _reduction, _rows, _rows, _elements, _order)
 
 
 @st.composite

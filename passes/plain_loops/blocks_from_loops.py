@@ -41,10 +41,13 @@ from ..pipeline import prim_func_pass
 from ..statements import may_overlap, reads_memory
 from .buffers_from_variables import buffers_from_variables
 from .choices_from_loops import added_always, begun_at_first, chosen
+from .conditions_inward import conditions_inward
 from .dimensions import with_dimensions
 from .divided_loops import divided, independent_stores, inits_apart, pays_alone
 from .extremes_from_loops import search_of
 from .loops_from_zero import loops_from_zero
+from .masked_sums import masked_sums, reaches_over
+from .names_written_out import Refused, written_out
 from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
@@ -52,8 +55,6 @@ from .scatters_from_loops import scatter_block
 from .sums_of_differences import sums_of_differences
 from .variables_from_buffers import variables_from_buffers
 
-# a name used several times is written out where its value stays as small as this, in nodes
-LARGEST = 200
 # loops in each other
 DEEPEST = 12
 COMBINERS = frozenset(
@@ -90,14 +91,12 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     changed = False
     for stmt in given:
         if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)):
-            nest = _Nest(names)
-            made = nest.cleared(source[-1][0], stmt) if source else None
-            if made is not None:
-                del body[source[-1][1] :]
-            elif (made := nest.searched([one for one, _ in source[-2:]], stmt)) is not None:
-                del body[source[-2][1] :]
-            else:
-                made = nest.convert(stmt)
+            before = [one for one, _ in source[-2:]]
+            nest, made, gone = _made(names, before, stmt)
+            if made is None and (moved := _plainer(func, stmt)) is not stmt:
+                nest, made, gone = _made(names, before, moved)
+            if gone:
+                del body[source[-gone][1] :]
             if made is not None:
                 head += nest.allocations
                 changed = True
@@ -109,11 +108,28 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     if not changed:
         return results_apart(with_plain_indices(func), known)
     at = next(place for place, stmt in enumerate(body) if type(stmt) is For)
-    return results_apart(with_plain_indices(func.replace(body=(*body[:at], *head, *body[at:]))), known)
+    return masked_sums(results_apart(with_plain_indices(func.replace(body=(*body[:at], *head, *body[at:]))), known))
 
 
-class _Refuse(Exception):
-    """The nest has no form of blocks."""
+def _made(names: _Names, before: list[Stmt], loop: For) -> tuple[_Nest, list[Stmt] | None, int]:
+    """The blocks of a nest, None where it stays, with how many of the statements before it they take the place of."""
+    nest = _Nest(names)
+    made = nest.cleared(before[-1], loop) if before else None
+    if made is not None:
+        return nest, made, 1
+    made = nest.searched(before, loop)
+    return (nest, made, 2) if made is not None else (nest, nest.convert(loop), 0)
+
+
+def _plainer(func: PrimFunc, loop: For) -> For:
+    """A loop with its conditions where they choose values; itself where nothing is to be done."""
+    try:
+        moved = loop if may_overlap(func) else conditions_inward(loop, written_out)
+    except Refused:
+        return loop
+    (found,) = (moved,) if moved is loop else added_always(func.replace(body=(moved,))).body
+    assert type(found) is For
+    return found
 
 
 class _Names:
@@ -150,6 +166,8 @@ def _reads_again(block: Block) -> bool:
         return False
     loads = [node for node in walk(update.value) if type(node) is BufferLoad]
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
+    if reaches_over(block):
+        return True
     return len(loads) > 1 and all(any(not uses(load.indices, var) for var in spatial) for load in loads)
 
 
@@ -225,7 +243,7 @@ class _Nest:
         """The loop with blocks, None where it stays as it is."""
         try:
             made = self.loop(loop, ())
-        except _Refuse:
+        except Refused:
             return self.scatter(loop)
         return self.apart(made) if self.independent(made) else self.one_by_one(made)
 
@@ -291,7 +309,7 @@ class _Nest:
         init = substitute(store, dict(zip(store.indices, spatial, strict=True)))
         try:
             block = self.block(update, tuple(loops), init)
-        except _Refuse:
+        except Refused:
             return None
         made = _around(loops, (block,))
         assert type(made) is For
@@ -305,7 +323,7 @@ class _Nest:
                 return None
             loops, store = sums[0]
             return [_around(loops, (self.block(store, tuple(loops), first),))]
-        except _Refuse:
+        except Refused:
             return None
 
     def searched(self, inits: list[Stmt], loop: For) -> list[Stmt] | None:
@@ -314,7 +332,7 @@ class _Nest:
             return None
         try:
             found = self.search(loop, inits, ())  # type: ignore[arg-type]
-        except _Refuse:
+        except Refused:
             return None
         return None if found is None else [found]
 
@@ -324,7 +342,7 @@ class _Nest:
 
         if _extent(loop, self.names.sizes) is None or any(type(stmt) is For for stmt in loop.body):
             return None
-        found = search_of(loop, _inlined(loop.body))
+        found = search_of(loop, written_out(loop.body))
         begins = [] if found is None else [init for init in inits if any(init.buffer is s.buffer for s in found.stores)]
         if found is None or len(begins) != 2 or any(uses(a.value, b.buffer) for a in begins for b in inits):
             return None
@@ -359,19 +377,19 @@ class _Nest:
 
     def loop(self, stmt: For, around: tuple[For, ...]) -> For:
         if _extent(stmt, self.names.sizes) is None or len(around) > DEEPEST:
-            raise _Refuse
+            raise Refused
         return stmt.replace(body=self.body(stmt.body, (*around, stmt)))
 
     def body(self, stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
         leaf = not any(type(stmt) is For for stmt in stmts)
         if leaf:
-            stmts = _inlined(stmts)
+            stmts = written_out(stmts)
             begun = begun_at_first(stmts, loops)
             if begun is not None:
                 return (self.block(begun[1], loops, begun[0]),)
             stmts = tuple(chosen(stmt, self.begun_with) for stmt in stmts)
         else:
-            stmts = self.expanded(_inlined(stmts, only_plain=True), loops)
+            stmts = self.expanded(written_out(stmts, only_plain=True), loops)
             stmts = tuple(part for stmt in stmts for part in divided(chosen(stmt, self.begun_with)))
         out: list[Stmt] = []
         inits: list[BufferStore] = []
@@ -384,9 +402,9 @@ class _Nest:
                 out += self.nested(stmt, [init for init in inits if init not in later], loops)  # type: ignore[arg-type]
                 inits = later
             else:
-                raise _Refuse
+                raise Refused
         if leaf and len(inits) > 1 and not independent_stores(inits):
-            raise _Refuse
+            raise Refused
         return (*out, *(self.block(store, loops, None) for store in inits))
 
     def nested(self, loop: For, inits: list[BufferStore], around: tuple[For, ...]) -> list[Stmt]:
@@ -415,7 +433,7 @@ class _Nest:
     def block(self, store: BufferStore, loops: tuple[For, ...], init: BufferStore | None) -> Block:
         """The block of one store: an axis for each loop around it."""
         if not all(any(uses(index, loop.var) for index in store.indices) for loop in loops) and _update(store) is None:
-            raise _Refuse
+            raise Refused
         return self.framed((store,), loops, (store,), () if init is None else (init,))
 
     def framed(
@@ -428,16 +446,16 @@ class _Nest:
         """The block of `body`, which stores what `stores` do, to the same indices."""
         for store in stores:
             if store.predicate is not None or store.buffer.is_scalar or store.buffer.dtype.is_vector:
-                raise _Refuse
+                raise Refused
             if any(index.dtype.is_vector or reads_memory(index) for index in store.indices):
-                raise _Refuse
+                raise Refused
         if any(type(node) is Call and node.op.effect != "pure" for node in walk((*body, *inits))):
-            raise _Refuse
+            raise Refused
         store = stores[0]
         used = [any(uses(index, loop.var) for index in store.indices) for loop in loops]
         mine = [loop for loop, is_used in zip(loops, used, strict=True) if is_used]
         if not all(_injective(one, mine) for one in stores):
-            raise _Refuse
+            raise Refused
         axes: list[Axis] = []
         values: dict[Any, Any] = {}
         for loop, is_used in zip(loops, used, strict=True):
@@ -463,7 +481,7 @@ class _Nest:
             if kind is ScalarDecl or kind is Bind:
                 var = stmt.buffer if kind is ScalarDecl else stmt.var  # type: ignore[attr-defined]
                 if var.dtype.is_handle or var.dtype.is_vector:
-                    raise _Refuse
+                    raise Refused
                 buffer = Buffer(var.name, shape, var.dtype)
                 self.allocations.append(AllocBuffer(buffer, NO_ATTRS))
                 rest = _moved(tuple(out[at + 1 :]), var, buffer, places)
@@ -496,8 +514,8 @@ def _sums(loop: For, sizes: frozenset[Var]) -> list[tuple[list[For], BufferStore
         loops.append(body[0])
         body = body[0].body
     try:
-        body = _inlined(body)
-    except _Refuse:
+        body = written_out(body)
+    except Refused:
         return []
     stores = [stmt for stmt in body if type(stmt) is BufferStore]
     updates = [update for store in stores if (update := _update(store)) is not None]
@@ -534,44 +552,6 @@ def _moved(stmts: tuple[Stmt, ...], var: Any, buffer: Buffer, places: tuple[Expr
     }
     found: tuple[Stmt, ...] = rewrite(stmts, rules)
     return found
-
-
-def _inlined(stmts: tuple[Stmt, ...], only_plain: bool = False) -> tuple[Stmt, ...]:
-    """The statements without names of values: each stands where it is used. Refused where that would grow too much.
-
-    With `only_plain` names of values that read memory stay.
-    """
-    out: list[Stmt] = []
-    values: dict[Any, Expr] = {}
-    assigned = {node.buffer for node in walk(stmts) if type(node) is BufferStore}
-    loads: set[Buffer] = set()
-
-    def use(stmt: Any) -> Any:
-        found = substitute(stmt, {var: value for var, value in values.items() if type(var) is Var})
-        scalars = {var: value for var, value in values.items() if type(var) is Buffer}
-        if scalars:
-            found = rewrite(found, {BufferLoad: lambda node: scalars.get(node.buffer, node)})
-        return found
-
-    for stmt in stmts:
-        kind = type(stmt)
-        named = stmt.var if kind is Bind else stmt.buffer if kind is ScalarDecl else None  # type: ignore[attr-defined]
-        if named is not None and named not in assigned and stmt.value is not None:  # type: ignore[attr-defined]
-            value = use(stmt.value)  # type: ignore[attr-defined]
-            if only_plain and reads_memory(value):
-                out.append(stmt.replace(value=value))
-                continue
-            if sum(1 for _ in walk(value)) > LARGEST or named.dtype.is_handle:
-                raise _Refuse
-            if any(type(node) is Call and node.op.effect != "pure" for node in walk(value)):
-                raise _Refuse
-            loads |= {node.buffer for node in walk(value) if type(node) is BufferLoad}
-            values[named] = value
-            continue
-        if kind is BufferStore and stmt.buffer in loads and stmt is not stmts[-1]:  # type: ignore[attr-defined]
-            raise _Refuse  # a value that was taken before would be read after
-        out.append(use(stmt))
-    return tuple(out)
 
 
 def _injective(store: BufferStore, loops: Sequence[For]) -> bool:

@@ -23,11 +23,11 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.op import OPS, get_op
+from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
-from ..statements import reads_memory
+from .plain import conjuncts, is_there
 
 
 def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
@@ -79,7 +79,7 @@ class _Added(Scoped):
             return stmt
         if store.buffer.dtype.is_vector or store.buffer.dtype.is_handle:
             return stmt
-        *before, last = _parts(stmt.condition)
+        *before, last = conjuncts(stmt.condition)
         if uses(last, store.buffer):
             # `last` reads the element, so it is there
             mine = BufferLoad(store.buffer, store.indices)
@@ -90,7 +90,9 @@ class _Added(Scoped):
             store = found
         else:
             before.append(last)
-        if any(uses(part, store.buffer) for part in before) or (before and not self.is_there(store)):
+        if any(uses(part, store.buffer) for part in before) or (
+            before and not is_there(self.analyzer, store.indices, store.buffer.shape)
+        ):
             return stmt
         value = _under(before, store)
         return stmt if value is None else store.replace(value=value, span=stmt.span, trivia=stmt.trivia)
@@ -100,26 +102,7 @@ class _Added(Scoped):
         stmt: BufferStore = self.descend(node)
         return _extreme(stmt) or stmt
 
-    def is_there(self, store: BufferStore) -> bool:
-        """Whether the indices are proved to be in the buffer."""
-        return not any(map(reads_memory, store.indices)) and all(
-            self.is_inside(index, dim) for index, dim in zip(store.indices, store.buffer.shape, strict=True)
-        )
-
-    def is_inside(self, index: Expr, dim: Expr) -> bool:
-        low, high = self.analyzer.const_int_bound(index)
-        if type(dim) is Const or low < 0:
-            return low >= 0 and type(dim) is Const and high < dim.value
-        return index.dtype is dim.dtype and self.analyzer.can_prove(get_op("less")(index, dim))
-
     rules = {If: choose, BufferStore: store}  # noqa: RUF012
-
-
-def _parts(condition: Expr) -> list[Expr]:
-    """What is asked one after the other, all of which must hold."""
-    if type(condition) is Call and condition.op is OPS["logical_and"]:
-        return [*_parts(condition.args[0]), *_parts(condition.args[1])]
-    return [condition]
 
 
 def _extreme(store: BufferStore) -> BufferStore | None:

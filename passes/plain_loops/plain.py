@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.expr import Call, Const, Expr
+from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import Block, For, Stmt
+
+from ..statements import reads_memory
 
 
 def in_plain_loops(body: tuple[Stmt, ...], rules: Mapping[type, Callable[[Any], Any]]) -> tuple[Stmt, ...]:
@@ -18,4 +23,25 @@ def in_plain_loops(body: tuple[Stmt, ...], rules: Mapping[type, Callable[[Any], 
     return tuple([rewrite(stmt, rules) if is_plain(stmt) else stmt for stmt in body])
 
 
-__all__ = ["in_plain_loops"]
+def conjuncts(condition: Expr) -> list[Expr]:
+    """What is asked one after the other, all of which must hold."""
+    if type(condition) is Call and condition.op is OPS["logical_and"]:
+        return [*conjuncts(condition.args[0]), *conjuncts(condition.args[1])]
+    return [condition]
+
+
+def is_there(analyzer: Analyzer, indices: tuple[Expr, ...], shape: tuple[Expr, ...]) -> bool:
+    """Whether indices are proved to be in a buffer of a shape."""
+    return not any(map(reads_memory, indices)) and all(
+        _is_inside(analyzer, index, dim) for index, dim in zip(indices, shape, strict=True)
+    )
+
+
+def _is_inside(analyzer: Analyzer, index: Expr, dim: Expr) -> bool:
+    low, high = analyzer.const_int_bound(index)
+    if type(dim) is Const or low < 0:
+        return low >= 0 and type(dim) is Const and bool(high < dim.value)
+    return index.dtype is dim.dtype and analyzer.can_prove(get_op("less")(index, dim))
+
+
+__all__ = ["conjuncts", "in_plain_loops", "is_there"]

@@ -16,18 +16,20 @@ import math
 
 from msgspec import Struct
 
-from tirscript.ir.expr import BufferLoad, Var
+from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses
 
 from ..primitive import BlockHandle
 from . import contraction
-from .nests import Dim, Nest, factors, indices_of, is_plain
+from .nests import Dim, Nest, factors, indices_of, is_plain, stride_of, term
 from .work import Work, only_reader
 
 # so many pixels for each filter pay for a copy of the weights
 UNFOLDED = 8
+# windows of so many columns are written out
+WINDOW = 8
 # fewer pixels do not pay for the copy of the weights
 PIXELS = 4
 
@@ -41,6 +43,7 @@ class Roles(Struct, frozen=True, eq=False):
     lanes: int
     vectors: int
     height: int
+    conditions: tuple[Expr, ...] = ()  # a window that reaches over a border
 
 
 def convolution(work: Work, nest: Nest) -> bool:
@@ -80,6 +83,8 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None)
         loops = sch.get_loops(part)
         work.vectorize(part, roles.lanes)
         sch.unroll(loops[-2])
+    if uses(roles.conditions, nest.reduced[-1].var) and nest.reduced[-1].extent <= WINDOW:
+        sch.unroll(inner[-1])  # then the condition is known of most pixels
     work.contract(f"{nest.name}_update")
     work.parallel(outer, float(nest.instances))
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name, packed.name}
@@ -91,7 +96,7 @@ def unfolded(work: Work, nest: Nest) -> bool:
     The weights are read where they lie: to copy them in another order takes longer than the products of few pixels.
     """
     roles = roles_of(work, nest)
-    if roles is None:
+    if roles is None or roles.conditions:
         return False
     image = next(load for load in factors(nest.value) or () if load is not roles.weights)
     pixels = math.prod(dim.extent for dim in nest.spatial if not uses(roles.weights.indices, dim.var))
@@ -123,7 +128,8 @@ def roles_of(work: Work, nest: Nest) -> Roles | None:
     """What the dimensions are, None where the block is no convolution."""
     if nest.update is None or nest.update.op is not OPS["add"] or nest.instances < 4096:
         return None
-    loads = factors(nest.update.value)
+    value, conditions = term(nest.update.value)
+    loads = factors(value)
     if loads is None or len(loads) != 2 or any(nest.dim(index) is None for index in nest.store.indices):
         return None
     one = work.facts.lanes(nest.dtype.bits)
@@ -132,13 +138,18 @@ def roles_of(work: Work, nest: Nest) -> Roles | None:
             continue
         mine = [dim for dim in nest.spatial if uses(weights.indices, dim.var) and not uses(image.indices, dim.var)]
         pixels = [dim for dim in nest.spatial if uses(image.indices, dim.var) and not uses(weights.indices, dim.var)]
+        last = nest.dim(nest.store.indices[-1])
+        along = last is not None and last.extent % 4 == 0 and stride_of(image, last.var) == 1
+        if along and last is not None and uses(conditions, last.var):
+            continue  # vectors along the lines have masks
+        mine = [dim for dim in mine if not uses(conditions, dim.var)]
         for filters in sorted(mine, key=lambda dim: -dim.extent):
             lanes = next((one // part for part in (1, 2) if filters.extent % max(4, one // part) == 0), 0)
             if lanes < 4 or math.prod(dim.extent for dim in pixels) < PIXELS:
                 continue
             beside = next((dim for dim in reversed(pixels) if dim.extent >= 4), pixels[-1])
             vectors, height = tile_of(filters.extent // lanes, beside.extent, work.facts.registers)
-            return Roles(filters, beside, weights, lanes, vectors, height)
+            return Roles(filters, beside, weights, lanes, vectors, height, conditions)
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from msgspec import Struct
 
@@ -185,6 +186,26 @@ def factors(value: Expr) -> list[BufferLoad] | None:
     return found
 
 
+def term(value: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+    """What a sum adds with its choices taken, and the conditions of these, where else something constant is."""
+    conditions: list[Expr] = []
+
+    def taken(node: Any) -> Any:
+        if type(node) is not Call or node.op not in _IN_TERMS:
+            return node
+        if node.op is not OPS["if_then_else"]:
+            return node.replace(args=tuple([taken(arg) for arg in node.args]))
+        if type(node.args[2]) is not Const:
+            return node
+        conditions.append(node.args[0])
+        return taken(node.args[1])
+
+    return taken(value), tuple(conditions)
+
+
+_IN_TERMS = frozenset(OPS[name] for name in ("if_then_else", "mul", "cast", "negative"))
+
+
 def stride_of(load: BufferLoad, var: Var) -> int | None:
     """How many elements further a step of `var` reads: 0 where it reads the same, 1 the next; None for another."""
     if not any(uses(index, var) for index in load.indices):
@@ -232,4 +253,5 @@ __all__ = [
     "is_plain",
     "nest_of",
     "stride_of",
+    "term",
 ]

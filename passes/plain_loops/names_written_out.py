@@ -1,0 +1,65 @@
+"""Names of values in loops are written out where they are used, so that a loop holds nothing but what it stores.
+
+before:                                            after:
+    x: T.let[T.float32] = A[i]                         s = s + A[i] * A[i]
+    s = s + x * x
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad, Call, Expr, Var
+from tirscript.ir.rewrite import rewrite, substitute, walk
+from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl, Stmt
+
+from ..statements import reads_memory
+
+# a name used several times is written out where its value stays as small as this, in nodes
+LARGEST = 200
+
+
+class Refused(Exception):
+    """What has no form of blocks."""
+
+
+def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False) -> tuple[Stmt, ...]:
+    """The statements without names of values: each stands where it is used. Refused where that would grow too much.
+
+    With `only_plain` names of values that read memory stay.
+    """
+    out: list[Stmt] = []
+    values: dict[Any, Expr] = {}
+    assigned = {node.buffer for node in walk(stmts) if type(node) is BufferStore}
+    loads: set[Buffer] = set()
+
+    def use(stmt: Any) -> Any:
+        found = substitute(stmt, {var: value for var, value in values.items() if type(var) is Var})
+        scalars = {var: value for var, value in values.items() if type(var) is Buffer}
+        if scalars:
+            found = rewrite(found, {BufferLoad: lambda node: scalars.get(node.buffer, node)})
+        return found
+
+    for stmt in stmts:
+        kind = type(stmt)
+        named = stmt.var if kind is Bind else stmt.buffer if kind is ScalarDecl else None  # type: ignore[attr-defined]
+        if named is not None and named not in assigned and stmt.value is not None:  # type: ignore[attr-defined]
+            value = use(stmt.value)  # type: ignore[attr-defined]
+            if only_plain and reads_memory(value):
+                out.append(stmt.replace(value=value))
+                continue
+            if sum(1 for _ in walk(value)) > LARGEST or named.dtype.is_handle:
+                raise Refused
+            if any(type(node) is Call and node.op.effect != "pure" for node in walk(value)):
+                raise Refused
+            loads |= {node.buffer for node in walk(value) if type(node) is BufferLoad}
+            values[named] = value
+            continue
+        if kind is BufferStore and stmt.buffer in loads and stmt is not stmts[-1]:  # type: ignore[attr-defined]
+            raise Refused  # a value that was taken before would be read after
+        out.append(use(stmt))
+    return tuple(out)
+
+
+__all__ = ["Refused", "written_out"]
