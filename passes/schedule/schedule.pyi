@@ -369,7 +369,8 @@ class Schedule:
 
         The factors are elements at plain axes of the block, cast or not. A result with padded axes is made in a copy, which
         is cut to its size behind the block. Refused where a padded reduction axis of floats is not in every factor, since
-        what is there may be infinite, and 0 times infinity is no zero.
+        what is there may be infinite, and 0 times infinity is no zero. Where no reduction axis is padded, the block may
+        reduce any values of elements at plain axes, in any way.
         """
 
     def parallel(self, loop: LoopHandle | str) -> None:
@@ -400,6 +401,20 @@ class Schedule:
         the next block is prefetched; what is left after the last block is computed by one thread. The result does not
         depend on the number of threads. The combiner must be known to be commutative and associative: sums of floats are
         rounded in another order (Blelloch 1990, "Prefix sums and their applications").
+        """
+
+    def precompute(self, block: BlockHandle | str, axes: Sequence[int]) -> list[BlockHandle]:
+        """Make what a block computes of some of its axes alone before it, once for all others; the blocks that make it.
+
+        before:                                           after `precompute("C", [0, 2])`:
+            with T.block("C"):                                with T.block("C_part"):
+                C[vi, vj] += T.exp(A[vi, vk]) * B[vk, vj]         C_part[v0, v1] = T.exp(A[v0, v1])
+                                                              with T.block("C"):
+                                                                  C[vi, vj] += C_part[vi, vk] * B[vk, vj]
+
+        The axes are counted from 0. What is made is each largest part of the stored value that uses all of these axes and
+        no others. Refused where there is none, or one that is computed under a condition of the others and not known to be
+        harmless without.
         """
 
     def prefetch(
@@ -470,6 +485,24 @@ class Schedule:
                                                                    B[vi, vj] = A_local[vi, vj] + 1
 
         It is cache_read, of this one reader, and compute_at.
+        """
+
+    def reduce_apart(self, block: BlockHandle | str) -> BlockHandle:
+        """Let a reduction without a T.init work in a buffer of its own, which begins with what is there; the block that
+        stores the results.
+
+        before:                                    after `reduce_apart("C")`:
+            for i, k in T.grid(4, 8):                  for i, k in T.grid(4, 8):
+                with T.block("C"):                         with T.block("C"):
+                    vi, vk = ...                               vi, vk = ...
+                    C[vi] = C[vi] + A[vi, vk]                  with T.init():
+                                                                   C_own[vi] = C[vi]
+                                                               C_own[vi] = C_own[vi] + A[vi, vk]
+                                                       for i in range(4):
+                                                           with T.block("C_own"):
+                                                               C[v0] = C_own[v0]
+
+        The results are the same bits. Refused where the result is not indexed by each of the block's spatial axes itself.
         """
 
     def reindex(self, block: BlockHandle | str, buffer: tuple[str, int | str] | str) -> BlockHandle:

@@ -42,7 +42,10 @@ FIRST_CACHE, SECOND_CACHE = 24 << 10, 1 << 20
 
 
 class Roles(Struct, frozen=True, eq=False):
-    """What the axes of a contraction are: `columns` lies along vectors, `rows` is the other side of the tile."""
+    """What the axes of a contraction are: `columns` lies along vectors, `rows` is the other side of the tile.
+
+    `mixed` where it sums up something else than products of the two operands.
+    """
 
     columns: Dim
     rows: Dim
@@ -50,17 +53,31 @@ class Roles(Struct, frozen=True, eq=False):
     reduced: tuple[Dim, ...]
     left: BufferLoad
     right: BufferLoad
+    mixed: bool = False
+
+
+class Made(Struct, frozen=True, eq=False):
+    """The blocks that make the operands of the rows and the columns, where these can be made where they are copied."""
+
+    left: BlockHandle | None = None
+    right: BlockHandle | None = None
+
+
+NOTHING = Made()
 
 
 def contraction(work: Work, nest: Nest) -> bool:
     """Schedule a contraction; False where the block is none, or is too small to gain by it."""
     roles = roles_of(work, nest)
-    if roles is None:
-        return False
-    lines = line_of(nest, roles)
-    if len(lines) > 1 and work.attempt(joined, nest, roles, lines):
+    return roles is not None and tiled(work, nest, roles)
+
+
+def tiled(work: Work, nest: Nest, roles: Roles, made: Made = NOTHING) -> bool:
+    """Schedule a block by the roles of its axes; False where it is too small to gain by it."""
+    lines = line_of(nest, roles) if not roles.mixed else ()
+    if len(lines) > 1 and work.attempt(joined, nest, roles, lines, made):
         return True
-    if work.attempt(streamed, nest, roles):
+    if made.right is None and work.attempt(streamed, nest, roles):
         return True
     if roles.columns.extent < 4 or roles.rows.extent < 2:
         return False
@@ -68,9 +85,9 @@ def contraction(work: Work, nest: Nest) -> bool:
     if nest.instances < 512 or count < 4:
         return False
     reader = only_reader(work, nest)
-    if reader is not None and work.attempt(_scheduled, nest, roles, reader):
+    if reader is not None and work.attempt(_scheduled, nest, roles, reader, made):
         return True
-    return work.attempt(_scheduled, nest, roles, None)
+    return work.attempt(_scheduled, nest, roles, None, made)
 
 
 def streamed(work: Work, nest: Nest, roles: Roles) -> bool:
@@ -113,13 +130,9 @@ def streamed(work: Work, nest: Nest, roles: Roles) -> bool:
     return True
 
 
-def _scheduled(
-    work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None, source: BlockHandle | None = None
-) -> None:
-    """The schedule of a contraction; its only `reader` takes the results where they are, in registers.
-
-    `source` is a block that makes the operand of the columns and can be done where that is copied.
-    """
+def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None, made: Made) -> None:
+    """The schedule of a contraction; its only `reader` takes the results where they are, in registers."""
+    source = made.right
     sch, lanes = work.sch, work.facts.lanes(nest.dtype.bits)
     rows, vectors = _tile(work, nest, roles, lanes)
     width = vectors * lanes
@@ -133,6 +146,9 @@ def _scheduled(
     if source is not None:
         sch.compute_inline(source)
     left = _rows(work, nest, roles, rows)
+    if left is not None and made.left is not None:
+        sch.compute_inline(made.left)
+    left = left or made.left
     result = result_of(work, nest, reader, not (roles.rows.divides(rows) and roles.columns.divides(width)))
     dims = {dim.var.name: loop for dim, loop in zip(_by_axis(nest), sch.get_loops(nest.name), strict=True)}
     i_0, i_1 = sch.split(dims[roles.rows.var.name], [None, rows])
@@ -154,7 +170,8 @@ def _scheduled(
     sch.reverse_compute_at(result, tiles[1])
     sch.set_scope(nest.name, 0, "local")
     first = inner[0]
-    unrolled = max(size for size in (1, 2, 4, 8) if size * rows * vectors <= WRITTEN_OUT or size == 1)
+    most = WRITTEN_OUT // 4 if roles.mixed else WRITTEN_OUT
+    unrolled = max(size for size in (1, 2, 4, 8) if size * rows * vectors <= most or size == 1)
     if unrolled > 1 and (work.extent(inner[-1]) or 1) % unrolled == 0:
         # by LLVM, as its passes and ours then see a part of the statements
         sch.annotate(inner[-1], "pragma_unroll", unrolled)
@@ -187,16 +204,13 @@ def _one_row(work: Work, result: BlockHandle, tile: LoopHandle, rows: int) -> No
     work.sch.specialize(next(loop for loop in loops if work.extent(loop) == rows), 1)
 
 
-def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], source: BlockHandle | None = None) -> bool:
-    """Schedule a contraction whose columns are several dimensions, made one dimension of the block and of copies.
-
-    `source` is a block that makes the operand of the columns and can be done where that is copied.
-    """
+def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], made: Made = NOTHING) -> bool:
+    """Schedule a contraction whose columns are several dimensions, made one dimension of the block and of copies."""
     sch, name = work.sch, nest.name
     reader = only_reader(work, nest)
     right = sch.cache_read(name, roles.right.buffer.name, "global", [name])
-    if source is not None:
-        sch.compute_inline(source)
+    if made.right is not None:
+        sch.compute_inline(made.right)
     result = reader if reader is not None else sch.cache_write(name, 0, "global")
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     stored = join([nest.dim(index) for index in nest.store.indices], line)
@@ -210,7 +224,7 @@ def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], source: 
     found = roles_of(work, plain) if plain is not None else None
     if plain is None or found is None or found.rows.extent < 2:
         return False
-    _scheduled(work, plain, found, result, right)
+    _scheduled(work, plain, found, result, Made(made.left, right))
     return True
 
 
@@ -289,7 +303,7 @@ def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
     whole = [vectors for vectors in sizes[1] if columns.divides(vectors * lanes)]
     if rows.known and rows.extent <= FEW and whole:
         sizes = (sizes[0], whole)  # so that the other operand can be read where it lies
-    registers, bits = work.facts.registers, nest.dtype.bits
+    registers, bits = work.facts.registers - 2 * roles.mixed, nest.dtype.bits
     far = rows.known and columns.known and rows.extent * depth * bits // 8 > SECOND_CACHE
     if far and columns.extent > 8 * lanes and registers >= 32:
         sizes = (range(1, 7), (4,))  # each panel reads all rows again: few of them
@@ -473,6 +487,8 @@ def vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
 
 
 __all__ = [
+    "Made",
+    "Roles",
     "contraction",
     "joined",
     "line_of",
@@ -481,5 +497,6 @@ __all__ = [
     "result_of",
     "roles_of",
     "tile_of",
+    "tiled",
     "vector_copy",
 ]

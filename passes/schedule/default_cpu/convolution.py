@@ -110,7 +110,7 @@ def unfolded(work: Work, nest: Nest) -> bool:
     line = contraction.line_of(plain, found) if plain is not None and found is not None else ()
     if plain is None or found is None or len(line) < 2 or found.rows.axis.var is not roles.filters.axis.var:
         return False
-    return contraction.joined(work, plain, found, line, windows)
+    return contraction.joined(work, plain, found, line, contraction.Made(right=windows))
 
 
 def pointwise(work: Work, nest: Nest) -> bool:

@@ -21,6 +21,7 @@ from .elementwise import along, in_memory_order, looking_up, parallel, stream, t
 from .facts import CpuFacts
 from .histograms import private_copies
 from .nests import Nest
+from .operands import operands_apart
 from .reductions import extreme_lanes, lanes_apart
 from .scans import pieces
 from .streams import past_caches
@@ -37,6 +38,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     unfolded,
     pointwise,
     convolution,
+    operands_apart,
     down_columns,
     register_tile,
     lanes_apart,
@@ -47,7 +49,23 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     parallel,
 )
 # those that need no numbers of iterations
-SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (rows, contraction, lanes_apart, along, looking_up, parallel)
+SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
+    rows,
+    contraction,
+    operands_apart,
+    lanes_apart,
+    along,
+    looking_up,
+    parallel,
+)
+# reductions that may go on from what is there; each of these keeps their order, or asks whether it may
+ONWARD: tuple[Callable[[Work, Nest], object], ...] = (
+    contraction,
+    convolution,
+    operands_apart,
+    register_tile,
+    lanes_apart,
+)
 
 
 # blocks of a function; what depends on what is asked of each pair of them
@@ -84,10 +102,29 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Work:
         if nest is not None:
             any(work.attempt(rule, nest) for rule in (RULES if nest.known else SYMBOLIC))
     for name in [block.name for block in work.blocks()]:
+        if work.fresh(name):
+            work.attempt(onward, name)
+    for name in [block.name for block in work.blocks()]:
         nest = work.nest(name, symbolic=True) if work.fresh(name) else None
         if work.fresh(name) and (nest is None or not nest.known):
             any(work.attempt(rule, name) for rule in (extreme_lanes, pieces, private_copies, shared_rows, stream))
     return work
+
+
+def onward(work: Work, name: str) -> bool:
+    """Schedule a reduction that goes on from what its buffer holds, in a buffer of its own; False for other blocks."""
+    block = work.block(name)
+    if block.init is not None or all(axis.kind != "reduce" for axis in block.axes):
+        return False
+    results = work.sch.reduce_apart(name)
+    nest = work.nest(name, symbolic=True)
+    rules = ONWARD if nest is not None and nest.known else (contraction, operands_apart)
+    if nest is None or not any(work.attempt(rule, nest) for rule in rules):
+        return False
+    left = work.nest(results, symbolic=True) if work.fresh(results.name) else None
+    if left is not None:
+        work.attempt(parallel, left)
+    return True
 
 
 __all__ = ["apply_rules", "may_schedule"]

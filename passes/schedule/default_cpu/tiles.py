@@ -55,6 +55,7 @@ def register_tile(work: Work, nest: Nest) -> bool:
     sch.reorder(*outer, *inner, *rows, x_1)
     sch.reverse_compute_at(result, x_0)
     _producers_near(work, nest, tile)
+    sch = work.sch  # another one where a producer could not be moved
     sch.decompose_reduction(nest.name, inner[0])
     for part in (f"{nest.name}_init", f"{nest.name}_update"):
         loops = sch.get_loops(part)
@@ -81,6 +82,8 @@ def _producers_near(work: Work, nest: Nest, tile: Tile) -> None:
         if made is None or made.reduced or len(work.sch.get_consumers(producer)) > 1:
             continue
         loads = [load for load in nest.loads() if load.buffer is made.store.buffer]
+        if not loads:
+            continue  # what the reduction begins with
         apart = []
         for dim in nest.spatial:
             place = next((at for at, index in enumerate(loads[0].indices) if index is dim.var), None)

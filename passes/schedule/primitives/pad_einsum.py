@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.op import OPS, cast, const, get_op
-from tirscript.ir.rewrite import free_vars, rewrite
+from tirscript.ir.rewrite import free_vars, rewrite, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ...statements import conjunction
+from ...trapping import may_trap
 from ..blocks import inferred
-from ..dataflow import check_not_viewed, scope_of, top, writers
+from ..dataflow import check_not_viewed, same_indices, scope_of, top, writers
 from ..edit import Edit
 from ..legality import check_covers
 from ..loops import axis_loops
@@ -20,7 +22,7 @@ from ..reducers import Update, update_of
 from ..tree import Place
 from .cache import check_copied_behind, written_to
 
-CASTS = frozenset((OPS["cast"],))
+CASTS = frozenset((OPS["cast"], OPS["negative"]))
 
 
 @primitive
@@ -37,10 +39,11 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
 
     The factors are elements at plain axes of the block, cast or not. A result with padded axes is made in a copy, which
     is cut to its size behind the block. Refused where a padded reduction axis of floats is not in every factor, since
-    what is there may be infinite, and 0 times infinity is no zero.
+    what is there may be infinite, and 0 times infinity is no zero. Where no reduction axis is padded, the block may
+    reduce any values of elements at plain axes, in any way.
     """
     stmt: Block = block.stmt
-    update, loads = _sum(edit, block)
+    update, loads, strange = _reduction(edit, block)
     if len(padding) != len(stmt.axes) or any(size < 1 for size in padding):
         edit.wrong(f"`padding` is {padding}, not {len(stmt.axes)} numbers of at least 1, one for each axis")
     loops = axis_loops(edit, block, "padded")
@@ -53,6 +56,12 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
         if padded is not None:
             new[axis.var] = padded
             within = [any(index is axis.var for index in load.indices) for load in loads]
+            if axis.kind == "reduce" and strange is not None:
+                edit.refuse(
+                    f"what `{stmt.name}` adds up is not a product of elements",
+                    (block, ""),
+                    (strange, "this is no element"),
+                )
             if axis.kind == "reduce" and not all(within):
                 if update.store.buffer.dtype.is_float or not any(within):
                     edit.refuse(
@@ -137,13 +146,14 @@ def _rounded(edit: Edit, block: Place, axis: Axis, size: int) -> Expr | None:
     return cast(known.simplify(whole), axis.var.dtype)
 
 
-def _sum(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad]]:
-    """The update of the block and the elements that it multiplies."""
+def _reduction(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad], Expr | None]:
+    """The update of the block, the elements that it reads, and where it is no sum of products of them, what is none."""
     stmt: Block = block.stmt
     update = update_of(stmt)
-    if update is None or update.op is not OPS["add"] or stmt.init is None:
+    if update is None or stmt.init is None:
         edit.refuse(f"the block `{stmt.name}` is no sum with a T.init such as `C[vi] = C[vi] + value`", block)
     loads: list[BufferLoad] = []
+    strange: Expr | None = None if update.op is OPS["add"] else update.store.value
     stack: list[Expr] = [update.value]
     while stack:
         node = stack.pop()
@@ -152,9 +162,22 @@ def _sum(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad]]:
         elif type(node) is BufferLoad and node.predicate is None:
             loads.append(node)
         else:
+            strange = node
+            break
+    if strange is not None:
+        if has_effect(update.value) or may_trap(update.value):
             edit.refuse(
-                f"what `{stmt.name}` adds up is not a product of elements", (block, ""), (node, "this is no element")
+                f"what `{stmt.name}` does is not known to be harmless in the padding",
+                (block, ""),
+                (update.value, "here"),
             )
+        every = [node for node in walk(update.value) if type(node) is BufferLoad]
+        if any(load.predicate is not None or load.buffer.is_scalar for load in every):
+            edit.refuse(f"`{stmt.name}` reads variables, or under predicates", block)
+        loads = []
+        for load in every:
+            if not any(load.buffer is one.buffer and same_indices(load.indices, one.indices) for one in loads):
+                loads.append(load)
     only_store(edit, block, update.store.buffer)
     axes = {axis.var: axis for axis in stmt.axes}
     accesses: list[BufferLoad | BufferStore] = [*loads, update.store]
@@ -172,7 +195,7 @@ def _sum(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad]]:
     for buffer in buffers:
         if buffers.count(buffer) > 1:
             edit.refuse(f"`{buffer.name}` is several of the factors", block)
-    return update, loads
+    return update, loads, strange
 
 
 def _check_unchanged(edit: Edit, block: Place, home: Place, buffer: Buffer) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tirscript.ir.arith.presburger import MappedDomain
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import as_expr, const
-from tirscript.ir.rewrite import substitute, uses
+from tirscript.ir.rewrite import free_vars, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, For, Stmt
 
 from ..edit import Edit
@@ -18,6 +19,9 @@ from ..loops import axis_loops
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
 from ..tree import Place
+
+# what a size of 32 bits may be rounded up by, as pad_einsum does: no memory has sizes that are as great as that
+ROUNDED = 1 << 16
 
 
 @primitive
@@ -46,7 +50,7 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
         edit.refuse("an axis of the block does not begin at 0", block)
     extents = [axis.stop for axis in stmt.axes]
     shape, back = mapping.map_shape(extents), mapping.inverse_of(extents)
-    if shape is None or back is None or not mapping.is_bijective(extents):
+    if shape is None or back is None or not (mapping.is_bijective(extents) or _fills(edit, mapping, extents, shape)):
         collision = MappedDomain(mapping, extents).collision()
         edit.refuse(
             "the map is not known to take the axes to new ones one to one",
@@ -71,6 +75,14 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
     for loop, size in reversed(list(zip(loop_vars, sizes, strict=True))):
         made = For(loop, const(0, dtype), size, (made,))
     edit.replace(loops[0], made)
+
+
+def _fills(edit: Edit, mapping: IndexMap, extents: list[Expr], shape: tuple[Expr, ...]) -> bool:
+    """Whether the map is one to one and its image all of a shape, where sizes of memory can be rounded up."""
+    sizes = {dim for node in walk(edit.func) if type(node) is Buffer for dim in node.shape if type(dim) is Var}
+    known = {var for extent in extents for var in free_vars(extent) if var in sizes and var.dtype.bits == 32}
+    ranges = {var: (0, var.dtype.int_range()[1] - ROUNDED) for var in known}
+    return bool(ranges) and bool(MappedDomain(mapping, extents, ranges).is_bijective(shape))
 
 
 def _kind(edit: Edit, block: Place, mapping: IndexMap, index: Expr) -> str:

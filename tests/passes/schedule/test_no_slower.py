@@ -111,7 +111,7 @@ def test_so_does_a_block_and_a_sum_along_its_result_does_not() -> None:
 def test_a_reader_that_is_a_sum_itself_keeps_its_rows() -> None:
     func = program("""
         @T.prim_func
-        def weighted(S: T.Buffer((4, 64), "float32"), V: T.Buffer((64, 5), "float32"), O: T.Buffer((4, 5), "float32")):
+        def weighted(S: T.Buffer((4, 64), "float32"), V: T.Buffer((4, 64, 5), "float32"), O: T.Buffer((4, 5), "float32")):
             M = T.alloc_buffer((4,), "float32")
             for i, j in T.grid(4, 64):
                 with T.block("M"):
@@ -124,7 +124,7 @@ def test_a_reader_that_is_a_sum_itself_keeps_its_rows() -> None:
                     vi, vd, vj = T.axis.remap("SSR", [i, d, j])
                     with T.init():
                         O[vi, vd] = 0.0
-                    O[vi, vd] += T.exp(S[vi, vj] - M[vi]) * V[vj, vd]
+                    O[vi, vd] += T.exp(S[vi, vj] - M[vi]) * V[vi, vj, vd]
     """)
     made = default_schedule(func, TWO)
     assert made.get_loops("M")[0] == made.get_loops("O_update")[0]

@@ -51,6 +51,24 @@ def single(A: T.Buffer((1, 6, 9), "int32"), B: T.Buffer((9, 5), "int32"), C: T.B
 
 
 @T.prim_func
+def distances(A: T.Buffer((6, 9), "int32"), B: T.Buffer((9, 5), "int32"), C: T.Buffer((6, 5), "int32")):
+    for i, j, p in T.grid(6, 5, 9):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, p])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] += T.abs(A[vi, vk] * 2 - B[vk, vj]) * (A[vi, vk] * 2)
+
+
+@T.prim_func
+def added(A: T.Buffer((6, "k"), "int32"), B: T.Buffer(("k", 5), "int32"), C: T.Buffer((6, 5), "int32")):
+    for i, j, p in T.grid(6, 5, k):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, p])
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+
+
+@T.prim_func
 def corner(A: T.Buffer((30,), "int32"), S: T.Buffer((4,), "int32")):
     for k in range(30):
         with T.block("S"):
@@ -293,6 +311,9 @@ CASES: dict[str, tuple[Any, Any]] = {
         lambda s: s.transform_block_layout("C", lambda i, j, k: (k // 8, i * 20 + j, k % 8)),
     ),
     "pad_einsum_units": (single, lambda s: s.pad_einsum("C", [4, 1, 1])),
+    "pad_einsum_values": (distances, lambda s: s.pad_einsum("C", [8, 4, 1])),
+    "precompute": (distances, lambda s: s.precompute("C", [0, 2])),
+    "reduce_apart": (added, lambda s: s.reduce_apart("C")),
     "specialize": (any_matmul, lambda s: s.specialize(tiled(s), 1)),
     "pad_einsum_symbolic": (any_matmul, lambda s: s.pad_einsum("C", [8, 1, 5])),
 }
