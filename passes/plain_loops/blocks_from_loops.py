@@ -40,7 +40,7 @@ from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, 
 from ..pipeline import prim_func_pass
 from ..statements import may_overlap, reads_memory
 from .buffers_from_variables import buffers_from_variables
-from .choices_from_loops import added_always, begun_at_first, chosen
+from .choices_from_loops import added_always, begun_at_first, begun_blocks, chosen
 from .conditions_inward import conditions_inward
 from .dimensions import with_dimensions
 from .divided_loops import divided, independent_stores, inits_apart, pays_alone
@@ -53,7 +53,9 @@ from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
 from .sums_of_differences import sums_of_differences
+from .triangles import rectangles
 from .variables_from_buffers import variables_from_buffers
+from .whole_loops import whole_loops
 
 # loops in each other
 DEEPEST = 12
@@ -70,18 +72,20 @@ def blocks_from_loops(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     symbolic: take loops to the sizes of parameters too. The init of a sum is what a block does in its first iteration:
               where there is none, the result is not stored, as the loops did. decompose_reduction stores it always
     """
-    return with_blocks(with_dimensions(func), symbolic=symbolic)
+    return with_blocks(with_dimensions(whole_loops(func)), symbolic=symbolic)
 
 
 def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     """The function with blocks in its loops where they can be found; itself where none are."""
     if not any(type(stmt) is For for stmt in func.body):
         return func
+    func = begun_blocks(func)
     sizes = _sizes(func) if symbolic else frozenset()
     names = _Names(func, sizes)
     known = frozenset(names.blocks)
-    given = loops_from_zero(buffers_from_variables(variables_from_buffers(added_always(func).body)))
-    given = inits_apart(sums_of_differences(given), may_overlap(func))
+    given = sums_of_differences(buffers_from_variables(variables_from_buffers(added_always(func).body)))
+    given = loops_from_zero(rectangles(func, given, lambda nest: _is_product(_Names(func, sizes), nest)))
+    given = inits_apart(given, may_overlap(func))
     ordered = func.attrs.get("fastmath") is False
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: _Nest(_Names(func, sizes)).convert(nest) is not None, ordered)
@@ -169,6 +173,13 @@ def _reads_again(block: Block) -> bool:
     if reaches_over(block):
         return True
     return len(loads) > 1 and all(any(not uses(load.indices, var) for var in spatial) for load in loads)
+
+
+def _is_product(names: _Names, nest: For) -> bool | None:
+    """Whether one of the blocks that a nest becomes sums up products; None where it becomes none."""
+    (ready,) = loops_from_zero((nest,))
+    made = _Nest(names).convert(ready) if type(ready) is For else None
+    return None if made is None else any(_reads_again(block) for part in made for _, block in _blocks(part, ()))
 
 
 def _scanning(block: Block) -> Block:
@@ -389,7 +400,8 @@ class _Nest:
                 return (self.block(begun[1], loops, begun[0]),)
             stmts = tuple(chosen(stmt, self.begun_with) for stmt in stmts)
         else:
-            stmts = self.expanded(written_out(stmts, only_plain=True), loops)
+            elements = not may_overlap(self.names.func)
+            stmts = self.expanded(written_out(stmts, only_plain=True, elements=elements), loops)
             stmts = tuple(part for stmt in stmts for part in divided(chosen(stmt, self.begun_with)))
         out: list[Stmt] = []
         inits: list[BufferStore] = []

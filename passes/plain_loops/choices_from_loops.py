@@ -24,8 +24,8 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import uses, walk
-from tirscript.ir.stmt import BufferStore, For, If, Stmt
+from tirscript.ir.rewrite import rewrite, uses, walk
+from tirscript.ir.stmt import Axis, Block, BufferStore, For, If, Stmt
 
 from .plain import conjuncts, is_there
 
@@ -140,7 +140,25 @@ def _under(conditions: list[Expr], store: BufferStore) -> Expr | None:
 _EXTREMES = (OPS["max"], OPS["min"])
 
 
-def begun_at_first(stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[BufferStore, BufferStore] | None:
+def begun_blocks(func: PrimFunc) -> PrimFunc:
+    """The function whose blocks say with T.init what they begin a sum with, instead of `if vk == 0: C[vi] = 0`."""
+    return rewrite(func, {Block: _begun}) if any(type(node) is Block for node in walk(func.body)) else func
+
+
+def _begun(block: Block) -> Block:
+    if block.init is not None or block.predicate is not None:
+        return block
+    found = begun_at_first(block.body, block.axes)
+    if found is None or any(
+        axis.kind != ("spatial" if uses(found[1].indices, axis.var) else "reduce") for axis in block.axes
+    ):
+        return block
+    return block.replace(init=(found[0],), body=(found[1],))
+
+
+def begun_at_first(
+    stmts: tuple[Stmt, ...], loops: tuple[For, ...] | tuple[Axis, ...]
+) -> tuple[BufferStore, BufferStore] | None:
     """What an element begins with and what is added to it, where `stmts` in `loops` are a store in its first iteration
     and a store in each; None for other statements."""
     if len(stmts) != 2:
@@ -177,4 +195,4 @@ def _same(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
     return all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b, strict=True))
 
 
-__all__ = ["added_always", "begun_at_first", "chosen"]
+__all__ = ["begun_blocks", "added_always", "begun_at_first", "chosen"]

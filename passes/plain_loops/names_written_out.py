@@ -7,6 +7,7 @@ before:                                            after:
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -24,10 +25,11 @@ class Refused(Exception):
     """What has no form of blocks."""
 
 
-def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False) -> tuple[Stmt, ...]:
+def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: bool = False) -> tuple[Stmt, ...]:
     """The statements without names of values: each stands where it is used. Refused where that would grow too much.
 
-    With `only_plain` names of values that read memory stay.
+    With `only_plain` names of values that read memory stay, but with `elements` not those of elements of what the
+    statements do not store.
     """
     out: list[Stmt] = []
     values: dict[Any, Expr] = {}
@@ -46,7 +48,7 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False) -> tuple[Stmt
         named = stmt.var if kind is Bind else stmt.buffer if kind is ScalarDecl else None  # type: ignore[attr-defined]
         if named is not None and named not in assigned and stmt.value is not None:  # type: ignore[attr-defined]
             value = use(stmt.value)  # type: ignore[attr-defined]
-            if only_plain and reads_memory(value):
+            if only_plain and reads_memory(value) and not (elements and _is_element(value, assigned)):
                 out.append(stmt.replace(value=value))
                 continue
             if sum(1 for _ in walk(value)) > LARGEST or named.dtype.is_handle:
@@ -60,6 +62,13 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False) -> tuple[Stmt
             raise Refused  # a value that was taken before would be read after
         out.append(use(stmt))
     return tuple(out)
+
+
+def _is_element(value: Expr, assigned: Set[Buffer]) -> bool:
+    """Whether a value is an element, at a place that no memory decides, of a buffer that is not assigned."""
+    if type(value) is not BufferLoad or value.buffer in assigned or value.buffer.is_scalar:
+        return False
+    return value.predicate is None and not any(map(reads_memory, value.indices))
 
 
 __all__ = ["Refused", "written_out"]

@@ -166,3 +166,39 @@ def main(A: T.Buffer((9, 7), "int32"), B: T.Buffer((9, 7), "int32"), C: T.Buffer
     made = with_blocks(func)
     assert made.script().count("T.block(") == 1 and "elif" not in made.script()
     assert_same_result(func, made)
+
+
+FIRST = """
+@T.prim_func
+def main(A: T.Buffer((9, 31)), B: T.Buffer((31, 37)), C: T.Buffer((9, 37))):
+    for i, j, k in T.grid(9, 37, 31):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("{}", [i, j, k])
+            if {}:
+                C[vi, vj] = {}
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+
+def test_a_block_that_begins_under_a_condition_has_an_init() -> None:
+    func = parse(FIRST.format("SSR", "vk == 0", "0.0"))
+    assert isinstance(func, PrimFunc)
+    made = with_blocks(func)
+    assert "T.init()" in made.script() and " if " not in made.script()
+    assert_same_result(func, made, tolerance=0.0)
+    assert_same_result(func, default_schedule(func, CpuFacts(vector_bits=512)).func)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "condition", "value"),
+    [
+        ("SSR", "vk == 1", "0.0"),
+        ("SSR", "vk == 0 and vi == 0", "0.0"),
+        ("SSS", "vk == 0", "0.0"),
+        ("SSR", "vk == 0", "C[vi, 36 - vj]"),
+    ],
+)
+def test_a_block_that_begins_otherwise_stays(kinds: str, condition: str, value: str) -> None:
+    func = parse(FIRST.format(kinds, condition, value))
+    assert isinstance(func, PrimFunc)
+    assert "T.init()" not in with_blocks(func).script()

@@ -21,6 +21,7 @@ from tirscript.ir.stmt import AllocateConst, Block, If, Stmt
 
 from ...plain_loops.blocks_from_loops import with_blocks
 from ...plain_loops.dimensions import with_dimensions
+from ...plain_loops.whole_loops import whole_loops
 from ...statements import reads_memory
 from ..naming import named_apart
 from ..primitive import PRIMITIVES
@@ -84,7 +85,7 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
     with recursion_room():
         if not may_schedule(func):
             return Work(Schedule(func), facts)
-        func = with_dimensions(func)
+        func = with_dimensions(whole_loops(func))
         found = _symbolic(func, facts)
         if found is not None:
             return found
