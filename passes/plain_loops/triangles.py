@@ -12,7 +12,7 @@ element outside of a triangle held stays, and every access is proved to be insid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from msgspec import Struct
@@ -72,7 +72,7 @@ def _fresh(body: tuple[Stmt, ...], nests: Sequence[For]) -> frozenset[Buffer]:
         stored = {node.buffer for node in walk(stmt) if type(node) is BufferStore} & fresh
         if not stored:
             continue
-        nest = _Squares(frozenset())
+        nest = _Squares(frozenset(), frozenset())
         try:
             if not any(stmt is one for one in nests):
                 raise _Refuse
@@ -125,13 +125,14 @@ def _squares(func: PrimFunc, body: tuple[Stmt, ...], nest: For, fresh: frozenset
             return None
         if isinstance(node, Expr) and may_trap(node):
             return None
-    squares = _Squares(fresh)
+    allocated = {stmt.buffer for stmt in body if type(stmt) is AllocBuffer}
+    squares = _Squares(fresh, allocated)
     try:
         made = squares.loop(nest)
     except _Refuse:
         return None
     # what stays outside of a triangle has to be there
-    own = {stmt.buffer for stmt in body if type(stmt) is AllocBuffer} - fresh
+    own = allocated - fresh
     kept = {store.buffer for at, (store, _) in enumerate(squares.stored) if not squares.is_begun(at)} & own
     before = body[: next(at for at, stmt in enumerate(body) if stmt is nest)]
     if not all(any(_fills(stmt, buffer) for stmt in before) for buffer in kept):
@@ -151,13 +152,18 @@ class _Range(Struct, frozen=True):
 class _Squares:
     """Makes squares of one nest."""
 
-    def __init__(self, fresh: frozenset[Buffer]) -> None:
+    def __init__(self, fresh: frozenset[Buffer], own: Set[Buffer]) -> None:
+        self.own = own  # what the function allocates
         self.fresh = fresh  # what may be written outside of the triangles
         self.ranges: dict[Var, _Range] = {}
         self.conditions: list[Expr] = []
         self.bounded: set[Var] = set()  # of the loops that others bound
         self.declared: dict[Buffer, int] = {}  # variables, with how many conditions hold where they begin
         self.stored: list[tuple[BufferStore, Expr | None]] = []  # with the conditions around
+
+    def reads_own(self, value: Expr) -> bool:
+        """Whether a value reads what the function allocates, which need not be there outside of a triangle."""
+        return any(type(node) is BufferLoad and node.buffer in self.own for node in walk(value))
 
     def is_begun(self, at: int) -> bool:
         """Whether one of the stores is always done, or changes an element that one before it always stores."""
@@ -246,7 +252,9 @@ class _Squares:
             for own, other in (value.args, value.args[::-1]):
                 if _is_element(own, mine) and not uses(other, store.buffer):
                     nothing = const(-0.0 if value.dtype.is_float else 0, value.dtype)
-                    term = get_op("if_then_else")(condition, other, nothing)
+                    # lanes of results choose at once where all may be read
+                    lanes = any(uses(store.indices, var) for var in self.bounded) and not self.reads_own(other)
+                    term = get_op("Select" if lanes else "if_then_else")(condition, other, nothing)
                     return store.replace(value=value.replace(args=(own, term)))
         return store.replace(value=get_op("if_then_else")(condition, value, mine))
 
