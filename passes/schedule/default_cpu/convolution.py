@@ -20,18 +20,22 @@ from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses
+from tirscript.ir.stmt import AllocateConst
 
 from ..primitive import BlockHandle
 from . import contraction
 from .nests import Dim, Nest, factors, indices_of, is_plain, stride_of, term
 from .work import Work, only_reader
 
-# so many pixels for each filter pay for a copy of the weights
-UNFOLDED = 8
+# a pixel for so many filters pays for a copy of the weights
+UNFOLDED = 3
 # windows of so many columns are written out
 WINDOW = 8
 # fewer pixels do not pay for the copy of the weights
 PIXELS = 4
+# tiles of so many vectors leave registers for pixels that several steps of an unrolled window share; with more of them
+# what LLVM keeps of those goes through memory
+BESIDE = 16
 
 
 class Roles(Struct, frozen=True, eq=False):
@@ -64,6 +68,8 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None)
     at = _place(roles.weights.indices, roles.filters.var)
     if at != len(roles.weights.indices) - 1 or roles.filters.extent > width:
         sch.transform_layout(packed, ("write", 0), _panels(len(roles.weights.indices), at, width))
+    if at != len(roles.weights.indices) - 1:
+        _lines_of_filters(work, packed, at, roles)
     result = reader if reader is not None else sch.cache_write(nest.name, 0, "local")
     f_0, f_1 = sch.split(roles.filters.loop, [None, width])
     x_0, x_1 = sch.split(roles.pixels.loop, [None, roles.height])
@@ -78,6 +84,9 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None)
     at = _place(nest.store.indices, roles.filters.var)
     if at != len(nest.store.indices) - 1:
         sch.transform_layout(nest.name, ("write", 0), _panels(len(nest.store.indices), at, width))
+    if roles.height * roles.vectors > BESIDE and not roles.conditions:
+        for loop in inner:
+            sch.annotate(loop, "disable_unroll", True)
     sch.decompose_reduction(nest.name, inner[0])
     for part in (f"{nest.name}_init", f"{nest.name}_update"):
         loops = sch.get_loops(part)
@@ -86,8 +95,31 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None)
     if uses(roles.conditions, nest.reduced[-1].var) and nest.reduced[-1].extent <= WINDOW:
         sch.unroll(inner[-1])  # then the condition is known of most pixels
     work.contract(f"{nest.name}_update")
+    if roles.height % (4 if reader is None else 8) == 0:
+        work.attempt(_lines_of_pixels, result, roles.height)
     work.parallel(outer, float(nest.instances))
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name, packed.name}
+
+
+def _lines_of_filters(work: Work, packed: BlockHandle, at: int, roles: Roles) -> None:
+    """Copy the weights of a tile's filters together: one by one, each would go to a line that is in no near cache."""
+    loops = work.sch.get_loops(packed)
+    filters, beside = work.sch.split(loops[at], [None, roles.lanes * roles.vectors])
+    work.sch.reorder(filters, *[loop for loop in loops if loop is not loops[at]], beside)
+    work.vectorize(packed, roles.lanes)
+
+
+def _lines_of_pixels(work: Work, result: BlockHandle, height: int) -> bool:
+    """Store the pixels of a filter that lie beside each other at once.
+
+    One by one, they would go to the line of each filter in turn, and lines that lie 4 KiB apart push each other out of
+    the nearest cache.
+    """
+    inner = work.sch.get_loops(result)[-1]
+    if work.extent(inner) != height:
+        return False
+    work.sch.vectorize(inner)
+    return True
 
 
 def unfolded(work: Work, nest: Nest) -> bool:
@@ -100,8 +132,10 @@ def unfolded(work: Work, nest: Nest) -> bool:
         return False
     image = next(load for load in factors(nest.value) or () if load is not roles.weights)
     pixels = math.prod(dim.extent for dim in nest.spatial if not uses(roles.weights.indices, dim.var))
-    if pixels < roles.lanes or roles.filters.extent < roles.lanes or pixels >= UNFOLDED * roles.filters.extent:
+    if pixels < roles.lanes or roles.filters.extent < roles.lanes or UNFOLDED * pixels >= roles.filters.extent:
         return False
+    if any(type(stmt) is AllocateConst and stmt.buffer is roles.weights.buffer for stmt in work.sch.func.body):
+        return False  # which is copied when it is compiled
     if is_plain(image, nest):
         return False
     windows = work.sch.reindex(nest.name, ("read", image.buffer.name))

@@ -262,7 +262,7 @@ def windows(size: int, filters: int, step: int) -> PrimFunc:
 @pytest.mark.parametrize("step", [1, 2])
 @pytest.mark.parametrize("facts", [SMALL, WIDE], ids=["small", "wide"])
 def test_windows_of_few_pixels_are_written_out_in_panels(step: int, facts: CpuFacts) -> None:
-    kernel = windows(5, 16, step)
+    kernel = windows(4, 64, step)
     made = default_schedule(kernel, facts)
     check_natively(kernel, made.func)
     assert "reindex" in str(made.trace)

@@ -9,10 +9,15 @@ def conv2d(
 ):
     W_global = T.alloc_buffer((1, 3, 2, 2, 8), "float32")
     Y_local = T.alloc_buffer((1, 8, 8, 8), "float32", scope="local")
-    for ax0, ax1, ax2, ax3 in T.grid(8, 3, 2, 2):
-        with T.block("W_global"):
-            v0, v1, v2, v3 = T.axis.remap("SSSS", [ax0, ax1, ax2, ax3])
-            W_global[0, v1, v2, v3, v0] = W[v0, v1, v2, v3]
+    for ax0_0, ax1, ax2, ax3 in T.grid(1, 3, 2, 2):
+        for ax0_1_0 in T.unroll(2):
+            for ax0_1_1 in T.vectorized(4):
+                with T.block("W_global"):
+                    v0 = T.axis.spatial(8, ax0_0 * 8 + (ax0_1_0 * 4 + ax0_1_1))
+                    v1 = T.axis.spatial(3, ax1)
+                    v2 = T.axis.spatial(2, ax2)
+                    v3 = T.axis.spatial(2, ax3)
+                    W_global[0, v1, v2, v3, v0] = W[v0, v1, v2, v3]
     for f_0, y, x_0 in T.grid(1, 8, 2):
         for x_1 in T.unroll(4):
             for f_1_0 in T.unroll(2):
@@ -38,9 +43,10 @@ def conv2d(
                                 W_global[0, vc, vu, vv, vf],
                                 Y_local[0, vy, vx, vf],
                             )
-        for ax0, ax1 in T.grid(8, 4):
-            with T.block("Y_local"):
-                v0 = T.axis.spatial(8, f_0 * 8 + ax0)
-                v1 = T.axis.spatial(8, y)
-                v2 = T.axis.spatial(8, x_0 * 4 + ax1)
-                Y[v0, v1, v2] = Y_local[0, v1, v2, v0]
+        for ax0 in range(8):
+            for ax1 in T.vectorized(4):
+                with T.block("Y_local"):
+                    v0 = T.axis.spatial(8, f_0 * 8 + ax0)
+                    v1 = T.axis.spatial(8, y)
+                    v2 = T.axis.spatial(8, x_0 * 4 + ax1)
+                    Y[v0, v1, v2] = Y_local[0, v1, v2, v0]

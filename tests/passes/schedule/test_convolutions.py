@@ -1,0 +1,124 @@
+"""Convolutions of the default schedule: their tiles, what leaves them, and the copies of their weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import AllocBuffer, PrimFunc, walk
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.schedule import Schedule
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+
+WIDE = CpuFacts(vector_bits=512)
+
+
+def convolution(
+    channels: int,
+    filters: int,
+    size: int,
+    *,
+    weights: np.ndarray | None = None,
+    relu: bool = False,
+    last: bool = False,
+    total: str = "total",
+) -> PrimFunc:
+    """Of a window of three by three; `last`: the filters of weights and results lie beside each other; `total`: where the
+    sums are made."""
+    shape = (3, 3, channels, filters) if last else (filters, channels, 3, 3)
+    place, at = ("y, x, f", "u, v, c, f") if last else ("f, y, x", "f, c, u, v")
+    whole = f"({size}, {size}, {filters})" if last else f"({filters}, {size}, {size})"
+    given = "" if weights is not None else f'W: T.Buffer({shape}, "float32"), '
+    body = f"""
+    for f, y, x in T.grid({filters}, {size}, {size}):
+        {total}{": T.float32" if total == "total" else ""} = 0.0
+        for c, u, v in T.grid({channels}, 3, 3):
+            {total} += X[c, y + u, x + v] * W[{at}]
+        {"" if total != "total" else f"Y[{place}] = " + ("T.max(total, 0.0)" if relu else "total")}
+"""
+    head = "" if weights is None else f'    W = T.allocate_const(w, "float32", {shape})\n'
+    text = f"""
+from tirscript.script import tir as T
+@T.prim_func
+def main(X: T.Buffer(({channels}, {size + 2}, {size + 2}), "float32"), {given}Y: T.Buffer({whole}, "float32")):
+{head}{body}"""
+    found = parse(text, names={} if weights is None else {"w": weights.tolist()})
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def steps(made: Schedule) -> list[str]:
+    return [step.primitive for step in made.trace.steps]
+
+
+def whole(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Small whole numbers: sums of them are exact in any order."""
+    return rng.integers(-4, 5, shape).astype("float32")
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("channels", "filters", "size"),
+    [(3, 16, 32), (3, 32, 28), (2, 64, 16), (5, 48, 30), (2, 8, 20), (3, 16, 7), (4, 32, 13), (1, 24, 9), (2, 96, 14)],
+)
+def test_the_results_are_those_of_plain_loops(channels: int, filters: int, size: int, last: bool, relu: bool) -> None:
+    func, rng = convolution(channels, filters, size, relu=relu, last=last), np.random.default_rng(size)
+    X = whole(rng, channels, size + 2, size + 2)
+    W = whole(rng, *((3, 3, channels, filters) if last else (filters, channels, 3, 3)))
+    shape = (size, size, filters) if last else (filters, size, size)
+    got, plain = np.full(shape, np.nan, "float32"), np.full(shape, np.nan, "float32")
+    tirscript.build(func)(X, W, got)
+    tirscript.build(func, pipeline=DEFAULT_LOWERING)(X, W, plain)
+    np.testing.assert_array_equal(got, plain)
+
+
+@pytest.mark.parametrize(("filters", "size", "stays"), [(32, 28, True), (16, 32, False)])
+def test_windows_of_tiles_that_fill_the_registers_are_not_unrolled(filters: int, size: int, stays: bool) -> None:
+    made = default_schedule(convolution(3, filters, size), WIDE)
+    assert made.func.script().count("disable_unroll") == (3 if stays else 0)
+
+
+@pytest.mark.parametrize(
+    ("filters", "size", "variable", "lines"),
+    [
+        (16, 32, True, 16),
+        (16, 32, False, 16),
+        (64, 28, False, 4),
+        (64, 28, True, 0),
+        (32, 12, False, 12),
+        (32, 12, True, 0),
+    ],
+)
+def test_pixels_leave_together_where_a_tile_is_a_line_of_them(
+    filters: int, size: int, variable: bool, lines: int
+) -> None:
+    # nobody reads sums that are made where the results lie
+    func = convolution(3, filters, size, total="total" if variable else "Y[f, y, x]")
+    made = default_schedule(func, WIDE).func.script()
+    behind = made[made.rindex("T.fma") :]
+    assert (f"T.vectorized({lines})" in behind) == bool(lines) and behind.count("T.vectorized") == bool(lines)
+
+
+def test_weights_are_copied_by_the_vectors_of_a_tile() -> None:
+    made = default_schedule(convolution(3, 64, 32), WIDE)
+    assert made.get(made.get_loops("W_global")[-1]).kind == "vectorized"
+    filters_last = default_schedule(convolution(3, 64, 32, last=True), WIDE)
+    assert "vectorized" not in {filters_last.get(loop).kind for loop in filters_last.get_loops("W_global")}
+
+
+def test_constant_weights_are_copied_when_they_are_compiled() -> None:
+    rng = np.random.default_rng(0)
+    weights = whole(rng, 64, 3, 3, 3)
+    given, fixed = convolution(3, 64, 4), convolution(3, 64, 4, weights=weights)
+    assert "reindex" in steps(default_schedule(given, WIDE))
+    assert "reindex" not in steps(default_schedule(fixed, WIDE))
+    X, a, b = whole(rng, 3, 6, 6), np.zeros((64, 4, 4), "float32"), np.zeros((64, 4, 4), "float32")
+    built = tirscript.build(fixed)
+    built(X, a)
+    tirscript.build(given)(X, weights, b)
+    np.testing.assert_array_equal(a, b)
+    allocated = [node.buffer.name for node in walk(built.lowered.body) if type(node) is AllocBuffer]
+    assert not any(name.startswith("W") for name in allocated)
