@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from tirscript.ir.expr import BufferLoad, Const, Expr
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import uses
+from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
@@ -143,9 +143,13 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     straight = source is None and (reads_straight(roles, rows, width) or in_panels(roles, width, lanes))
     right = None if straight else _copy(work, nest.name, roles.right, not roles.columns.divides(width))
     turned = right is not None and _lines_last(work, right, roles)
+    if right is not None and is_converted(nest, roles.right):
+        sch.early_cast(right)
     if source is not None:
         sch.compute_inline(source)
     left = _rows(work, nest, roles, rows)
+    if left is not None and is_converted(nest, roles.left):
+        sch.early_cast(left)
     if left is not None and made.left is not None:
         sch.compute_inline(made.left)
     left = left or made.left
@@ -439,18 +443,29 @@ def _permutation(places: list[int]) -> IndexMap:
 
 def _rows(work: Work, nest: Nest, roles: Roles, rows: int) -> BlockHandle | None:
     """The block that copies the operand of the rows, None where it is read as it lies."""
-    load, bits = roles.left, roles.left.dtype.bits
+    load, converted = roles.left, is_converted(nest, roles.left)
+    bits = (nest if converted else load).dtype.bits
     padded = not roles.rows.divides(rows)
     dim = load.buffer.shape[-1]
     line = int(dim.value) * bits // 8 if type(dim) is Const else 1
     last = load.indices[-1] is roles.reduced[-1].var
-    apart = last and len(load.indices) > 1 and line % 1024 == 0 and roles.columns.extent >= 128
-    if not padded and not apart:
+    apart = last and len(load.indices) > 1 and line % 1024 == 0
+    again = roles.columns.extent >= 128 and (apart or converted)
+    if not padded and not again:
         return None
     copy = _copy(work, nest.name, load, padded)
     if line % 1024 == 0 and len(load.indices) > 1 and load.buffer.constant_shape() is not None:
         work.sch.storage_align(copy, 0, -2, 1024 * 8 // bits, 64 * 8 // bits)
     return copy
+
+
+def is_converted(nest: Nest, load: BufferLoad) -> bool:
+    """Whether an operand is converted wherever it is read, so that its copy can be converted at once."""
+    if not (nest.dtype.is_float and load.dtype.is_float):
+        return False  # of integers LLVM knows the instructions that widen as they multiply
+    nodes = list(walk(nest.value))
+    converted = [node for node in nodes if type(node) is Call and node.op is OPS["cast"] and node.args[0] == load]
+    return len(converted) == 1 == sum(1 for node in nodes if node == load)
 
 
 def result_of(work: Work, nest: Nest, reader: BlockHandle | None, padded: bool) -> BlockHandle:

@@ -20,7 +20,7 @@ from .cache import chosen
 @primitive
 def set_scope(edit: Edit, block: BlockAt, buffer_index: int | str, storage_scope: str) -> None:
     """Store the buffer that a block writes, one allocated in the function, in another scope: "local", "shared"."""
-    buffer = _allocated(edit, block, buffer_index)
+    buffer = allocated(edit, block, buffer_index)
     if not storage_scope:
         edit.wrong("`storage_scope` is empty", hint='it is "global", "local", "shared" or another name of a memory')
     _replace(edit, buffer, buffer.replace(scope=storage_scope))
@@ -35,7 +35,7 @@ def storage_align(edit: Edit, block: BlockAt, buffer_index: int | str, axis: int
 
     A stride that the rows do not share with a power of two keeps them apart in banks and caches. Counted in elements.
     """
-    buffer = _allocated(edit, block, buffer_index)
+    buffer = allocated(edit, block, buffer_index)
     if not -buffer.ndim <= axis < buffer.ndim:
         edit.wrong(f"`axis` is {axis}, and `{buffer.name}` has {buffer.ndim} dimensions")
     axis %= buffer.ndim
@@ -64,7 +64,7 @@ def unsafe_set_dtype(edit: Edit, block: BlockAt, buffer_index: int | str, dtype:
 
     Unsafe, since the narrower dtype loses digits: results change.
     """
-    buffer = _allocated(edit, block, buffer_index)
+    buffer = allocated(edit, block, buffer_index)
     try:
         kind = to_dtype(dtype)
     except (ValueError, TypeError) as problem:
@@ -87,7 +87,7 @@ def unsafe_set_dtype(edit: Edit, block: BlockAt, buffer_index: int | str, dtype:
     edit.tree.reset(func)
 
 
-def _allocated(edit: Edit, block: Place, which: int | str) -> Buffer:
+def allocated(edit: Edit, block: Place, which: int | str) -> Buffer:
     buffer = chosen(edit, block, writes_of(block.stmt), which, "writes")
     place = allocation(edit, buffer)
     if place is None or type(place.stmt) is not AllocBuffer:
