@@ -260,6 +260,19 @@ class Schedule:
         Refused where a loop outside of the given one runs over the reduction, since the init would then come again.
         """
 
+    def early_cast(self, block: BlockHandle | str, buffer_index: int | str = 0) -> None:
+        """Convert what a block writes when it is stored, where all readers convert it to the same dtype.
+
+        before:                                    after `early_cast("A_local")`:
+            A_local = T.alloc_buffer((8,), "float16")      A_local = T.alloc_buffer((8,))
+            with T.block("A_local"):                       with T.block("A_local"):
+                A_local[v0] = A[v0]                            A_local[v0] = T.cast(A[v0], "float32")
+            with T.block("B"):                             with T.block("B"):
+                B[vi, vj] = T.cast(A_local[vi], "float32")     B[vi, vj] = A_local[vi]
+
+        The values are the same. It pays where elements are read more often than they are stored.
+        """
+
     def fuse(self, *loops: LoopHandle | str, preserve_unit_iters: bool = True) -> LoopHandle:
         """Make one loop of loops that are nested in each other alone; given outermost first.
 

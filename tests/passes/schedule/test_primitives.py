@@ -79,6 +79,16 @@ def corner(A: T.Buffer((30,), "int32"), S: T.Buffer((4,), "int32")):
 
 
 @T.prim_func
+def widened(A: T.Buffer((6, 8), "float16"), B: T.Buffer((8, 5), "float16"), C: T.Buffer((6, 5), "float32")):
+    for i, j, k in T.grid(6, 5, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += T.cast(A[vi, vk], "float32") * T.cast(B[vk, vj], "float32")
+
+
+@T.prim_func
 def chain(A: T.Buffer((16, 12), "int32"), D: T.Buffer((12, 16), "int32"), E: T.Buffer((16,), "int32")):
     B = T.alloc_buffer((16, 12), "int32")
     C = T.alloc_buffer((16, 12), "int32")
@@ -314,6 +324,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "pad_einsum_values": (distances, lambda s: s.pad_einsum("C", [8, 4, 1])),
     "precompute": (distances, lambda s: s.precompute("C", [0, 2])),
     "reduce_apart": (added, lambda s: s.reduce_apart("C")),
+    "early_cast": (widened, lambda s: s.early_cast(s.cache_read("C", "A", "local"))),
     "specialize": (any_matmul, lambda s: s.specialize(tiled(s), 1)),
     "pad_einsum_symbolic": (any_matmul, lambda s: s.pad_einsum("C", [8, 1, 5])),
 }
@@ -490,6 +501,12 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "copy in place of what is only read": (chain, lambda s: s.cache_inplace("B", "A", "local"), "does not write it"),
     "tile of no axis": (relu_matmul, lambda s: s.tile("C", {"vx": 8}), "no axis or loop of the name 'vx'"),
     "tile of a loop twice": (relu_matmul, lambda s: s.tile("C", {"vi": 8, "i": 8}), "names the loop `i` twice"),
+    "early cast of what is read as it is": (
+        relu_matmul,
+        lambda s: s.early_cast(s.cache_read("C", "A", "local")),
+        "`A_local` is read without being converted",
+    ),
+    "early cast of a parameter": (widened, lambda s: s.early_cast("C"), "`C` is not allocated in the function"),
     "specialize without a condition": (
         relu_matmul,
         lambda s: (s.reverse_compute_at("D", s.get_loops("C")[0]), s.specialize(s.get_loops("D")[1], 1)),
