@@ -45,9 +45,7 @@ def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
     for part in parts:
         if type(part) is not BufferStore or part.buffer is not first.buffer or part.predicate is not None:
             return stmt
-        if not all(
-            structural_equal(a, b, map_free_vars=False) for a, b in zip(first.indices, part.indices, strict=True)
-        ):
+        if not _same(first.indices, part.indices):
             return stmt
         values.append(part.value)
     if len(values) == 1:
