@@ -15,7 +15,6 @@ And a store of the first iteration becomes what a sum begins with: `if k == 0: C
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Set
 
 from tirscript.ir.arith.scoped import Scoped
@@ -27,6 +26,7 @@ from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, If, Stmt
 
+from ..statements import conjunction
 from .plain import conjuncts, is_there
 
 
@@ -126,7 +126,8 @@ def _under(conditions: list[Expr], store: BufferStore) -> Expr | None:
     update = update_by(store)
     if update is None or not conditions:
         return None if update is None else value
-    condition = functools.reduce(lambda a, b: Call(OPS["logical_and"], (a, b), a.dtype), conditions)
+    condition = conjunction(conditions)
+    assert condition is not None
     mine = BufferLoad(store.buffer, store.indices)
     choice = OPS["if_then_else"]
     if update.op in _EXTREMES and dtype.is_float and (update.first or value.op in _CHOICES):  # type: ignore[attr-defined]

@@ -16,18 +16,16 @@ added where nothing was.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from tirscript.ir.arith.scoped import Scoped
-from tirscript.ir.dtype import BOOL
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import map_except_buffers, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore
 
-from ..statements import reads_memory
+from ..statements import conjunction, reads_memory
 from .plain import conjuncts, is_there
 
 # lanes come in multiples of so many
@@ -111,14 +109,15 @@ class _Masked(Scoped):
         lane = self.lane(store, added)
         along = [one for one in conditions if lane is not None and uses(one, lane)]
         around = [one for one in conditions if lane is None or not uses(one, lane)]
-        guarded = self.guarded(added, along)
+        mask, branch = conjunction(along), conjunction(around)
+        guarded = self.guarded(added, mask)
         if guarded is None:
             return store
         new: Expr = Call(_ADD, (mine, guarded), value.dtype)
-        if along:
-            new = Call(OPS["Select"], (_all(along), new, mine), value.dtype)
-        if around:
-            new = Call(_CHOICE, (_all(around), new, mine), value.dtype)
+        if mask is not None:
+            new = Call(OPS["Select"], (mask, new, mine), value.dtype)
+        if branch is not None:
+            new = Call(_CHOICE, (branch, new, mine), value.dtype)
         return store.replace(value=new)
 
     def is_nothing(self, value: Expr) -> bool:
@@ -145,7 +144,7 @@ class _Masked(Scoped):
         straight = _divides(axis) and all(stride_of(load, axis.var) in (0, 1) for load in over)
         return axis.var if straight or all(any(uses(load.indices, var) for load in over) for var in spatial) else None
 
-    def guarded(self, value: Expr, along: list[Expr]) -> Expr | None:
+    def guarded(self, value: Expr, mask: Expr | None) -> Expr | None:
         """A value whose elements beyond the border are zeros; None where it reads none."""
         found = False
 
@@ -157,7 +156,7 @@ class _Masked(Scoped):
                 return node
             found = True
             zero = Const(0.0 if node.dtype.is_float else 0, node.dtype)
-            return Call(_CHOICE, (_all(along), node, zero), node.dtype) if along else node
+            return node if mask is None else Call(_CHOICE, (mask, node, zero), node.dtype)
 
         made = load(value)
         return made if found else None
@@ -194,10 +193,6 @@ def _divides_by_what(condition: Expr) -> bool:
     """Whether a condition divides by something that the conditions before it may keep from being zero."""
     calls = [node for node in walk(condition) if type(node) is Call and node.op in _DIVISIONS]
     return any(type(call.args[1]) is not Const or call.args[1].value == 0 for call in calls)
-
-
-def _all(conditions: list[Expr]) -> Expr:
-    return functools.reduce(lambda a, b: Call(OPS["logical_and"], (a, b), BOOL), conditions)
 
 
 __all__ = ["masked_sums", "reaches_over"]
