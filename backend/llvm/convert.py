@@ -162,6 +162,37 @@ def float_to_float(b: FunctionText, value: str, source: DType, target: DType) ->
     return narrow(b, wide, target)
 
 
+def _float_to_int(b: FunctionText, value: str, scalar: str, want: DType, n: int) -> str:
+    """A float or double as an integer, truncated and stopped at the limits, nan as 0.
+
+    It is brought between the limits before it is converted: LLVM takes `llvm.fptosi.sat` apart lane by lane.
+    """
+    kind, test = vector(scalar, n), "fcmp {} " + vector(scalar, n) + " {}, {}"
+    least, most = want.int_range()
+    top = _float_not_above(most, 24 if scalar == "float" else 53)
+    low, high, zero = (splat(scalar, float_literal(float(limit), scalar), n) for limit in (least, top, 0))
+    # in this order nan becomes `low`
+    held = b.select(b.op(test.format("ogt", value, low)), kind, value, low, vector_condition=n)
+    held = b.select(b.op(test.format("olt", held, high)), kind, held, high, vector_condition=n)
+    if least:
+        held = b.select(b.op(test.format("uno", value, value)), kind, zero, held, vector_condition=n)
+    if want.bits < 32:  # processors convert to 32 bits
+        wide = b.op(f"fptosi {kind} {held} to {vector('i32', n)}")
+        return b.op(f"trunc {vector('i32', n)} {wide} to {vector(scalar_type(want), n)}")
+    whole = vector(scalar_type(want), n)
+    found = b.op(f"{'fptosi' if least else 'fptoui'} {kind} {held} to {whole}")
+    if top == most:
+        return found
+    limit = splat(scalar_type(want), str(most if least else -1), n)
+    return b.select(b.op(test.format("ogt", value, high)), whole, limit, found, vector_condition=n)
+
+
+def _float_not_above(limit: int, digits: int) -> int:
+    """The greatest whole number up to `limit` that a float of so many binary digits holds."""
+    surplus = max(0, limit.bit_length() - digits)
+    return limit >> surplus << surplus
+
+
 def convert(b: FunctionText, value: str, source: DType, target: DType) -> str:
     """A value of `source` as `target`: floats to integers truncate and stop at the limits (nan is 0), integers wrap."""
     have, want = source.element, target.element
@@ -181,9 +212,7 @@ def convert(b: FunctionText, value: str, source: DType, target: DType) -> str:
     if have.is_float:
         if want.is_float:
             return float_to_float(b, value, source, target)
-        kind = vector(scalar_type(compute_dtype(have)), n)
-        base = "llvm.fptosi.sat" if want.kind == "int" else "llvm.fptoui.sat"
-        return b.intrinsic(base, [to_type, kind], to_type, [(kind, widen(b, value, source))])
+        return _float_to_int(b, widen(b, value, source), scalar_type(compute_dtype(have)), want, n)
     if want.is_float:
         computed = compute_dtype(want)
         kind = vector(scalar_type(computed), n)
