@@ -34,11 +34,13 @@ from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, Fo
 
 from ..pipeline import module_pass
 from ..statements import keep_comments
+from .strided_copy import Padding, strided_copy
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, Any]
+    Copied = Callable[[Array], Array]  # from the elements of a source, in row-major order, to a target
 
 LIMIT = 1 << 28
 
@@ -63,9 +65,9 @@ def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
     packed: dict[Buffer, AllocateConst] = {}
     copies = _copies(func, known)
     for copy in copies:
-        places = copy.places(limit)
-        if places is not None:
-            data = _gathered(known[copy.source].data, places, copy.padding)
+        copied = copy.copied(limit)
+        if copied is not None:
+            data = _copied(known[copy.source].data, copied)
             packed[copy.target] = AllocateConst(copy.target, data, span=copy.block.span)
     if not packed:
         return func
@@ -91,14 +93,14 @@ def _pack_parameters(name: str, functions: dict[str, Any], limit: int) -> None:
         for node in walk(functions[caller].body)
         if type(node) is CallFunction and node.function == name
     ]
-    # by the new parameter: whose copy it is, from which places, and what stands between them
-    packed: dict[Buffer, tuple[Buffer, Array, Const | None]] = {}
+    # by the new parameter: whose copy it is, and how that is made
+    packed: dict[Buffer, tuple[Buffer, Copied]] = {}
     for copy in copies:
         at = func.params.index(copy.source)
         if calls and all(node.args[at] in heads[caller] for caller, node in calls):
-            places = copy.places(limit)
-            if places is not None:
-                packed[copy.target] = (copy.source, places, copy.padding)
+            copied = copy.copied(limit)
+            if copied is not None:
+                packed[copy.target] = (copy.source, copied)
     if not packed:
         return
     sources, body = _without_copies(func, copies, dict.fromkeys(packed))
@@ -114,7 +116,7 @@ def _with_copies(
     caller: PrimFunc,
     callee: PrimFunc,
     kept: Sequence[int],
-    packed: Mapping[Buffer, tuple[Buffer, Array, Const | None]],
+    packed: Mapping[Buffer, tuple[Buffer, Copied]],
 ) -> PrimFunc:
     """A function that calls another with the parameters that are `kept`, and copies of the constants in the others."""
     known = {stmt.buffer: stmt for stmt in caller.body if type(stmt) is AllocateConst}
@@ -125,8 +127,7 @@ def _with_copies(
         if found is None:
             stmt = known[given]
             name = f"{given.name}_packed"
-            _, places, padding = packed[target]
-            data = _gathered(stmt.data, places, padding)
+            data = _copied(stmt.data, packed[target][1])
             found = made[target, given] = AllocateConst(target.replace(name=name), data, span=stmt.span)
         return found.buffer
 
@@ -153,12 +154,8 @@ def _all(functions: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(functions.values())
 
 
-def _gathered(data: ConstantTensor, places: Array, padding: Const | None) -> ConstantTensor:
-    """The elements at some places; the padding where a place is -1."""
-    made = data.array.reshape(-1)[places]
-    if padding is not None:
-        made[places < 0] = padding.value
-    return constant(made)
+def _copied(data: ConstantTensor, made: Copied) -> ConstantTensor:
+    return constant(made(data.array.reshape(-1)))
 
 
 def _copies(func: PrimFunc, sources: Collection[Any]) -> list[_Copy]:
@@ -234,23 +231,37 @@ class _Copy:
     def source(self) -> Buffer:
         return self.load.buffer
 
-    def places(self, limit: int) -> Array | None:
-        """For each element of the target the place of its source, in row-major order, -1 where it is padding; None
-        where the target is too large, or not copied whole, each element once, at known indices."""
+    def copied(self, limit: int) -> Copied | None:
+        """What makes the target of the source's elements; None where the target is too large, or not copied whole, each
+        element once, at known indices."""
         import numpy as np
 
         shape = self.target.constant_shape()
         given = self.source.constant_shape()
-        values: dict[Var, Any] = {}
+        steps: dict[Var, Array] = {}
         count = 1
-        for at, loop in enumerate(self.loops):
+        for loop in self.loops:
             if type(loop.start) is not Const or type(loop.stop) is not Const or loop.step is not None:
                 return None
-            axis = np.arange(int(loop.start.value), int(loop.stop.value))
-            count *= len(axis)
-            values[loop.var] = axis.reshape([-1 if place == at else 1 for place in range(len(self.loops))])
+            steps[loop.var] = np.arange(int(loop.start.value), int(loop.stop.value))
+            count *= len(steps[loop.var])
         if shape is None or given is None or count > limit or count == 0 or count != math.prod(shape):
             return None
+        axes = [(axis.var, axis.value) for axis in self.block.axes]
+        padding = None
+        if self.condition is not None and self.padding is not None:
+            padding = Padding(self.condition, self.padding.value)
+        found = strided_copy(steps, axes, (self.store.indices, shape), (self.load.indices, given), padding)
+        return self._gathered(steps, shape, given) if found is None else found
+
+    def _gathered(self, steps: Mapping[Var, Array], shape: tuple[int, ...], given: tuple[int, ...]) -> Copied | None:
+        """The copy by the place of each element."""
+        import numpy as np
+
+        values: dict[Var, Any] = {
+            var: axis.reshape([-1 if place == at else 1 for place in range(len(steps))])
+            for at, (var, axis) in enumerate(steps.items())
+        }
         try:
             for one in self.block.axes:
                 values[one.var] = _value(one.value, values)
@@ -264,10 +275,20 @@ class _Copy:
             inside = inside & (index >= 0) & (index < size)
         if not _inside(there, shape) or not bool(np.all(inside | np.logical_not(copied))):
             return None
+        # by element of the target, in row-major order: -1 where it is padding, -2 where it is not written
         places = np.full(shape, -2, np.intp)
         *target, source = np.broadcast_arrays(*there, np.where(copied, _row_major(here, given), -1))
         places[tuple(target)] = source
-        return places if bool((places >= -1).all()) else None
+        if bool((places < -1).any()):
+            return None
+
+        def made(elements: Array) -> Array:
+            found: Array = elements[places]
+            if self.padding is not None:
+                found[places < 0] = self.padding.value
+            return found
+
+        return made
 
 
 def _copy(nest: Stmt, around: tuple[For, ...]) -> _Copy | None:
