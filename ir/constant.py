@@ -320,7 +320,7 @@ def _owned(array: np.ndarray[Any, Any], kind: DType) -> np.ndarray[Any, Any]:
     array = array.view(np.ndarray) if type(array) is not np.ndarray else array
     want = numpy_dtype(kind)
     if not array.flags.c_contiguous or not array.flags.aligned or array.dtype != want:
-        return canonical(np.ascontiguousarray(array, dtype=want).reshape(array.shape).copy(), kind)
+        return canonical(np.array(array, dtype=want, order="C"), kind)
     chain: list[np.ndarray[Any, Any]] = []
     base: Any = array
     while isinstance(base, np.ndarray):

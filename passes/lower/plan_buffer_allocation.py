@@ -125,7 +125,7 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
     while place is not None and place is not home:
         path.append(place)
         place = place.above
-    if place is None:
+    if place is None or not path:
         return home
     path.reverse()
     best, crossed = home, False
