@@ -24,6 +24,7 @@ from .words import call_it
 if TYPE_CHECKING:
     import numpy as np
 
+CACHE_LINE = 64  # bytes
 PREFIX = "sha256:"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -114,8 +115,6 @@ class ConstantTensor:
 
     def aligned(self, align: int) -> np.ndarray[Any, Any]:
         """The array, or the one copy of it whose address is a multiple of `align` bytes."""
-        import numpy as np
-
         array = self.array
         if align <= 1 or array.__array_interface__["data"][0] % align == 0:
             return array
@@ -124,9 +123,7 @@ class ConstantTensor:
         with _lock:
             found = data.copies.get(align)
             if found is None:
-                room = np.empty(array.nbytes + align, np.uint8)
-                start = -room.__array_interface__["data"][0] % align
-                found = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+                found = room(array.shape, array.dtype, align)
                 found[...] = array
                 found.flags.writeable = False
                 data.copies[align] = found
@@ -247,6 +244,17 @@ def constant(data: Any, kind: Any = None, shape: tuple[int, ...] | None = None) 
     array, own = array_of(list(data) if isinstance(data, range) else data, to)
     _same(own, own, array.shape, shape)
     return known(array, own)
+
+
+def room(shape: tuple[int, ...], kind: np.dtype[Any], align: int = CACHE_LINE) -> np.ndarray[Any, Any]:
+    """A new array without values, whose address is a multiple of `align` bytes: where that is a line of the cache, no
+    vector lies in two."""
+    import numpy as np
+
+    size = math.prod(shape) * kind.itemsize
+    memory = np.empty(size + align, np.uint8)
+    start = -memory.__array_interface__["data"][0] % align
+    return memory[start : start + size].view(kind).reshape(shape)
 
 
 def known(array: np.ndarray[Any, Any], kind: DType, digest: str | None = None) -> ConstantTensor:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.constant import ConstantTensor, constant
+from tirscript.ir.constant import ConstantTensor, known, room
 from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionRef
@@ -155,7 +155,7 @@ def _all(functions: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _copied(data: ConstantTensor, made: Copied) -> ConstantTensor:
-    return constant(made(data.array.reshape(-1)))
+    return known(made(data.array.reshape(-1)), data.dtype)
 
 
 def _copies(func: PrimFunc, sources: Collection[Any]) -> list[_Copy]:
@@ -283,7 +283,8 @@ class _Copy:
             return None
 
         def made(elements: Array) -> Array:
-            found: Array = elements[places]
+            found = room(shape, elements.dtype)
+            found[...] = elements[places]
             if self.padding is not None:
                 found[places < 0] = self.padding.value
             return found

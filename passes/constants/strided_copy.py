@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tirscript.ir.constant import room
 from tirscript.ir.expr import Call, Const, Expr, Var
 from tirscript.ir.op import OPS
 
@@ -150,7 +151,9 @@ def strided_copy(
             elements = padded.reshape(-1)
         (step,) = elements.strides
         strides = [digit.source * step for digit in digits]
-        return np.lib.stride_tricks.as_strided(elements[start:], extents, strides).copy().reshape(sizes)
+        made = room(tuple(extents), elements.dtype)
+        made[...] = np.lib.stride_tricks.as_strided(elements[start:], extents, strides)
+        return made.reshape(sizes)
 
     return copied
 
