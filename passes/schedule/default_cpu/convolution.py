@@ -5,8 +5,8 @@ are copied so that the filters of a tile lie beside each other.
 
 for f_0 in T.parallel(F // 32):
     for y in range(H):
-        for x_0 in range(W // 14):
-            for c, dy, dx in ...: 14 x 2 vectors of the tile += P[c, y + dy, x + dx] * packed[f_0, c, dy, dx]
+        for x_0 in range(W // 8):
+            for c, dy, dx in ...: 8 x 2 vectors of the tile += P[c, y + dy, x + dx] * packed[f_0, c, dy, dx]
             store the tile
 """
 
@@ -36,6 +36,9 @@ PIXELS = 4
 # tiles of so many vectors leave registers for pixels that several steps of an unrolled window share; with more of them
 # what LLVM keeps of those goes through memory
 BESIDE = 16
+
+# so many channels, each of which begins in another page, are more than a tile's pixels keep near
+DEEP = 128
 
 
 class Roles(Struct, frozen=True, eq=False):
@@ -182,15 +185,23 @@ def roles_of(work: Work, nest: Nest) -> Roles | None:
             if lanes < 4 or math.prod(dim.extent for dim in pixels) < PIXELS:
                 continue
             beside = next((dim for dim in reversed(pixels) if dim.extent >= 4), pixels[-1])
-            vectors, height = tile_of(filters.extent // lanes, beside.extent, work.facts.registers)
+            sums = [dim.extent for dim in nest.reduced if dim.extent > 1]
+            deep = len(sums) == 1 and sums[0] >= DEEP
+            vectors, height = tile_of(filters.extent // lanes, beside.extent, work.facts.registers, deep=deep)
             return Roles(filters, beside, weights, lanes, vectors, height, conditions)
     return None
 
 
-def tile_of(vectors: int, pixels: int, registers: int) -> tuple[int, int]:
-    """How many vectors by how many pixels a tile holds: divisors of both, as many products as there are registers."""
+def tile_of(vectors: int, pixels: int, registers: int, *, deep: bool = False) -> tuple[int, int]:
+    """How many vectors by how many pixels a tile holds: divisors of both, as many products as keep the processor busy.
+
+    Of the rest, what reads least: each pixel is read for every vector of filters and each weight for every pixel of a
+    tile. Weights come from farther away, and pixels that are stored beside each other share lines; but where a product
+    is `deep`, a single sum over many channels, all of which lie apart, pixels come from as far as weights.
+    """
+    far = 1 if deep else 3
     best = max(
-        (min(size * height, 12), -(1 / size + 1 / height), size, height)
+        (min(size * height, 12), -(1 / size + far / height + 0.3 * (size * height > BESIDE)), size, height)
         for size in (1, 2, 3, 4)
         if vectors % size == 0
         for height in range(1, registers)

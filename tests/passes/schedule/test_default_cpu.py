@@ -441,6 +441,21 @@ def test_tiles_of_convolutions_divide_what_they_tile() -> None:
         assert vectors % size == 0 and pixels % height == 0 and size * height + size + 1 <= 32
 
 
+@pytest.mark.parametrize(
+    ("vectors", "pixels", "deep", "tile"),
+    [
+        (4, 56, False, (2, 8)),  # taller than wide: weights come from farther away
+        (4, 56, True, (4, 4)),  # and pixels, too
+        (4, 28, False, (2, 7)),  # so that windows are still unrolled: not 2 by 14
+        (2, 13, False, (2, 13)),
+        (4, 27, False, (2, 9)),
+        (1, 4, False, (1, 4)),
+    ],
+)
+def test_the_tile_of_a_convolution(vectors: int, pixels: int, deep: bool, tile: tuple[int, int]) -> None:
+    assert convolution.tile_of(vectors, pixels, 32, deep=deep) == tile
+
+
 @pytest.mark.parametrize("extents", ["2, 4, 0", "0, 4, 2", "2, 0, 4"])
 def test_products_of_nothing_stay(extents: str) -> None:
     m, n, k = map(int, extents.split(", "))
