@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tirscript
@@ -162,6 +162,7 @@ def test_no_index_of_an_element_is_made(monkeypatch: pytest.MonkeyPatch) -> None
     assert made == [(0, 4096), (0, 4096)]
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_random_layouts(data: st.DataObject) -> None:
     """Every dimension of a source is cut into digits, and the digits are put together to other dimensions."""
