@@ -24,6 +24,7 @@ from tirscript.ir.processors import processors
 
 from .host import Host, target_machine
 from .state import internal
+from .tile_values import has_casts, without_casts
 
 VARIABLE = "TIRSCRIPT_BUILD_THREADS"
 MOST_THREADS = 256
@@ -116,6 +117,11 @@ def optimize(
     else:
         plain[_RUN](manager, module, builder)
     _dispose(manager)
+    if has_casts(text):
+        with_tiles = llvm.parse_assembly(without_casts(str(module)), context)
+        with_tiles.verify()
+        module.close()
+        module = with_tiles
     return module, machine
 
 
