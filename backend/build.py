@@ -58,10 +58,24 @@ def build(
         return build_request(Request(x, passes, chosen.main, opt_level, debug))[x.name]
     from .stages import Stages
 
-    module = Module((x,), name=x.name) if isinstance(x, GraphFunc) else x
-    stages = Stages(module, chosen, passes, opt_level, debug, pipeline == "default")
-    built = stages.functions()
+    built = Stages(_module(x), chosen, passes, opt_level, debug, pipeline == "default").functions()
     return BuiltModule(x, built) if isinstance(x, Module) else built[x.name]
+
+
+def lowered_module(x: Module | GraphFunc, *, target: Any, pipeline: Any, debug: bool) -> Module:
+    """What `build` with these options makes code of: a module of tensor functions. Raises DiagnosticError."""
+    from .stages import Stages
+    from .targets import chosen_target
+
+    chosen = chosen_target(x, target)
+    passes = _pipeline(pipeline, chosen.main, debug)
+    module, rest = Stages(_module(x), chosen, passes, 3, debug, pipeline == "default").lowered()
+    with chosen:
+        return module if rest is None else rest(module)
+
+
+def _module(x: Module | GraphFunc) -> Module:
+    return Module((x,), name=x.name) if isinstance(x, GraphFunc) else x
 
 
 def jit(
@@ -104,7 +118,11 @@ def _hint(x: object) -> str:
         return "; decorate it with `@I.ir_module`"
     if isinstance(x, str):
         return "; read a text with `tirscript.parse`"
-    return "; build it with `tirscript.build`" if isinstance(x, Module) else ""
+    if isinstance(x, (GraphFunc, Module)):
+        return "; build it with `tirscript.build`"
+    from tirscript.passes.schedule import Schedule
+
+    return "; build the function that it has made, `schedule.func`" if isinstance(x, Schedule) else ""
 
 
 def _check_level(opt_level: Any) -> None:

@@ -247,18 +247,19 @@ def _sizes(
 def _defaults(
     func: PrimFunc, buffers: Mapping[str, Buffer | None], given: Mapping[str, Any], sizes: dict[Var, int]
 ) -> list[str]:
-    """Give the sizes that nothing told, and say so."""
+    """Give the sizes that nothing told, and say so; strides follow from the shapes."""
     needed: dict[Var, None] = dict.fromkeys(func.symbols)
+    shapes: dict[Var, None] = {}
     strides: set[Var] = set()
     for name, buffer in buffers.items():
         if buffer is not None and name not in given:
-            needed.update((var, None) for dim in buffer.shape for var in free_vars(dim))
+            shapes.update((var, None) for dim in buffer.shape for var in free_vars(dim))
         if buffer is not None:
             parts = (*(buffer.strides or ()), *([] if buffer.elem_offset is None else [buffer.elem_offset]))
             strides |= {var for part in parts for var in free_vars(part)}
     told = []
-    for var in needed:
-        if var not in sizes and var not in strides:
+    for var in needed | shapes:
+        if var not in sizes and (var in shapes or var not in strides):
             sizes[var] = DEFAULT_SIZE
             told.append(f"{var.name} = {DEFAULT_SIZE}")
     return told
@@ -317,6 +318,10 @@ def _strided(buffer: Buffer, shape: tuple[int, ...], sizes: Mapping[Var, int], m
             step = _value(stride, sizes)
         strides.insert(0, step)
         step *= max(size, 1)
+    if min(strides, default=0) < 0:
+        message = f"`{buffer.name}` has negative strides, {tuple(strides)}, which arrays of the command line have not"
+        hint = "call the kernel from Python, with a view of an array"
+        raise DiagnosticError([error("T301", message, buffer.span, hint=hint)])
     span = 0 if 0 in shape else 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     memory = make((span,))
     return np.lib.stride_tricks.as_strided(memory, shape, [stride * memory.itemsize for stride in strides])

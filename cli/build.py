@@ -57,12 +57,10 @@ def command(
     started = time.perf_counter()
     _, programs = some(file)
     read = time.perf_counter() - started
-    pipeline = read_passes(passes)
+    pipeline = "default" if passes.strip() == "default" else read_passes(passes, target)
     options: dict[str, Any] = {"opt_level": opt_level, "debug": debug, "bounds_check": bounds_check, "target": target}
     if output is not None:
-        _export(
-            programs, output, header, prefix, {**options, "pipeline": "default" if passes == "default" else pipeline}
-        )
+        _export(programs, output, header, prefix, {**options, "pipeline": pipeline})
         return
     if header is not None or prefix is not None:
         raise click.UsageError("--header and --prefix go with -o")
@@ -76,9 +74,12 @@ def command(
             built = build(program, pipeline=pipeline, **options)
         total = time.perf_counter() - started
         lowering = sum(seconds for _, seconds in timing.seconds)
-        functions = [built] if isinstance(program, PrimFunc) else list(built)
+        functions = list(built) if isinstance(program, Module) else [built]
+        if emit == "ir":
+            source(_lowered(program, built, pipeline, options).script())
+        elif emit is not None and functions:
+            _emit(emit, functions[0])  # the functions of a module are compiled together, so one has the text of all
         if emit is not None:
-            _emit(emit, program, functions, pipeline)
             continue
         reports.append(
             {
@@ -133,15 +134,18 @@ def _entry(function: Any) -> dict[str, Any]:
     }
 
 
-def _emit(what: str, program: Program, functions: list[Any], pipeline: Any) -> None:
-    if what == "ir":
-        source(pipeline(program).script())
-    elif functions:
-        # the functions of a module are compiled together, so one has the text of all
-        shown = functions[:1] if isinstance(program, Module) else functions
-        for function in shown:
-            text = _TEXTS[what](function)
-            source(text if text.endswith("\n") else f"{text}\n", _LANGUAGES[what])
+def _lowered(program: Program, built: Any, pipeline: Any, options: dict[str, Any]) -> Any:
+    """The program that the code is made of."""
+    if isinstance(program, PrimFunc):
+        return built.lowered
+    from tirscript.backend.build import lowered_module
+
+    return lowered_module(program, pipeline=pipeline, target=options["target"], debug=options["debug"])
+
+
+def _emit(what: str, function: Any) -> None:
+    text = _TEXTS[what](function)
+    source(text if text.endswith("\n") else f"{text}\n", _LANGUAGES[what])
 
 
 _TEXTS = {

@@ -86,7 +86,6 @@ class GraphLowering(GraphStmtLowering):
         """Read the parameters and the annotated result; mistakes are reported."""
         node = self.node
         self.graph_params: list[GraphVar] = []
-        self.hidden = {}
         self.own_scopes = len(self.scopes)
         arguments = node.args
         default = next((each for each in [*arguments.defaults, *arguments.kw_defaults] if each is not None), None)

@@ -57,6 +57,10 @@ class GraphStmtLowering(GraphFormLowering):
     declared: frozenset[str] = frozenset()  # the symbols that lines of the body have declared
     ended: ast.stmt | None = None  # the return
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.hidden: dict[str, ast.stmt] = {}  # names of dataflows that are behind, and these
+
     # -- assignments
 
     def _assign(self, node: ast.Assign) -> None:
@@ -302,8 +306,6 @@ class GraphStmtLowering(GraphFormLowering):
             self.emit(Dataflow(body, tuple(outputs.values()), span=self.span(node)))
         if branch is not None and branch.last is node and outputs:
             branch.value = list(outputs.values())[-1]
-
-    hidden: dict[str, ast.stmt]
 
     def assigned_later(self, use: ast.Name) -> Any:
         block = self.hidden.get(use.id)

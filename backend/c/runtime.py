@@ -143,7 +143,7 @@ class _Core:
 
         return frozenset(written_params(self.func, self.request.module))
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Check the arguments as every target does, and call the C function."""
         from ..runtime.arguments import bind_arguments
 

@@ -47,7 +47,7 @@ def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[A
     whose bytes are read as elements of the buffer's dtype. Shape and strides are not checked here. Raises ArrayProblem.
     """
     want = numpy_dtype(buffer.dtype)
-    array = value if isinstance(value, np.ndarray) else _view(value, buffer, want)
+    array = _plain(value) if isinstance(value, np.ndarray) else _view(value, buffer, want)
     if array.dtype != want:
         raise ArrayProblem(
             f"an array of {want.name}", f"an array of {_dtype_name(array.dtype)}", _dtype_hint(array.dtype, want)
@@ -61,6 +61,15 @@ def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[A
     if writable and not array.flags.writeable:
         raise ArrayProblem("an array that can be written", "a read-only one", "pass a copy: `array.copy()`")
     return array
+
+
+def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array without what a subclass makes of it: its own words about its shape and strides need not be true."""
+    masked = sys.modules.get("numpy.ma")  # which numpy loads when it is first used
+    if masked is not None and isinstance(array, masked.MaskedArray):
+        hint = "`array.filled(value)` is a copy without a mask, `array.data` the elements as they are, masked or not"
+        raise ArrayProblem("an array without a mask", "a masked array", hint)
+    return array if type(array) is np.ndarray else np.asarray(array)
 
 
 def _dtype_name(kind: np.dtype[Any]) -> str:
@@ -83,7 +92,7 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
     if hasattr(value, "__array_interface__"):
         try:
             return np.asarray(value)
-        except (TypeError, ValueError) as problem:
+        except (TypeError, ValueError, OverflowError) as problem:
             got = f"{with_article(type(value).__name__)}: {problem}"
             raise ArrayProblem("an object whose `__array_interface__` describes an array", got) from None
     try:

@@ -182,7 +182,7 @@ if TYPE_CHECKING:
     class Function(FunctionBase):
         """A built prim_func: call it with arrays and numbers, by position or by name."""
 
-        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
 
 else:
     Function = _make_type(
@@ -200,7 +200,7 @@ class PortableFunction(FunctionBase):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._slow(*args, **kwargs)
 
 
@@ -212,7 +212,7 @@ class LazyFunction(FunctionBase):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self._settle()
         return self(*args, **kwargs)
 

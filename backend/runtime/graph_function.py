@@ -48,7 +48,7 @@ class GraphFunction:
         self._flat = all(type(param.type) is TensorType for param in func.params)
         self.lowered = lowered
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = self._given(args, kwargs)
         flat = (
             given

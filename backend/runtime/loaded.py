@@ -246,7 +246,7 @@ class LoadedFunction:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(c if c.isidentifier() else "_", kind) for c in self._names])
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = self._given(args, kwargs)
         graph = self.plan.graph
         if graph is None:

@@ -64,7 +64,7 @@ class SlowPath:
         for at, param in enumerate(func.params):
             self.names[(buffer_of(func, param) or param).name] = at
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         ordered = self.order(args, kwargs)
         if ordered is not None:
             if kwargs:
@@ -212,7 +212,7 @@ class PortablePath(SlowPath):
         self.symbols = symbols
         self.fail = fail
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         bound = self.bind(args, kwargs)
         words = [_word(bound, param) for param in self.func.params]
         values: dict[Var, Any] = {**bound.scalars, **bound.symbols}

@@ -140,6 +140,16 @@ def test_strides(kernel: Any) -> None:
     assert report(kernel(fixed), "--check", "--random")["parameters"][0]["max"] == 5
 
 
+def test_a_stride_that_is_a_dimension_is_the_size_of_one(kernel: Any) -> None:
+    text = (
+        HEADER
+        + '@T.prim_func\ndef f(a: T.handle):\n    k = T.int64()\n    A = T.match_buffer(a, (3, k), "int32", strides=(k, 1))\n    A[2, 1] = 5\n'
+    )
+    assert report(kernel(text), "--check", "--size", "k=4")["parameters"][0]["shape"] == [3, 4]
+    result = run("run", kernel(text.replace("(k, 1)", "(8, -1)")), "--size", "k=4", "--random")
+    assert result.exit_code == 1 and "`A` has negative strides, (8, -1)" in result.stderr
+
+
 def test_what_is_returned_and_asserted(kernel: Any) -> None:
     text = HEADER + '@T.prim_func\ndef f(n: T.int32) -> T.int32:\n    assert n > 0, "n is positive"\n    return n * 2\n'
     assert report(kernel(text), "--set", "n=21", "--check")["returned"] == 42
@@ -293,6 +303,17 @@ def test_build_emits_each_stage(kernel: Any) -> None:
     assert "define" in run("build", path, "--emit", "llvm").stdout
     assert "tirscript_kernel_double:" in run("build", path, "--emit", "asm").stdout
     assert "fmul" in run("build", path, "--emit", "llvm", "--opt-level", 0).stdout
+
+
+def test_build_shows_the_code_that_programs_run(kernel: Any) -> None:
+    path = kernel(
+        HEADER
+        + '@T.prim_func\ndef f(A: T.Buffer((64, 64), "int32"), B: T.Buffer((64, 64), "int32"), C: T.Buffer((64, 64), "int32")):\n'
+        + "    for i, j, k in T.grid(64, 64, 64):\n        if k == 0:\n            C[i, j] = 0\n        C[i, j] += A[i, k] * B[k, j]\n"
+    )
+    assert "C_local" in run("build", path, "--emit", "ir").stdout
+    assert "C_local" not in run("build", path, "--emit", "ir", "--debug").stdout
+    assert "C_local" not in run("build", path, "--emit", "ir", "--passes", "lower_blocks").stdout
 
 
 def test_build_refuses(kernel: Any) -> None:

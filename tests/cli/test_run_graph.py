@@ -98,3 +98,20 @@ def test_bench_refuses_what_computes_something_else(file: Path, tmp_path: Path) 
     other.write_text(SOURCE.replace("T.float32(2)", "T.float32(3)"))
     result = run("bench", file, "--size", "n=8", "--rounds", 3, "--against", other)
     assert result.exit_code == 1 and "does not compute what `main` computes" in result.stderr
+
+
+@pytest.mark.parametrize("module", [True, False], ids=["module", "function"])
+def test_build_compiles_graph_functions(file: Path, tmp_path: Path, module: bool) -> None:
+    text = SOURCE
+    if not module:
+        text = (
+            "from tirscript.script import graph as G\n\n\n@G.graph_func\n"
+            'def main(x: G.Tensor(("n",), "float32")):\n    y = G.nn.relu(x)\n    return y\n'
+        )
+    file.write_text(text)
+    (program,) = json.loads(run("build", "--json", file).stdout)["programs"]
+    assert program["entry_points"][0]["name"] == "main"
+    assert "def main(" in run("build", file, "--emit", "ir").stdout
+    assert "define" in run("build", file, "--emit", "llvm").stdout
+    refused = run("build", file, "--passes", "lower_blocks")
+    assert refused.exit_code == 1 and "the passes leave graph functions" in refused.stderr

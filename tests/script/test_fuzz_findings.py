@@ -66,6 +66,11 @@ REFUSED = [
         body_text('T.attr(T.iter_var(T.var("int32"), None, "ThreYdIndex", "vthread"), "virtual_thread", 4)'),
         "is a new variable, which nothing defines",
     ),
+    (
+        HEADER.replace("tir as T", "tir as T, graph as R") + "@I.ir_module\nclass M:\n"
+        '    norm = R.ExternFunc("lib.norm", R.Callable((R.Tensor(ndim=1),), norm(ndim=1), True))\n',
+        "`norm` is not defined",
+    ),
     (body_text('for x in [0] * 5000:\n    T.attr(0, "k", [0] * 5000)'), "more work than a text may ask for"),
 ]
 

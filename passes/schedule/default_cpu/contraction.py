@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
@@ -140,20 +140,21 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     sch.pad_einsum(nest.name, [by_axis[axis.var] for axis in nest.block.axes])
+    padded = _rounded_up(work, nest)
     straight = source is None and (reads_straight(roles, rows, width) or in_panels(roles, width, lanes))
-    right = None if straight else _copy(work, nest.name, roles.right, not roles.columns.divides(width))
+    right = None if straight else _copy(work, nest.name, roles.right, roles.columns.var in padded)
     turned = right is not None and _lines_last(work, right, roles)
     if right is not None and is_converted(nest, roles.right):
         sch.early_cast(right)
     if source is not None:
         sch.compute_inline(source)
-    left = _rows(work, nest, roles, rows)
+    left = _rows(work, nest, roles, roles.rows.var in padded)
     if left is not None and is_converted(nest, roles.left):
         sch.early_cast(left)
     if left is not None and made.left is not None:
         sch.compute_inline(made.left)
     left = left or made.left
-    result = result_of(work, nest, reader, not (roles.rows.divides(rows) and roles.columns.divides(width)))
+    result = result_of(work, nest, reader, bool(padded))
     dims = {dim.var.name: loop for dim, loop in zip(_by_axis(nest), sch.get_loops(nest.name), strict=True)}
     i_0, i_1 = sch.split(dims[roles.rows.var.name], [None, rows])
     j_0, j_1 = sch.split(dims[roles.columns.var.name], [None, width])
@@ -383,6 +384,13 @@ def _count(dims: tuple[Dim, ...]) -> int:
     return count
 
 
+def _rounded_up(work: Work, nest: Nest) -> set[Var]:
+    """The axes that `pad_einsum` found to be no multiples of the tile. Of extents that are no numbers it knows more
+    than `Dim.divides`: `T.ceildiv(n, 8) * 8` is a multiple of 8."""
+    now = work.block(nest.name).axes
+    return {old.var for old, new in zip(nest.block.axes, now, strict=True) if old.stop != new.stop}
+
+
 def _copy(work: Work, name: str, load: BufferLoad, padded: bool) -> BlockHandle:
     """The block that copies an operand: that of its padding, or a new one."""
     if padded:
@@ -441,11 +449,10 @@ def _permutation(places: list[int]) -> IndexMap:
     return IndexMap(given, tuple(given[at] for at in places))
 
 
-def _rows(work: Work, nest: Nest, roles: Roles, rows: int) -> BlockHandle | None:
+def _rows(work: Work, nest: Nest, roles: Roles, padded: bool) -> BlockHandle | None:
     """The block that copies the operand of the rows, None where it is read as it lies."""
     load, converted = roles.left, is_converted(nest, roles.left)
     bits = (nest if converted else load).dtype.bits
-    padded = not roles.rows.divides(rows)
     dim = load.buffer.shape[-1]
     line = int(dim.value) * bits // 8 if type(dim) is Const else 1
     last = load.indices[-1] is roles.reduced[-1].var

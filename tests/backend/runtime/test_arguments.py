@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -353,6 +354,7 @@ class Lying:
         ({"shape": (1 << 62, 4)}, "too big"),
         ({"shape": "ab"}, "must be a tuple"),
         ({"data": ("x", False)}, "must be an integer"),
+        ({"shape": (10**30,)}, "too large"),
         ({"data": (0, False)}, "NULL"),
         ({"strides": (4, 4)}, "mismatch in length"),
     ],
@@ -365,6 +367,41 @@ def test_an_array_interface_that_lies_is_told(fields: dict[str, Any], words: str
     message = caught.value.diagnostics[0].message
     assert "expected an object whose `__array_interface__` describes an array, got a Lying: " in message
     assert words in message
+
+
+class Boasting(np.ndarray[Any, Any]):
+    """An array that says wrong things of itself."""
+
+    shape = property(lambda self: (1000, 1000))  # type: ignore[assignment]
+    strides = property(lambda self: (1 << 40,))  # type: ignore[assignment]
+    dtype = property(lambda self: np.dtype("float64"))  # type: ignore[assignment]
+    __array_interface__ = property(lambda self: {})  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("runs", [build, lambda func: partial(interpret, func)], ids=["native", "interpreted"])
+def test_of_subclasses_the_memory_counts_and_no_word_of_theirs(runs: Any) -> None:
+    function = runs(parse('@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[3] = A[0] + T.float32(1)\n'))
+    array = np.zeros(4, "float32")
+    function(array.view(Boasting))
+    function(array.view(np.recarray))
+    assert array.tolist() == [0.0, 0.0, 0.0, 1.0]
+    with pytest.raises(DiagnosticError, match="expected shape"):
+        function(np.zeros(5, "float32").view(Boasting))
+    with pytest.raises(DiagnosticError) as caught:
+        function(np.ma.masked_array(array, [False, True, False, False]))
+    (problem,) = caught.value.diagnostics
+    assert "expected an array without a mask, got a masked array" in problem.message
+    assert "array.filled" in (problem.hint or "")
+
+
+@pytest.mark.parametrize("options", [{}, {"target": "c"}], ids=["llvm", "c"])
+def test_a_parameter_may_have_any_name(options: dict[str, Any]) -> None:
+    text = '@T.prim_func\ndef f(self: T.Buffer((4,), "int32"), args: T.int32, kwargs: T.int32):\n    self[0] = args - kwargs\n'
+    array = np.zeros(4, "int32")
+    build(parse(text), **options)(self=array, kwargs=2, args=9)
+    assert array[0] == 7
+    graph = parse('@G.graph_func\ndef f(self: G.Tensor((4,), "int32")):\n    return G.add(self, self)\n')
+    assert build(graph, **options)(self=array).tolist() == [14, 0, 0, 0]
 
 
 def test_arguments_of_graph_functions_are_told_at_the_parameter() -> None:

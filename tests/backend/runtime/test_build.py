@@ -180,6 +180,7 @@ def test_what_build_takes() -> None:
         (ROOT, "not a PosixPath"),
         (int, "not the class int; decorate it with `@I.ir_module`"),
         ("def f(): ...", "not a str; read a text with `tirscript.parse`"),
+        (tirscript.Schedule(grow), "not a Schedule; build the function that it has made, `schedule.func`"),
     ):
         with pytest.raises(TypeError) as caught:
             tirscript.build(wrong)

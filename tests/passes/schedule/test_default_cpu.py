@@ -199,6 +199,33 @@ def test_products_of_symbolic_shapes_are_tiled(kernel: PrimFunc, facts: CpuFacts
         assert np.array_equal(result, np.maximum(wanted, 0) if kernel is any_linear else wanted)
 
 
+@T.prim_func
+def whole_tiles(
+    A: T.Buffer(("m * 8", 24), "int32"), B: T.Buffer((24, 20), "int32"), C: T.Buffer(("m * 8", 20), "int32"), m: T.int64
+):
+    for i in range(m * 8):
+        for j, k in T.grid(20, 24):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] += A[vi, vk] * B[vk, vj]
+
+
+@pytest.mark.parametrize("facts", [SMALL, WIDE], ids=["small", "wide"])
+def test_symbolic_rows_that_are_whole_tiles_are_not_padded(facts: CpuFacts) -> None:
+    made = default_schedule(whole_tiles, facts).func
+    assert {"vectorized", "unroll"} <= kinds(made)
+    names = {node.buffer.name for node in walk(made.body) if type(node) is AllocBuffer}
+    assert not any(name.startswith("A") for name in names)  # the rows, which are read as they lie
+    function, rng = tirscript.build(made, pipeline=DEFAULT_LOWERING), np.random.default_rng(5)
+    for m in (0, 1, 3):
+        left, right = rng.integers(-9, 9, (m * 8, 24), "int32"), rng.integers(-9, 9, (24, 20), "int32")
+        result = np.zeros((m * 8, 20), "int32")
+        function(left, right, result, m)
+        assert np.array_equal(result, left @ right)
+
+
 def test_sums_of_symbolic_shapes_go_along_memory() -> None:
     @T.prim_func
     def rows(A: T.Buffer(("m", "n"), "int32"), S: T.Buffer(("n",), "int32")):
