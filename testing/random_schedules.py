@@ -35,7 +35,10 @@ def schedulable_programs(draw: Any) -> PrimFunc:
         name = f"B{stage}"
         last = stage == stages - 1
         shape, body = _stage(draw, kind, name, source, m, n, known)
-        if last:
+        conditional = draw(st.integers(0, 4)) == 0
+        if conditional:  # what it leaves out stays what it was, so the buffer is a parameter
+            body = _conditional(draw, body)
+        if last or conditional:
             params.append(f'{name}: T.Buffer({shape}, "int32")')
         else:
             allocations.append(f'{name} = T.alloc_buffer({shape}, "int32")')
@@ -79,6 +82,29 @@ def _stage(
         return (m, 1), _nest(name, [m, 1, n], "SSR", ["vi", "vj"], f"{source}[vi, vk]", combine=draw(_COMBINERS))
     value = f"{source}[vi, vk] * {source}[vj, vk]"
     return (m, m), _nest(name, [m, m, n], "SSR", ["vi", "vj"], value, combine="+")
+
+
+def _conditional(draw: Draw, lines: list[str]) -> list[str]:
+    """The lines of a nest with an `if` around the block, around some of its loops, or around all of them."""
+    head, *inside = lines
+    names, _, extents = head.removeprefix("for ").removesuffix("):").partition(" in T.grid(")
+    loops = [
+        f"for {name} in range({extent}):" for name, extent in zip(names.split(", "), extents.split(", "), strict=True)
+    ]
+    depth = draw(st.integers(0, len(loops)))
+    condition = draw(st.sampled_from(("A[0, 0] > 0", *_CONDITIONS[depth])))
+    loops.insert(depth, f"if {condition}:")
+    nest = [f"{'    ' * at}{line}" for at, line in enumerate(loops)]
+    return [*nest, *("    " * (len(loops) - 1) + line for line in inside)]
+
+
+# by how many loops are around them
+_CONDITIONS: tuple[tuple[str, ...], ...] = (
+    (),
+    ("i < 3", "i % 2 == 0"),
+    ("j % 2 == 0", "i + j < 4"),
+    ("k > 0", "k % 2 == 1", "i + k < 4"),
+)
 
 
 _COMBINERS = st.sampled_from(("+", "max", "min"))

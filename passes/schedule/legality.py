@@ -17,11 +17,12 @@ from tirscript.ir.expr import Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import children, substitute, uses
-from tirscript.ir.stmt import Block, BufferStore, Evaluate
+from tirscript.ir.stmt import Block, BufferStore, Evaluate, If
 
 from ..access import Accesses
 from ..statements import has_effect
 from .edit import Edit
+from .loops import WHERE, WORDS
 from .moving import axes_of_indices, only_store
 from .refusal import KINDS
 from .tree import Place
@@ -120,6 +121,7 @@ def check_covers(edit: Edit, block: Place) -> None:
     A block that reads what it writes must be run for each point once.
     """
     stmt: Block = block.stmt
+    check_runs(edit, block)
     loops = [place.stmt for place in block.loops()]
     shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in loops}
     mapping = IndexMap(
@@ -145,6 +147,22 @@ def check_covers(edit: Edit, block: Place) -> None:
         block,
         hint="a predicate that leaves points out makes the block a part of its axes; give the axes their true domains",
     )
+
+
+def check_runs(edit: Edit, block: Place, at: Place | None = None) -> None:
+    """Refuse where a condition decides whether a block runs; or would, if it were moved to the loop `at`."""
+    place = block if at is None else at
+    for around in place.above():
+        if type(around.stmt) is Block:
+            return
+        if type(around.stmt) in WORDS:
+            runs = "runs" if at is None else f"would run in the loop `{at.stmt.var.name}`"
+            edit.refuse(
+                f"{WORDS[type(around.stmt)]} decides whether the block `{block.stmt.name}` {runs}",
+                (block, ""),
+                (around, "here"),
+                hint=WHERE if at is None and type(around.stmt) is If else None,
+            )
 
 
 def check_writes_all(edit: Edit, block: Place, buffer: Buffer) -> None:
@@ -188,6 +206,7 @@ __all__ = [
     "check_covers",
     "check_parallel",
     "check_permutation",
+    "check_runs",
     "check_stores_always",
     "check_writes_all",
     "written_box",

@@ -120,7 +120,28 @@ def inner_loops(edit: Edit, block: Place, loop: Place, hint: str | None = None) 
             edit.refuse(
                 f"the loop `{place.stmt.var.name}` holds more than the block `{block.stmt.name}`", place, hint=hint
             )
+    check_straight(edit, block, loop)
     return loops[at:]
+
+
+def check_straight(edit: Edit, block: Place, loop: Place) -> None:
+    """Refuse where something else than loops stands between a loop and a block in it."""
+    for place in block.above():
+        if place is loop:
+            return
+        if type(place.stmt) is not For:
+            word = WORDS.get(type(place.stmt), "something else than loops")
+            edit.refuse(
+                f"between the loop `{loop.stmt.var.name}` and the block `{block.stmt.name}` stands {word}",
+                (block, ""),
+                (place, "here"),
+                hint=WHERE if type(place.stmt) is If else None,
+            )
+
+
+# what decides whether a block runs at all
+WORDS: dict[type, str] = {If: "an `if`", While: "a `while`"}
+WHERE = "a condition on the axes of a block is its predicate: `T.where(...)` at its top"
 
 
 def axis_loops(edit: Edit, block: Place, what: str) -> list[Place]:
@@ -131,6 +152,8 @@ def axis_loops(edit: Edit, block: Place, what: str) -> list[Place]:
         plain(edit, place, what)
         if len(place.stmt.body) != 1:
             edit.refuse(f"the loop `{place.stmt.var.name}` holds more than the block `{stmt.name}`", place)
+    if loops:
+        check_straight(edit, block, loops[0])
     if [axis.value for axis in stmt.axes] != [place.stmt.var for place in loops] or stmt.predicate is not None:
         edit.refuse(
             f"the axes of the block `{stmt.name}` are not its loops one by one",
@@ -214,9 +237,12 @@ def plus(a: Expr, b: Expr) -> Expr:
 
 
 __all__ = [
+    "WHERE",
+    "WORDS",
     "axis_loops",
     "chain",
     "check_counted",
+    "check_straight",
     "guarded",
     "inner_loops",
     "is_one",

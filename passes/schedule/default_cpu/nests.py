@@ -135,6 +135,7 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0, *, symbolic
             or axis.kind not in ("spatial", "reduce")
             or extent is None
             or len(stmt.body) != 1
+            or type(stmt.body[0]) not in (For, Block)
         ):
             return None
         if not is_const(axis.start, 0) or (known and not is_const(axis.stop, extent)):

@@ -23,7 +23,7 @@ from ..dataflow import (
     writers,
 )
 from ..edit import Edit, defined_in, used_in
-from ..legality import check_covers
+from ..legality import check_covers, check_runs
 from ..moving import Box, axes_of_indices, moved_loops, needed, nest
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
@@ -101,6 +101,7 @@ def reverse_compute_at(
         )
     _output_free(edit, block, loop, scope)
     check_covers(edit, block)
+    check_runs(edit, block, loop)
     made, _ = nest(edit, stmt, ranges, loop, preserve_unit_loops)
     last = max(top(loop, producer).index for producer in producers) + 1
     if index != -1 and not last <= index <= len(loop.stmt.body):

@@ -18,7 +18,7 @@ from ...statements import conjunction
 from ..blocks import inferred, init_of
 from ..edit import Edit
 from ..extremes import Extreme, extreme_of
-from ..loops import check_counted
+from ..loops import check_counted, check_straight
 from ..primitive import LoopAt, primitive
 from ..reducers import Update, only_update
 from ..tree import Place
@@ -124,11 +124,12 @@ class _Extreme(Struct, frozen=True, eq=False):
 def _nest(edit: Edit, block: Place, loop: Place) -> list[Place]:
     """The loops that hold nothing but the block, outermost first; what is around them stays around both blocks."""
     found: list[Place] = []
-    for place in reversed(block.loops()):
-        if len(place.stmt.body) != 1:
+    for place in block.above():
+        if type(place.stmt) is not For or len(place.stmt.body) != 1:
             break
         found.append(place)
     if all(place is not loop for place in found):
+        check_straight(edit, block, loop)
         edit.refuse(
             f"beside the block `{block.stmt.name}` other statements stand in the loop `{loop.stmt.var.name}`",
             (loop, ""),
