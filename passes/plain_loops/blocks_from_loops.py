@@ -75,17 +75,20 @@ def blocks_from_loops(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     return with_blocks(with_dimensions(whole_loops(func)), symbolic=symbolic)
 
 
-def with_blocks(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
-    """The function with blocks in its loops where they can be found; itself where none are."""
+def with_blocks(func: PrimFunc, *, symbolic: bool = False, long_lines: bool = True) -> PrimFunc:
+    """The function with blocks in its loops where they can be found; itself where none are.
+
+    Sums over lines of symbolic length stay in one loop, as they are, where these are not `long_lines`.
+    """
     if not any(type(stmt) is For for stmt in func.body):
         return func
     func = begun_blocks(func)
     sizes = _sizes(func) if symbolic else frozenset()
-    names = _Names(func, sizes)
+    names = _Names(func, sizes, long_lines)
     known = frozenset(names.blocks)
     given = sums_of_differences(buffers_from_variables(variables_from_buffers(added_always(func).body)))
     given = loops_from_zero(rectangles(func, given, lambda nest: _is_product(_Names(func, sizes), nest)))
-    given = inits_apart(given, may_overlap(func))
+    given = inits_apart(given, may_overlap(func), long_lines)
     ordered = func.attrs.get("fastmath") is False
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: _Nest(_Names(func, sizes)).convert(nest) is not None, ordered)
@@ -139,7 +142,8 @@ def _plainer(func: PrimFunc, loop: For) -> For:
 class _Names:
     """Names for blocks and buffers that no other has."""
 
-    def __init__(self, func: PrimFunc, sizes: frozenset[Var]) -> None:
+    def __init__(self, func: PrimFunc, sizes: frozenset[Var], long_lines: bool = True) -> None:
+        self.long_lines = long_lines
         self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
         self.sizes = sizes  # variables that the bounds of loops may be made of
         self.func = func
@@ -179,7 +183,20 @@ def _is_product(names: _Names, nest: For) -> bool | None:
     """Whether one of the blocks that a nest becomes sums up products; None where it becomes none."""
     (ready,) = loops_from_zero((nest,))
     made = _Nest(names).convert(ready) if type(ready) is For else None
-    return None if made is None else any(_reads_again(block) for part in made for _, block in _blocks(part, ()))
+    if made is None:
+        return None
+    blocks = [block for part in made for _, block in _blocks(part, ())]
+    return any(_reads_again(block) and not _adds_lines(block) for block in blocks)
+
+
+def _adds_lines(block: Block) -> bool:
+    """Whether a block adds up integers along the lines of all that it reads: LLVM makes vectors of that as it is."""
+    from ..schedule.default_cpu.nests import stride_of
+
+    store: Any = block.body[0]
+    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    along = [axis.var for axis in block.axes if axis.kind == "reduce"]
+    return bool(store.buffer.dtype.is_int and all(stride_of(load, along[-1]) == 1 for load in loads))
 
 
 def _scanning(block: Block) -> Block:
@@ -402,7 +419,8 @@ class _Nest:
         else:
             elements = not may_overlap(self.names.func)
             stmts = self.expanded(written_out(stmts, only_plain=True, elements=elements), loops)
-            stmts = tuple(part for stmt in stmts for part in divided(chosen(stmt, self.begun_with)))
+            long = self.names.long_lines
+            stmts = tuple(part for stmt in stmts for part in divided(chosen(stmt, self.begun_with), long))
         out: list[Stmt] = []
         inits: list[BufferStore] = []
         for stmt in stmts:
@@ -434,7 +452,9 @@ class _Nest:
                 break
             rest.remove(begin)
             made.append((loops, store, begin))
-        if not made or (len(made) > 1 and not any(pays_alone(loops, store) for loops, store, _ in made)):
+        if not made or (
+            len(made) > 1 and not any(pays_alone(loops, store, self.names.long_lines) for loops, store, _ in made)
+        ):
             return [*(self.block(store, around, None) for store in inits), self.loop(loop, around)]
         out: list[Stmt] = [self.block(store, around, None) for store in rest]
         for at, (loops, store, begin) in enumerate(made):

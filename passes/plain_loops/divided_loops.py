@@ -22,12 +22,12 @@ from tirscript.ir.stmt import BufferStore, For, Stmt
 LINE = 512
 
 
-def inits_apart(body: tuple[Stmt, ...], overlap: bool) -> tuple[Stmt, ...]:
+def inits_apart(body: tuple[Stmt, ...], overlap: bool, long_lines: bool = True) -> tuple[Stmt, ...]:
     """The body of a function with a loop for each of the sums that one loop makes, behind the store that it begins
     with. Where buffers may `overlap`, what they begin with must be no memory."""
     out: list[Stmt] = []
     for stmt in body:
-        parts = divided(stmt) if type(stmt) is For else [stmt]
+        parts = divided(stmt, long_lines) if type(stmt) is For else [stmt]
         inits: list[BufferStore] = []
         while len(parts) > 1 and out and type(out[-1]) is BufferStore and len(inits) < len(parts):
             inits.insert(0, out.pop())  # type: ignore[arg-type]
@@ -48,11 +48,11 @@ def inits_apart(body: tuple[Stmt, ...], overlap: bool) -> tuple[Stmt, ...]:
     return tuple(out)
 
 
-def divided(stmt: Stmt) -> list[Stmt]:
+def divided(stmt: Stmt, long_lines: bool = True) -> list[Stmt]:
     """A loop over several stores as one loop for each, where none needs what a later one makes; else the statement.
 
     Stores that have nothing to do with each other stay where none of them gains: loops apart would compute again what
-    they share.
+    they share. Sums gain by lines that are long, as those of symbolic length are where there are `long_lines`.
     """
     if type(stmt) is not For:
         return [stmt]
@@ -63,8 +63,8 @@ def divided(stmt: Stmt) -> list[Stmt]:
     if any(type(inner) is not BufferStore for inner in stores) or len(stores) < 2:
         return [stmt]
     if len(loops) > 1:
-        return _nests(loops, stores) or [stmt]
-    pays = any(uses(one.value, one.buffer) and pays_alone([stmt], one) for one in stores)
+        return _nests(loops, stores, long_lines) or [stmt]
+    pays = any(uses(one.value, one.buffer) and pays_alone([stmt], one, long_lines) for one in stores)
     if not pays and independent_stores(stores) and strangers(stores):
         return [stmt]
     parts: list[For] = [stmt.replace(body=stmt.body[:1])]
@@ -74,9 +74,9 @@ def divided(stmt: Stmt) -> list[Stmt]:
     return list(parts) if apart else [stmt]
 
 
-def _nests(loops: list[For], stores: tuple[BufferStore, ...]) -> list[Stmt] | None:
+def _nests(loops: list[For], stores: tuple[BufferStore, ...], long_lines: bool) -> list[Stmt] | None:
     """Loops in each other over stores that have nothing to do with each other, as such loops for each."""
-    pays = any(uses(one.value, one.buffer) and pays_alone(loops, one) for one in stores)
+    pays = any(uses(one.value, one.buffer) and pays_alone(loops, one, long_lines) for one in stores)
     counted = all(not any(type(node) is BufferLoad for node in walk((loop.start, loop.stop))) for loop in loops)
     if not pays or not counted or not independent_stores(stores) or not strangers(stores):
         return None
@@ -89,15 +89,17 @@ def _nests(loops: list[For], stores: tuple[BufferStore, ...]) -> list[Stmt] | No
     return parts
 
 
-def pays_alone(loops: list[For], store: BufferStore) -> bool:
+def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True) -> bool:
     """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
-    them."""
+    them. Lines whose length is not known are taken for long ones where there are `long_lines`."""
     from ..schedule.default_cpu.nests import stride_of
 
     loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
     for loop in loops:
         strides = [stride_of(load, loop.var) for load in loads]
-        short = type(loop.stop) is Const and int(loop.stop.value) * store.buffer.dtype.bits < LINE
+        short = not long_lines
+        if type(loop.stop) is Const:
+            short = int(loop.stop.value) * store.buffer.dtype.bits < LINE
         if 1 in strides and not short and all(stride in (0, 1) for stride in strides):
             return True
     return False

@@ -97,7 +97,7 @@ def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
 
     The init of a sum without terms would be left out by its block: so none that was made of a loop may be left.
     """
-    blocks = named_apart(with_blocks(func, symbolic=True))
+    blocks = named_apart(with_blocks(func, symbolic=True, long_lines=facts.long_lines))
     if not any(type(node) is Block and _symbolic_axes(node) for node in walk(blocks.body)):
         return None
     made = apply_rules(Schedule(blocks), facts)

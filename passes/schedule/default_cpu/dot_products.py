@@ -62,6 +62,23 @@ def dot_products(work: Work, nest: Nest) -> bool:
     return True
 
 
+def words(work: Work, nest: Nest) -> bool:
+    """Leave sums of products of 16 bits along the lines of both tensors to LLVM; False for other blocks.
+
+    It knows the instruction that multiplies such and adds up neighbours: tiles would widen each element first.
+    """
+    loads = factors(nest.value) if nest.update is not None and nest.update.op is OPS["add"] else None
+    if loads is None or len(loads) != 2 or len(nest.reduced) != 1 or str(nest.dtype) != "int32":
+        return False
+    (inner,) = nest.reduced
+    if any(str(load.dtype) != "int16" or stride_of(load, inner.var) != 1 for load in loads):
+        return False
+    if inner.extent < 2 * work.facts.lanes(16):
+        return False
+    work.sch.reorder(*[dim.loop for dim in nest.spatial], inner.loop)
+    return one_by_one(work, nest.name, inner.loop, nest.work)
+
+
 def lines_of(work: Work, nest: Nest) -> Dim | None:
     """The dimension over the lines of the large tensor; None where the block is no such sum."""
     loads = factors(nest.value) if nest.update is not None and nest.update.op is OPS["add"] else None
@@ -104,4 +121,4 @@ def _loops(work: Work, partial: BlockHandle, around: int) -> tuple[LoopHandle, L
     return lane[0], steps[0], kept
 
 
-__all__ = ["dot_products", "lines_of"]
+__all__ = ["dot_products", "lines_of", "words"]

@@ -67,7 +67,8 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
         return one_by_one(work, nest.name, [*others, inner.loop][0], nest.work)
     name, lanes = nest.name, lanes_of(inner.extent, one) if inner.known else SYMBOLIC * one
     if not inner.known:
-        work.lines[sch.get(inner.loop).stop] = PAYS * lanes // 4
+        # what is begun and combined once for several lines pays from shorter ones on
+        work.long_from(sch.get(inner.loop).stop, lanes // 2 if others else PAYS * lanes // 4)
     if everything:
         most = min(PARTS, inner.extent // PART)
         # of integers equal ones: a condition in the last one would keep LLVM from vectors
@@ -108,7 +109,7 @@ def extreme_lanes(work: Work, name: str) -> bool:
     if extent is None:
         if not work.facts.long_lines:
             return one_by_one(work, name, loops[-1], float(count))
-        work.lines[sch.get(loops[-1]).stop] = PAYS * SYMBOLIC * one // 4
+        work.long_from(sch.get(loops[-1]).stop, PAYS * SYMBOLIC * one // 4)
     if len(loops) == 1 and extent is not None and extent >= 2 * PART:
         size = -(-extent // min(PARTS, extent // PART))
         part, _ = sch.split(loops[0], [None, -(-size // (SYMBOLIC * one)) * SYMBOLIC * one])

@@ -16,7 +16,7 @@ from .chains import finishing, inline_producers, rows, shared_rows
 from .columns import down_columns
 from .contraction import contraction
 from .convolution import convolution, pointwise, unfolded
-from .dot_products import dot_products
+from .dot_products import dot_products, words
 from .elementwise import along, in_memory_order, looking_up, parallel, stream, transpose
 from .facts import CpuFacts
 from .histograms import private_copies
@@ -33,6 +33,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
     byte_product,
     byte_lanes,
+    words,
     dot_products,
     contraction,
     unfolded,
@@ -51,6 +52,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
 # those that need no numbers of iterations
 SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
+    words,
     contraction,
     operands_apart,
     lanes_apart,
@@ -118,7 +120,7 @@ def onward(work: Work, name: str) -> bool:
         return False
     results = work.sch.reduce_apart(name)
     nest = work.nest(name, symbolic=True)
-    rules = ONWARD if nest is not None and nest.known else (contraction, operands_apart)
+    rules = ONWARD if nest is not None and nest.known else (contraction, operands_apart, lanes_apart)
     if nest is None or not any(work.attempt(rule, nest) for rule in rules):
         return False
     left = work.nest(results, symbolic=True) if work.fresh(results.name) else None

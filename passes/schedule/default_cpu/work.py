@@ -112,6 +112,10 @@ class Work:
         which = [one is buffer for one in reads_of(self.block(block))].index(True)
         self.attempt(_prefetch, block, which, loop, ahead, locality)
 
+    def long_from(self, length: Expr, least: int) -> None:
+        """Lines of this symbolic length are reduced in lanes, which pays from so many elements on."""
+        self.lines[length] = max(least, self.lines.get(length, 0))
+
     def contract(self, block: str) -> None:
         """Let a sum of products of floats be rounded once a step, where the user lets sums be rounded otherwise."""
         if self.facts.reassociate:

@@ -275,3 +275,52 @@ def test_products_of_bytes_with_few_vectors_keep_their_sums_innermost(count: int
     made = default_schedule(func, ONE)
     assert names(made) == ["y_init", "y_update"]
     assert_same_result(func, made.func)
+
+
+def products(narrow: str, wide: str, first: str, triangle: bool = False) -> PrimFunc:
+    begin = "i" if triangle else "0"
+    return program(
+        f"""
+        @T.prim_func
+        def main(A: T.Buffer((40, 64), "{narrow}"), B: T.Buffer((64, 64), "{narrow}"), C: T.Buffer((40, 48), "{wide}")):
+            for i in range(40):
+                for j in range({begin}, 48):
+                    C[i, j] = T.{wide}(0)
+                    for k in range(64):
+                        C[i, j] += T.{wide}(A[i, k]) * T.{wide}({first})
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "second", "tiled"),
+    [
+        ("int16", "int32", "B[j, k]", False),
+        ("int16", "int32", "B[k, j]", True),
+        ("int16", "int64", "B[j, k]", True),
+        ("uint16", "uint32", "B[j, k]", True),
+        ("int32", "int32", "B[j, k]", True),
+    ],
+)
+def test_words_along_lines_are_multiplied_and_added_by_llvm(narrow: str, wide: str, second: str, tiled: bool) -> None:
+    kernel = products(narrow, wide, second)
+    made = default_schedule(kernel, CpuFacts(vector_bits=256, threads=2))
+    assert ("pad_einsum" in primitives(made) or "cache_read" in primitives(made)) == tiled
+    assert "parallel" in primitives(made)
+    assert_same_result(kernel, made.func)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "second", "square"),
+    [
+        ("int32", "B[j, k]", False),
+        ("int64", "B[j, k]", False),
+        ("int32", "B[k, j]", True),
+        ("float32", "B[j, k]", True),
+    ],
+)
+def test_triangles_of_whole_numbers_along_lines_stay_triangles(dtype: str, second: str, square: bool) -> None:
+    kernel = products(dtype, dtype, second, triangle=True)
+    made = default_schedule(kernel, CpuFacts(vector_bits=256, threads=1))
+    assert bool(primitives(made)) == square
+    assert_same_result(kernel, made.func)

@@ -154,3 +154,55 @@ def main(A: T.Buffer(("n", "m"), "float32"), B: T.Buffer(("n",), "float32"), C: 
         built(given, first, second)
         np.testing.assert_allclose(first, given.sum(1), rtol=1e-6)
         np.testing.assert_allclose(second, (given**2).sum(1), rtol=1e-6)
+
+
+MOMENTS = """
+@T.prim_func
+def main(X: T.Buffer(("n", "c", "w"), "{dtype}"), M: T.Buffer(("c",), "{dtype}"), Q: T.Buffer(("c",), "{dtype}")):
+    for k in range(c):
+        s: T.{dtype} = T.{dtype}(0)
+        q: T.{dtype} = T.{dtype}(0)
+        for i, x in T.grid(n, w):
+            s += X[i, k, x]
+            q += X[i, k, x] * X[i, k, x]
+        M[k] = s
+        Q[k] = q
+"""
+ONWARD = """
+@T.prim_func
+def main(A: T.Buffer(("n", "m"), "{dtype}"), x: T.Buffer(("m",), "{dtype}"), y: T.Buffer(("n",), "{dtype}"), t: T.Buffer((), "{dtype}")):
+    for i, j in T.grid(n, m):
+        y[i] += A[i, j] * x[j]
+    for i, j in T.grid(n, m):
+        t[()] += A[i, j]
+"""
+
+
+def test_several_lines_that_share_their_lanes_are_long_sooner() -> None:
+    func = program(MOMENTS)
+    found = versions(func)
+    assert found is not None and str(found.condition) == "w < 16"
+    short, _, long = for_lengths(func, FACTS).script().partition("    else:")
+    assert "s_rf" in long and "q_rf" in long
+    assert short.count("in T.grid(n, w)") == 1  # one loop goes on making both sums of short lines
+    for shape in ((1, 1, 1), (2, 3, 15), (3, 2, 16), (2, 3, 17), (5, 1, 33), (0, 2, 40), (2, 2, 0)):
+        given = np.random.default_rng(5).integers(-9, 9, shape).astype("float32")
+        results = [np.full(shape[1], 7, "float32") for _ in range(2)]
+        wanted = [one.copy() for one in results]
+        interpret(func, given, *wanted)
+        tirscript.build(for_lengths(func, FACTS))(given, *results)
+        np.testing.assert_array_equal(results, wanted)
+
+
+def test_sums_that_go_on_from_what_is_there_have_lanes_too() -> None:
+    func = program(ONWARD)
+    made = for_lengths(func, FACTS).script()
+    assert "y_own_rf" in made and "t_own_rf" in made
+    for n, m in ((1, 1), (0, 5), (3, 0), (3, 39), (2, 41), (7, 131)):
+        rng = np.random.default_rng(n)
+        given = [rng.integers(-9, 9, shape).astype("float32") for shape in ((n, m), (m,), (n,), ())]
+        wanted = [one.copy() for one in given]
+        interpret(func, *wanted)
+        tirscript.build(for_lengths(func, FACTS))(*given)
+        for one, other in zip(given, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
