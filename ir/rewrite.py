@@ -15,6 +15,7 @@ from .expr import Expr, Var
 from .func import PrimFunc
 from .graph import GraphBind, GraphFunc, GraphIf, MatchCast
 from .node import NO_ATTRS, Attrs, Node, nodes_in, recursion_room, shape_of
+from .stmt import MatchBuffer
 
 N = TypeVar("N", bound=Node)
 # a rule gets a node whose children are rewritten already and returns what stands in its place:
@@ -208,17 +209,21 @@ def definitions(root: Node | tuple[Node, ...]) -> list[Any]:
     """The variables and buffers that `root` defines, in source order; those of graph functions too."""
     found: dict[Any, None] = {}
     for node in walk(root):
-        for name in type(node).defines:
-            value = getattr(node, name)
-            for binder in value if isinstance(value, tuple) else (value,):
-                found.setdefault(binder)
-        if type(node) in _WITH_SYMBOLS:
-            found.update(dict.fromkeys(node.defined_symbols()))  # type: ignore[attr-defined]
+        found.update(dict.fromkeys(defined_by(node)))
     return list(found)
 
 
-# what defines more than its fields say: symbolic dimensions
-_WITH_SYMBOLS = frozenset((PrimFunc, GraphFunc, GraphBind, GraphIf, MatchCast))
+def defined_by(node: Node) -> Iterator[Any]:
+    """The variables and buffers that a node defines itself, not by what stands in it."""
+    for name in type(node).defines:
+        value = getattr(node, name)
+        yield from value if isinstance(value, tuple) else (value,)
+    if type(node) in _WITH_SYMBOLS:
+        yield from node.defined_symbols()  # type: ignore[attr-defined]
+
+
+# what defines more than its fields say: symbolic dimensions, and the strides and offsets of matched regions
+_WITH_SYMBOLS = frozenset((PrimFunc, GraphFunc, GraphBind, GraphIf, MatchBuffer, MatchCast))
 
 
 def refresh(root: Any) -> Any:

@@ -32,7 +32,7 @@ from tirscript.ir.expr import (
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import cast, get_op
-from tirscript.ir.rewrite import definitions, uses
+from tirscript.ir.rewrite import defined_by, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Assert, Bind, BufferStore, MatchBuffer, Stmt
 
 from ..layout import row_major_strides
@@ -124,7 +124,10 @@ class _Lowering:
     """Top down, so that a region of a matched buffer is one of its source before it is matched again."""
 
     def __init__(self, func: PrimFunc) -> None:
-        self.known: set[Any] = set(definitions(func))
+        # the strides and offsets that matches name are bound here, each by the first that names it
+        self.known: set[Any] = {
+            binder for node in walk(func) if type(node) is not MatchBuffer for binder in defined_by(node)
+        }
         self.matches: dict[Buffer, _Match] = {}
         self.rules: dict[type, Any] = {
             BufferLoad: self.access,

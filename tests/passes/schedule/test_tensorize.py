@@ -11,7 +11,9 @@ import pytest
 
 import tirscript
 from tirscript.backend.llvm import emit_ir
+from tirscript.ir import MatchBuffer, walk
 from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.rewrite import defined_by
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.schedule import (
     Schedule,
@@ -46,6 +48,40 @@ def dot(A: T.Buffer((3, 24), "uint8"), B: T.Buffer((32, 24), "int8"), C: T.Buffe
             C[vi, vj] += T.cast(A[vi, vk], "int32") * T.cast(B[vj, vk], "int32")
 
 
+def _product_with_offsets() -> str:
+    """The name of an intrinsic: a product of tiles, whose regions say where they begin and how far lines are apart."""
+    sizes = {"A": (4, 16), "B": (16, 16), "C": (4, 16)}
+
+    def text(name: str, body: str) -> str:
+        params = ", ".join(f'{one.lower()}: T.Buffer({shape}, "float32")' for one, shape in sizes.items())
+        matches = "".join(
+            f"""
+        {one}_stride, {one}_offset = T.int32(), T.int32()
+        {one} = T.match_buffer({one.lower()}[0:{rows}, 0:{columns}], ({rows}, {columns}), "float32", \
+strides=[{one}_stride, 1], elem_offset={one}_offset)"""
+            for one, (rows, columns) in sizes.items()
+        )
+        return f"""
+@T.prim_func
+def {name}({params}):
+    with T.block("root"):
+        T.reads(c[0:4, 0:16], a[0:4, 0:16], b[0:16, 0:16])
+        T.writes(c[0:4, 0:16]){matches}
+        for i, j, k in T.grid(4, 16, 16):
+            {body}
+"""
+
+    step = """with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + B[vk, vj] * A[vi, vk]"""
+    plain = re.sub(r".*match_buffer.*\n|.*_offset = .*\n", "", text("desc", step)).replace("C_", "")
+    for one in sizes:
+        plain = plain.replace(f"{one}[v", f"{one.lower()}[v")
+    impl = text("impl", "C[i, j] = C[i, j] + B[k, j] * A[i, k]")
+    register_tensor_intrin("product_with_offsets", parse(plain), parse(impl))
+    return "product_with_offsets"
+
+
 def tiled(m: int, n: int, k: int, func: Any = matmul) -> tuple[Schedule, Any]:
     s = Schedule(func, verify=True)
     i, j, r = s.get_loops("C")
@@ -71,6 +107,19 @@ def test_dot_product(golden: Any) -> None:
     s.tensorize(s.get_loops("C_update")[-2], "dot_16x4_u8i8s32")
     assert_same_result(dot, s.func)
     golden.check(s.func)
+
+
+def test_a_loop_around_an_intrinsic_that_names_offsets_is_cut() -> None:
+    """Each part has regions with offsets and strides of its own."""
+    s, _ = tiled(4, 16, 16)
+    s.tensorize(s.get_loops("C_update")[-3], _product_with_offsets())
+    s.loop_partition(s.get_loops("C_update_o")[0], [1, None])
+    assert_same_result(matmul, s.func, tolerance=1e-5, runs=1)
+    assert parse(s.script()).script() == s.script()
+    matched = [node for node in walk(s.func) if type(node) is MatchBuffer and node.defined_symbols()]
+    offsets = [node.buffer.elem_offset for node in matched]
+    assert len(matched) == 12 and len({id(offset) for offset in offsets}) == 12
+    assert all(var in defined_by(node) for node, var in zip(matched, offsets, strict=True))
 
 
 BUILT_IN = [name for name in tensor_intrins() if name[:3] in ("fma", "dot", "tra")]
