@@ -10,7 +10,7 @@ from ...expr import Const, Expr, Var
 from ...op import cast, get_op
 from ..bounds import Interval, linear_bounds, whole
 from ..linear import Linear, expression
-from .limits import Unknown
+from .limits import Unknown, as_int
 
 if TYPE_CHECKING:
     import islpy
@@ -95,7 +95,7 @@ class Back:
 
     def aff(self, aff: islpy.Aff) -> Expr:
         """The value of an affine function, rounded down."""
-        denominator = aff.get_denominator_val().to_python()
+        denominator = as_int(aff.get_denominator_val())
         form = self._form(aff.scale_val(aff.get_denominator_val()))
         dtype = self._wide((form,))
         result = self._expr(form, dtype)
@@ -125,21 +125,21 @@ class Back:
         """An affine function with integer coefficients as a linear form, quotients and remainders as atoms."""
         kind = self._isl.dim_type
         terms: dict[Expr, int] = {}
-        constant = aff.get_constant_val().to_python()
+        constant = as_int(aff.get_constant_val())
         for which, exprs in ((kind.param, self.parameters), (kind.in_, self.dims)):
             for at, expr in enumerate(exprs):
-                c = aff.get_coefficient_val(which, at).to_python()
+                c = as_int(aff.get_coefficient_val(which, at))
                 if c:
                     _add(terms, expr, c)
         for at in range(aff.dim(kind.div)):
-            c = aff.get_coefficient_val(kind.div, at).to_python()
+            c = as_int(aff.get_coefficient_val(kind.div, at))
             if c:
                 constant += self._quotient(terms, aff.get_div(at), c)
         return Linear({atom: c for atom, c in terms.items() if c}, constant, self.dtype)
 
     def _quotient(self, terms: dict[Expr, int], inner: islpy.Aff, c: int) -> int:
         """Add `c * floor(inner)` to the terms, as a remainder where the rest of it is there; returns the constant."""
-        by = inner.get_denominator_val().to_python()
+        by = as_int(inner.get_denominator_val())
         form = self._form(inner.scale_val(inner.get_denominator_val()))
         dtype = self._wide((form,))
         value = self._expr(form, dtype)

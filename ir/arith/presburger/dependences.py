@@ -14,7 +14,7 @@ from ...func import PrimFunc
 from ...node import Node
 from ...stmt import For, LaunchThread, Stmt, While
 from ..bounds import Interval
-from .limits import OPERATIONS, Unknown
+from .limits import OPERATIONS, Unknown, as_int
 from .memory import Root, overlap
 from .points import small_point
 from .relations import Relations, form_between
@@ -355,8 +355,8 @@ class Dependences:
                 for at in range(shared):
                     low, high = deltas.dim_min_val(at), deltas.dim_max_val(at)
                     ends = (
-                        None if low.is_neginfty() else low.to_python(),
-                        None if high.is_infty() else high.to_python(),
+                        None if low.is_neginfty() else as_int(low),
+                        None if high.is_infty() else as_int(high),
                     )
                     if dependence.source.loops[at].backward:
                         ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])

@@ -20,7 +20,7 @@ from .back import Back
 from .build import Build
 from .digits import digit_ranges
 from .form import Compare, Dim, Sum, at_least_zero, column, dims_of
-from .limits import LARGEST, OPERATIONS, Unknown, bounded, context, or_none
+from .limits import LARGEST, OPERATIONS, Unknown, as_int, bounded, context, or_none
 from .points import small_point
 from .translate import Translation
 
@@ -216,15 +216,15 @@ class MappedDomain:
             if self.symbols:
                 raise Unknown("it depends on symbols")
             image = self._map().range()
-            lows = [image.dim_min_val(at).to_python() for at in range(self._places)]
-            highs = [image.dim_max_val(at).to_python() for at in range(self._places)]
+            lows = [as_int(image.dim_min_val(at)) for at in range(self._places)]
+            highs = [as_int(image.dim_max_val(at)) for at in range(self._places)]
             box = self._isl().Set.universe(image.get_space())
             total = 1
             for at, (low, high) in enumerate(zip(lows, highs)):
                 kind = self._isl().dim_type.set
                 box = box.lower_bound_val(kind, at, self._value(low)).upper_bound_val(kind, at, self._value(high))
                 total *= high - low + 1
-            return total if box.is_subset(image) else int(image.count_val().to_python())
+            return total if box.is_subset(image) else as_int(image.count_val())
 
         found = self._ask(lambda: 0 if self._map().is_empty() else answer())
         return self._tried(lambda table: len(set(table.values()))) if found is None else found
@@ -380,7 +380,7 @@ class MappedDomain:
         for at, index in enumerate(self.index_map.indices):
             least, greatest = index.dtype.int_range()
             low, high = image.dim_min_val(at), image.dim_max_val(at)
-            ends = [least if low.is_neginfty() else low.to_python(), greatest if high.is_infty() else high.to_python()]
+            ends = [least if low.is_neginfty() else as_int(low), greatest if high.is_infty() else as_int(high)]
             found.append((max(least, ends[0]), min(greatest, ends[1])))
         return image, found
 

@@ -62,6 +62,14 @@ def bounded(ctx: islpy.Context, operations: int = OPERATIONS) -> Iterator[None]:
         ctx.set_max_operations(0)
 
 
+def as_int(value: islpy.Val) -> int:
+    """A value of isl as an int; Unknown where the bound was reached before its digits were written."""
+    text = value.to_str()
+    if text is None:
+        raise Unknown("maximal number of operations exceeded")
+    return int(text)
+
+
 def or_none(question: Callable[[], T]) -> T | None:
     """The answer to `question`, None where it is unknown."""
     try:

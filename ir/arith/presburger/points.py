@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .limits import as_int
+
 if TYPE_CHECKING:
     import islpy
 
@@ -30,7 +32,7 @@ def point_in(found: islpy.Set, limit: tuple[int, int] | None = None, count: int 
     point = found.sample_point()
     if point.is_void():
         return None
-    return [point.get_coordinate_val(kind.set, at).to_python() for at in range(size)]
+    return [as_int(point.get_coordinate_val(kind.set, at)) for at in range(size)]
 
 
 def small_point(found: islpy.Set) -> list[int] | None:

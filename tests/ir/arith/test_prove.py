@@ -6,6 +6,7 @@ import itertools
 import sys
 from unittest import mock
 
+import islpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from tirscript.ir import Buffer, BufferLoad, Call, Expr, Let, Var, const, dtype, get_op
 from tirscript.ir.arith.evaluate import evaluate
 from tirscript.ir.arith.presburger import counterexample, prove
+from tirscript.ir.arith.presburger.limits import Unknown, bounded, context
+from tirscript.ir.arith.presburger.points import point_in
 
 equal, either, both, minimum, maximum = map(get_op, ("equal", "logical_or", "logical_and", "min", "max"))
 i, j, n, m = (Var(name) for name in "ijnm")
@@ -215,3 +218,21 @@ def test_brute_force(question: tuple[Expr, dict[Var, tuple[int, int]], list[Expr
         assert refuted is not None and not evaluate(condition, found.values)
         assert all(evaluate(fact, found.values) for fact in facts)
         assert all(low <= found.values[var] <= high for var, (low, high) in ranges.items() if var in found.values)
+
+
+@pytest.mark.parametrize("size", [1, 6])
+def test_a_point_whose_numbers_take_too_much_work_is_unknown(size: int) -> None:
+    """Wherever the bound on isl's work is reached, also as a number is written."""
+    names = "abcdef"[:size]
+    wanted = [100_000 + at for at in range(size)]
+    text = " and ".join(f"{name} = {value}" for name, value in zip(names, wanted, strict=True))
+    told = set()
+    for operations in range(1, 200):
+        fresh = context()
+        found = islpy.Set.read_from_str(fresh, f"{{[{', '.join(names)}]: {text}}}")
+        try:
+            with bounded(fresh, operations):
+                assert point_in(found) == wanted
+        except Unknown as problem:
+            told.add(str(problem).partition(":")[0])
+    assert len(told) > 1  # it is reached here and there
