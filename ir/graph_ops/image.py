@@ -17,8 +17,8 @@ from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
 from .attrs import OUT_DTYPE, attr, boolean, integer, one_of, real, reals, text
+from .axes import SPACE, by_letter, check_layout
 from .kernel import T, kernel, size
-from .nn_conv import SPACE, by_letter, check_layout
 from .reference import numpy_dtype
 from .rules import FLOATS, NUMBERS, Types, equal_dims, like, of_rank, rank_of, refuse, target_shape, tensor
 from .table import FOLLOW, INJECTIVE, OPAQUE, GraphOp, Parameter, register

@@ -1,7 +1,6 @@
 """Convolutions and transposed convolutions of 1, 2 and 3 dimensions, in any order of the axes.
 
-Layouts name the axes by letters: N batch, C channels, O and I output and input channels of the weight, D, H and W the
-dimensions of space.
+Layouts name the axes by letters (axes.py); batches and channels may lie in blocks.
 """
 
 from __future__ import annotations
@@ -15,29 +14,26 @@ from ..graph import GraphType, OpCall, TensorType
 from ..op import OPS
 from . import dims
 from .attrs import OUT_DTYPE, attr, borders, each, integer, text
+from .axes import (
+    SPACE,
+    arranged,
+    axes_of,
+    axis_at,
+    by_letter,
+    check_layout,
+    extents,
+    extents_of,
+    placed,
+    rank_of_layout,
+    rearranged,
+    shape_in,
+    space_of,
+)
 from .kernel import T, kernel, part, size
 from .linear_algebra import summed_in
 from .reference import numpy_dtype
 from .rules import NUMBERS, Types, common_device, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
 from .table import CONTRACTION, GraphOp, Parameter, register
-
-SPACE = {1: "W", 2: "HW", 3: "DHW"}
-
-
-def check_layout(call: OpCall, name: str, letters: str) -> str:
-    """The layout in an attribute, which names each of some axes once; T032 otherwise."""
-    layout: str = call.attrs[name]
-    if any(letter.isdigit() for letter in layout):
-        hint = f'turn it by `G.layout_transform`, and name the axes {", ".join(letters)}: "{letters}"'
-        refuse(call, f"`{name}` is {layout!r}: axes in blocks are not supported", hint, "T032")
-    if sorted(layout) != sorted(letters):
-        refuse(call, f"`{name}` is {layout!r}", f'it names the axes {", ".join(letters)}: "{letters}"', "T032")
-    return layout
-
-
-def by_letter(layout: str, values: Sequence[Any]) -> dict[str, Any]:
-    """The values of a shape or place by the letters of their axes."""
-    return dict(zip(layout, values, strict=True))
 
 
 def _out_layout(attrs: dict[str, Any]) -> dict[str, Any]:
@@ -49,18 +45,20 @@ def _infer(call: OpCall, types: Types) -> GraphType:
     data, weight = (tensor(call, types, at, NUMBERS) for at in (0, 1))
     attrs = call.attrs
     space = SPACE[len(attrs["strides"])]
-    layouts = [check_layout(call, "data_layout", "NC" + space), check_layout(call, "kernel_layout", "OI" + space)]
-    out_layout = check_layout(call, "out_layout", "NC" + space)
-    rank_of(call, data, 0, len(space) + 2)
-    rank_of(call, weight, 1, len(space) + 2)
+    data_layout = check_layout(call, "data_layout", "NC" + space, "NC")
+    kernel_layout = check_layout(call, "kernel_layout", "OI" + space, "OI")
+    out_layout = check_layout(call, "out_layout", "NC" + space, "NC")
+    rank_of(call, data, 0, rank_of_layout(data_layout))
+    rank_of(call, weight, 1, rank_of_layout(kernel_layout))
     kind = attrs["out_dtype"] or common_dtype(call, (data, weight), ("`data`", "`weight`"))
     device = common_device((data, weight))
     transposed = "output_padding" in attrs
     if any(one < 1 for name in ("strides", "dilation") for one in attrs[name]) or attrs["groups"] < 1:
         refuse(call, "strides, dilation and groups are 1 or more", None, "T032")
     if data.shape is None or weight.shape is None:
-        return of_rank(len(space) + 2, kind, device)
-    d, w = by_letter(layouts[0], data.shape), by_letter(layouts[1], weight.shape)
+        return of_rank(rank_of_layout(out_layout), kind, device)
+    d = extents_of(call, "data_layout", data_layout, data.shape)
+    w = extents_of(call, "kernel_layout", kernel_layout, weight.shape)
     groups = attrs["groups"]
     if transposed:
         what = "the channels of `data` and the input channels of `weight` differ"
@@ -75,7 +73,7 @@ def _infer(call: OpCall, types: Types) -> GraphType:
     found: dict[str, Expr] = {"N": d["N"], "C": channels}
     for at, letter in enumerate(space):
         found[letter] = (_transposed_length if transposed else _length)(call, d[letter], w[letter], at, len(space))
-    return TensorType(tuple(found[letter] for letter in out_layout), kind, None, device)
+    return TensorType(shape_in(call, out_layout, found), kind, None, device)
 
 
 def _divides(call: OpCall, groups: int, channels: Expr, what: str) -> None:
@@ -126,7 +124,7 @@ def in_data(v: Sequence[Expr], data: Any, layout: str, space: str, padding: Sequ
     """Whether a place of the padded data is one of the data."""
     found: Expr = const(True)
     for at, letter in enumerate(space):
-        axis = layout.index(letter)
+        axis = axis_at(layout, letter)
         if padding[at]:
             found = both(found, OPS["greater_equal"](v[axis], padding[at]))
         if padding[at + len(space)]:
@@ -142,13 +140,14 @@ def both(a: Expr, b: Expr) -> Expr:
 def unpadded(v: Sequence[Expr], layout: str, space: str, padding: Sequence[int]) -> list[Any]:
     """The place in the data of a place of the padded data."""
     before = dict(zip(space, padding, strict=False))
-    return [one - before[letter] if before.get(letter) else one for letter, one in zip(layout, v, strict=True)]
+    letters = [letter for letter, _ in axes_of(layout)]
+    return [one - before[letter] if before.get(letter) else one for letter, one in zip(letters, v, strict=True)]
 
 
 def padded_shape(data: Any, layout: str, space: str, padding: Sequence[int]) -> list[Any]:
     """The shape of the padded data."""
     more = {letter: padding[at] + padding[at + len(space)] for at, letter in enumerate(space)}
-    return [size(data, at) + more.get(letter, 0) for at, letter in enumerate(layout)]
+    return [size(data, at) + more.get(letter, 0) for at, (letter, _) in enumerate(axes_of(layout))]
 
 
 @part
@@ -156,7 +155,7 @@ def convolve(data: Any, weight: Any, total: Any, *, acc: Any, layouts: Any, stri
     """total = the sums over input channels and windows."""
     for (*i,) in T.grid(*total.shape, *window_sizes(weight, layouts)):
         with T.block("conv"):
-            (*v,) = T.axis.remap("S" * total.ndim + "R" * (total.ndim - 1), i)
+            (*v,) = T.axis.remap("S" * total.ndim + "R" * (len(i) - total.ndim), i)
             with T.init():
                 total[*v[: total.ndim]] = T.cast(0, acc)
             total[*v[: total.ndim]] = total[*v[: total.ndim]] + T.cast(
@@ -166,30 +165,35 @@ def convolve(data: Any, weight: Any, total: Any, *, acc: Any, layouts: Any, stri
 
 def window_sizes(weight: Any, layouts: Sequence[str]) -> list[Any]:
     """The sizes of the axes that are summed: the input channels of the weight and its window."""
-    sizes = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])
-    return [sizes["I"], *[sizes[letter] for letter in SPACE[weight.ndim - 2]]]
+    sizes = sizes_of(weight, layouts[1])
+    return [sizes["I"], *[sizes[letter] for letter in space_of(layouts)]]
+
+
+def sizes_of(data: Any, layout: str) -> dict[str, Any]:
+    """The sizes of a buffer by letters."""
+    return extents(layout, [size(data, at) for at in range(data.ndim)])
 
 
 def data_place(
     v: Sequence[Any], data: Any, weight: Any, out: Any, layouts: Sequence[str], strides: Any, dilation: Any
 ) -> list[Any]:
     """The element of the padded data that goes with an element of the result and one of the window."""
-    space = SPACE[out.ndim - 2]
+    space = space_of(layouts)
     result = by_letter(layouts[2], v[: out.ndim])
     inner, *window = v[out.ndim :]
-    each_in = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])["I"]
-    channels = by_letter(layouts[0], [size(data, at) for at in range(data.ndim)])["C"]
+    each_in = sizes_of(weight, layouts[1])["I"]
+    channels = sizes_of(data, layouts[0])["C"]
     place = {"N": result["N"], "C": inner}
     if not (type(channels) is int and channels == each_in):
         place["C"] = result["C"] // per_group(weight, layouts, channels, each_in) * each_in + inner
     for at, letter in enumerate(space):
         place[letter] = scaled(result[letter], strides[at]) + scaled(window[at], dilation[at])
-    return [place[letter] for letter in layouts[0]]
+    return placed(layouts[0], place)
 
 
 def per_group(weight: Any, layouts: Sequence[str], channels: Any, each_in: Any) -> Any:
     """The number of output channels of a group."""
-    outputs = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])["O"]
+    outputs = sizes_of(weight, layouts[1])["O"]
     return outputs // (channels // each_in)
 
 
@@ -200,10 +204,14 @@ def scaled(value: Any, by: int) -> Any:
 
 def weight_place(v: Sequence[Any], weight: Any, layouts: Sequence[str]) -> list[Any]:
     """The element of the weight."""
-    result = by_letter(layouts[2], v[: weight.ndim])
-    inner, *window = v[weight.ndim :]
-    place = {"O": result["C"], "I": inner, **dict(zip(SPACE[weight.ndim - 2], window, strict=True))}
-    return [place[letter] for letter in layouts[1]]
+    rank = rank_of_layout(layouts[2])
+    inner, *window = v[rank:]
+    place = {
+        "O": by_letter(layouts[2], v[:rank])["C"],
+        "I": inner,
+        **dict(zip(space_of(layouts), window, strict=True)),
+    }
+    return placed(layouts[1], place)
 
 
 def _conv(
@@ -234,7 +242,7 @@ def _transposed(data: Any, weight: Any, out: Any, *, acc: Any, layouts: Any, gro
     total = T.alloc_buffer(out.shape, acc)
     for (*i,) in T.grid(*out.shape, *transposed_sizes(weight, layouts, groups)):
         with T.block("conv_transpose"):
-            (*v,) = T.axis.remap("S" * out.ndim + "R" * (out.ndim - 1), i)
+            (*v,) = T.axis.remap("S" * out.ndim + "R" * (len(i) - out.ndim), i)
             with T.init():
                 total[*v[: out.ndim]] = T.cast(0, acc)
             total[*v[: out.ndim]] = total[*v[: out.ndim]] + T.if_then_else(
@@ -262,14 +270,14 @@ def _offsets(v: Sequence[Any], out: Any, layouts: Sequence[str], places: Any) ->
     window = v[out.ndim + 1 :]
     return {
         letter: result[letter] + padding[at] - scaled(window[at], dilation[at])
-        for at, letter in enumerate(SPACE[out.ndim - 2])
+        for at, letter in enumerate(space_of(layouts))
     }
 
 
 def meets(v: Sequence[Any], data: Any, out: Any, layouts: Sequence[str], places: Any) -> Expr:
     """Whether an element of the data spreads to this place of the result through this element of the window."""
     found: Expr = const(True)
-    sizes = by_letter(layouts[0], [size(data, at) for at in range(data.ndim)])
+    sizes = sizes_of(data, layouts[0])
     for at, (letter, far) in enumerate(_offsets(v, out, layouts, places).items()):
         stride = places[0][at]
         found = both(found, OPS["greater_equal"](far, 0))
@@ -287,26 +295,27 @@ def source(
     place = {"N": result["N"], "C": _input(v, result, weight, layouts, groups)}
     for at, (letter, far) in enumerate(_offsets(v, out, layouts, places).items()):
         place[letter] = far if places[0][at] == 1 else far // places[0][at]
-    return [place[letter] for letter in layouts[0]]
+    return placed(layouts[0], place)
 
 
 def _input(v: Sequence[Any], result: Mapping[str, Any], weight: Any, layouts: Sequence[str], groups: int) -> Any:
     """The number of the input channel."""
-    inner = v[weight.ndim]
+    inner = v[rank_of_layout(layouts[2])]
     if groups == 1:
         return inner
-    sizes = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])
+    sizes = sizes_of(weight, layouts[1])
     return result["C"] // sizes["O"] * (sizes["I"] // groups) + inner
 
 
 def transposed_weight(v: Sequence[Any], data: Any, weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
     """The element of the weight."""
-    result = by_letter(layouts[2], v[: weight.ndim])
-    sizes = by_letter(layouts[1], [size(weight, at) for at in range(weight.ndim)])
+    rank = rank_of_layout(layouts[2])
+    result = by_letter(layouts[2], v[:rank])
+    sizes = sizes_of(weight, layouts[1])
     place = {"O": result["C"] if groups == 1 else result["C"] % sizes["O"]}
     place["I"] = _input(v, result, weight, layouts, groups)
-    place.update(zip(SPACE[weight.ndim - 2], v[weight.ndim + 1 :], strict=True))
-    return [place[letter] for letter in layouts[1]]
+    place.update(zip(space_of(layouts), v[rank + 1 :], strict=True))
+    return placed(layouts[1], place)
 
 
 def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
@@ -325,10 +334,6 @@ def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 # -- references
 
 
-def _np_arranged(array: Any, layout: str, order: str) -> Any:
-    return array.transpose([layout.index(letter) for letter in order])
-
-
 def _accumulated(kind: Any) -> Any:
     import numpy as np
 
@@ -341,8 +346,8 @@ def _np_conv(data: Any, weight: Any, **attrs: Any) -> Any:
     rank = len(attrs["strides"])
     space = SPACE[rank]
     to = data.dtype if attrs["out_dtype"] is None else numpy_dtype(attrs["out_dtype"])
-    x = _np_arranged(data, attrs["data_layout"], "NC" + space).astype(_accumulated(to))
-    w = _np_arranged(weight, attrs["kernel_layout"], "OI" + space).astype(_accumulated(to))
+    x = arranged(data, attrs["data_layout"], "NC" + space).astype(_accumulated(to))
+    w = arranged(weight, attrs["kernel_layout"], "OI" + space).astype(_accumulated(to))
     padding, strides, dilation = attrs["padding"], attrs["strides"], attrs["dilation"]
     x = np.pad(x, [(0, 0), (0, 0), *[(padding[at], padding[at + rank]) for at in range(rank)]])
     sizes = [(x.shape[at + 2] - dilation[at] * (w.shape[at + 2] - 1) - 1) // strides[at] + 1 for at in range(rank)]
@@ -360,7 +365,7 @@ def _np_conv(data: Any, weight: Any, **attrs: Any) -> Any:
             window = part_x[(slice(None), slice(None), *place)]
             tap = part_w[(slice(None), slice(None), *offset)]
             found[:, group * each_out : (group + 1) * each_out] += np.einsum("nc...,oc->no...", window, tap)
-    return _np_arranged(found, "NC" + space, attrs["out_layout"]).astype(to)
+    return rearranged(found, "NC" + space, attrs["out_layout"]).astype(to)
 
 
 def _np_transposed(data: Any, weight: Any, **attrs: Any) -> Any:
@@ -369,8 +374,8 @@ def _np_transposed(data: Any, weight: Any, **attrs: Any) -> Any:
     rank = len(attrs["strides"])
     space = SPACE[rank]
     to = data.dtype if attrs["out_dtype"] is None else numpy_dtype(attrs["out_dtype"])
-    x = _np_arranged(data, attrs["data_layout"], "NC" + space).astype(_accumulated(to))
-    w = _np_arranged(weight, attrs["kernel_layout"], "IO" + space).astype(_accumulated(to))
+    x = arranged(data, attrs["data_layout"], "NC" + space).astype(_accumulated(to))
+    w = arranged(weight, attrs["kernel_layout"], "IO" + space).astype(_accumulated(to))
     padding, strides, dilation, groups = (attrs[name] for name in ("padding", "strides", "dilation", "groups"))
     full = [
         (x.shape[at + 2] - 1) * strides[at] + dilation[at] * (w.shape[at + 2] - 1) + 1 + attrs["output_padding"][at]
@@ -389,7 +394,7 @@ def _np_transposed(data: Any, weight: Any, **attrs: Any) -> Any:
             tap = w[(inputs, slice(None), *offset)]
             found[(slice(None), outputs, *place)] += np.einsum("nc...,co->no...", x[:, inputs], tap)
     inside = tuple(slice(padding[at], full[at] - padding[at + rank]) for at in range(rank))
-    return _np_arranged(found[(slice(None), slice(None), *inside)], "NC" + space, attrs["out_layout"]).astype(to)
+    return rearranged(found[(slice(None), slice(None), *inside)], "NC" + space, attrs["out_layout"]).astype(to)
 
 
 # -- entries

@@ -12,8 +12,22 @@ from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
 from .attrs import attr, boolean, borders, each, text
+from .axes import (
+    SPACE,
+    arranged,
+    axis_at,
+    by_letter,
+    check_layout,
+    extents,
+    extents_of,
+    placed,
+    rank_of_layout,
+    rearranged,
+    shape_in,
+    space_of,
+)
 from .kernel import T, kernel, size
-from .nn_conv import SPACE, both, by_letter, check_layout, scaled
+from .nn_conv import both, scaled
 from .reduce import accumulator, least
 from .reference import Reference, wide
 from .rules import NUMBERS, Types, like, of_rank, rank_of, refuse, tensor
@@ -28,19 +42,19 @@ def _infer(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0, NUMBERS)
     attrs = call.attrs
     rank = len(attrs["pool_size"])
-    layout, out_layout = (check_layout(call, name, "NC" + SPACE[rank]) for name in ("layout", "out_layout"))
-    rank_of(call, kind, 0, rank + 2)
+    layout, out_layout = (check_layout(call, name, "NC" + SPACE[rank], "NC") for name in ("layout", "out_layout"))
+    rank_of(call, kind, 0, rank_of_layout(layout))
     if any(one < 1 for name in ("pool_size", "strides", "dilation") for one in attrs[name]):
         refuse(call, "sizes, strides and dilation are 1 or more", None, "T032")
     if kind.shape is None:
-        return like(kind)
-    found = by_letter(layout, kind.shape)
+        return of_rank(rank_of_layout(out_layout), kind.dtype, kind.vdevice)
+    found = extents_of(call, "layout", layout, kind.shape)
     for at, letter in enumerate(SPACE[rank]):
         length = _length(call, found[letter], at, rank)
         if length is None:
-            return of_rank(rank + 2, kind.dtype, kind.vdevice)
+            return of_rank(rank_of_layout(out_layout), kind.dtype, kind.vdevice)
         found[letter] = length
-    return like(kind, shape=tuple(found[letter] for letter in out_layout))
+    return like(kind, shape=shape_in(call, out_layout, found))
 
 
 def _length(call: OpCall, data: Expr, at: int, rank: int) -> Expr | None:
@@ -68,30 +82,31 @@ def _length(call: OpCall, data: Expr, at: int, rank: int) -> Expr | None:
 def window_place(v: Sequence[Any], rank: int, layouts: Sequence[str], places: Any) -> dict[str, Any]:
     """The place in the data, by letters, of an element of the result and of the window; it may lie in the padding."""
     strides, dilation, padding = places
-    found = by_letter(layouts[1], v[: rank + 2])
+    whole = rank_of_layout(layouts[1])
+    found = by_letter(layouts[1], v[:whole])
     for at, letter in enumerate(SPACE[rank]):
         start = scaled(found[letter], strides[at])
         start = start - padding[at] if padding[at] else start
-        found[letter] = start + scaled(v[rank + 2 + at], dilation[at])
+        found[letter] = start + scaled(v[whole + at], dilation[at])
     return found
 
 
 def in_window(v: Sequence[Any], data: Any, layouts: Sequence[str], places: Any, sure: Sequence[bool]) -> Expr:
     """Whether that place is in the data; dimensions whose windows never leave it are not asked."""
-    rank = data.ndim - 2
+    rank = len(places[0])
     place = window_place(v, rank, layouts, places)
     found: Expr = const(True)
     for at, letter in enumerate(SPACE[rank]):
         if not sure[at]:
             found = both(found, OPS["greater_equal"](place[letter], 0))
-            found = both(found, OPS["less"](place[letter], size(data, layouts[0].index(letter))))
+            found = both(found, OPS["less"](place[letter], size(data, axis_at(layouts[0], letter))))
     return found
 
 
 def data_index(v: Sequence[Any], data: Any, layouts: Sequence[str], places: Any) -> list[Any]:
     """That place as indices."""
-    place = window_place(v, data.ndim - 2, layouts, places)
-    return [place[letter] for letter in layouts[0]]
+    place = window_place(v, len(places[0]), layouts, places)
+    return placed(layouts[0], place)
 
 
 def _max_pool(data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any, sure: Any, start: Any) -> None:
@@ -154,7 +169,7 @@ def window_count(
             found = times(found, pool[at])
             continue
         start = scaled(result[letter], strides[at]) - padding[at]
-        extent = size(data, layouts[0].index(letter))
+        extent = size(data, axis_at(layouts[0], letter))
         by = dilation[at]
         first = OPS["max"](-start if by == 1 else (by - 1 - start) // by, 0)
         last = OPS["min"](extent - start if by == 1 else (extent + (by - 1) - start) // by, pool[at])
@@ -174,7 +189,7 @@ def pool_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
         return None
     attrs = call.attrs
     rank = len(attrs["pool_size"])
-    data, out = by_letter(attrs["layout"], kind.shape), by_letter(attrs["out_layout"], to.shape)
+    data, out = extents(attrs["layout"], kind.shape, dims.mul), extents(attrs["out_layout"], to.shape, dims.mul)
     sure = []
     for at, letter in enumerate(SPACE[rank]):
         extent, length = dims.number(data[letter]), dims.number(out[letter])
@@ -197,17 +212,17 @@ def pool_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 def _infer_adaptive(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0, NUMBERS)
     rank = int(call.op.name[-2])
-    layout, out_layout = (check_layout(call, name, "NC" + SPACE[rank]) for name in ("layout", "out_layout"))
-    rank_of(call, kind, 0, rank + 2)
+    layout, out_layout = (check_layout(call, name, "NC" + SPACE[rank], "NC") for name in ("layout", "out_layout"))
+    rank_of(call, kind, 0, rank_of_layout(layout))
     if kind.shape is None:
-        return like(kind)
-    found = by_letter(layout, kind.shape)
+        return of_rank(rank_of_layout(out_layout), kind.dtype, kind.vdevice)
+    found = extents_of(call, "layout", layout, kind.shape)
     for at, letter in enumerate(SPACE[rank]):
         if call.attrs["output_size"] is not None:
             if call.attrs["output_size"][at] < 1:
                 refuse(call, "`output_size` is 1 or more", None, "T032")
             found[letter] = dims.dim(call.attrs["output_size"][at])
-    return like(kind, shape=tuple(found[letter] for letter in out_layout))
+    return like(kind, shape=shape_in(call, out_layout, found))
 
 
 def _adaptive(data: Any, out: Any, *, layouts: Any, windows: Any, acc: Any) -> None:
@@ -235,8 +250,8 @@ def _bounds(v: Sequence[Any], data: Any, out: Any, layouts: Sequence[str]) -> li
     """The first element and the end of the part of each dimension that goes into an element of the result."""
     found = []
     result = by_letter(layouts[1], v[: out.ndim])
-    for letter in SPACE[out.ndim - 2]:
-        extent, length = size(data, layouts[0].index(letter)), size(out, layouts[1].index(letter))
+    for letter in space_of(layouts):
+        extent, length = size(data, axis_at(layouts[0], letter)), size(out, axis_at(layouts[1], letter))
         at = result[letter]
         if type(extent) is int and type(length) is int and extent % length == 0:
             found.append((letter, scaled(at, extent // length), scaled(at, extent // length) + extent // length))
@@ -249,7 +264,7 @@ def in_part(v: Sequence[Any], data: Any, out: Any, layouts: Sequence[str]) -> Ex
     """Whether an element of the largest part is one of this part."""
     found: Expr = const(True)
     for at, (letter, first, end) in enumerate(_bounds(v, data, out, layouts)):
-        extent, length = size(data, layouts[0].index(letter)), size(out, layouts[1].index(letter))
+        extent, length = size(data, axis_at(layouts[0], letter)), size(out, axis_at(layouts[1], letter))
         if not (type(extent) is int and type(length) is int and extent % length == 0):
             found = both(found, OPS["less"](first + v[out.ndim + at], end))
     return found
@@ -260,14 +275,14 @@ def part_place(v: Sequence[Any], data: Any, out: Any, layouts: Sequence[str]) ->
     place = by_letter(layouts[1], v[: out.ndim])
     for at, (letter, first, _) in enumerate(_bounds(v, data, out, layouts)):
         place[letter] = first + v[out.ndim + at]
-    return [place[letter] for letter in layouts[0]]
+    return placed(layouts[0], place)
 
 
 def part_count(v: Sequence[Any], data: Any, out: Any, layouts: Sequence[str]) -> Any:
     """The number of elements of a part."""
     found: Any = 1
     for letter, first, end in _bounds(v, data, out, layouts):
-        extent, length = size(data, layouts[0].index(letter)), size(out, layouts[1].index(letter))
+        extent, length = size(data, axis_at(layouts[0], letter)), size(out, axis_at(layouts[1], letter))
         if type(extent) is int and type(length) is int and extent % length == 0:
             found = times(found, extent // length)
         else:
@@ -280,9 +295,9 @@ def _adaptive_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     if kind.shape is None or kind.dtype is None or type(to) is not TensorType or to.shape is None:
         return None
     attrs = call.attrs
-    data, out = by_letter(attrs["layout"], kind.shape), by_letter(attrs["out_layout"], to.shape)
+    data, out = extents(attrs["layout"], kind.shape, dims.mul), extents(attrs["out_layout"], to.shape, dims.mul)
     windows: list[Expr] = []
-    for letter in SPACE[len(kind.shape) - 2]:
+    for letter in space_of((attrs["layout"],)):
         extent, length = dims.number(data[letter]), dims.number(out[letter])
         if extent is None or length is None:
             if dims.same(data[letter], out[letter]):
@@ -301,17 +316,13 @@ def _adaptive_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 # -- references
 
 
-def _moved(array: Any, layout: str, order: str) -> Any:
-    return array.transpose([layout.index(letter) for letter in order])
-
-
 def _np_pool(kind: str) -> Reference:
     def reference(data: Any, **attrs: Any) -> Any:
         import numpy as np
 
         pool, strides, padding, dilation = (attrs[k] for k in ("pool_size", "strides", "padding", "dilation"))
         rank = len(pool)
-        x = _moved(data, attrs["layout"], "NC" + SPACE[rank])
+        x = arranged(data, attrs["layout"], "NC" + SPACE[rank])
         rest = [
             x.shape[2 + at] + padding[at] + padding[at + rank] - dilation[at] * (pool[at] - 1) - 1 for at in range(rank)
         ]
@@ -334,7 +345,7 @@ def _np_pool(kind: str) -> Reference:
                 divisor = int(np.prod(pool)) if attrs["count_include_pad"] else max(window.shape[-1], 1)
                 total = window.sum(-1, dtype=x.dtype)
                 found[(..., *place)] = np.trunc(total / divisor) if x.dtype.kind in "iu" else total / divisor
-        return _moved(found, "NC" + SPACE[rank], attrs["out_layout"])
+        return rearranged(found, "NC" + SPACE[rank], attrs["out_layout"])
 
     return wide(reference)
 
@@ -342,8 +353,8 @@ def _np_pool(kind: str) -> Reference:
 def _np_adaptive(data: Any, output_size: Sequence[int] | None, layout: str, out_layout: str) -> Any:
     import numpy as np
 
-    rank = data.ndim - 2
-    x = _moved(data, layout, "NC" + SPACE[rank])
+    rank = len(space_of((layout,)))
+    x = arranged(data, layout, "NC" + SPACE[rank])
     sizes = output_size or x.shape[2:]
     found: Any = np.zeros((*x.shape[:2], *sizes), x.dtype)
     for place in itertools.product(*map(range, sizes)):
@@ -354,7 +365,7 @@ def _np_adaptive(data: Any, output_size: Sequence[int] | None, layout: str, out_
         window = x[(slice(None), slice(None), *parts)].reshape(*x.shape[:2], -1)
         mean = window.sum(-1, dtype=x.dtype) / window.shape[-1]
         found[(..., *place)] = np.trunc(mean) if x.dtype.kind in "iu" else mean
-    return _moved(found, "NC" + SPACE[rank], out_layout)
+    return rearranged(found, "NC" + SPACE[rank], out_layout)
 
 
 # -- entries

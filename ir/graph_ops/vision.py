@@ -12,8 +12,8 @@ from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
 from .attrs import attr, boolean, each, element_type, integer, one_of, real, text
+from .axes import by_letter, check_layout
 from .kernel import T, kernel, size
-from .nn_conv import by_letter, check_layout
 from .reduce import accumulator
 from .reference import numpy_dtype, wide
 from .rules import FLOATS, INTS, Types, common_dtype, equal_dims, like, of_rank, rank_of, refuse, tensor

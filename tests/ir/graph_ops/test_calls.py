@@ -129,12 +129,6 @@ def test_mistakes_in_calls(make: Any, code: str, said: str) -> None:
         (lambda: call("nn.conv2d", tensor(1, 3, 2, 2), tensor(2, 3, 3, 3)), "T207", "a window of 3 does not fit"),
         (lambda: call("nn.conv2d", tensor(1, 3, 2, 2), tensor(2, 3, 1, 1), data_layout="NCWW"), "T032", "'NCWW'"),
         (
-            lambda: call("nn.conv2d", tensor(1, 1, 2, 2, 4), tensor(1, 1, 1, 1, 4, 4), data_layout="NCHW4c"),
-            "T032",
-            "axes in blocks are not supported",
-        ),
-        (lambda: call("nn.max_pool2d", tensor(1, 1, 2, 2, 4), layout="NCHW4c"), "T032", "axes in blocks"),
-        (
             lambda: call("nn.layer_norm", tensor(2, 3), tensor(2), tensor(2), axes=[-1]),
             "T207",
             "that of `gamma` differ",
