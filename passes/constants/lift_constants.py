@@ -38,7 +38,7 @@ from tirscript.ir.graph import (
     TupleExpr,
 )
 from tirscript.ir.module import Function, Module
-from tirscript.ir.rewrite import map_except_buffers, walk
+from tirscript.ir.rewrite import map_except_buffers, refresh, walk
 from tirscript.ir.stmt import AllocateConst
 
 from ..pipeline import module_pass
@@ -166,7 +166,7 @@ def _with_functions(
                 number += 1
                 name = f"{func.name}_{number}"
             taken.add(name)
-            same = func.replace(name=name)
+            same = refresh(func.replace(name=name))  # the function that it is made of may stay
             equal.append(same)
             variants.setdefault(key[0], []).append(same)
         named[key] = same

@@ -66,7 +66,13 @@ def _plain(func: GraphFunc, kernels: set[str]) -> GraphFunc:
         body = _body(func.body, kernels, waiting)
     except _Unclear:
         return func
-    return func if _uses(func.value, waiting) else func.replace(body=body)
+    made = func.replace(body=body)
+    storage = {stmt.var: TensorType() for stmt in walk(func) if type(stmt) is GraphBind and _is_storage(stmt.value)}
+    return func if _uses(func.value, waiting) or _uses(made, storage) else made
+
+
+def _is_storage(value: GraphExpr) -> bool:
+    return type(value) is OpCall and is_foreign(value.op) and value.op.name in STORAGE
 
 
 def _concerns(node: Node) -> bool:
@@ -108,7 +114,7 @@ def _bind(stmt: GraphBind, kernels: set[str], waiting: dict[GraphVar, TensorType
         if name in ALLOCATIONS and type(kind) is TensorType and kind.shape is not None and kind.dtype is not None:
             waiting[stmt.var] = kind
             return []
-        if name in STORAGE or name in ENDS:
+        if _is_storage(value) or name in ENDS:
             return []
         if name in PLACES and value.args:
             return [_clear(stmt.replace(value=value.args[0]), waiting)]

@@ -131,7 +131,7 @@ class _Lifting:
         self.known[var] = _Lifted(name, given, direct)
         if direct:
             return None
-        return OpCall(MAKE_CLOSURE, (FunctionRef(name), TupleExpr(given)), types=(var.type,), span=func.span)
+        return OpCall(MAKE_CLOSURE, (FunctionRef(name), TupleExpr(given)), span=func.span)
 
     def calls(self, node: Any) -> Any:
         """A statement or value whose calls of local functions are calls of those of the module."""

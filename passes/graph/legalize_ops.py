@@ -15,10 +15,23 @@ operators, separated by spaces: `legalize_ops{skip="nn.conv2d matmul"}`.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.equal import structural_equal, structural_hash
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import FunctionRef, GraphExpr, GraphFunc, OpCall, ShapeExpr, TupleExpr, TupleType
+from tirscript.ir.graph import (
+    FunctionRef,
+    GraphBind,
+    GraphExpr,
+    GraphFunc,
+    GraphVar,
+    OpCall,
+    ShapeExpr,
+    TupleExpr,
+    TupleItem,
+    TupleType,
+)
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
@@ -33,7 +46,8 @@ def legalize_ops(module: Module, *, only: str = "", skip: str = "") -> Module:
     """`a = G.exp(x)` becomes `a = G.call_tir(cls.exp, (x,), out=...)` beside a tensor function `exp`."""
     maker = _Maker(module, _named(only) if only else None, _named(skip))
     functions = tuple(
-        rewrite(one, {OpCall: maker.legalized}) if type(one) is GraphFunc else one for one in module.functions
+        rewrite(one, {OpCall: maker.legalized, GraphBind: maker.bound}) if type(one) is GraphFunc else one
+        for one in module.functions
     )
     if not maker.made and all(a is b for a, b in zip(functions, module.functions, strict=True)):
         return module
@@ -77,6 +91,24 @@ class _Maker:
         if found.symbols:
             args.append(ShapeExpr(tuple(map(dims.dim, found.symbols))))
         return OpCall(CALL_TIR, tuple(args), types=found.results, span=call.span)
+
+    def bound(self, stmt: GraphBind) -> Any:
+        """A statement, before which the fields of a tuple that its kernel takes one by one have names of their own."""
+        call = stmt.value
+        if type(call) is not OpCall or call.op is not CALL_TIR or type(call.args[1]) is not TupleExpr:
+            return stmt
+        items: list[GraphBind] = []
+        fields: list[GraphExpr] = []
+        for field in call.args[1].fields:
+            if type(field) is TupleItem:
+                var = GraphVar(f"{stmt.var.name}_{field.index}", type_of(field, self.module))
+                items.append(GraphBind(var, field, span=stmt.span))
+                field = var
+            fields.append(field)
+        if not items:
+            return stmt
+        made = call.replace(args=(call.args[0], TupleExpr(tuple(fields)), *call.args[2:]))
+        return (*items, stmt.replace(value=made))
 
     def shared(self, func: PrimFunc) -> PrimFunc:
         """The function of the module that is equal, or this one under a name of its own."""

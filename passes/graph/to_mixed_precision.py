@@ -139,7 +139,8 @@ class _Narrowing:
         made = call.replace(args=tuple(self.narrowed(arg) for arg in call.args), attrs=type(call.attrs)(attrs))
         self.changed = True
         kind = type_of(made)
-        if type(kind) is TensorType and kind.dtype is FLOAT32:
+        same = stmt.var.type.dtype if type(stmt.var.type) is TensorType else None
+        if type(kind) is TensorType and kind.dtype in (FLOAT32, same):
             self.out.append(stmt.replace(value=made))
             if stmt.var in self.wanted:
                 self.half(stmt.var)
