@@ -113,12 +113,18 @@ class ScalarDecl(Stmt, frozen=True, eq=False):
 
 
 class AllocBuffer(Stmt, frozen=True, eq=False):
-    """`A = T.alloc_buffer(shape, dtype, scope=)`: memory that lives to the end of the enclosing body."""
+    """`A = T.alloc_buffer(shape, dtype, scope=)`: memory that lives to the end of the enclosing body.
+
+    `of_block` is TVM's: whether a block has the memory, also where the text says nothing of one: at the head of a
+    function. It means nothing here, but TVM's text needs it back.
+    """
 
     defines: ClassVar[tuple[str, ...]] = ("buffer",)
+    not_compared: ClassVar[tuple[str, ...]] = ("of_block",)
 
     buffer: Buffer
     annotations: Attrs = NO_ATTRS
+    of_block: bool = False
 
 
 class AllocateConst(Stmt, frozen=True, eq=False):

@@ -23,6 +23,7 @@ from tirscript.ir.graph import (
     MatchCast,
     OpCall,
     PrimType,
+    PrimValue,
     TupleType,
     plain_dimensions,
     scalar_symbols,
@@ -37,7 +38,7 @@ from tirscript.ir.stmt import Stmt
 from .core import Printer
 from .expr import top
 from .func import define_function, docstring, trivia_after, trivia_before
-from .graph_values import type_text
+from .graph_values import prim_text, type_text
 from .layout import fit, text_width
 from .literals import dtype_annotation
 from .names import Names
@@ -227,7 +228,8 @@ def _branch_body(
             body(p, stmts, indent, nested=True)
         p.graph_indent = indent
         kind = "" if typed is None else f": {_own_type(p, typed)}"
-        p.out.append(f"{indent}{name}{kind} = {top(p, result)}")
+        text = prim_text(p, result) if type(result) is PrimValue else top(p, result)
+        p.out.append(f"{indent}{name}{kind} = {text}")
     p.names.release(mark)
 
 

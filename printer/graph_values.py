@@ -32,7 +32,7 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import GraphOp, Parameter
-from tirscript.ir.graph_ops.foreign import PLAIN_STRINGS, is_foreign
+from tirscript.ir.graph_ops.foreign import is_foreign
 from tirscript.ir.module import VDevice
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
@@ -208,6 +208,13 @@ def _explicit_prim(p: Printer, node: PrimValue) -> str:
     return _prim_value(p, node, 0)
 
 
+def prim_text(p: Printer, node: PrimValue) -> str:
+    """A scalar where a bare number would be one of Python's."""
+    if type(node.value) is Const:
+        return f"{p.words['graph']}.prim_value({explicit(node.value)})"
+    return _prim_value(p, node, 0)
+
+
 def _string(p: Printer, node: StringValue, prec: int) -> str:
     return f"{p.words['graph']}.str({quote(node.value)})"
 
@@ -238,7 +245,9 @@ def _extern(p: Printer, node: ExternFunction, prec: int) -> str:
 
 def _function_call(p: Printer, node: FunctionCall, prec: int) -> str:
     function = node.function
-    parts = [top(p, arg) for arg in node.args]
+    # what is called by name takes a bare number for an int32
+    exact = not p.dialect.strings and not (type(function) is ExternFunction and function.type is None)
+    parts = [_explicit_prim(p, arg) if exact and type(arg) is PrimValue else top(p, arg) for arg in node.args]
     if node.types:
         kinds = [type_text(p, kind) for kind in node.types]
         parts.append(f"ty_args={kinds[0] if len(kinds) == 1 and p.dialect.strings else _tuple(kinds)}")
@@ -252,7 +261,7 @@ def _op_call(p: Printer, node: OpCall, prec: int) -> str:
     op, letter = node.op, p.words["graph"]
     name = f"{letter}.{op.tvm if op.tvm is not None and letter == 'R' else op.name}"
     if is_foreign(op):
-        bare_strings = letter == "R" and op.name in PLAIN_STRINGS
+        bare_strings = letter == "R"
         parts = [quote(arg.value) if bare_strings and type(arg) is StringValue else top(p, arg) for arg in node.args]
         parts += [f"{key}={_attr(p, item)}" for key, item in node.attrs.items()]
         return f"{name}({', '.join(parts)})"
@@ -316,6 +325,8 @@ def _attr(p: Printer, item: Any) -> str:
         return dtype_name(item)
     if isinstance(item, GraphType):
         return type_text(p, item)
+    if type(item) is PrimValue:
+        return prim_text(p, item)
     if isinstance(item, dict):
         return f"{{{', '.join([f'{_attr(p, key)}: {_attr(p, one)}' for key, one in item.items()])}}}"
     text = None if isinstance(item, Node) else plain(item)

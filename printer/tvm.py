@@ -128,8 +128,7 @@ def _prepare(p: Printer, func: PrimFunc, indent: str) -> None:
         elif type(node) is Block:
             has_blocks = True
             p.of_blocks.update(id(stmt) for stmt in node.body if type(stmt) in (AllocBuffer, MatchBuffer))
-    if has_blocks:
-        p.of_blocks.update(id(stmt) for stmt in func.body if type(stmt) is AllocBuffer)
+    p.of_blocks.update(id(stmt) for stmt in func.body if type(stmt) is AllocBuffer and (has_blocks or stmt.of_block))
 
 
 # --- constants and expressions ----------------------------------------------------------------------------------------

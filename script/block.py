@@ -340,7 +340,8 @@ class BlockLowering(BufferLowering):
         buffer = self.make_buffer(target, given, call)
         annotations = self.attrs(given["annotations"]) if "annotations" in given else NO_ATTRS
         self.define(target.id, buffer)
-        self.emit(AllocBuffer(buffer, annotations, span=self.span(node)))
+        of_block = ast.unparse(call.func).endswith("sblock_alloc_buffer")
+        self.emit(AllocBuffer(buffer, annotations, of_block, span=self.span(node)))
 
     def declare_local(self, target: ast.Name, kind: BufferType, node: ast.stmt) -> None:
         """`x: T.float32[m, n]`."""

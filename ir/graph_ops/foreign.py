@@ -140,8 +140,6 @@ ALLOCATIONS = {"builtin.alloc_tensor": 0, "memory.alloc_tensor": 2, "vm.alloc_te
 STORAGE = ("memory.alloc_storage", "vm.alloc_storage")
 ENDS = ("memory.kill_storage", "memory.kill_tensor", "vm.kill_object")
 PLACES = ("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params", "to_vdevice")
-# operators whose strings TVM writes and reads as such, not as R.str
-PLAIN_STRINGS = frozenset({"hint_on_device", "to_vdevice", "wrap_param", "memory.view"})
 _PURE = {
     "": "collapse_sum_like collapse_sum_to hamming_window hint_on_device to_vdevice wrap_param size bucketize"
     " dynamic_strided_slice index_tensor index_put nonzero meshgrid linear outer"

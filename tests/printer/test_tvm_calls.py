@@ -1,0 +1,81 @@
+"""TVM's text of what it reads by another rule than ours: strings and numbers in calls, memory of the root block."""
+
+from __future__ import annotations
+
+import pytest
+
+from tirscript.ir import structural_equal
+from tirscript.script import parse
+
+HEAD = "from tvm.script import tirx as T\nfrom tvm.script import relax as R\n"
+MEMORY = """
+@R.function(pure=False)
+def main(x: R.Tensor((4,), "float32")):
+    s = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+    a: R.Tensor((2, 4), "float32") = R.memory.alloc_tensor(s, 0, R.shape([2, 4]), "float32")
+    b = R.builtin.alloc_tensor(R.shape([2, 4]), R.dtype("float32"), 0, R.str("global"))
+    c = R.ccl.allreduce(x, "sum", True)
+    d = R.memory.view(x, relative_byte_offset=R.prim_value(0))
+    return (a, b, c, d)
+"""
+CALLS = """
+@R.function(pure=False)
+def main(x: R.Tensor((4,), "float32"), put: R.Callable([R.Prim("int64"), R.Any], R.Tuple([]), purity=False)):
+    put(R.prim_value(1), x)
+    y = R.call_packed("f", x, R.prim_value(3), True, ty_args=R.Tensor((4,), "float32"))
+    return y
+"""
+BRANCH = """
+@R.function
+def main(c: R.Tensor((), "bool")):
+    if c:
+        n = R.prim_value(5)
+    else:
+        n = R.prim_value(T.int64(10))
+    return n
+"""
+
+
+@pytest.mark.parametrize("text", [MEMORY, CALLS, BRANCH])
+def test_both_texts_come_back(text: str) -> None:
+    made = parse(HEAD + text)
+    for printed in (made.script(), made.script(dialect="tvm")):
+        again = parse(printed)
+        assert structural_equal(again, made) and again.script() == made.script()
+
+
+def test_strings_of_operators_are_plain() -> None:
+    text = parse(HEAD + MEMORY).script(dialect="tvm")
+    assert 'alloc_storage(R.shape([32]), 0, "global", "float32")' in text
+    assert 'R.ccl.allreduce(x, "sum", True)' in text and "R.str" not in text
+    assert "relative_byte_offset=R.prim_value(T.int64(0))" in text
+
+
+def test_numbers_tell_their_dtype_where_a_function_of_the_program_is_called() -> None:
+    text = parse(HEAD + CALLS).script(dialect="tvm")
+    assert "put(R.prim_value(T.int64(1)), x)" in text and 'call_packed("f", x, 3, True,' in text.replace(
+        "\n        ", ""
+    )
+
+
+def test_a_branch_that_gives_a_number() -> None:
+    made = parse(HEAD + BRANCH)
+    assert "n: G.Prim" not in made.script() and "n = G.prim_value(T.int64(5))" in made.script()
+
+
+ROOT = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((4,), "float32")):
+    B = T.{}((4,), "float32")
+    for i in range(4):
+        B[i] = A[i]
+        A[i] = B[i] + T.float32(1)
+"""
+
+
+@pytest.mark.parametrize("word", ["alloc_buffer", "sblock_alloc_buffer"])
+def test_memory_of_a_root_without_blocks(word: str) -> None:
+    """TVM makes a root block of what says `sblock`, also where no other block stands in it."""
+    made = parse(HEAD + ROOT.format(word))
+    assert f"B = T.{word}((4,)" in made.script(dialect="tvm")
+    assert structural_equal(made, parse(made.script()))
