@@ -59,21 +59,31 @@ def convolution(work: Work, nest: Nest) -> bool:
     if roles is None:
         return False
     reader = only_reader(work, nest)
-    if reader is not None and work.attempt(_scheduled, nest, roles, reader):
+    if reader is not None and work.attempt(scheduled, nest, roles, reader):
         return True
-    return work.attempt(_scheduled, nest, roles, None)
+    return work.attempt(scheduled, nest, roles, None)
 
 
-def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None) -> None:
-    """The schedule of a convolution; its only `reader` takes the results where they are, in registers."""
+def scheduled(
+    work: Work,
+    nest: Nest,
+    roles: Roles,
+    reader: BlockHandle | None,
+    packed: BlockHandle | None = None,
+    result: BlockHandle | None = None,
+) -> None:
+    """The schedule of a convolution; its only `reader` takes the results where they are, in registers. `packed` and
+    `result` copy the weights and the results where something does."""
     sch, width = work.sch, roles.lanes * roles.vectors
-    packed = sch.cache_read(nest.name, roles.weights.buffer.name, "global", [nest.name])
+    if packed is None:
+        packed = sch.cache_read(nest.name, roles.weights.buffer.name, "global", [nest.name])
     at = _place(roles.weights.indices, roles.filters.var)
     if at != len(roles.weights.indices) - 1 or roles.filters.extent > width:
         sch.transform_layout(packed, ("write", 0), _panels(len(roles.weights.indices), at, width))
     if at != len(roles.weights.indices) - 1:
         _lines_of_filters(work, packed, at, roles)
-    result = reader if reader is not None else sch.cache_write(nest.name, 0, "local")
+    if result is None:
+        result = reader if reader is not None else sch.cache_write(nest.name, 0, "local")
     f_0, f_1 = sch.split(roles.filters.loop, [None, width])
     x_0, x_1 = sch.split(roles.pixels.loop, [None, roles.height])
     outer = [dim.loop for dim in nest.spatial if dim is not roles.filters and dim is not roles.pixels]
@@ -221,4 +231,4 @@ def _panels(count: int, at: int, width: int) -> IndexMap:
     return IndexMap(given, (given[at] // width, *others, given[at] % width))
 
 
-__all__ = ["convolution", "pointwise", "unfolded"]
+__all__ = ["convolution", "pointwise", "roles_of", "scheduled", "unfolded"]

@@ -19,6 +19,7 @@ from .convolution import convolution, pointwise, unfolded
 from .dot_products import dot_products, words
 from .elementwise import along, in_memory_order, looking_up, parallel, stream, transpose
 from .facts import CpuFacts
+from .groups import groups
 from .histograms import private_copies
 from .nests import Nest
 from .operands import operands_apart
@@ -39,6 +40,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     unfolded,
     pointwise,
     convolution,
+    groups,
     operands_apart,
     down_columns,
     register_tile,

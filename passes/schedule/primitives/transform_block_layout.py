@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.presburger import MappedDomain
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Expr, Var, is_const
+from tirscript.ir.expr import Call, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
-from tirscript.ir.op import as_expr, const
-from tirscript.ir.rewrite import free_vars, substitute, uses, walk
+from tirscript.ir.op import OPS, as_expr, const
+from tirscript.ir.rewrite import free_vars, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, For, Stmt
 
 from ..edit import Edit
@@ -71,10 +72,26 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
         for var, kind, size, loop in zip(fresh, kinds, sizes, loop_vars, strict=True)
     )
     bare = substitute(stmt.replace(axes=()), values)
-    made: Stmt = bare.replace(axes=axes)
+    made: Stmt = _simplified(bare, axes).replace(axes=axes)
     for loop, size in reversed(list(zip(loop_vars, sizes, strict=True))):
         made = For(loop, const(0, dtype), size, (made,))
     edit.replace(loops[0], made)
+
+
+def _simplified(stmt: Block, axes: tuple[Axis, ...]) -> Block:
+    """The block with what is divided that was made of several axes: `(v0 * 16 + v1) // 16` is `v0`."""
+    known = Analyzer()
+    for axis in axes:
+        known.enter_axis(axis)
+
+    def divided(node: Call) -> Expr:
+        return known.simplify(node) if type(node.args[0]) is Call else node
+
+    found: Block = rewrite(stmt, {Call: lambda node: divided(node) if node.op in _DIVISIONS else node})
+    return found
+
+
+_DIVISIONS = (OPS["floordiv"], OPS["floormod"])
 
 
 def _fills(edit: Edit, mapping: IndexMap, extents: list[Expr], shape: tuple[Expr, ...]) -> bool:
