@@ -52,6 +52,7 @@ from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
+from .single_sums import without_single_sums
 from .sums_of_differences import sums_of_differences
 from .triangles import rectangles
 from .variables_from_buffers import variables_from_buffers
@@ -113,9 +114,10 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False, long_lines: bool = Tr
             source.append((stmt, len(body)))
             body.append(stmt)
     if not changed:
-        return results_apart(with_plain_indices(func), known)
+        return results_apart(with_plain_indices(without_single_sums(func)), known)
     at = next(place for place, stmt in enumerate(body) if type(stmt) is For)
-    return masked_sums(results_apart(with_plain_indices(func.replace(body=(*body[:at], *head, *body[at:]))), known))
+    func = without_single_sums(func.replace(body=(*body[:at], *head, *body[at:])))
+    return masked_sums(results_apart(with_plain_indices(func), known))
 
 
 def _made(names: _Names, before: list[Stmt], loop: For) -> tuple[_Nest, list[Stmt] | None, int]:

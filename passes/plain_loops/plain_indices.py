@@ -31,7 +31,7 @@ def with_plain_indices(func: PrimFunc) -> PrimFunc:
 
 def _is_plain(index: Expr) -> bool:
     """Whether nothing is gained by simplifying an index."""
-    while type(index) is Call and index.op in _SUMS and _is_plain(index.args[1]):
+    while type(index) is Call and index.op in _SUMS and _is_plain(index.args[1]) and not is_const(index.args[1], 0):
         index = index.args[0]
     if type(index) is Call and index.op is OPS["mul"]:
         var, factor = index.args
