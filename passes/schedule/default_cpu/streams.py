@@ -93,7 +93,7 @@ def _read_whole(nest: Nest, buffer: Buffer) -> bool:
 def parameters(work: Work) -> tuple[object, ...]:
     """What the function is given, and views of it."""
     views = (stmt for stmt in work.sch.func.body if type(stmt) is DeclBuffer)
-    given = set(work.sch.func.params)
+    given = work.sch.func.params
     return (*given, *(one.buffer for one in views if type(one.data) is BufferData and one.data.buffer in given))
 
 

@@ -212,3 +212,17 @@ def test_what_is_more_than_a_transposition_is_no_tile() -> None:
     held = 6 * 64 * 256 * 4
     assert "'transpose_" in str(default_schedule(small, CpuFacts(512, 1, cache=held)).trace)
     assert "'transpose_" not in str(default_schedule(small, CpuFacts(512, 1, cache=held + 1)).trace)
+
+
+def test_the_schedule_does_not_depend_on_where_objects_lie() -> None:
+    kept, texts = [], set()
+    for _ in range(16):
+        func = kernel(
+            "for i, j in T.grid(4096, 1024):\n    E[i, j] = T.exp(A[i, j]) * B[i, j] + C[i, j] + D[i, j]",
+            ", ".join(f'{name}: T.Buffer((4096, 1024), "float32")' for name in "ABCDE"),
+        )
+        kept.append([object() for _ in range(101)])
+        texts.add(default_schedule(func, NONE).func.script())
+    (text,) = texts
+    at = [text.index(f"T.prefetch(T.address_of({name}[") for name in "ABCD"]
+    assert at == sorted(at)
