@@ -27,6 +27,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import For, While
 from tirscript.passes.lower.serialize_races import needs_order
 
+from .lookups import one_by_one
 from .parallel_cost import Cost, body_cost
 from .state import Place, Targets
 from .types import lane_bytes, memory_type, value_type
@@ -250,7 +251,8 @@ class _Part:
         b.start(after)
         b.lines.append(f"  {following} = add nuw nsw i64 {at}, 1")
         again = b.op(f"icmp ult i64 {following}, %end")
-        node = b.module.node(f"distinct !{{!{len(b.module.metadata)}}}")
+        hints = "".join(f", {hint}" for hint in one_by_one(b.module, self.stmt))
+        node = b.module.node(f"distinct !{{!{len(b.module.metadata)}{hints}}}")
         b.end(f"br i1 {again}, label %{begin}, label %{end}, !llvm.loop {node}")
         b.start(end)
         b.end("ret i32 0")

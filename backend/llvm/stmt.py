@@ -35,6 +35,7 @@ from tirscript.ir.stmt import (
 
 from . import constants, memory, parallel, quotients
 from .expr import bind
+from .lookups import one_by_one
 from .ranges import Ranges
 from .state import Targets, internal
 from .types import lane_bytes, memory_type, value_type
@@ -253,6 +254,7 @@ def _loop_node(g: Codegen, stmt: For) -> str:
     """Metadata of a loop: it ends, is another loop than all others, and how it is to be unrolled."""
     text = g.b.module
     hints = [text.once('!{!"llvm.loop.mustprogress"}')]
+    hints += one_by_one(text, stmt)
     asked = unrolling(stmt)
     if isinstance(asked, int):
         hints.append(text.once(f'!{{!"llvm.loop.unroll.count", i32 {asked}}}'))

@@ -96,6 +96,8 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True) ->
 
     loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
     for loop in loops:
+        if store.buffer.dtype.is_int and not uses(store.indices, loop.var):
+            continue  # LLVM makes vectors of sums of integers, of several in one loop, too
         strides = [stride_of(load, loop.var) for load in loads]
         short = not long_lines
         if type(loop.stop) is Const:

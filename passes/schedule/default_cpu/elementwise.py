@@ -126,6 +126,8 @@ def stream(work: Work, name: str) -> bool:
     update = update_of(block)
     if update is None or len(loops) < 2 or not update.store.indices or block.predicate is not None:
         return False
+    if update.store.buffer.dtype.is_bool:
+        return False  # `or` and `and` read their second operand under a condition: no vectors
     axes = {axis.var: axis for axis in block.axes}
     last = update.store.indices[-1]
     column = axes.get(last) if type(last) is Var else None

@@ -324,3 +324,42 @@ def test_triangles_of_whole_numbers_along_lines_stay_triangles(dtype: str, secon
     made = default_schedule(kernel, CpuFacts(vector_bits=256, threads=1))
     assert bool(primitives(made)) == square
     assert_same_result(kernel, made.func)
+
+
+def test_sums_of_integers_in_one_loop_stay_in_it() -> None:
+    """LLVM makes vectors of both at once, and reads what they share once."""
+    for extents in ("4, 400", "n, m"):
+        n, m = extents.split(", ")
+        shapes = f'("{n}", "{m}")' if n == "n" else f"({n}, {m})"
+        kernel = program(
+            f"""
+            @T.prim_func
+            def main(A: T.Buffer({shapes}, "int32"), B: T.Buffer(({n!r},), "int32"), C: T.Buffer(({n!r},), "int32")):
+                for i in range({n}):
+                    B[i] = 0
+                    C[i] = 0
+                    for j in range({m}):
+                        B[i] += A[i, j] * 3
+                        C[i] = C[i] ^ A[i, j]
+            """.replace("'4'", "4")
+        )
+        made = default_schedule(kernel, ONE)
+        loops = [node for node in walk(made.func.body) if type(node) is For and len(node.body) == 2]
+        assert any(all(type(stmt) is Block for stmt in loop.body) for loop in loops)
+        if n == "4":
+            assert_same_result(kernel, made.func)
+
+
+def test_or_of_and_keeps_its_loops() -> None:
+    kernel = program(
+        """
+        @T.prim_func
+        def main(A: T.Buffer(("n", "k"), "bool"), B: T.Buffer(("k", "m"), "bool"), C: T.Buffer(("n", "m"), "bool")):
+            for i, j in T.grid(n, m):
+                C[i, j] = False
+                for p in range(k):
+                    C[i, j] = C[i, j] or (A[i, p] and B[p, j])
+        """
+    )
+    made = default_schedule(kernel, ONE)
+    assert "reorder" not in primitives(made)
