@@ -25,6 +25,7 @@ from tirscript.ir.processors import processors
 from .host import Host, target_machine
 from .state import internal
 from .tile_values import has_casts, without_casts
+from .wide_vectors import may_break
 
 VARIABLE = "TIRSCRIPT_BUILD_THREADS"
 MOST_THREADS = 256
@@ -96,19 +97,47 @@ def optimize(
     """
     import llvmlite.binding as llvm
 
+    machine = machine or target_machine(target, opt_level)
+    # whether vectors are made of statements, and of loops
+    for statements, loops in ((True, True), (False, True), (False, False)):
+        module = _passed(text, target, opt_level, machine, prepare, context, statements, loops)
+        if opt_level < 2 or not may_break(str(module)):
+            break
+        if loops:
+            module.close()
+    if has_casts(text):
+        with_tiles = llvm.parse_assembly(without_casts(str(module)), context)
+        with_tiles.verify()
+        module.close()
+        module = with_tiles
+    return module, machine
+
+
+def _passed(
+    text: str,
+    target: Host,
+    opt_level: int,
+    machine: Any,
+    prepare: Callable[[Any], None] | None,
+    context: Any,
+    statements: bool,
+    loops: bool,
+) -> Any:
+    """A text as a module, after LLVM's passes."""
+    import llvmlite.binding as llvm
+
     try:
         module = llvm.parse_assembly(text, context)
     except RuntimeError as wrong:
         raise internal(f"LLVM did not accept the IR: {str(wrong).strip()}") from wrong
-    machine = machine or target_machine(target, opt_level)
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     if prepare is not None:
         prepare(module)
     options = llvm.create_pipeline_tuning_options(opt_level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = options.loop_unrolling = (
-        opt_level > 1
-    )
+    options.loop_interleaving = options.loop_unrolling = opt_level > 1
+    options.slp_vectorization = opt_level > 1 and statements
+    options.loop_vectorization = opt_level > 1 and loops
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
     plain = _unlocked()
@@ -117,12 +146,7 @@ def optimize(
     else:
         plain[_RUN](manager, module, builder)
     _dispose(manager)
-    if has_casts(text):
-        with_tiles = llvm.parse_assembly(without_casts(str(module)), context)
-        with_tiles.verify()
-        module.close()
-        module = with_tiles
-    return module, machine
+    return module
 
 
 def _dispose(manager: Any) -> None:
