@@ -75,7 +75,8 @@ def lowered_module(x: Module | GraphFunc, *, target: Any, pipeline: Any, debug: 
 
 
 def _module(x: Module | GraphFunc) -> Module:
-    return Module((x,), name=x.name) if isinstance(x, GraphFunc) else x
+    """A graph function alone is in a module of its own, whose callers see it."""
+    return Module((x.replace(private=False),), name=x.name) if isinstance(x, GraphFunc) else x
 
 
 def jit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from .buffer import Buffer
 from .dtype import DType
@@ -10,7 +10,7 @@ from .expr import Const, Var
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
 from .stmt import MatchBuffer, Stmt
-from .words import call_it
+from .words import call_it, refuse_call
 
 
 class PrimFunc(Node, frozen=True, eq=False):
@@ -36,6 +36,10 @@ class PrimFunc(Node, frozen=True, eq=False):
     s_tir: bool = True
     docstring: str | None = None
     trivia: Trivia | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: a program is built, or interpreted. Raises TypeError, which says so."""
+        refuse_call(self.name)
 
     @property
     def param_buffers(self) -> tuple[Buffer, ...]:

@@ -6,7 +6,7 @@ form every argument is a variable, a constant or a tuple of such, so each step o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from .constant import ConstantTensor
 from .dtype import DType
@@ -14,7 +14,7 @@ from .expr import Expr, Var
 from .node import NO_ATTRS, Attrs, Binder, Node
 from .span import Trivia
 from .stmt import Stmt
-from .words import call_it
+from .words import call_it, refuse_call
 
 if TYPE_CHECKING:
     from .graph_ops.table import GraphOp
@@ -277,6 +277,10 @@ class GraphFunc(GraphExpr, frozen=True, eq=False):
     check_well_formed: bool = True
     docstring: str | None = None
     trivia: Trivia | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: a program is built, or interpreted. Raises TypeError, which says so."""
+        refuse_call(self.name)
 
     def defined_symbols(self) -> tuple[Var, ...]:
         """What the function defines besides its parameters (asked by equality)."""

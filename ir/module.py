@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from .func import PrimFunc
 from .graph import ExternFunction, GraphFunc
 from .node import NO_ATTRS, Attrs, Node
 from .span import Trivia
 from .target import Target
-from .words import call_it
+from .words import call_it, refuse_call
 
 Function = PrimFunc | GraphFunc
 
@@ -50,6 +50,10 @@ class Module(Node, frozen=True, eq=False):
     docstring: str | None = None
     trivia: Trivia | None = None
     externs: tuple[ExternEntry, ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: a program is built, or interpreted. Raises TypeError, which says so."""
+        refuse_call(self.name)
 
     def __getitem__(self, name: str) -> Function:
         for function in self.functions:

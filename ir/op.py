@@ -212,6 +212,9 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
             hint = "compare it: `x != 0`"
         elif (entry.operands == INTS and common.is_float) or (entry.operands == NUMS and common.is_bool):
             hint = 'cast it: `x.astype("int32")`'
+        if entry.operands == INTBOOLS and entry.symbol in ("&", "|"):
+            word = "and" if entry.symbol == "&" else "or"
+            hint = f"join conditions with `{word}`: `{entry.symbol}` binds more tightly than comparisons"
         if entry.name == "div" and common.is_int:
             hint = "use `//` (floor), `T.truncdiv`, or cast an operand to a float"
         raise fail("T105", f"`{entry.spelling}` takes {kinds}, not {common}", hint)

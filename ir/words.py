@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 # class -> (what a thing of it is, how this one is named or None)
 _WORDS: dict[type, tuple[str, Callable[[Any], str] | None]] = {type(None): ("None", None)}
@@ -14,6 +14,15 @@ _WORDS: dict[type, tuple[str, Callable[[Any], str] | None]] = {type(None): ("Non
 def call_it(cls: type, noun: str, name: Callable[[Any], str] | None = None) -> None:
     """Say how messages call the things of a class: "the {noun} `{name}`", or "a {noun}" where they have no name."""
     _WORDS[cls] = (noun, name)
+
+
+def refuse_call(name: str) -> NoReturn:
+    """What the call of a program raises, which is no function yet: TypeError with what makes one of it."""
+    known = name if name.isidentifier() else "program"
+    raise TypeError(
+        f"`{known}` is a program, not compiled: call what `tirscript.build({known})` gives, or "
+        f"`tirscript.interpret({known}, ...)`"
+    )
 
 
 def identifier(name: str) -> str:

@@ -24,6 +24,8 @@ from tirscript.ir.expr import (
     const,
 )
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphExpr, GraphVar
+from tirscript.ir.module import Module
 from tirscript.ir.op import OPS, Op, as_expr
 from tirscript.ir.words import words
 
@@ -177,11 +179,12 @@ class CallLowering(ExprLowering):
         if entry.make is None and not low <= len(args) <= high and not kwargs:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else entry.name
             wanted = f"{low}" if low == high else f"{low} to {high}"
+            nested = name in ("min", "max") and len(args) > 2
             raise self.fail(
                 "T101",
                 f"`T.{name}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}",
                 node,
-                hint=f"nest it: `T.{name}(T.{name}(a, b), c)`" if name in ("min", "max") and len(args) > 2 else None,
+                hint=f"nest it: `T.{name}(T.{name}(a, b), c)`" if nested else f"it is: {entry.doc.rstrip('.')}",
             )
         if entry.make is None and not kwargs:
             return self.operator(entry, args, node, tuple(node.args))
@@ -360,7 +363,7 @@ class CallLowering(ExprLowering):
     def _call_python(self, function: Any, node: ast.Call) -> Any:
         if isinstance(function, Expr):
             raise self.fail("T022", f"this is a value of {function.dtype}, which cannot be called", node.func)
-        if not callable(function):
+        if not callable(function) or isinstance(function, (PrimFunc, GraphExpr, Module)):
             raise self.fail("T022", f"this is {words(function)}, which cannot be called", node.func)
         if not self.trusted and function not in _SAFE:
             name = getattr(function, "__name__", type(function).__name__)
@@ -377,7 +380,7 @@ class CallLowering(ExprLowering):
             return self.plain(lambda: function(*args, **kwargs), node, ())
         module = str(getattr(function, "__module__", None) or "")
         if getattr(function, "__name__", "") == "print" or (
-            isinstance(held, Buffer) and module.partition(".")[0] == "numpy"
+            isinstance(held, (Buffer, GraphExpr)) and module.partition(".")[0] == "numpy"
         ):
             raise self._early(function, held, node, None)
         try:
@@ -394,14 +397,15 @@ class CallLowering(ExprLowering):
         place = next((arg for arg in places if self.span(arg).text == getattr(held, "name", None)), places[0])
         text = self.span(place).text
         word = f"`{text}`" if len(text) < 40 else "its argument"
-        known = vars(self.namespace)
-        hint = _INSTEAD.get(name)
+        hint = _INSTEAD.get(name) if name != "print" or not isinstance(held, GraphExpr) else None
         if hint is None:
             own = isinstance(node.func, ast.Name) and name not in BUILTINS
-            hint = f"did you mean `T.{name}`?" if name in known and not own else ADVICE.get(name)
+            spelt = self.spelling(name)
+            hint = f"did you mean `{spelt}`?" if spelt is not None and not own else self.instead(name)
         if isinstance(held, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
             hint = f"loop over the elements: `for i in range({held.name}.shape[0]):`"
-        hint = hint.replace("A.shape", f"{held.name}.shape") if hint and isinstance(held, Buffer) else hint
+        if hint and isinstance(held, (Buffer, GraphVar)):
+            hint = hint.replace("A.shape", f"{held.name}.shape")
         notes = (f"{type(problem).__name__}: {problem}",) if problem is not None and hint is None else ()
         return self.fail(
             "T033",
@@ -410,6 +414,14 @@ class CallLowering(ExprLowering):
             hint=in_words(hint, "T110", place, text),
             notes=notes,
         )
+
+    def spelling(self, name: str) -> str | None:
+        """The function of the language that is called as a function of Python or numpy is; None where there is none."""
+        return f"T.{name}" if name in vars(self.namespace) else None
+
+    def instead(self, name: str) -> str | None:
+        """What is written in the language in place of a function of Python or numpy."""
+        return ADVICE.get(name)
 
     def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
         if name == "abs":
@@ -542,7 +554,7 @@ def _plain_type(value: Any) -> Any:
 def _of_the_program(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_of_the_program, value))
-    return isinstance(value, (Expr, Buffer))
+    return isinstance(value, (Expr, Buffer, GraphExpr))
 
 
 _SAFE = set(BUILTINS.values())

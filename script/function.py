@@ -18,7 +18,7 @@ from tirscript.ir.verify import verify
 
 from .context import Abort, ModuleRef, Poison
 from .macro import MacroLowering
-from .namespace import BufferForm, BufferType, Namespace, TypeName
+from .namespace import BufferForm, BufferType, Namespace, TypeName, WrongBufferType
 from .python import BUILTINS
 from .scope import Names
 from .source import quiet_parse
@@ -149,12 +149,10 @@ class FunctionLowering(MacroLowering):
 
     def _annotation(self, param: ast.arg) -> Any:
         if param.annotation is None:
-            self.report(
-                "T041",
-                f"the parameter `{param.arg}` has no type",
-                param,
-                hint=f'`{param.arg}: T.Buffer((128,), "float32")`, or a dtype such as `T.int64`',
-            )
+            hint = f'`{param.arg}: T.Buffer((128,), "float32")`, or a dtype such as `T.int64`'
+            if param.arg in ("self", "cls"):
+                hint = f"leave `{param.arg}` out: the functions of a module take their arguments alone"
+            self.report("T041", f"the parameter `{param.arg}` has no type", param, hint=hint)
             return None
         try:
             node: ast.expr = param.annotation
@@ -177,6 +175,9 @@ class FunctionLowering(MacroLowering):
             self.symbol_mode = self.in_signature = False
         if isinstance(kind, BufferForm):
             self.report("T041", "`T.Buffer` needs a shape", param.annotation, hint='T.Buffer((128, 128), "float32")')
+            return None
+        if type(kind) is WrongBufferType:
+            self.report("T041", f"the type of `{param.arg}` is none: {kind.problem}", param.annotation)
             return None
         kind = _python_type(kind) or kind
         if not isinstance(kind, (TypeName, BufferType)) and not (self.theirs and type(kind) is Var):

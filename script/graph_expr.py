@@ -400,6 +400,13 @@ class GraphExprLowering(GraphLegacyLowering):
             self.as_graph(function, node.func)
         return super().called(function, node)
 
+    def spelling(self, name: str) -> str | None:
+        """The operator of graphs that is called as a function of Python or numpy is; None where there is none."""
+        return f"G.{name}" if find_op(name) is not None else None
+
+    def instead(self, name: str) -> str | None:
+        return "a graph calls the operators of `G` and functions of its module"
+
     def scalar_operator(self, entry: Op, node: ast.Call) -> Expr:
         """An operator of the tensor language, which takes scalars."""
         args, kwargs = self.arguments(node)

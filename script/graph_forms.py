@@ -207,6 +207,16 @@ class GraphFormLowering(GraphExprLowering):
                 raise self.fail("T032", f"`{entry.spelling}` is given `{name}` twice", node)
             named[name] = value
         del args[:]
+        called = named.get(names[0])
+        if isinstance(called, (str, StringValue)) and entry.name != "call_dps_packed":
+            text = called if isinstance(called, str) else called.value
+            module = self.module.name if self.module is not None else "cls"
+            raise self.fail(
+                "T032",
+                f"`{entry.spelling}` takes a function of the module, not a name",
+                node.args[0] if isinstance(node, ast.Call) and node.args else node,
+                hint=f"`{module}.{text}`, without quotes; a library's function is called by `G.call_dps_packed`",
+            )
         if "args" in named:
             given = named["args"]
             if isinstance(given, (tuple, list)):

@@ -131,6 +131,8 @@ class LoopLowering(BodyLowering):
                 raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
             if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
                 hint = f"name it: `thread={value!r}`" if isinstance(value, str) else None
+                if isinstance(item, ast.Attribute) and item.attr == "shape":
+                    hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
                 raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
         try:
             given = [value if isinstance(value, Expr) else int(value) for value in values]

@@ -222,22 +222,36 @@ class BufferType:
         self.allocated_addr = allocated_addr
 
 
+class WrongBufferType:
+    """What arguments of `T.Buffer` gave that are wrong.
+
+    Python evaluates the annotations of a function before its decorator, which reads them in the source and tells what
+    is wrong at its place; where a name stands for this, `problem` is told.
+    """
+
+    def __init__(self, problem: Exception) -> None:
+        self.problem = problem
+
+
 class BufferForm:
     """`T.Buffer(shape, dtype)`, or the older `T.Buffer[shape, dtype]`."""
 
     __name__ = "Buffer"
     name = "Buffer"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> BufferType:
-        places = buffer_places(BufferType.FIELDS, args)
-        if places is BufferType.FIELDS:
-            return BufferType(*args, **kwargs)
-        return BufferType(**dict(zip(places, args, strict=False)), **kwargs)
+    def __call__(self, *args: Any, **kwargs: Any) -> BufferType | WrongBufferType:
+        try:
+            places = buffer_places(BufferType.FIELDS, args)
+            if places is BufferType.FIELDS:
+                return BufferType(*args, **kwargs)
+            return BufferType(**dict(zip(places, args, strict=False)), **kwargs)
+        except (TypeError, ValueError) as problem:
+            return WrongBufferType(problem)
 
-    def __getitem__(self, item: Any) -> BufferType:
+    def __getitem__(self, item: Any) -> BufferType | WrongBufferType:
         if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[1], int):
-            return BufferType(item[0], item[1])
-        return BufferType(item)
+            return self(item[0], item[1])
+        return self(item)
 
     def __repr__(self) -> str:
         return "<T.Buffer>"
@@ -350,6 +364,7 @@ call_it(DialectFunction, "function", lambda function: f"T.{function.name}")
 call_it(TypeName, "dtype", lambda kind: f"T.{kind.name}")
 call_it(BufferForm, "annotation", lambda form: f"T.{form.name}")
 call_it(BufferType, "type of a buffer")
+call_it(WrongBufferType, "`T.Buffer` with wrong arguments")
 call_it(PointerType, "annotation", lambda form: f"T.{form.name}")
 call_it(LetType, "annotation of a binding")
 call_it(Namespace, "namespace", lambda namespace: namespace._letter)

@@ -69,7 +69,9 @@ def register_library(
         from .c_library import c_function
 
         function = c_function(name, function, symbol, library, signature, returns)
-    if not callable(function):
+    from tirscript.ir.node import Node
+
+    if not callable(function) or isinstance(function, Node):
         raise TypeError(f"{name} is to be registered, but {function!r} cannot be called")
     with _lock:
         if not override and not _same(_functions.get(name, function), function):

@@ -265,7 +265,18 @@ class GraphVerifier:
             self.report("T216", f"{name} has effects, which a dataflow has not", call, notes=notes, hint=hint)
         else:
             hint = "say that it has some: `@G.graph_func(pure=False)`"
+            kernel = None if isinstance(call, OpCall) else self.kernel(call)
+            if kernel is not None:
+                given = "".join(f"{arg.name}, " if type(arg) is GraphVar else "..., " for arg in call.args).strip()
+                hint = f"what a tensor function writes is given by `G.call_tir(cls.{kernel.name}, ({given}))`"
             self.report("T216", f"{name} has effects, but `{self.func.name}` is a pure function", call, hint=hint)
+
+    def kernel(self, call: FunctionCall) -> PrimFunc | None:
+        """The tensor function that is called, None where it is something else."""
+        function: Any = call.function
+        name = function.function if type(function) is FunctionRef else None
+        found = self.module[name] if self.module is not None and name is not None and name in self.module else None
+        return found if isinstance(found, PrimFunc) else None
 
     def impure(self, call: OpCall | FunctionCall) -> str | None:
         """What has effects, None where nothing is known to have any."""

@@ -525,3 +525,8 @@ def test_torch_tensors_share_their_memory() -> None:
     a, b = torch.arange(8, dtype=torch.float32).reshape(4, 2), torch.zeros(4, 2)
     tirscript.build(grow)(a, b, 1.0)
     assert torch.equal(b, a + 1)
+
+
+def test_a_private_graph_function_alone_is_built() -> None:
+    text = '@G.graph_func(private=True)\ndef f(x: G.Tensor((4,), "int32")):\n    return G.add(x, x)\n'
+    assert tirscript.build(parse(text))(np.arange(4, dtype="int32")).tolist() == [0, 2, 4, 6]
