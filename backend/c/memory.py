@@ -343,7 +343,7 @@ def _known_bytes(buffer: Buffer) -> int | None:
 
 def _counted_bytes(w: Writer, buffer: Buffer) -> str:
     """The bytes of a buffer of dynamic size, at least 1; more than there are where a double says that 64 bits do not
-    count them."""
+    count them, or that they are negative."""
     at_most = [_factors(w, dim) for dim in buffer.shape]
     total: str = "1"
     if buffer.strides is None:
@@ -358,7 +358,8 @@ def _counted_bytes(w: Writer, buffer: Buffer) -> str:
         total = plus(total, within(cast("uint64_t", size(w, buffer.elem_offset)), TIMES))
     product = " * ".join(at_most) or "1.0"
     item = buffer.dtype.itemsize
-    counted = Code(f"{product} < {float((1 << 61) // item)!r}", ORDER)
+    most = float((1 << 61) // item)
+    counted = Code(f"{product} >= 0.0 && {product} < {most!r}", CHOICE)  # CHOICE: it goes into brackets
     return Code(f"{within(counted, CHOICE + 1)} ? (int64_t)({within(total, TIMES)} * {item} + 1) : INT64_MAX", CHOICE)
 
 

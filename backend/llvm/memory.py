@@ -428,9 +428,11 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
             padded = g.b.op(f"add i64 {bytes_}, {2 * align - 1 if buffer.strides is None else 2 * align}")
             fitting = g.b.op(f"and i64 {padded}, {-align}")
             # as above; a double counts what 64 bits cannot
-            counted = g.b.op(
-                f"fcmp olt double {_elements_counted(g, buffer)}, {float((1 << 62) // buffer.dtype.itemsize)!r}"
-            )
+            number = _elements_counted(g, buffer)
+            message = f"the buffer `{buffer.name}` has a negative number of elements"
+            none_or_more = g.b.op(f"fcmp oge double {number}, 0.0")
+            g.check(none_or_more, "memory", message, lambda: [Report("elements", elements, INT64)])
+            counted = g.b.op(f"fcmp olt double {number}, {float((1 << 62) // buffer.dtype.itemsize)!r}")
             size_text = g.b.op(f"select i1 {counted}, i64 {fitting}, i64 {(1 << 63) - align}")
         temporaries.declare_heap(g)
         slot = g.b.call("ptr", "@aligned_alloc", [("i64", str(align)), ("i64", size_text)])

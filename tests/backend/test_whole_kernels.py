@@ -120,3 +120,24 @@ def f(A: T.Buffer((1,), "float32"), n: T.int64, m: T.int64):
     assert given[0] == 1
     with pytest.raises(tirscript.DiagnosticError, match="no memory for the buffer `C`"):
         kernel(given, n, m)
+
+
+@pytest.mark.parametrize("options", [{}, {"bounds_check": True}, {"debug": True}, {"target": "c"}], ids=str)
+def test_negative_sizes_of_memory_are_refused(options: dict[str, object]) -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), n: T.int64, k: T.int64):
+    C = T.alloc_buffer((n,), "float32")
+    for i in range(k):
+        C[i] = A[i]
+    for i in range(k):
+        A[i] = C[k - 1 - i] + 1.0
+"""
+    kernel = tirscript.build(tirscript.parse(text), **options)
+    given = np.arange(8, dtype="float32")
+    kernel(given, 3, 3)
+    assert given.tolist() == [3, 2, 1, 3, 4, 5, 6, 7]
+    for size in (-1, -5, -16, -(1 << 40), -(1 << 62)):
+        with pytest.raises(tirscript.DiagnosticError, match="the buffer `C`"):
+            kernel(given, size, 3)
+    assert given.tolist() == [3, 2, 1, 3, 4, 5, 6, 7]
