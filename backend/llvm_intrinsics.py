@@ -76,7 +76,9 @@ def fitting(known: Intrinsic, call: Call) -> tuple[Expr, ...] | None:
 
 def _same_bits(arg: Expr, want: DType) -> bool:
     have: DType = arg.dtype
-    return have.element.is_int and have.bits * have.lanes == want.bits * want.lanes
+    if have is want:
+        return True
+    return have.element.is_int and want.element.is_int and have.bits * have.lanes == want.bits * want.lanes
 
 
 # the types that an overloaded intrinsic has in its name
@@ -126,6 +128,28 @@ def _tiles(*sizes_and_tiles: Any) -> Any:
     return exact.astype("int32")
 
 
+def _float_tiles(*sizes_and_tiles: Any) -> Any:
+    """The product of 16 rows of 32 bfloat16 and of 16 lines of 16 pairs, added to 16 by 16 float32.
+
+    The terms at even and at odd places are added up apart, each rounded once a product; then both sums are added. What
+    is denormal counts as zero, before and behind each step.
+    """
+    import numpy
+
+    def flushed(values: Any) -> Any:
+        return numpy.where(numpy.abs(values) < 2.0**-126, numpy.copysign(numpy.float32(0), values), values)
+
+    total, a, b = (flushed(given.astype("float32")) for given in sizes_and_tiles[len(TILE) :])
+    a, b = a.reshape(16, 16, 2), b.reshape(16, 16, 2)
+    with numpy.errstate(all="ignore"):
+        sums = numpy.zeros((16, 16, 2), "float32")
+        for k in range(16):
+            # products are exact in float64, and sums of two such numbers are rounded to float32 as if at once
+            exact = sums.astype("float64") + a[:, None, k].astype("float64") * b[None, k].astype("float64")
+            sums = flushed(exact.astype("float32"))
+        return flushed(total + flushed(sums[..., 0] + sums[..., 1]).reshape(-1))
+
+
 # rows, bytes of a row of the result, bytes of a row of the left operand
 TILE = (16, 64, 64)
 
@@ -138,6 +162,11 @@ def _made() -> dict[str, Intrinsic]:
         found[f"llvm.x86.tdpb{left}{right}d.internal"] = Intrinsic(
             sums, (*sizes, sums, kinds[left], kinds[right]), (("amx-int8", "amx-tile"),), _tiles, TILE
         )
+
+    floats, halves = dtype("float32x256"), dtype("bfloat16x512")
+    found["llvm.x86.tdpbf16ps.internal"] = Intrinsic(
+        floats, (*sizes, floats, halves, halves), (("amx-bf16", "amx-tile"),), _float_tiles, TILE
+    )
 
     def enter(name: str, result: str, params: tuple[str, ...], bits: int, features: Any, compute: Any) -> None:
         kinds = [dtype(f"{kind}x{bits // dtype(kind).bits}") for kind in (result, *params)]

@@ -82,7 +82,8 @@ def _tiles(g: Codegen, args: tuple[Expr, ...], name: str, known: Intrinsic) -> s
         words = value if have == _WORDS else g.b.op(f"bitcast {have} {value} to {_WORDS}")
         given.append(("x86_amx", g.b.call("x86_amx", begin, [(_WORDS, words)])))
     symbol = g.b.module.declare(name, "x86_amx", [kind for kind, _ in given])
-    return g.b.call(_WORDS, end, [("x86_amx", g.b.call("x86_amx", symbol, given))])
+    words, result = g.b.call(_WORDS, end, [("x86_amx", g.b.call("x86_amx", symbol, given))]), value_type(known.result)
+    return words if result == _WORDS else g.b.op(f"bitcast {_WORDS} {words} to {result}")
 
 
 # a tile as a vector: 16 rows of 64 bytes

@@ -44,7 +44,7 @@ def require(span: Span | None) -> None:
                     "T402",
                     "the system does not let this process use the tile registers of its processor",
                     span,
-                    hint="use `dot_16x4_vnni`, or write the products with operators",
+                    hint="use `dot_16x4_vnni` for bytes, or write the products with operators",
                 )
             ]
         )

@@ -174,6 +174,38 @@ def impl(
         lines[0:1024],
     )
 """
+_FLOAT_TILE_DESC = """
+@T.prim_func
+def desc(
+    A: T.Buffer((16, 32), "bfloat16"), B: T.Buffer((16, 16, 2), "bfloat16"), C: T.Buffer((256,), "float32")
+):
+    for i, j, k in T.grid(16, 16, 32):
+        with T.block("update"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            C[vi * 16 + vj] = (
+                C[vi * 16 + vj] + T.cast(A[vi, vk], "float32") * T.cast(B[vk // 2, vj, vk % 2], "float32")
+            )
+"""
+_FLOAT_TILE_IMPL = """
+@T.prim_func
+def impl(
+    A: T.Buffer((16, 32), "bfloat16", strides=(32, 1)),
+    B: T.Buffer((16, 16, 2), "bfloat16", strides=(32, 2, 1)),
+    C: T.Buffer((256,), "float32", strides=(1,)),
+):
+    rows = T.decl_buffer((512,), "bfloat16", data=T.address_of(A[0, 0]))
+    lines = T.decl_buffer((512,), "bfloat16", data=T.address_of(B[0, 0, 0]))
+    C[0:256] = T.call_llvm_pure_intrin(
+        "float32x256",
+        "llvm.x86.tdpbf16ps.internal",
+        T.int16(16),
+        T.int16(64),
+        T.int16(64),
+        C[0:256],
+        rows[0:512],
+        lines[0:512],
+    )
+"""
 _INTERLEAVE_DESC = """
 @T.prim_func
 def desc(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{dtype}")):
@@ -189,6 +221,20 @@ def impl(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{dtype}", stride
     upper = T.Shuffle([A[0, 0:16], A[1, 0:16]], {pairs})
     lower = T.Shuffle([A[2, 0:16], A[3, 0:16]], {pairs})
     quads[0:64] = T.Shuffle([upper, lower], {quads})
+"""
+_INTERLEAVE_PAIRS_DESC = """
+@T.prim_func
+def desc(A: T.Buffer((2, 16), "{dtype}"), B: T.Buffer((16, 2), "{dtype}")):
+    for i, j in T.grid(2, 16):
+        with T.block("interleave"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vj, vi] = A[vi, vj]
+"""
+_INTERLEAVE_PAIRS_IMPL = """
+@T.prim_func
+def impl(A: T.Buffer((2, 16), "{dtype}"), B: T.Buffer((16, 2), "{dtype}", strides=(2, 1))):
+    pairs = T.decl_buffer((32,), "{dtype}", data=T.address_of(B[0, 0]))
+    pairs[0:32] = T.Shuffle([A[0, 0:16], A[1, 0:16]], {pairs})
 """
 # the places of what is taken in turn from two vectors, one element or two at once
 _PAIRS = [at for lane in range(16) for at in (lane, 16 + lane)]
@@ -277,11 +323,15 @@ for _signs in ("ss", "su", "us", "uu"):
             BUILT_IN[f"dot_{_n}x4_{_left}_{_right}_{_kind}"] = partial(
                 _dot, _text, n=_n, a=_left, b=_right, bits=32 * _n, bytes=4 * _n, words=2 * _n
             )
+BUILT_IN["dot_16x16x32_bfloat16_amx"] = partial(_made, _FLOAT_TILE_DESC, _FLOAT_TILE_IMPL)
 BUILT_IN["dot_16x4_vnni"] = BUILT_IN["dot_16x4_uint8_int8_vnni"]
 for _dtype in ("int8", "uint8"):
     BUILT_IN[f"interleave_4x16_{_dtype}"] = partial(
         _made, _INTERLEAVE_DESC, _INTERLEAVE_IMPL, dtype=_dtype, pairs=_PAIRS, quads=_QUADS
     )
+BUILT_IN["interleave_2x16_bfloat16"] = partial(
+    _made, _INTERLEAVE_PAIRS_DESC, _INTERLEAVE_PAIRS_IMPL, dtype="bfloat16", pairs=_PAIRS
+)
 for _dtype, _lanes in (("float32", 16), ("float64", 8)):
     BUILT_IN[f"transpose_f{_dtype[5:]}_{_lanes}x{_lanes}"] = partial(_transpose, _lanes, _dtype)
 

@@ -260,6 +260,30 @@ class Schedule:
         Refused where a loop outside of the given one runs over the reduction, since the init would then come again.
         """
 
+    def denormals_apart(
+        self, loop: LoopHandle | str, left: BlockHandle | str, right: BlockHandle | str
+    ) -> list[BlockHandle]:
+        """Run what is in a loop as it stands where nothing denormal can come up in the products of a block in it, and a
+        copy of it elsewhere; the blocks of the copy.
+
+        before:                                    after `denormals_apart("i", "X_least", "Y_least")`:
+            for i in range(8):                         for i in range(8):
+                for k in range(64):                        if ... X_least[i] ... Y_least[0] ...:
+                    with T.block("C"):                         for k in range(64):
+                        vi, vk = ...                               with T.block("C"): ...
+                        C[vi] += (                             for j in range(4):
+                            T.cast(X[vi, vk], "float32")           with T.block("D"): ...
+                            * T.cast(Y[0, vk], "float32")      else:
+                        )                                          for k in range(64):
+                for j in range(4):                                     with T.block("C_1"): ...
+                    with T.block("D"): ...                         for j in range(4):
+                                                                       with T.block("D_1"): ...
+
+        `left` and `right` are blocks of `least_magnitude` for the operands. So the products can be done by an instruction
+        that takes denormal numbers for zero (AMX). The sum begins with 0. The copy has temporaries of its own for those
+        that each iteration has a part of for itself.
+        """
+
     def early_cast(self, block: BlockHandle | str, buffer_index: int | str = 0) -> None:
         """Convert what a block writes when it is stored, where all readers convert it to the same dtype.
 
@@ -318,6 +342,25 @@ class Schedule:
 
     def get_sblock(self, name: BlockHandle | str, func_name: str | None = None) -> BlockHandle:
         """The block of that name: get_block as TVM 0.27 calls it."""
+
+    def least_magnitude(self, block: BlockHandle | str, panels: Sequence[int]) -> BlockHandle:
+        """Find the least magnitude but 0 in panels of the bfloat16 numbers that a block stores, behind its loops; the block
+        that does.
+
+        before:                                    after `least_magnitude("B", [4, 0])`:
+            for i, j in T.grid(8, 6):                  for i, j in T.grid(8, 6):
+                with T.block("B"):                         with T.block("B"): ...
+                    B[vi, vj] = A[vi, vj]              for p0, r0, r1 in T.grid(2, 4, 6):
+                                                           with T.block("B_least"):
+                                                               v0, w0, w1 = T.axis.remap("SRR", [p0, r0, r1])
+                                                               with T.init():
+                                                                   B_least[v0] = T.uint16(65535)
+                                                               bits = T.reinterpret("uint16", B[v0 * 4 + w0, w1])
+                                                               B_least[v0] = T.min(B_least[v0], bits * 2 - 1)
+
+        `panels` has a number for each dimension: how many elements are looked at together, 0 for all of them. The least
+        magnitude is told as the number that it is in its sign and digits, times 2, less 1; where all are 0, as 65535.
+        """
 
     def loop_partition(
         self, loop: LoopHandle | str, factors: Sequence[int | Expr | None], preserve_unit_iters: bool = True

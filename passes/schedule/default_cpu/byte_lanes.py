@@ -17,9 +17,9 @@ from tirscript.ir.expr import BufferLoad
 from tirscript.ir.index_map import IndexMap
 
 from ..primitive import BlockHandle
-from .byte_products import LEAST, in_turn, multiplies_bytes
 from .contraction import Roles, maker_of, nest_loop, result_of, roles_of, vector_copy
 from .nests import Nest, indices_of
+from .tile_products import LEAST, in_turn, multiplies_bytes
 from .work import Work, only_reader
 
 # neighbours that an instruction adds up, and how often the body of the innermost reduction loop is repeated

@@ -11,7 +11,6 @@ from tirscript.ir.stmt import Attr, Block, For, LaunchThread
 from ...statements import may_overlap
 from ..schedule import Schedule
 from .byte_lanes import byte_lanes
-from .byte_products import byte_product
 from .chains import finishing, inline_producers, rows, shared_rows
 from .columns import down_columns
 from .contraction import contraction
@@ -26,13 +25,14 @@ from .operands import operands_apart
 from .reductions import extreme_lanes, lanes_apart
 from .scans import pieces
 from .streams import past_caches
+from .tile_products import tile_product
 from .tiles import register_tile
 from .transposes import tiled_transpose
 from .work import Work
 
 RULES: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
-    byte_product,
+    tile_product,
     byte_lanes,
     words,
     dot_products,

@@ -89,6 +89,33 @@ def widened(A: T.Buffer((6, 8), "float16"), B: T.Buffer((8, 5), "float16"), C: T
 
 
 @T.prim_func
+def narrow(A: T.Buffer((6, 8), "bfloat16"), B: T.Buffer((8, 4), "bfloat16"), D: T.Buffer((6, 4), "float32")):
+    C = T.alloc_buffer((6, 4), "float32")
+    for i, j, k in T.grid(6, 4, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += T.cast(A[vi, vk], "float32") * T.cast(B[vk, vj], "float32")
+    for i, j in T.grid(6, 4):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] + T.float32(1)
+
+
+def tiled_apart(s: Schedule, panels: tuple[int, int] = (3, 2)) -> Any:
+    """Tiles of three by two, chosen by what is found out of the operands."""
+    left, right = (s.cache_read("C", name, "global") for name in "AB")
+    i, j, k = s.get_loops("C")
+    i, i_1 = s.split(i, [None, 3])
+    j, j_1 = s.split(j, [None, 2])
+    s.reorder(i, j, k, i_1, j_1)
+    s.reverse_compute_at("D", j)
+    s.compute_at(left, i)
+    return s.denormals_apart(j, s.least_magnitude(left, [panels[0], 0]), s.least_magnitude(right, [0, panels[1]]))
+
+
+@T.prim_func
 def chain(A: T.Buffer((16, 12), "int32"), D: T.Buffer((12, 16), "int32"), E: T.Buffer((16,), "int32")):
     B = T.alloc_buffer((16, 12), "int32")
     C = T.alloc_buffer((16, 12), "int32")
@@ -325,6 +352,8 @@ CASES: dict[str, tuple[Any, Any]] = {
     "precompute": (distances, lambda s: s.precompute("C", [0, 2])),
     "reduce_apart": (added, lambda s: s.reduce_apart("C")),
     "early_cast": (widened, lambda s: s.early_cast(s.cache_read("C", "A", "local"))),
+    "least_magnitude": (narrow, lambda s: s.least_magnitude(s.cache_read("C", "B", "local"), [4, 0])),
+    "denormals_apart": (narrow, tiled_apart),
     "specialize": (any_matmul, lambda s: s.specialize(tiled(s), 1)),
     "pad_einsum_symbolic": (any_matmul, lambda s: s.pad_einsum("C", [8, 1, 5])),
 }
@@ -507,6 +536,48 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
         "`A_local` is read without being converted",
     ),
     "early cast of a parameter": (widened, lambda s: s.early_cast("C"), "`C` is not allocated in the function"),
+    "least magnitude of a parameter": (
+        narrow,
+        lambda s: s.least_magnitude("D", [6, 0]),
+        "no buffer of bfloat16 that is",
+    ),
+    "least magnitude of panels that do not divide": (
+        narrow,
+        lambda s: s.least_magnitude(s.cache_read("C", "B", "local"), [3, 0]),
+        "a panel is a number that divides its dimension",
+    ),
+    "least magnitude of each number": (
+        narrow,
+        lambda s: s.least_magnitude(s.cache_read("C", "B", "local"), [1, 1]),
+        "that is no panel",
+    ),
+    "least magnitude of part of a panel": (
+        narrow,
+        lambda s: (
+            s.cache_read("C", "A", "local"),
+            s.compute_at("A_local", s.get_loops("C")[0]),
+            s.least_magnitude("A_local", [3, 0]),
+        ),
+        "do not store whole panels of `A_local`",
+    ),
+    "denormals in panels that are too small": (
+        narrow,
+        lambda s: tiled_apart(s, (1, 2)),
+        "an iteration of `j_0` reads several panels",
+    ),
+    "denormals of another product": (
+        narrow,
+        lambda s: s.denormals_apart(s.get_loops("C")[0], "C", "C"),
+        "does not stand before the loop",
+    ),
+    "denormals that were not looked for": (
+        narrow,
+        lambda s: (
+            copy := s.cache_read("C", "A", "local"),
+            s.denormals_apart(s.get_loops("C")[1], copy, copy),
+        ),
+        "is not as `least_magnitude` makes blocks",
+    ),
     "specialize without a condition": (
         relu_matmul,
         lambda s: (s.reverse_compute_at("D", s.get_loops("C")[0]), s.specialize(s.get_loops("D")[1], 1)),
