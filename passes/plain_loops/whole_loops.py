@@ -121,8 +121,10 @@ def _divided(loop: For) -> For:
             return _Digits(1, size)
         if type(node) is not Call or node.op not in _DIVISIONS | _RESTS or type(node.args[1]) is not Const:
             return None
+        if node.dtype is not loop.var.dtype:
+            return None  # floats are divided, too, by infinities
         inner, by = digits(node.args[0]), int(node.args[1].value)
-        if inner is None or by < 1 or node.dtype is not loop.var.dtype:
+        if inner is None or by < 1:
             return None
         return inner.divided(by) if node.op in _DIVISIONS else inner.rest(by)
 

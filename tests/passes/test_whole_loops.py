@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tirscript.ir import PrimFunc
+from tirscript.passes import get_pass
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.plain_loops.whole_loops import whole_loops
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
@@ -147,3 +148,14 @@ for io, jo in T.grid(3, 5):
 """)
     assert whole_loops(func) is func
     assert_same_result(func, with_blocks(func), tolerance=0.0)
+
+
+@pytest.mark.parametrize("divisor", ["T.infinity('float32')", "T.float32(float('nan'))", "T.float32(0.5)"])
+def test_floats_that_are_divided_beside_the_variable_are_left(divisor: str) -> None:
+    text = (
+        "@T.prim_func\ndef f(A: T.Buffer((37,), 'float32'), B: T.Buffer((37,), 'float32')):\n    for i in range(37):\n"
+        f"        B[36 - i] = T.exp(A[i]) // {divisor} + T.cast(i % 5, 'float32')\n"
+    )
+    func = parse(text)
+    assert isinstance(func, PrimFunc)
+    assert_same_result(func, get_pass("blocks_from_loops")(func))
