@@ -292,6 +292,11 @@ def _undef(p: Printer, node: Call, prec: int, entry: Any) -> str:
     return "T.undef()"
 
 
+def _prefetch(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    # TVM prints `T.prefetch`, and reads it by this name alone
+    return f'T.call_intrin("void", "tirx.prefetch", {", ".join([top(p, arg) for arg in node.args])})'
+
+
 def _refused(p: Printer, node: Call, prec: int, entry: Any) -> str:
     raise refuse(f"TVM has no text for `{node.op.spelling}`", node.span)
 
@@ -383,6 +388,7 @@ _OPS[OPS["negative"]] = (_negative, "", ATOM, ATOM)
 _OPS[OPS["if_then_else"]] = (_if_then_else, "", ATOM, ATOM)
 for _name in ("isnan", "isinf", "isfinite"):
     _OPS[OPS[_name]] = (_finiteness, "", ATOM, ATOM)
+_OPS[OPS["prefetch"]] = (_prefetch, "", ATOM, ATOM)
 _OPS[OPS["undef"]] = (_undef, "", ATOM, ATOM)
 for _name in ("print", "breakpoint", "expm1"):
     _OPS[OPS[_name]] = (_refused, "", ATOM, ATOM)
@@ -477,10 +483,12 @@ def _block(p: Printer, node: Block, indent: str) -> None:
     parts: list[Any] = list(walk(node.body + (node.init or ())))
     inner = [one for one in parts if type(one) in _DEFINING]
     if (node.reads is None or node.writes is None) and (
-        any(type(one) in (ScalarDecl, BufferData) for one in parts) or _indexes_by_let(parts)
+        any(type(one) in (ScalarDecl, BufferData) for one in parts)
+        or _indexes_by_let(parts)
+        or any(type(one) is AllocBuffer and not any(one is stmt for stmt in node.body) for one in inner)
     ):
         # TVM would count the scalar to what the block reads or writes, and then find it undeclared there, as it would
-        # the variable of a `T.Let`; and it finds out nothing about a block that uses an address
+        # the variable of a `T.Let` and memory of a loop; and it finds out nothing about a block that uses an address
         reads, writes = _accessed(node, {id(one.buffer) for one in inner})
         node = node.replace(
             reads=reads if node.reads is None else node.reads, writes=writes if node.writes is None else node.writes

@@ -79,3 +79,25 @@ def test_memory_of_a_root_without_blocks(word: str) -> None:
     made = parse(HEAD + ROOT.format(word))
     assert f"B = T.{word}((4,)" in made.script(dialect="tvm")
     assert structural_equal(made, parse(made.script()))
+
+
+PREFETCH = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            for j in range(8):
+                own = T.alloc_buffer((1,), "float32")
+                T.evaluate(T.prefetch(T.address_of(A[vi, j])))
+                own[0] = A[vi, j]
+                B[vi] = own[0]
+"""
+
+
+def test_what_tvm_reads_by_name_and_says_what_a_block_with_memory_of_a_loop_reads() -> None:
+    made = parse(PREFETCH)
+    text = made.script(dialect="tvm")
+    assert 'T.call_intrin("void", "tirx.prefetch", T.address_of(A[vi, j]), 0, 3, 1)' in text
+    assert "T.reads(A[0:4, 0:8])" in text and "T.writes(B[0:4])" in text
+    assert "T.prefetch(T.address_of(A[vi, j]), 0, 3, 1)" in parse(text).script()
