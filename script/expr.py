@@ -352,11 +352,13 @@ class ExprLowering(PlainLowering):
             return Method(buffer, name)
         if name == "elem_offset":
             return elem_offset(buffer)
-        if name == "shape":
-            return tuple(dim.value if type(dim) is Const else dim for dim in buffer.shape)
-        if name == "strides":
-            return tuple(dim.value if type(dim) is Const else dim for dim in buffer.strides or ())
+        if name in ("shape", "strides"):
+            return tuple(map(self._dimension, getattr(buffer, name) or ()))
         return getattr(buffer, name)
+
+    def _dimension(self, size: Expr) -> Any:
+        """A size of a buffer: a Python number where it is known. TVM's has a dtype, which loops to it take over."""
+        return size.value if type(size) is Const and (size.dtype is INT32 or not self.theirs) else size
 
     def _subscript(self, node: ast.Subscript) -> Any:
         if self.theirs and isinstance(node.value, ast.Attribute) and node.value.attr == "source":

@@ -14,6 +14,7 @@ from tirscript.ir.graph import (
     DeviceValue,
     DTypeValue,
     ExternFunction,
+    FunctionCall,
     FunctionRef,
     GraphConst,
     GraphExpr,
@@ -242,6 +243,12 @@ class GraphFormLowering(GraphExprLowering):
         callee = named.get("func")
         found = self.known.body_of(callee.function) if type(callee) is FunctionRef else None
         return found if isinstance(found, PrimFunc) else None
+
+    def calls_kernel(self, value: Any) -> bool:
+        """Whether a value is what a tensor function that returns nothing gives: to TVM, the empty tuple."""
+        function = value.function if type(value) is FunctionCall else None
+        found = self.known.body_of(function.function) if type(function) is FunctionRef else None
+        return isinstance(found, PrimFunc) and found.returns is None
 
     def _results(self, entry: GraphOp, named: dict[str, Any], node: ast.expr) -> tuple[GraphType, ...]:
         """The results of a call by the buffers of the function."""

@@ -130,6 +130,8 @@ class GraphStmtLowering(GraphFormLowering):
         annotated = kind is not None
         if kind is None:
             kind = self.type_at_place(made, value)
+            if self.theirs and type(kind) is ObjectType and self.calls_kernel(made):
+                kind = TupleType(())
         told = annotated and type(kind) is PrimType and kind.value is not None
         var = GraphVar(name, kind, span=self.span(target)) if told else self.variable(name, kind, target)
         self.emit(GraphBind(var, made, span=self.span(node)))

@@ -101,3 +101,46 @@ def test_what_tvm_reads_by_name_and_says_what_a_block_with_memory_of_a_loop_read
     assert 'T.call_intrin("void", "tirx.prefetch", T.address_of(A[vi, j]), 0, 3, 1)' in text
     assert "T.reads(A[0:4, 0:8])" in text and "T.writes(B[0:4])" in text
     assert "T.prefetch(T.address_of(A[vi, j]), 0, 3, 1)" in parse(text).script()
+
+
+SIZES = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer([T.int64(4), T.int64(8)], "float32"), B: T.Buffer((4, 8), "float32")):
+    for i, j in T.grid(*A.shape):
+        A[i, j] = T.float32(1)
+    for i, j in T.grid(*B.shape):
+        B[i, j] = T.float32(1)
+"""
+KERNEL = """
+@I.ir_module
+class M:
+    @T.prim_func(s_tir=True)
+    def copy(A: T.Buffer((2,), "float32"), B: T.Buffer((2,), "float32")):
+        B[0] = A[0]
+
+    @T.prim_func(s_tir=True)
+    def one(A: T.Buffer((2,), "float32")) -> T.float32:
+        return A[0]
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+        cls = M
+        _ = cls.copy(x, y)
+        gv = cls.copy(x, y)
+        _ = cls.one(x)
+        return gv
+"""
+
+
+def test_loops_to_the_sizes_of_a_buffer_count_in_their_dtype() -> None:
+    made = parse(HEAD + SIZES)
+    for text in (made.script(), made.script(dialect="tvm")):
+        assert "T.grid(T.int64(4), T.int64(8))" in text and "T.grid(4, 8)" in text
+        assert structural_equal(parse(text), made)
+
+
+def test_a_kernel_that_is_called_for_what_it_writes_gives_an_empty_tuple() -> None:
+    made = parse("from tvm.script import ir as I\n" + HEAD + KERNEL)
+    text = made.script(dialect="tvm")
+    assert "        M.copy(x, y)\n        gv: R.Tuple() = M.copy(x, y)\n        _: R.Any = M.one(x)\n" in text
+    assert structural_equal(parse(text), made) and structural_equal(parse(made.script()), made)
