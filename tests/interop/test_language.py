@@ -18,7 +18,6 @@ from make_language import is_read, program_of
 APART = {
     "a reduction in an expression": "apache-tvm finds no reduction equal to itself read twice",
     "TVM's `T.reduce` with `T.iter_var`": "apache-tvm finds no reduction equal to itself read twice",
-    "memory of a block": "apache-tvm takes the one block of a function for the root block, which it prints as a comment",
     "a region with a name of its own, with symbolic strides": 'apache-tvm prints the stride as `"s"`, and reads that as an int32',
     "shifts by the width or more": "apache-tvm refuses a constant amount that is as much as the width",
     "constants and values of other kinds": "apache-tvm prints constants as metadata, which its text leaves out",
