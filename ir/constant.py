@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from .check import public
 from .diagnostic import DiagnosticError, error
 from .dtype import DType, dtype
+from .forks import renew_in_children
 from .node import Node
 from .words import call_it
 
@@ -42,6 +43,7 @@ class _Data:
 # the data of every constant that some program or store of this process holds
 _KNOWN: WeakValueDictionary[str, _Data] = WeakValueDictionary()
 _lock = threading.Lock()
+renew_in_children(globals(), "_lock", threading.Lock)
 
 
 class ConstantTensor:

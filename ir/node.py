@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, structs
 
+from .forks import in_children
 from .span import Span
 
 CHECK = os.environ.get("TIRSCRIPT_CHECK", "") not in ("", "0")
@@ -247,9 +248,12 @@ class _Room:
     __slots__ = ("lock", "users", "usual")
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.renew()
         self.users = 0
         self.usual = 0
+
+    def renew(self) -> None:
+        self.lock = threading.Lock()
 
     def __enter__(self) -> None:
         with self.lock:
@@ -267,6 +271,7 @@ class _Room:
 
 
 _room = _Room()
+in_children(_room.renew)
 
 
 def recursion_room() -> _Room:

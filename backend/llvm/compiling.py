@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.forks import renew_in_children
 from tirscript.ir.processors import processors
 
 from .host import Host, target_machine
@@ -191,6 +192,7 @@ def _emit(machine: Any, module: Any) -> bytes:
 
 
 _lock = threading.Lock()
+renew_in_children(globals(), "_lock", threading.Lock)
 _helpers: list[threading.Thread] = []  # those of this process that compile for others
 
 
@@ -268,14 +270,5 @@ def _start(thread: threading.Thread, limit: int) -> None:
                 thread.start()
                 _helpers.append(thread)
 
-
-def _after_fork() -> None:
-    """Nobody holds the lock in a child; helpers are not alive there."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 __all__ = ["Objects", "build_threads", "object_of", "optimize", "why_in_turn"]

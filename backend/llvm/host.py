@@ -9,8 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.backend.runtime import tiles
+from tirscript.ir.forks import renew_in_children
 
 _lock = threading.Lock()
+renew_in_children(globals(), "_lock", threading.Lock)
 
 
 class Host(Struct, frozen=True):

@@ -14,6 +14,7 @@ import threading
 from typing import Any
 
 from tirscript.ir import DType
+from tirscript.ir.forks import renew_in_children
 
 from . import layout
 from .layout import ArrayFields, offset
@@ -26,6 +27,7 @@ _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6, "float8_e4m3f
 _MAJOR = 1  # of the DLPack version whose structs these are
 
 _lock = threading.Lock()
+renew_in_children(globals(), "_lock", threading.Lock)
 _cells = (ctypes.c_void_p * 2)()
 # of each known type: its address, the function that reads its objects, the flags that its arrays have at least
 _types = (ctypes.c_uint64 * (3 * (_MOST_TYPES + 1)))()

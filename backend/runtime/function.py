@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.forks import renew_in_children
 
 from . import layout
 
@@ -205,6 +206,7 @@ class PortableFunction(FunctionBase):
 
 
 _building = threading.RLock()
+renew_in_children(globals(), "_building", threading.RLock)
 
 
 class LazyFunction(FunctionBase):

@@ -8,6 +8,8 @@ from _ctypes import CFuncPtr
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tirscript.ir.forks import renew_in_children
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 _functions: dict[str, Callable[..., Any]] = {}
 _lock = threading.Lock()
+renew_in_children(globals(), "_lock", threading.Lock)
 _own = threading.local()
 
 

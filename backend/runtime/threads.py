@@ -19,6 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.check import public
+from tirscript.ir.forks import renew_in_children
 from tirscript.ir.processors import processors
 
 from . import packed
@@ -28,6 +29,7 @@ PARALLEL = "tirscript_parallel"  # the native function that kernels call
 SPIN_SECONDS = 200e-6  # how long at most a thread that waits looks for news before it sleeps, see docs/threads.md
 
 _lock = threading.RLock()
+renew_in_children(globals(), "_lock", threading.RLock)
 _chosen: int | None = None  # by set_num_threads
 _pool: Pool | None = None
 

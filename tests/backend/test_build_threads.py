@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -336,6 +338,35 @@ def builds() -> None:
     A = np.ones(64, "float32")
     tirscript.build(program(), pipeline=None)["main"](A)
     assert (A > 1).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_has_locks_of_its_own() -> None:
+    """What another thread holds at the fork is given back by nobody in the child."""
+    builds()
+    owners = {"ir.node": "_room", "backend.runtime.function": "_building"}
+    plain = ("ir.constant", *(f"backend.{name}" for name in ("runtime.threads", "runtime.library", "runtime.exchange")))
+    owners |= dict.fromkeys((*plain, "backend.llvm.host", "backend.llvm.compiling"), "_lock")
+    found = [getattr(import_module(f"tirscript.{name}"), place) for name, place in owners.items()]
+    locks = [getattr(one, "lock", one) for one in found]
+    held, forked = threading.Event(), threading.Event()
+
+    def holds() -> None:
+        with contextlib.ExitStack() as stack:
+            for lock in locks:
+                stack.enter_context(lock)
+            held.set()
+            forked.wait(90)
+
+    thread = threading.Thread(target=holds)
+    thread.start()
+    try:
+        assert held.wait(60)
+        assert child(builds) == 0
+    finally:
+        forked.set()
+        thread.join()
+    builds()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
