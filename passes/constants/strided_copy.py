@@ -100,7 +100,7 @@ def strided_copy(
     target: tuple[Sequence[Expr], Sequence[int]],
     source: tuple[Sequence[Expr], Sequence[int]],
     padding: Padding | None = None,
-) -> Callable[[Array], Array] | None:
+) -> Callable[[Any], Any] | None:
     """A function from the source's elements, in row-major order, to the target; None where the nest is no such copy of
     all of it, within both.
 

@@ -268,14 +268,14 @@ def _tile_by_tile(work: Work, block: str) -> None:
     sch.vectorize(j_2)
 
 
-def _vectors(work: Work, copy: BlockHandle, lanes: int) -> bool:
+def _vectors(work: Work, copy: BlockHandle | str, lanes: int) -> bool:
     """Copy along the last loop in vectors, which do not cross tiles."""
     _, inner = work.sch.split(work.sch.get_loops(copy)[-1], [None, lanes])
     work.sch.vectorize(inner)
     return True
 
 
-def in_turn(work: Work, copy: BlockHandle, roles: Roles) -> bool:
+def in_turn(work: Work, copy: BlockHandle | str, roles: Roles) -> bool:
     """Copy the lines that lie in turn, sixteen of each at once, or what lies beside each other in a column."""
     sch, loops = work.sch, work.sch.get_loops(copy)
     group = 32 // roles.right.dtype.bits
