@@ -51,9 +51,10 @@ def _single_loops(func: PrimFunc) -> set[Var]:
         elif type(node) is For and _once(node):
             loops.add(node.var)
         elif type(node) is Block:
-            sums = [axis for axis in node.axes if axis.kind == "reduce"]
-            single = [axis.value for axis in sums if _is_single(axis)]
-            found.update(single[len(single) == len(sums) :])  # type: ignore[arg-type]
+            single = [axis.value for axis in node.axes if _is_single(axis)]
+            if len(single) == sum(axis.kind == "reduce" for axis in node.axes):
+                single = single[1:]  # a block that sums goes on to
+            found.update(var for var in single if type(var) is Var)
     # one use is where the loop defines it, the other the axis
     return {var for var in found & loops if uses[var] == 2}
 
