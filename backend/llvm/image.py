@@ -8,7 +8,6 @@ keeping (the IR, what failing checks say, how Python is called back) is made aga
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -142,18 +141,17 @@ class _Generator:
         self.generate = generate
         self.checks = checks
         self.made: Generated | None = None
-        self.lock = threading.Lock()
 
     def __call__(self) -> Generated:
-        with self.lock:
-            if self.made is None:
-                made = self.generate()
-                if fingerprint(made.state) != self.checks:
-                    from .state import internal
+        # two threads may both write it, the same; a lock would stay held in a child that is forked meanwhile
+        if self.made is None:
+            made = self.generate()
+            if fingerprint(made.state) != self.checks:
+                from .state import internal
 
-                    raise internal("a cached kernel is not what its program compiles to (TIRSCRIPT_CACHE=0 avoids it)")
-                self.made = made
-            return self.made
+                raise internal("a cached kernel is not what its program compiles to (TIRSCRIPT_CACHE=0 avoids it)")
+            self.made = made
+        return self.made
 
 
 class LoadedModule:
