@@ -8,20 +8,19 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from helpers.processor import has
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tirscript
 from tirscript.backend.interpreter import interpret
-from tirscript.backend.llvm.host import host
-from tirscript.backend.runtime import tiles
 from tirscript.ir import PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
 
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 12
-HERE = "+amx-bf16" in host().features.split(",") and tiles.permitted()
+HERE = has("amx-bf16")
 KINDS: dict[str, Any] = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.processor import has_intrinsic
 from helpers.script import function
 
 import tirscript
@@ -13,8 +14,6 @@ from tirscript.backend.llvm import Host, emit_ir, host
 from tirscript.backend.llvm_intrinsics import KNOWN
 from tirscript.ir import DiagnosticError
 from tirscript.ir.dtype import DType
-
-HAVE = set(host().features.split(","))
 
 
 def numpy_name(kind: DType) -> str:
@@ -52,7 +51,7 @@ def values(rng: np.random.Generator, kind: DType) -> np.ndarray:
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_those_of_the_table_mean_what_the_processor_does(name: str) -> None:
     known = KNOWN[name]
-    if not any(all(f"+{feature}" in HAVE for feature in group) for group in known.features):
+    if not has_intrinsic(name):
         pytest.skip("this processor does not have it")
     rng = np.random.default_rng(0)
     spellings: list[dict[str, Any]] = [{}, {"count": f"T.uint32({len(known.params)}), "}]

@@ -10,16 +10,16 @@ import sys
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from helpers.processor import has
 
 import tirscript
 from tirscript.backend.llvm.compiling import optimize
 from tirscript.backend.llvm.host import host, initialize_all
 from tirscript.backend.llvm.tile_values import has_casts, without_casts
-from tirscript.backend.runtime import tiles
 from tirscript.ir import DiagnosticError
 from tirscript.script import parse
 
-HERE = "+amx-int8" in host().features.split(",") and tiles.permitted()
+HERE = has("amx-int8")
 VECTOR = "<256 x i32>"
 INTO, OUT = "@llvm.x86.cast.vector.to.tile.v256i32", "@llvm.x86.cast.tile.to.vector.v256i32"
 PRODUCT = "call x86_amx @llvm.x86.tdpbssd.internal(i16 16, i16 64, i16 64, x86_amx {}, x86_amx {}, x86_amx {})"

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.bytes import BYTES, KERNELS, product, words
+from helpers.processor import has
 
 import tirscript
 from tirscript.backend.interpreter import interpret
-from tirscript.backend.llvm.host import host
 from tirscript.backend.runtime import tiles
 from tirscript.ir import AllocBuffer, DiagnosticError, PrimFunc, walk
 from tirscript.passes import DEFAULT_LOWERING
@@ -25,7 +25,7 @@ from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
 FACTS = CpuFacts(vector_bits=512, threads=2, tiles=True)
-HERE = "+amx-int8" in host().features.split(",") and tiles.permitted()
+HERE = has("amx-int8")
 
 
 @pytest.mark.parametrize("left", BYTES)

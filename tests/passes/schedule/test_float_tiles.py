@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from helpers.bytes import product as byte_product
 from helpers.bytes import words
+from helpers.processor import has
 
 import tirscript
 from tirscript.backend.interpreter import interpret
-from tirscript.backend.llvm.host import host
-from tirscript.backend.runtime import tiles
 from tirscript.ir import AllocBuffer, PrimFunc, walk
 from tirscript.ir.target import Target
 from tirscript.passes import DEFAULT_LOWERING, get_pass
@@ -23,7 +22,7 @@ from tirscript.script import tir as T
 from tirscript.testing import assert_same_result
 
 FACTS = CpuFacts(vector_bits=512, threads=2, float_tiles=True)
-HERE = "+amx-bf16" in host().features.split(",") and tiles.permitted()
+HERE = has("amx-bf16")
 NAME = "dot_16x16x32_bfloat16_amx"
 
 
