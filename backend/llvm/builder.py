@@ -103,9 +103,10 @@ class _Exit(Struct, frozen=True):
 class FunctionText:
     """One function under construction. `op` writes an instruction with a result at the end of the current block."""
 
-    def __init__(self, module: ModuleText, *, fuses: bool = False) -> None:
+    def __init__(self, module: ModuleText, *, fuses: bool = False, converts_half: bool = False) -> None:
         self.module = module
         self.fuses = fuses  # whether the processor is known to round a product that is added to something once
+        self.converts_half = converts_half  # whether it is known to convert float16
         self.allocas: list[str] = []
         self.lines: list[str] = []
         self.label = "entry"

@@ -1,7 +1,7 @@
 """Conversions between element types, lane by lane.
 
-float16 is LLVM's half; bfloat16 and float8 are carried as their bits and converted here with integer arithmetic,
-rounding half to even.
+float16 is LLVM's half; bfloat16 and float8 are carried as their bits. These are converted with integer arithmetic,
+rounding half to even, and float16 is where the processor has no instructions for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,25 @@ def narrow(b: FunctionText, value: str, dtype: DType) -> str:
 
 
 def _half_to_float(b: FunctionText, value: str, n: int) -> str:
-    return b.op(f"fpext {vector('half', n)} {value} to {vector('float', n)}")
+    if b.converts_half:
+        return b.op(f"fpext {vector('half', n)} {value} to {vector('float', n)}")
+    i16, i32, f32 = vector("i16", n), vector("i32", n), vector("float", n)
+    half = b.op(f"bitcast {vector('half', n)} {value} to {i16}")
+    bits = b.op(f"zext {i16} {half} to {i32}")
+    magnitude = b.op(f"and {i32} {bits}, {splat('i32', '32767', n)}")
+    sign = b.op(f"shl {i32} {b.op(f'xor {i32} {bits}, {magnitude}')}, {splat('i32', '16', n)}")
+    # as the bits of a float32 the value is too small by the difference of the biases; denormals come out right
+    raised = b.op(f"shl {i32} {magnitude}, {splat('i32', '13', n)}")
+    small = b.op(f"bitcast {i32} {raised} to {f32}")
+    scaled = b.op(f"fmul {f32} {small}, {splat('float', float_literal(2.0**112, 'float'), n)}")
+    finite = b.op(f"bitcast {f32} {scaled} to {i32}")
+    infinite = b.op(f"or {i32} {raised}, {splat('i32', str(0x7F800000), n)}")
+    quiet = b.op(f"or {i32} {infinite}, {splat('i32', str(0x00400000), n)}")
+    is_nan = b.op(f"icmp ugt {i32} {magnitude}, {splat('i32', str(0x7C00), n)}")
+    is_finite = b.op(f"icmp ult {i32} {magnitude}, {splat('i32', str(0x7C00), n)}")
+    above = b.select(is_nan, i32, quiet, infinite, vector_condition=n)
+    found = b.select(is_finite, i32, finite, above, vector_condition=n)
+    return b.op(f"bitcast {i32} {b.op(f'or {i32} {found}, {sign}')} to {f32}")
 
 
 def _bfloat_to_float(b: FunctionText, value: str, n: int) -> str:
@@ -63,7 +81,10 @@ def _e4m3_to_float(b: FunctionText, value: str, n: int) -> str:
 
 
 def _float_to_half(b: FunctionText, value: str, n: int) -> str:
-    return b.op(f"fptrunc {vector('float', n)} {value} to {vector('half', n)}")
+    if b.converts_half:
+        return b.op(f"fptrunc {vector('float', n)} {value} to {vector('half', n)}")
+    bits = _float_to_bits(b, value, n, size=16, mantissa=10, bias=15, top=0x7C00, nan=0x7E00)
+    return b.op(f"bitcast {vector('i16', n)} {bits} to {vector('half', n)}")
 
 
 def _float_to_bfloat(b: FunctionText, value: str, n: int) -> str:
@@ -80,19 +101,21 @@ def _float_to_bfloat(b: FunctionText, value: str, n: int) -> str:
 
 
 def _float_to_e5m2(b: FunctionText, value: str, n: int) -> str:
-    return _float_to_float8(b, value, n, mantissa=2, bias=15, top=0x7C, nan=0x7E)
+    return _float_to_bits(b, value, n, size=8, mantissa=2, bias=15, top=0x7C, nan=0x7E)
 
 
 def _float_to_e4m3(b: FunctionText, value: str, n: int) -> str:
-    return _float_to_float8(b, value, n, mantissa=3, bias=7, top=0x7F, nan=0x7F)
+    return _float_to_bits(b, value, n, size=8, mantissa=3, bias=7, top=0x7F, nan=0x7F)
 
 
-def _float_to_float8(b: FunctionText, value: str, n: int, *, mantissa: int, bias: int, top: int, nan: int) -> str:
-    """`top` is what too large values become: infinity, or nan where the type has none."""
+def _float_to_bits(
+    b: FunctionText, value: str, n: int, *, size: int, mantissa: int, bias: int, top: int, nan: int
+) -> str:
+    """The bits of a narrow float; `top` is what too large values become: infinity, or nan where the type has none."""
     i32, f32 = vector("i32", n), vector("float", n)
     bits = b.op(f"bitcast {f32} {value} to {i32}")
-    sign = b.op(f"lshr {i32} {b.op(f'and {i32} {bits}, ' + splat('i32', '-2147483648', n))}, {splat('i32', '24', n)}")
     magnitude = b.op(f"and {i32} {bits}, {splat('i32', '2147483647', n)}")
+    sign = b.op(f"lshr {i32} {b.op(f'xor {i32} {bits}, {magnitude}')}, {splat('i32', str(32 - size), n)}")
     # normal results: round the mantissa to its upper bits, half to even, and change the bias
     drop = 23 - mantissa
     upper = b.op(f"lshr {i32} {magnitude}, {splat('i32', str(drop), n)}")
@@ -113,7 +136,7 @@ def _float_to_float8(b: FunctionText, value: str, n: int, *, mantissa: int, bias
     bounded = b.select(is_large, i32, splat("i32", str(top), n), found, vector_condition=n)
     is_nan = b.op(f"icmp ugt {i32} {magnitude}, {splat('i32', str(0x7F800000), n)}")
     chosen = b.select(is_nan, i32, splat("i32", str(nan), n), bounded, vector_condition=n)
-    return b.op(f"trunc {i32} {b.op(f'or {i32} {chosen}, {sign}')} to {vector('i8', n)}")
+    return b.op(f"trunc {i32} {b.op(f'or {i32} {chosen}, {sign}')} to {vector(f'i{size}', n)}")
 
 
 _WIDEN = {

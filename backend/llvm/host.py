@@ -39,6 +39,14 @@ class Host(Struct, frozen=True):
         return "+fma" in self.features.split(",") or self.triple.startswith(("aarch64", "arm64"))
 
     @property
+    def converts_half(self) -> bool:
+        """Whether it is known to have instructions between float16 and float32: elsewhere LLVM calls functions of a
+        compiler's library, which a process need not have."""
+        there = self.features.split(",")
+        known = any(f"+{feature}" in there for feature in ("f16c", "avx512f", "zfhmin", "zfh"))
+        return known or self.triple.startswith(("aarch64", "arm64"))
+
+    @property
     def register_bits(self) -> int:
         """The width of a vector register."""
         return self.vector_bits or (256 if "+avx" in self.features.split(",") else 128)

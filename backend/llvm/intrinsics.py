@@ -19,7 +19,7 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Call, Const, Expr, StringImm
 from tirscript.ir.span import Span
 
-from .host import Host
+from .host import Host, host
 from .types import value_type, vector
 
 if TYPE_CHECKING:
@@ -206,6 +206,7 @@ def _ask(name: str, result: str, params: tuple[tuple[str, str | None], ...], tar
         "result": result,
         "params": params,
         "target": [target.triple, target.cpu, target.features],
+        "here": target == host(),
     }
     try:
         child = subprocess.run(
@@ -220,11 +221,14 @@ def _ask(name: str, result: str, params: tuple[tuple[str, str | None], ...], tar
     if last["verdict"] == "selecting":
         said = [line for line in child.stderr.splitlines() if "LLVM ERROR" in line]
         return {"verdict": "unselectable", "notes": said[:1]}
+    if last["verdict"] == "unlinkable":
+        note = f"LLVM calls `{last['symbol']}` for it, which a compiler's library has and this process does not"
+        return {"verdict": "unselectable", "notes": [note]}
     return last
 
 
 _CHILD = r"""
-import json, sys
+import json, re, sys
 request = json.load(sys.stdin)
 sys.path[:] = request["path"]
 import llvmlite.binding as llvm
@@ -292,6 +296,12 @@ else:
     say(verdict="selecting")
     triple, cpu, features = request["target"]
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2)
-    machine.emit_assembly(module)
-    say(verdict="good", symbol=symbol)
+    # conversions of bfloat, say, are functions of a compiler's library where the processor has none
+    code = machine.emit_assembly(module)
+    called = re.findall(r"[\s$](__[a-z]\w+)", code) if request["here"] else []
+    missing = next((name for name in called if llvm.address_of_symbol(name) is None), None)
+    if missing is None:
+        say(verdict="good", symbol=symbol)
+    else:
+        say(verdict="unlinkable", symbol=missing)
 """

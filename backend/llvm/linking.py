@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tirscript.backend.runtime import packed
@@ -17,6 +17,7 @@ from tirscript.ir.constant import PREFIX, constants_of
 from tirscript.ir.node import Node
 
 from .host import Host, target_machine
+from .symbols import undefined
 
 if TYPE_CHECKING:
     from tirscript.backend.runtime.c_library import CFunction
@@ -77,10 +78,15 @@ def find(symbols: Iterable[str], program: Node) -> dict[str, Any] | None:
     return found
 
 
-def executable(objects: Iterable[bytes], target: Host, opt_level: int) -> Any:
+def executable(objects: Sequence[bytes], target: Host, opt_level: int) -> Any:
     """An engine that holds object files, which may call each other, as functions of this process."""
     import llvmlite.binding as llvm
 
+    missing = sorted(name for name in undefined(objects) if llvm.address_of_symbol(name) is None)
+    if missing:  # LLVM would link address 0
+        from .state import internal
+
+        raise internal(f"machine code for {target.cpu} calls `{missing[0]}`, which this process does not have")
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(target, opt_level))
     for code in objects:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))

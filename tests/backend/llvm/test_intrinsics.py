@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.processor import has_intrinsic
+from helpers.processor import has, has_intrinsic
 from helpers.script import function
 
 import tirscript
 from tirscript.backend.llvm import Host, emit_ir, host
+from tirscript.backend.llvm.machine import architecture
 from tirscript.backend.llvm_intrinsics import KNOWN
 from tirscript.ir import DiagnosticError
 from tirscript.ir.dtype import DType
@@ -114,8 +115,18 @@ def test_bfloat16_is_what_llvm_takes_it_for() -> None:
     import ml_dtypes
 
     out = np.zeros(1, ml_dtypes.bfloat16)
+    if architecture(host().triple) == "x86-64" and not has("avx512bf16"):
+        with pytest.raises(DiagnosticError, match=r"T402.*no instruction(.|\n)*LLVM calls `__truncsfbf2` for it"):
+            tirscript.build(func)
+        return
     tirscript.build(func)(np.array([1.5, -3], ml_dtypes.bfloat16), out)
     assert out[0] == 1.5
+
+
+def test_one_that_calls_a_compilers_library_is_refused() -> None:
+    func = one('T.call_llvm_pure_intrin("float32", "llvm.powi.f32.i32", x, n)')
+    with pytest.raises(DiagnosticError, match=r"T402.*no instruction(.|\n)*LLVM calls `__powisf2` for it"):
+        tirscript.build(func)
 
 
 def test_memory_and_prefetching() -> None:
