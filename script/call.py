@@ -43,7 +43,9 @@ MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests 
 
 
 class CallLowering(ExprLowering):
-    """Lowers calls."""
+    """Lowers calls. `addresses` are the buffers whose names TVM's `T.allocate` bound to an address."""
+
+    addresses: set[Buffer]
 
     def _call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
@@ -175,6 +177,8 @@ class CallLowering(ExprLowering):
                 return self._of_dtype(self.call_entry(entry, args, kwargs, node), kind, entry, node)
         if self.theirs and entry.dtype_arg == "first" and args and args[0] == "":
             args[0] = "void"
+        if self.addresses:
+            args = [BufferData(arg) if type(arg) is Buffer and arg in self.addresses else arg for arg in args]
         low, high = entry.arity
         if entry.make is None and not low <= len(args) <= high and not kwargs:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else entry.name

@@ -3,6 +3,7 @@
 | text | reads as |
 |---|---|
 | `C = T.allocate([16], "float32", "global")`, `with T.allocate(...) as C:` | `C = T.alloc_buffer((16,), "float32")` |
+| `T.call_extern("int32", "f", C)` of such a C | `T.call_extern("int32", "f", C.data)` |
 | `C = T.alloc_local((16,), "float32")`, `T.alloc_shared` | `T.alloc_buffer(..., scope="local")`, `"shared"` |
 | `C = T.Buffer((16,), "float32", data=p)`, `T.buffer_decl(...)` | `T.decl_buffer(..., data=p)` |
 | `with T.decl_buffer([16], "float32") as C:` | `C = T.decl_buffer((16,), "float32")` and the body |
@@ -131,6 +132,9 @@ class DialectLowering(StmtLowering):
         )
         given.pop("condition", None)
         self.alloc_buffer(target, given, call, node)
+        made = self.lookup(target.id)
+        assert isinstance(made, Buffer)
+        self.addresses.add(made)
 
     def _view(self, buffer: Buffer, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
         args, kwargs = self.arguments(call)

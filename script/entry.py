@@ -269,7 +269,7 @@ class Reader(ModuleReader):
         else:
             own = {"breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, "G": G, "R": G}
             if self.theirs:  # pieces of their files come without the imports
-                own |= {"tvm": _package("tvm"), "relax": _relax()}
+                own |= {"tvm": _package("tvm"), "relax": _relax(), "tir": T, "ty": T}
             self.names = {**BUILTINS, **own, **names}
         self.budget = Budget(trusted)
         # of live Python: the files of constants lie beside the file of the definition
@@ -398,6 +398,8 @@ class Reader(ModuleReader):
                     self.block_names.add(item.asname or item.name)
             elif item.name in _DECORATORS:
                 self.names[item.asname or item.name] = _DECORATOR_OBJECTS[item.name]
+            elif item.name == "ty" and self.theirs:  # where types were in 2021
+                self.names[item.asname or item.name] = T
             else:
                 near = suggest(item.name, [*_NAMED, *_DECORATORS])
                 self.report(
@@ -507,6 +509,8 @@ class Reader(ModuleReader):
         except Abort:
             self.diagnostics += evaluator.diagnostics
             return None
+        if found is T and self.theirs:  # `@tvm.script.tir` of 2021, above functions and classes
+            return "ir_module" if isinstance(node, ast.ClassDef) else "prim_func"
         for name, value in _DECORATOR_OBJECTS.items():
             if found is value:
                 return name

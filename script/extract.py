@@ -181,7 +181,7 @@ class _Extractor:
         if not isinstance(root, ast.Name) or not isinstance(last, ast.Attribute):
             return False
         # whatever is said of T is kept, so that a misspelt `@T.prim_fun` is told and not passed over
-        return root.id in self.namespaces or (root.id in self.packages and last.attr in (*_DECORATORS, *_MACROS))
+        return root.id in self.namespaces or (root.id in self.packages and last.attr in (*_DECORATORS, *_MACROS, "tir"))
 
     def is_macro(self, node: ast.FunctionDef | ast.ClassDef) -> bool:
         decorator = node.decorator_list[0]

@@ -54,6 +54,7 @@ class FunctionLowering(MacroLowering):
         self.opened = []
         self.domains = {}
         self.stepped = set()
+        self.addresses = set()
         self.attrs_found = {}
         self.of_signature = set()
         self.definition = node.body if node is not None else []

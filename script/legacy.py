@@ -7,6 +7,8 @@
 | `T.preflattened_buffer(A, (4, 4), data=A.data)` | the parameter has that shape, `A` is a flat view of it |
 | `C = T.buffer_decl(...)`, `T.match_buffer_region(A[0:4])` | `T.Buffer(...)`, `T.match_buffer(...)` |
 | `with T.block([16, T.reduce_axis(0, 4)], "b") as [vi, vk]:`, `T.bind(vi, i)` | axes of the block |
+| such a block without bindings | the loops around it are their values, or loops of its own where there are none |
+| `@tvm.script.tir`, `ty.handle` | `@T.prim_func`, `@I.ir_module`; `T.handle` |
 | `with T.let("x", value) as x:`, `x = T.bind(value)` | `x = value` |
 | `with T.Assert(c, "words"):`, `with T.While(c):` | `assert`, `while` |
 | `T.evaluate(T.call_intrin("float32", "tir.exp", x))` | `T.exp(x)` |
@@ -24,7 +26,7 @@ from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, StringImm, Var, const
 from tirscript.ir.op import FOREIGN, OPS, as_expr
-from tirscript.ir.stmt import Assert, Axis, Bind, DeclBuffer, For, While
+from tirscript.ir.stmt import Assert, Axis, Bind, DeclBuffer, For, MatchBuffer, Stmt, While
 from tirscript.ir.words import call_it, words
 
 from .block import BlockFrame
@@ -129,7 +131,8 @@ class LegacyLowering(LaunchLowering):
             raise self.fail("T032", "`T.preflattened_buffer` takes a parameter and its shape", call)
         flat = self.value(call.args[0])
         at = next((place for place, param in enumerate(self.params) if param is flat), None)
-        if at is None or not isinstance(flat, Buffer):
+        match = next((place for place, stmt in enumerate(self.out) if _matches(stmt, flat)), None)
+        if (at is None and match is None) or not isinstance(flat, Buffer):
             message = "`T.preflattened_buffer` takes a parameter that is a buffer"
             raise self.fail("T022", message, call.args[0])
         rest = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
@@ -142,7 +145,10 @@ class LegacyLowering(LaunchLowering):
         whole = self.make_buffer(name, given, rest, symbols=True)
         if whole.shape == flat.shape and whole.dtype is flat.dtype:
             return
-        self.params[at] = whole
+        if at is not None:
+            self.params[at] = whole
+        elif match is not None:
+            self.out[match] = self.out[match].replace(buffer=whole)
         self.emit(DeclBuffer(flat, BufferData(whole), span=self.span(node)))
 
     # blocks of 2021
@@ -166,12 +172,7 @@ class LegacyLowering(LaunchLowering):
             raise self.fail("T032", f"{len(targets)} names stand here for {len(first)} axes", name or call)
         rest = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
         domains = [item if isinstance(item, AxisDomain) else AxisDomain("spatial", 0, item) for item in first]
-        bound = [
-            part.args[0].id
-            for stmt in node.body
-            for part in ast.walk(stmt)
-            if isinstance(part, ast.Call) and _is_bind(part) and isinstance(part.args[0], ast.Name)
-        ]
+        around = self._values_around(targets, call, node)
         loops: list[For] = []
 
         def axes() -> None:
@@ -181,8 +182,10 @@ class LegacyLowering(LaunchLowering):
                 start, stop = self.exprs((domain.start, domain.stop), call)
                 var = Var(target.id, stop.dtype, span=self.span(target))
                 value: Expr = start
-                if target.id not in bound:
-                    # without a binding the block stands in a loop of its own
+                if around:
+                    start, stop, value = self._one_dtype([start, stop, around[len(self.block.axes)]], call)
+                    var = Var(target.id, stop.dtype, span=self.span(target))
+                elif around is not None:  # no loops stand around the block: it has its own
                     loop = Var(target.id.removeprefix("v"), stop.dtype)
                     loops.append(For(loop, start, stop, ()))
                     value = loop
@@ -195,6 +198,33 @@ class LegacyLowering(LaunchLowering):
         super()._block(rest, None, axes, node)
         for loop in reversed(loops):
             self.out[at:] = [loop.replace(body=tuple(self.out[at:]), span=self.span(node))]
+
+    def _values_around(self, targets: list[Any], call: ast.Call, node: ast.With) -> list[Var] | None:
+        """The loops between this block and the one around it, the values of its axes; None where it binds them."""
+        bound = {
+            part.args[0].id
+            for stmt in node.body
+            for part in ast.walk(stmt)
+            if isinstance(part, ast.Call) and _is_bind(part) and isinstance(part.args[0], ast.Name)
+        }
+        names = [target.id for target in targets]
+        missing = [name for name in names if name not in bound]
+        if not missing:
+            return None
+        if len(missing) < len(names):
+            message = f"the axis `{missing[0]}` has no value, though others of this block have"
+            raise self.fail("T022", message, call, hint=f"T.bind({missing[0]}, i)")
+        scopes = self.scopes[self.block.depth :] if self.block is not None else self.scopes
+        loops = [
+            value
+            for scope in scopes
+            for value in scope.values()
+            if type(value) is Var and (value in self.domains or value in self.stepped)
+        ]
+        if loops and len(loops) != len(names):
+            message = f"{len(loops)} loops stand around a block of {len(names)} axes, none of which has a value"
+            raise self.fail("T022", message, call, hint=f"T.bind({names[0]}, {loops[0].name})")
+        return loops
 
     def _bind_axis(self, call: ast.Call, node: ast.stmt) -> None:
         frame = self.frame("`T.bind`", node)
@@ -272,6 +302,11 @@ class LegacyLowering(LaunchLowering):
         if kwargs or not 1 <= len(args) <= 2 or not isinstance(args[0], str):
             raise self.fail("T032", '`I.dynamic` takes a name and a dtype: `n = I.dynamic("n", "int64")`', call)
         return Var("", self.dtype_of(kind, call))
+
+
+def _matches(stmt: Stmt, flat: Any) -> bool:
+    """Whether a statement makes a buffer of a handle that is a parameter."""
+    return type(stmt) is MatchBuffer and stmt.buffer is flat and type(stmt.source) is Var
 
 
 def _is_bind(call: ast.Call) -> bool:

@@ -94,8 +94,12 @@ class ModuleReader:
             self.report("T022", "a module has no base classes", node)
         before = len(self.diagnostics)
         first, self.seen = self.seen + 1, node.lineno
+        above = node.decorator_list[0]
         for item in node.body:
             if isinstance(item, ast.FunctionDef):
+                if not item.decorator_list and isinstance(above, ast.Attribute) and above.attr == "tir":
+                    # `@tvm.script.tir` above a class of 2021 was that of its functions too
+                    item.decorator_list = [ast.copy_location(ast.Attribute(above.value, "tir"), item)]
                 decorator = self.decorator(item)
                 if decorator not in FUNCTIONS:
                     continue

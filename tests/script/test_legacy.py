@@ -11,6 +11,7 @@ import pytest
 import tirscript
 from tirscript.ir import Assert, Attr, DiagnosticError, LaunchThread, PrimFunc, structural_equal, walk
 from tirscript.script import parse
+from tirscript.script.extract import extract
 
 HEADER = "from tvm.script import tir as T\n\n\n@T.prim_func\n"
 SIGNATURE = 'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), n: T.int32'
@@ -101,6 +102,16 @@ BODIES = [
     ('with T.block([2, T.reduce_axis(0, 3)], "b") as [vi, vk]:\n    with T.init():\n        B[vi] = T.float32(0)\n    B[vi] = B[vi] + A[vk]',
      'for i, k in T.grid(2, 3):\n    with T.block("b"):\n        vi, vk = T.axis.remap("SR", [i, k])\n'
      "        with T.init():\n            B[vi] = 0.0\n        B[vi] = B[vi] + A[vk]", stored((0, 1.5), (1, 1.5))),
+    # a block whose axes have no value takes the loops around it
+    ('for i in range(2):\n    with T.block([2], "b") as [vi]:\n        B[vi] = B[vi] + A[2]',
+     'for i in range(2):\n    with T.block("b"):\n        vi = T.axis.spatial(2, i)\n        B[vi] = B[vi] + A[2]', stored((0, 1.0), (1, 1.0))),
+    ('for i in range(2):\n    for k in range(3):\n        with T.block([2, T.reduce_axis(0, 3)], "b") as [vi, vk]:\n            B[vi] = B[vi] + A[vk]',
+     'for i, k in T.grid(2, 3):\n    with T.block("b"):\n        vi, vk = T.axis.remap("SR", [i, k])\n        B[vi] = B[vi] + A[vk]',
+     stored((0, 1.5), (1, 1.5))),
+    ('for i in range(2):\n    with T.block([2], "o") as [vo]:\n        with T.block([3], "b") as [vi]:\n            B[vo * 3 + vi] = A[vi]',
+     'for i in range(2):\n    with T.block("o"):\n        vo = T.axis.spatial(2, i)\n        for j in range(3):\n            with T.block("b"):\n'
+     "                vi = T.axis.spatial(3, j)\n                B[vo * 3 + vi] = A[vi]",
+     stored((1, 0.5), (2, 1.0), (4, 0.5), (5, 1.0))),
     ('with T.block("b"):\n    C = T.match_buffer_region(A[4:8])\n    B[0] = C[1]', 'with T.block("b"):\n    C = T.match_buffer(A[4:8], (4,))\n    B[0] = C[1]', stored((0, 2.5))),
     ('with T.block("b"):\n    C = T.alloc_buffer([4], dtype="float32")\n    C[0] = 1.0\n    B[0] = C[0]',
      'with T.block("b"):\n    C = T.alloc_buffer((4,), "float32")\n    C[0] = 1.0\n    B[0] = C[0]', stored((0, 1.0))),
@@ -169,6 +180,18 @@ def test_a_parameter_that_was_flattened_has_its_shape_again() -> None:
     assert structural_equal(unchanged, ours("A[5] = 1.0", 'A: T.Buffer((16,), "float32")'))
 
 
+def test_a_matched_buffer_that_was_flattened_has_its_shape_again() -> None:
+    made = program(
+        'A = T.match_buffer(a, [16], dtype="float32")\nT.preflattened_buffer(A, (4, 4), data=A.data)\nA[5] = 1.0',
+        "a: T.handle",
+    )
+    same = ours(
+        'A = T.match_buffer(a, (4, 4), "float32")\nB = T.decl_buffer((16,), "float32", data=A.data)\nB[5] = 1.0',
+        "a: T.handle",
+    )
+    assert structural_equal(made, same)
+
+
 def test_matched_buffers_with_the_options_of_then() -> None:
     made = program(
         'A = T.match_buffer(a, [2, 4], dtype="float32", elem_offset=0, align=16, offset_factor=1, type="auto")\n'
@@ -234,6 +257,8 @@ def test_the_error_of_an_assertion_is_kept() -> None:
         ('with T.block([2], "b"):\n    B[0] = 1.0', "the axes of this block need names"),
         ('with T.block([2], "b") as [vi, vj]:\n    B[0] = 1.0', "2 names stand here for 1 axes"),
         ('with T.block([2], "b") as [vi]:\n    T.bind(n, 1)', "this is no axis of the block"),
+        ('with T.block([2, 2], "b") as [vi, vj]:\n    T.bind(vi, 1)', "the axis `vj` has no value"),
+        ('for i in range(2):\n    with T.block([2, 2], "b") as [vi, vj]:\n        B[vi + vj] = 1.0', "1 loops stand around a block of 2 axes"),
         ('B[0] = T.call_intrin("float32", "tir.sqr", A[2])', "did you mean `T.sqrt`"),
         ('B[0] = T.call_intrin("int32", "tir.sqrt", A[2])', "gives float32, not int32"),
         ("B[0] = T.call_intrin(A[2])", "takes a dtype, a name and the arguments"),
@@ -258,6 +283,80 @@ def test_a_symbolic_variable_with_a_name(call: str) -> None:
     )
     with pytest.raises(DiagnosticError, match="takes a name and a dtype"):
         program("m = T.Var(1, 'int64')")
+
+
+OF_2021 = """
+import tvm
+from tvm import tir
+from tvm.script import ty
+
+
+@tvm.script.tir
+def scale(a: ty.handle, b: ty.handle) -> None:
+    A = tir.match_buffer(a, (16,))
+    B = tir.match_buffer(b, (16,))
+    with tir.block([16], "b") as [vi]:
+        B[vi] = A[vi] * 2.0
+"""
+OF_2021_AS_MODULE = """
+import tvm
+from tvm import tir
+from tvm.script import ty
+
+
+@tvm.script.tir
+class Module:
+    # what the first does
+    def scale(a: ty.handle) -> None:
+        A = tir.match_buffer(a, (16,))
+        A[0] = 2.0
+
+    # what the second does
+    def shift(a: ty.handle) -> None:
+        A = tir.match_buffer(a, (16,))
+        A[1] = 3.0
+"""
+
+
+def test_the_first_decorator() -> None:
+    """`@tvm.script.tir` stood above functions, and above classes whose functions had no decorator."""
+    found = parse(OF_2021)
+    signature = "a: T.handle, b: T.handle"
+    body = (
+        'A = T.match_buffer(a, (16,), "float32")\nB = T.match_buffer(b, (16,), "float32")\n'
+        'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16, i)\n        B[vi] = A[vi] * 2.0'
+    )
+    assert isinstance(found, PrimFunc) and found.name == "scale"
+    assert structural_equal(found.replace(name="main"), ours(body, signature))
+    module = parse(OF_2021_AS_MODULE)
+    text = str(module)
+    assert text.count("@T.prim_func") == 2
+    assert "    # what the second does\n    @T.prim_func\n    def shift(" in text
+    assert structural_equal(parse(text), module)
+    assert list(extract("print(3)\n" + OF_2021).definitions()) == ["scale"]
+    for text in ("from tirscript.script import tir, ty\n", "@T\ndef f():\n    pass\n"):
+        with pytest.raises(DiagnosticError):
+            parse(text)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "now"),
+    [
+        ('T.evaluate(T.call_extern("f", C, 3, dtype="int32"))', 'T.evaluate(T.call_extern("int32", "f", C.data, 3))'),
+        (
+            'T.evaluate(T.tvm_fill_fragment(C, 16, 16, 16, 0, T.float32(0), dtype="handle"))',
+            "T.evaluate(T.tvm_fill_fragment(C.data, 16, 16, 16, 0, T.float32(0)))",
+        ),
+        ("C[0] = 1.0", "C[0] = 1.0"),
+    ],
+)
+def test_what_is_allocated_is_an_address(theirs: str, now: str) -> None:
+    """TVM's `T.allocate` names an address, in either form of the statement."""
+    wanted = ours(f'C = T.alloc_buffer((256,), "float32")\n{now}')
+    assert structural_equal(program(f'C = T.allocate([256], "float32", "global")\n{theirs}'), wanted)
+    assert structural_equal(program(f'with T.allocate([256], "float32", "global") as C:\n    {theirs}'), wanted)
+    with pytest.raises(DiagnosticError, match="the whole buffer `A` is not a value"):
+        program('T.evaluate(T.call_extern("f", A, dtype="int32"))')
 
 
 def test_what_headers_of_tvm_import_is_left_alone() -> None:
