@@ -1091,7 +1091,7 @@ class _Nn:
     def pixel_shuffle(self, data: _Any, upscale_factor: _Any) -> OpCall:
         """Channels moved into a larger image: (c * r * r, h, w) to (c, h * r, w * r)."""
     def prelu(self, data: _Any, alpha: _Any, axis: _Any = ...) -> OpCall:
-        """x where it is positive, otherwise x times the slope of its channel."""
+        """x where it is positive, otherwise x times the slope of its channel; one slope is that of all."""
     def relu(self, data: _Any) -> OpCall:
         """x where it is positive, otherwise 0."""
     def relu6(self, data: _Any) -> OpCall:

@@ -243,14 +243,14 @@ def _elementwise(*args: Any, value: Any, along: Any, attrs: Any) -> None:
 def element(x: Any, v: Sequence[Expr], shape: Sequence[Any], axis: int | None = None) -> Any:
     """The element of an argument that belongs to the element `v` of a result of that shape, as they broadcast.
 
-    A vector may lie along one `axis` of the result instead.
+    A vector may lie along one `axis` of the result instead; its one element is that of all.
     """
     from ..expr import BufferLoad
 
     if not isinstance(x, Buffer):
         return x
     if axis is not None and x.ndim:
-        return BufferLoad(x, (v[axis],))
+        return BufferLoad(x, (_along(x.shape[0], shape[axis], v[axis]),))
     own = v[len(v) - x.ndim :]
     there = shape[len(v) - x.ndim :]
     return BufferLoad(x, tuple(_along(size, total, at) for size, total, at in zip(x.shape, there, own, strict=True)))

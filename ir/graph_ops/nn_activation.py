@@ -7,6 +7,7 @@ from typing import Any
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall
 from ..op import OPS
+from . import dims
 from . import reference as ref
 from .attrs import attr, integer, real
 from .elementwise import unary
@@ -144,7 +145,7 @@ def _infer_prelu(call: OpCall, types: Types) -> GraphType:
     common_dtype(call, (data, alpha), ("`data`", "`alpha`"))
     if data.rank is not None:
         axis = axis_of(call, call.attrs["axis"], data.rank)
-        if data.shape is not None and alpha.shape is not None:
+        if data.shape is not None and alpha.shape is not None and dims.number(alpha.shape[0]) != 1:
             what = f"dimension {axis} of `data` and the length of `alpha` differ"
             equal_dims(call, data.shape[axis], alpha.shape[0], what)
     return data
@@ -166,7 +167,7 @@ register(
         "nn.prelu",
         (Parameter("data"), Parameter("alpha"), attr("axis", integer, 1)),
         _infer_prelu,
-        "x where it is positive, otherwise x times the slope of its channel.",
+        "x where it is positive, otherwise x times the slope of its channel; one slope is that of all.",
         "G.nn.prelu(data: (2, 3, 4), alpha: (3,), axis=1)",
         reference=wide(_np_prelu),
         legalize=elementwise(_prelu, along={1: "axis"}),

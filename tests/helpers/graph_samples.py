@@ -437,7 +437,7 @@ def _arange(d: Draw) -> Call:
 def _prelu(d: Draw) -> Call:
     shape = d.shape(1, 3)
     axis, kind = d.axis(len(shape)), d.floats()
-    return (d.array(shape, kind), d.array((shape[axis],), kind)), {"axis": axis}
+    return (d.array(shape, kind), d.array((d.one(shape[axis], 1),), kind)), {"axis": axis}
 
 
 def _where(d: Draw) -> Call:
