@@ -180,7 +180,7 @@ def _tuple_value(p: Printer, node: TupleExpr, prec: int) -> str:
 
 def _item(p: Printer, node: TupleItem, prec: int) -> str:
     owner = top(p, node.value)
-    if type(node.value) is TupleExpr and not p.dialect.strings:
+    if type(node.value) is TupleExpr:  # read as an index of a Python tuple, it would be that field
         return f"{p.words['graph']}.TupleGetItem({owner}, {node.index})"
     return f"{owner}[{node.index}]"
 

@@ -427,7 +427,7 @@ class GraphExprLowering(GraphLegacyLowering):
         """A call of an operator: values become leaves, attributes plain values, types types."""
         args, kwargs = self.arguments(node)
         for name in _DROPPED if self.theirs else ():
-            if name in kwargs and not kwargs[name]:
+            if not kwargs.get(name, True):
                 del kwargs[name]
         if self.theirs and entry.name == "call_tir" and args and isinstance(args[0], str):
             entry = graph_op("call_dps_packed")  # what Relax of 2022 wrote for both
@@ -445,6 +445,9 @@ class GraphExprLowering(GraphLegacyLowering):
             args[spread:] = [TupleExpr(tuple(self.leaf(arg, at) for arg, at in rest))]
             nodes[spread:] = [node]
         names = {one.name: one for one in parameters}
+        if self.theirs:  # of a truth value None is TVM's word for what is not given
+            plain = {one.name for one in parameters if isinstance(one.default, bool)}
+            kwargs = {name: value for name, value in kwargs.items() if value is not None or name not in plain}
         result = next((one.name for one in parameters if one.kind == "type"), None)
         for name in _RESULT_NAMES:
             if name in kwargs and result is not None and name not in names:

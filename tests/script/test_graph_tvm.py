@@ -174,6 +174,20 @@ def test_arguments_that_are_no_more_may_be_empty() -> None:
         bound(f"y = {call.format(', axis_separators=[1]')}")
 
 
+def test_arguments_that_are_none_are_not_given() -> None:
+    call = 'R.cumsum(x, axis=0, dtype="void"{})'
+    now, then = (parse(f"{HEAD}y = {call.format(more)}\n    return x\n") for more in ("", ", exclusive=None"))
+    assert structural_equal(now, then)
+    with pytest.raises(DiagnosticError, match="this is True or False, not"):
+        bound('y = R.cumsum(x, axis=0, exclusive="no")')
+
+
+def test_a_field_of_a_tuple_that_stands_there_stays_one() -> None:
+    made = parse(f"{HEAD}y = R.TupleGetItem(R.tuple(x), 0)\n    return y\n")
+    assert "G.TupleGetItem((x,), 0)" in str(made)
+    assert structural_equal(parse(str(made)), made)
+
+
 LAZY = """
 @R.function(pure={pure})
 def transform_params(
