@@ -37,7 +37,8 @@ def build(
     pipeline:  "default" (`default_pipeline(target)`), passes (a Sequential, a list of them or their text), or None for
                a lowered program
     opt_level: how hard LLVM tries, 0 to 3
-    debug:     add checks of indices and divisors to the code, and run each statement where it was written
+    debug:     add checks of indices, divisors and assumptions to the code, and run each statement where it was
+               written
     bounds_check: add those checks, and schedule as without them
     target:    what functions are for that say nothing themselves, nor their module: a Target, or its string, dict or
                tag. None is the innermost `with target:`, else "llvm", this machine

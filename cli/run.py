@@ -30,7 +30,7 @@ Examples:
 @click.option("--output", metavar="FILE", help="Write what the kernel wrote: one array as .npy, several as .npz.")
 @click.option("--interpret", is_flag=True, help="Run under the interpreter in place of native code.")
 @click.option("--check", is_flag=True, help="Run both and compare; exit with 1 where they differ.")
-@click.option("--unchecked", is_flag=True, help="Leave the checks of indices and divisors out of the native code.")
+@click.option("--unchecked", is_flag=True, help="Leave the checks of indices and the like out of the native code.")
 @click.option("--json", "as_json", is_flag=True, help="What came out as JSON.")
 @click.pass_context
 def command(

@@ -37,7 +37,7 @@ from tirscript.ir import (
 )
 
 from ..llvm.state import internal
-from ..llvm.stmt import THREADS, constant_values, enter_range, prove, unrolling, words_of
+from ..llvm.stmt import THREADS, checked_assumption, constant_values, enter_range, prove, unrolling, words_of
 from . import memory
 from .code import EQUAL, Code, cast, within
 from .types import c_type, declared
@@ -219,8 +219,9 @@ def _static_assert(w: Writer, stmt: StaticAssert) -> bool:
     return False
 
 
-def _nothing(w: Writer, stmt: Assume) -> bool:
-    return False
+def _assume(w: Writer, stmt: Assume) -> bool:
+    check = checked_assumption(stmt) if w.debug else None
+    return check is not None and _assert(w, check)
 
 
 def _evaluate(w: Writer, stmt: Evaluate) -> bool:
@@ -288,7 +289,7 @@ STMTS: dict[type, Callable[..., Any]] = {
     Evaluate: _evaluate,
     Assert: _assert,
     StaticAssert: _static_assert,
-    Assume: _nothing,
+    Assume: _assume,
     Attr: _attr,
     Block: _block,
     LaunchThread: _launch,

@@ -147,8 +147,8 @@ def compile_functions(
 ) -> CompiledModule:
     """Machine code for the functions of a module, which must be lowered: without blocks and matched regions.
 
-    `debug` adds checks: of indices, and of divisors. `extend` may write more functions into the module before it is
-    optimized. `keep_code` keeps the object files. Large modules are compiled by several threads (`compiling.py`).
+    `debug` adds checks: of indices, divisors and assumptions. `extend` may write more functions into the module before
+    it is optimized. `keep_code` keeps the object files. Large modules are compiled by several threads (`compiling.py`).
     Raises DiagnosticError for what cannot be compiled.
     """
     initialize()

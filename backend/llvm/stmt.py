@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tirscript.backend.runtime.arguments import expr_words
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.expr import Call, Const, Expr, Var
+from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import (
     AllocateConst,
@@ -330,6 +331,13 @@ def _assert(g: Codegen, stmt: Assert) -> None:
     g.check(g.value(stmt.condition), "assert", message, lambda: g.mentioned(stmt.condition))
 
 
+def checked_assumption(stmt: Assume) -> Assert | None:
+    """In a debug build: the check that an assumption holds, on which what follows relies, checks of indices too."""
+    if any(type(node) is Call and node.op is OPS["undef"] for node in walk(stmt.condition)):
+        return None  # any value holds what is said of it
+    return Assert(stmt.condition, f"the assumption does not hold: {words_of(stmt.condition)}", span=stmt.span)
+
+
 def words_of(condition: Expr) -> str:
     """A condition as it was written."""
     return condition.span.text if condition.span is not None else expr_words(condition)
@@ -364,7 +372,10 @@ def prove(g: HasRanges, stmt: StaticAssert) -> None:
 
 
 def _assume(g: Codegen, stmt: Assume) -> None:
-    if g.ranges.proves(stmt.condition) is None and g.is_cheap(stmt.condition):
+    check = checked_assumption(stmt) if g.debug else None
+    if check is not None:
+        _assert(g, check)
+    elif g.ranges.proves(stmt.condition) is None and g.is_cheap(stmt.condition):
         g.b.module.declare("llvm.assume", "void", ["i1"])
         g.b.do(f"call void @llvm.assume(i1 {g.value(stmt.condition)})")
 

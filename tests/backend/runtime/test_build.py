@@ -155,6 +155,30 @@ def test_debug_adds_checks() -> None:
     assert tirscript.build(program, debug=True)(a, 3) is None and a[3] == 1
 
 
+@pytest.mark.parametrize("options", [{"debug": True}, {"bounds_check": True}, {"debug": True, "target": "c"}])
+def test_debug_checks_assumptions(options: dict[str, Any]) -> None:
+    """They are what other checks rely on: no index would be checked here."""
+    program = text("""
+    @T.prim_func
+    def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), n: T.int32):
+        T.assume(0 <= n and n < 4)
+        for i in T.vectorized(4):
+            T.assume(A[i] != T.undef("int32"))
+            T.assume(A[i] > 0)
+        B[0] = A[n]
+    """)
+    a, b = np.array([1, 2, 3, 4], np.int32), np.zeros(4, np.int32)
+    built = tirscript.build(program, **options)
+    built(a, b, 3)
+    assert b[0] == 4
+    with pytest.raises(AssertionError, match=r"the assumption does not hold: 0 <= n and n < 4(.|\n)*n = 100000000"):
+        built(a, b, 100_000_000)
+    a[2] = -1
+    with pytest.raises(AssertionError, match=r"the assumption does not hold: A\[i\] > 0(.|\n)*A\[2\] = -1(.|\n)*i = 2"):
+        built(a, b, 0)
+    assert b[0] == 4
+
+
 def test_pipelines() -> None:
     a, b = np.ones((4, 3), np.float32), np.zeros((4, 3), np.float32)
     lowered = DEFAULT_LOWERING(grow)
