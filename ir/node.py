@@ -25,9 +25,19 @@ CHECK = os.environ.get("TIRSCRIPT_CHECK", "") not in ("", "0")
 
 
 class Attrs(dict[str, Any]):
-    """An immutable, hashable mapping of attribute names to values; a value may be nested and may hold nodes."""
+    """An immutable, hashable mapping of attribute names to values; a value may be nested and may hold nodes.
+
+    A sequence is a tuple, whatever it was given as: that is what its text is read as.
+    """
 
     __slots__ = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, value in self.items():
+            frozen = _frozen(value)
+            if frozen is not value:
+                dict.__setitem__(self, name, frozen)
 
     def _refuse(self, *args: object, **kwargs: object) -> typing.NoReturn:
         raise TypeError("Attrs are immutable; make new ones with Attrs({**attrs, ...})")
@@ -44,6 +54,19 @@ class Attrs(dict[str, Any]):
     def without(self, *names: str) -> Attrs:
         """These attributes without `names`."""
         return Attrs({key: value for key, value in self.items() if key not in names})
+
+
+def _frozen(value: Any) -> Any:
+    """An attribute value with tuples for lists; itself where it has none."""
+    if isinstance(value, dict):
+        inner = {key: _frozen(item) for key, item in value.items()}
+        return value if all(inner[key] is item for key, item in value.items()) else inner
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    if type(value) is tuple:
+        items = tuple(map(_frozen, value))
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+    return value
 
 
 def _hashable(value: Any) -> int:

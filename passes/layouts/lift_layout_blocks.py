@@ -8,13 +8,13 @@ before:                                            after:
                 T.block_attr({"preproc": "pad"})       def grow_packed(A_packed: (4, 4), B_packed: (4, 4)): ...
         ... B_packed[...] = A_packed[...] * 2
         ... with T.block("B_crop"):                    @T.prim_func(private=True)
-                T.block_attr({"postproc": ["crop"]})   def grow_crop_B(B_packed: (4, 4), B: (14,)): ...
+                T.block_attr({"postproc": ("crop",)})   def grow_crop_B(B_packed: (4, 4), B: (14,)): ...
     ...
     y = G.call_tir(cls.grow, (x,))                     lv = G.call_tir(cls.grow_pad_A, (x,))
                                                        lv_1 = G.call_tir(cls.grow_packed, (lv,))
                                                        y = G.call_tir(cls.grow_crop_B, (lv_1,))
 
-What a crop says of the padding, `["crop", 0]`, is assumed at the head of the new function. A block is lifted where it
+What a crop says of the padding, `("crop", 0)`, is assumed at the head of the new function. A block is lifted where it
 is all that touches the parameter, a pad in front of and a crop behind all other uses of the packed buffer.
 """
 

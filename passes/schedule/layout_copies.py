@@ -93,7 +93,7 @@ def copy_in(
 def copy_out(edit: Edit, source: Buffer, target: Buffer, mapping: IndexMap, pad: Expr | None) -> str:
     """Put the block behind the function that takes a parameter out of its packed form; its name."""
     name = edit.fresh_block_name(f"{target.name}_crop")
-    mark = Attrs({POSTPROC: [CROP] if type(pad) is not Const else [CROP, _plain(pad)]})
+    mark = Attrs({POSTPROC: (CROP,) if type(pad) is not Const else (CROP, _plain(pad))})
     nest = _nest(name, target.shape, mark, lambda at: (target, at, BufferLoad(source, _placed(mapping, at))))
     end = len(edit.tree.root.children.get("body", []))
     edit.tree.splice(edit.tree.root, "body", end, end, (nest,))

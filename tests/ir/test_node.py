@@ -150,11 +150,20 @@ def test_attributes_cannot_change() -> None:
     for change in changes:
         with pytest.raises(TypeError, match="Attrs are immutable"):
             change()
-    assert attrs == {"a": 1, "b": [2]}
+    assert attrs == {"a": 1, "b": (2,)}
     assert attrs.without("a") == Attrs({"b": [2]})
     assert type(attrs.without("a")) is Attrs
     assert pickle.loads(pickle.dumps(attrs)) == attrs
     assert copy.deepcopy(attrs) == attrs
+
+
+def test_sequences_in_attributes_are_tuples() -> None:
+    given = {"a": [1, (2, [3])], "b": {"c": [4], "d": {"e": 5}}}
+    attrs = Attrs(given)
+    assert attrs == {"a": (1, (2, (3,))), "b": {"c": (4,), "d": {"e": 5}}}
+    assert given["b"]["c"] == [4]  # type: ignore[index]  # what was given is left as it is
+    inner = (1, (2,))
+    assert Attrs({"a": inner})["a"] is inner
 
 
 def test_attributes_hash_by_value() -> None:

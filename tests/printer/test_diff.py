@@ -104,6 +104,6 @@ def test_attributes_are_compared_by_key() -> None:
     other = Block("b", (), (), annotations=Attrs({"a": const(1), "b": [const(3)], "c": 1}))
     assert diff(one, one.replace()) == ""
     assert diff(one, other, context=0).split("\n")[3:5] == [
-        '-    T.block_attr({"a": T.int32(1), "b": [T.int32(2)]})',
-        '+    T.block_attr({"a": T.int32(1), "b": [T.int32(3)], "c": 1})',
+        '-    T.block_attr({"a": T.int32(1), "b": (T.int32(2),)})',
+        '+    T.block_attr({"a": T.int32(1), "b": (T.int32(3),), "c": 1})',
     ]

@@ -296,6 +296,11 @@ def test_constants_in_attributes_say_their_dtype() -> None:
     )
 
 
+def test_lists_that_were_given_as_attributes_print_as_they_are_read() -> None:
+    text = script(Block("b", (), (), annotations=Attrs({"a": [1, ["x"]], "b": {"c": []}})))
+    assert 'T.block_attr({"a": (1, ("x",)), "b": {"c": ()}})' in text
+
+
 def test_an_attribute_without_text_is_a_diagnostic() -> None:
     with pytest.raises(DiagnosticError) as caught:
         script(Block("b", (), (), annotations=Attrs({"a": b"bytes"})))

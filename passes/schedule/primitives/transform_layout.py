@@ -61,7 +61,7 @@ def transform_layout(
     buffer at its old indices: then the padding repeats elements.
 
     With `keep_interface` a parameter stays as it is: a new buffer is stored in that way, a block with the annotation
-    `"preproc": "pad"` packs the parameter in front, and one with `"postproc": ["crop", 0]` takes it out behind. Without
+    `"preproc": "pad"` packs the parameter in front, and one with `"postproc": ("crop", 0)` takes it out behind. Without
     `pad_value` the padding is never written, and the interpreter reports who reads it.
     """
     target = chosen_buffer(edit, block, buffer)

@@ -31,7 +31,7 @@ class Model:
         for ax0 in range(14):
             with T.block("B_crop"):
                 v0 = T.axis.spatial(14, ax0)
-                T.block_attr({"postproc": ["crop"]})
+                T.block_attr({"postproc": ("crop",)})
                 B[v0] = B_packed[v0 // 4, v0 % 4]
 
     @T.prim_func(private=True)

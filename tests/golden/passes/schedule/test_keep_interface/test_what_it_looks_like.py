@@ -22,5 +22,5 @@ def grow(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
     for ax0 in range(14):
         with T.block("B_crop"):
             v0 = T.axis.spatial(14, ax0)
-            T.block_attr({"postproc": ["crop", 0]})
+            T.block_attr({"postproc": ("crop", 0)})
             B[v0] = B_packed[v0 // 4, v0 % 4]
