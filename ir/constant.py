@@ -10,6 +10,7 @@ import hashlib
 import math
 import os
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -237,6 +238,9 @@ def constant(data: Any, kind: Any = None, shape: tuple[int, ...] | None = None) 
     if not isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (list, tuple, range, int, float)):
         data = _foreign(data)
     if isinstance(data, (np.ndarray, np.generic)):
+        if is_masked(data):
+            hint = "`array.filled(value)` is a copy without a mask"
+            raise DiagnosticError([error("T114", "the data of a constant is a masked array", hint=hint)])
         array = np.asarray(data)
         own = _array_dtype(array)
         _same(own, to or own, array.shape, shape)
@@ -246,6 +250,12 @@ def constant(data: Any, kind: Any = None, shape: tuple[int, ...] | None = None) 
     array, own = array_of(list(data) if isinstance(data, range) else data, to)
     _same(own, own, array.shape, shape)
     return known(array, own)
+
+
+def is_masked(array: object) -> bool:
+    """Whether elements of an array are marked as invalid, by numpy's own class."""
+    masked = sys.modules.get("numpy.ma")  # which numpy loads when it is first used
+    return masked is not None and isinstance(array, masked.MaskedArray)
 
 
 def room(shape: tuple[int, ...], kind: np.dtype[Any], align: int = CACHE_LINE) -> np.ndarray[Any, Any]:

@@ -17,6 +17,7 @@ from tirscript.ir.words import call_it
 
 from .advice import ADVICE, advise, in_words
 from .budget import Budget
+from .python import is_numpy_scalar
 
 _MISSING = object()
 MAX_MISTAKES = 200  # of one function; behind these, the rest of it is not read
@@ -197,7 +198,7 @@ class Context:
             raise self.undefined(node)
         if cls.__name__ == "TypeVar" and cls.__module__ == "typing":
             return self.symbol(name)
-        return value
+        return value if self.trusted or not is_numpy_scalar(value) else value.item()
 
     def symbol(self, name: str, dtype: DType | None = None) -> Var:
         """The symbolic dimension of that name, made where it is new (int64 unless a dtype is given)."""

@@ -183,7 +183,7 @@ def parse_all(
     source = Source(filename, normalize(text.removeprefix("\ufeff")))
     tree = syntax_tree(source)
     try:
-        reader = Reader(source, tree, _plain_names(names or {}), trusted=False)
+        reader = Reader(source, tree, dict(names or {}), trusted=False)
         reader.sources = Sources(constants, folder)
         return reader.all()
     except DiagnosticError:
@@ -192,14 +192,6 @@ def parse_all(
         # a mistake of ours: text raises diagnostics only, and what went wrong stays in view as the cause
         message = f"the parser failed on this text: {type(problem).__name__}: {problem}"
         raise DiagnosticError([error("T499", message, hint="please report it, with the text")]) from problem
-
-
-def _plain_names(names: dict[str, Any]) -> dict[str, Any]:
-    """The names that a text is given, numpy's scalars among them as numbers."""
-    return {
-        name: value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
-        for name, value in names.items()
-    }
 
 
 @public

@@ -34,6 +34,7 @@ from tirscript.ir.graph_ops.infer import type_of
 from .graph_expr import GraphExprLowering
 from .graph_marks import Matched, plain_value
 from .graph_names import DEVICE_KINDS
+from .python import is_numpy_scalar
 
 _NO_NUMBERS = ("inf", "-inf", "nan")
 
@@ -67,6 +68,9 @@ class GraphFormLowering(GraphExprLowering):
     def _const(self, node: ast.Call) -> GraphExpr:
         given = self.form(node, "const", ("value", "dtype"), 1)
         value, kind = plain_value(self.scalar(given["value"])), given.get("dtype")
+        named = self.lookup(node.args[0].id) if node.args and isinstance(node.args[0], ast.Name) else None
+        if is_numpy_scalar(named):
+            value = named  # with its dtype, also where names are plain numbers
         if isinstance(value, GraphConst):
             value = value.data
         if isinstance(value, GraphExpr) or (isinstance(value, Expr) and type(value) is not Const):

@@ -14,6 +14,11 @@ MAX_BITS = 1 << 16  # of an integer made by parse-time arithmetic
 MAX_ITEMS = 1 << 20  # of a sequence made while parsing
 
 
+def is_numpy_scalar(value: Any) -> bool:
+    """Whether a value is a number of numpy's, or an array without dimensions."""
+    return type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+
+
 class TooLarge(Exception):
     """A parse-time value beyond the bounds."""
 

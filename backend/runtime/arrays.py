@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tirscript.ir import Buffer, DType
+from tirscript.ir.constant import is_masked
 from tirscript.ir.words import with_article
 
 
@@ -65,8 +66,7 @@ def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[A
 
 def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """An array without what a subclass makes of it: its own words about its shape and strides need not be true."""
-    masked = sys.modules.get("numpy.ma")  # which numpy loads when it is first used
-    if masked is not None and isinstance(array, masked.MaskedArray):
+    if is_masked(array):
         hint = "`array.filled(value)` is a copy without a mask, `array.data` the elements as they are, masked or not"
         raise ArrayProblem("an array without a mask", "a masked array", hint)
     return array if type(array) is np.ndarray else np.asarray(array)

@@ -155,6 +155,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "objects": (np.array([1, None], object), {}, "Python objects"),
     "strings": (np.array(["a"]), {}, "str"),
     "complex numbers": (np.array([1j]), {}, "complex"),
+    "masked numbers": (np.ma.array([1.0, 2.0], mask=[False, True]), {}, "is a masked array"),
     "dates": (np.array(["2020-01-01"], "M8[D]"), {}, "datetime"),
     "a record": (np.zeros(2, [("a", "i4")]), {}, "void"),
     "a dict": ({}, {}, "dict"),

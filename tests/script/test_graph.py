@@ -210,6 +210,18 @@ def test_constants() -> None:
     assert lines[-1] == 'return (y, G.const(2, "int32"), G.const([[1.5], [2.0]], "float16"))'
 
 
+@pytest.mark.parametrize("given", [np.float64(0.1), np.array(0.1), np.int8(-3), np.array(True), np.uint64(2**64 - 1)])
+def test_constants_keep_the_dtype_of_numbers_of_numpy(given: Any) -> None:
+    @G.graph_func
+    def decorated(x: G.Tensor((), "bool")):
+        return G.const(given)
+
+    text = "@G.graph_func\ndef main(x: G.Tensor((), 'bool')):\n    y = G.const(given)\n    return y\n"
+    for made in (parse(text, names={"given": given}), decorated):
+        found = tirscript.interpret(made, np.array(True))
+        assert (found.dtype, found.shape, found) == (given.dtype, (), given)
+
+
 def test_values_of_other_kinds() -> None:
     same(
         'return (G.shape([4, n]), G.prim_value(3), G.prim_value(n), G.str("s"), G.dtype("int8"), 0.5, True, G.tuple())',
