@@ -49,10 +49,10 @@ class _Flattening:
         self.whole = _passed_whole(func)
         self.accessed = {node.buffer for node in walk(func.body) if type(node) in (BufferLoad, BufferStore)}  # type: ignore[attr-defined]
         self.lowest: dict[Buffer, Expr] = {}  # how far the first place of a flat view is from the first element
-        self.head: list[Stmt] = []
+        self.head: dict[Buffer, Stmt] = {}  # the views of parameters
         for buffer in func.param_buffers:
             if buffer in self.accessed and not _is_flat(buffer):
-                self.head.append(self.view(buffer))
+                self.head[buffer] = self.view(buffer)
 
     def view(self, buffer: Buffer) -> DeclBuffer:
         """The declaration of a flat view of a buffer that stays."""
@@ -88,9 +88,19 @@ class _Flattening:
             body = rewrite(body, {BufferLoad: self.access, BufferStore: self.access, BufferData: self.data})
         if not self.head:
             return self.func if body is self.func.body else self.func.replace(body=body)
-        at = sum(1 for _ in _leading_matches(body))
         # a view's own `data` names the buffer that stays, so it is put in after the rewriting
-        return self.func.replace(body=(*body[:at], *self.head, *body[at:]))
+        return self.func.replace(body=self.with_head(body))
+
+    def with_head(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The body with the views of parameters: behind the matches that it begins with, or behind a later one."""
+        at = next((place for place, stmt in enumerate(body) if type(stmt) is not MatchBuffer), len(body))
+        later = {stmt.buffer for stmt in body[at:] if type(stmt) is MatchBuffer}
+        out = [*body[:at], *(view for buffer, view in self.head.items() if buffer not in later)]
+        for stmt in body[at:]:
+            out.append(stmt)
+            if type(stmt) is MatchBuffer and stmt.buffer in self.head:
+                out.append(self.head[stmt.buffer])
+        return tuple(out)
 
     def allocation(self, stmt: AllocBuffer | AllocateConst) -> Any:
         buffer = stmt.buffer
@@ -145,13 +155,6 @@ def _passed_whole(func: PrimFunc) -> frozenset[Buffer]:
         elif type(node) is Call and node.op is OPS["call_packed"]:
             found.update(arg.buffer for arg in node.args if type(arg) is BufferData)
     return frozenset(found)
-
-
-def _leading_matches(body: tuple[Stmt, ...]) -> Any:
-    for stmt in body:
-        if type(stmt) is not MatchBuffer:
-            return
-        yield stmt
 
 
 def flat_index(buffer: Buffer, indices: tuple[Expr, ...], start: Expr | None = None) -> Expr:

@@ -320,6 +320,31 @@ class M:
         same(found, wanted)
         assert flatten_buffer(found) is found
 
+    def test_a_view_stands_behind_what_it_views(self) -> None:
+        """Also where memory is allocated between the parameters' shapes."""
+        from tirscript.script import parse
+
+        head = "from tirscript.script import tir as T\n\n\n@T.prim_func\n"
+        func = parse(f"""{head}def f(a: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4, 8), "float32")
+    B = T.alloc_buffer((4, 8), "float32")
+    B[1, 0] = A[1, 0]
+    C = T.match_buffer(c, (4, 8), "float32")
+    C[2, 0] = B[1, 0]
+""")
+        wanted = parse(f"""{head}def f(a: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4, 8), "float32")
+    A_1 = T.decl_buffer((32,), "float32", data=A.data)
+    B = T.alloc_buffer((32,), "float32")
+    B[8] = A_1[8]
+    C = T.match_buffer(c, (4, 8), "float32")
+    C_1 = T.decl_buffer((32,), "float32", data=C.data)
+    C_1[16] = B[8]
+""")
+        found = flatten_buffer(func)
+        same(found, wanted)
+        same(parse(str(found)), wanted)
+
     def test_flat_programs_are_kept(self) -> None:
         keeps(
             flatten_buffer,
