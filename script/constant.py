@@ -98,6 +98,8 @@ class ConstantLowering(BlockLowering):
         )
         annotations = given.get("annotations", NO_ATTRS)
         self.define(target.id, buffer)
+        if self.theirs:
+            self.addresses.add(buffer)
         self.emit(AllocateConst(buffer, value, annotations, span=self.span(node)))
 
     def allocated(self, call: ast.Call) -> tuple[ConstantTensor, dict[str, Any]]:

@@ -592,6 +592,7 @@ _GRAPH_VALUES: dict[type, Callable[[GraphExprLowering, Any, ast.expr], GraphExpr
 GraphExprLowering.rules = {
     **GraphLegacyLowering.rules,
     ast.Call: GraphExprLowering.bare_type,
+    ast.Subscript: GraphExprLowering.bare_subscript,
     ast.Name: GraphExprLowering._name,
     ast.BinOp: GraphExprLowering._binary,
     ast.UnaryOp: GraphExprLowering._unary,

@@ -65,6 +65,14 @@ class GraphLegacyLowering(GraphTypeLowering):
                 node = ast.copy_location(ast.Call(node.func, args, node.keywords), node)
         return self._call(node)
 
+    def bare_subscript(self, node: ast.Subscript) -> Any:
+        """`Tensor[(n, 4), "float32"]`, the spelling before `Tensor((n, 4), "float32")`."""
+        match node.value:
+            case ast.Name(id=name) if self.theirs and name in _BARE_TYPES and self.lookup(name) is _MISSING:
+                args = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                return self.bare_type(ast.copy_location(ast.Call(node.value, args, []), node))
+        return self._subscript(node)
+
     def annotated_value(self, value: Any, kind: GraphType, node: ast.expr) -> Any:
         """The value of a variable whose annotation names new dimensions: it checks the value."""
         return value if isinstance(value, Matched) else Matched(self.leaf(value, node), kind)

@@ -378,6 +378,7 @@ __all__ = [
     "truncmod",
     "tvm_access_ptr",
     "tvm_bmma_sync",
+    "tvm_call_cpacked",
     "tvm_call_packed_lowered",
     "tvm_call_trace_packed",
     "tvm_context_id",
@@ -1633,6 +1634,9 @@ def tvm_access_ptr(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
 
 def tvm_bmma_sync(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, /) -> Expr:
     """Multiply and add binary matrix fragments."""
+
+def tvm_call_cpacked(a: Any, *args: Any) -> Expr:
+    """A packed function by C symbol."""
 
 def tvm_call_packed_lowered(a: Any, b: Any, c: Any, d: Any, *args: Any) -> Expr:
     """A packed call with its stack laid out."""

@@ -16,6 +16,7 @@ FORMS = {
     "Broadcast": "broadcast",
     "LetStmt": "let",
     "reduce": "Reduce",
+    "tvm_call_cpacked": "call_cpacked",
 }
 # their constructs that we read as something else (dialect.py), with what that is
 CONSTRUCTS = {

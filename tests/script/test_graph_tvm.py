@@ -166,6 +166,21 @@ def test_relax_of_2022_named_functions_types_and_libraries_alone() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        ('Tensor[(n, 4), "float32"]', 'Tensor((n, 4), "float32")'),
+        ('Tensor[_, "float32"]', 'Tensor(_, "float32")'),
+        ("Tuple[Tensor[(n, 4), _], Shape]", "Tuple(Tensor((n, 4), _), Shape)"),
+    ],
+)
+def test_types_stood_in_brackets_first(then: str, now: str) -> None:
+    text = "from tvm.script import relax as R\n@R.function\ndef f(x: {}):\n    return x\n"
+    assert structural_equal(parse(text.format(then)), parse(text.format(now)))
+    with pytest.raises(DiagnosticError):
+        parse(text.replace("tvm", "tirscript").replace("R.function", "R.graph_func").format(then))
+
+
 def test_arguments_that_are_no_more_may_be_empty() -> None:
     call = "R.layout_transform(x, index_map=T.index_map(lambda i, j: (j, i)), pad_value=None{})"
     now, then = (parse(f"{HEAD}y = {call.format(more)}\n    return x\n") for more in ("", ", axis_separators=[]"))

@@ -355,6 +355,9 @@ def test_what_is_allocated_is_an_address(theirs: str, now: str) -> None:
     wanted = ours(f'C = T.alloc_buffer((256,), "float32")\n{now}')
     assert structural_equal(program(f'C = T.allocate([256], "float32", "global")\n{theirs}'), wanted)
     assert structural_equal(program(f'with T.allocate([256], "float32", "global") as C:\n    {theirs}'), wanted)
+    made = program('K = T.allocate_const([1, 2], "int32", [2])\nT.evaluate(T.tvm_call_cpacked("f", K, dtype="int32"))')
+    same = 'K = T.allocate_const([1, 2], "int32", (2,))\nT.evaluate(T.call_cpacked("f", K.data))'
+    assert structural_equal(made, ours(same))
     with pytest.raises(DiagnosticError, match="the whole buffer `A` is not a value"):
         program('T.evaluate(T.call_extern("f", A, dtype="int32"))')
 
