@@ -267,12 +267,12 @@ class GraphFormLowering(GraphExprLowering):
             if entry.name == "call_tir_inplace":
                 places = named.get("inplace_indices", ())
                 places = places if isinstance(places, (tuple, list)) else (places,)
-                fresh = iter(Signature(func).results(kinds, self._tir_vars(named)))
+                fresh = iter(Signature(func).results(kinds, self._tir_vars(named, node)))
                 for place in places:
                     known = type(place) is int and 0 <= place < len(kinds)
                     found += [kinds[place]] if known else [next(fresh)]
             else:
-                found = list(Signature(func).results(kinds, self._tir_vars(named)))
+                found = list(Signature(func).results(kinds, self._tir_vars(named, node)))
         except (DiagnosticError, StopIteration) as problem:
             if isinstance(problem, DiagnosticError):
                 raise self.located(problem, node) from None
@@ -283,11 +283,14 @@ class GraphFormLowering(GraphExprLowering):
             raise self.fail("T101", message, node, hint=hint)
         return tuple(found)
 
-    def _tir_vars(self, named: dict[str, Any]) -> tuple[Expr, ...]:
+    def _tir_vars(self, named: dict[str, Any], node: ast.expr) -> tuple[Expr, ...]:
         given = named.get("tir_vars")
         if isinstance(given, ShapeExpr):
             return given.values
-        return self.dimensions(given, ast.Constant(0)) if isinstance(given, (tuple, list)) else ()
+        if not isinstance(given, (tuple, list)):
+            return ()
+        keywords = node.keywords if isinstance(node, ast.Call) else []
+        return self.dimensions(given, next((one.value for one in keywords if one.arg == "tir_vars"), node))
 
     def _of_shapes(
         self, entry: GraphOp, named: dict[str, Any], told: Any, kind: Any, node: ast.expr

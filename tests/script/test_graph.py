@@ -305,14 +305,26 @@ def test_calls_of_functions(call: str, types: list[str]) -> None:
     assert structural_equal(parse(made.script()), made)
 
 
-def test_scalars_behind_the_results() -> None:
-    made = parse(
+def scalars_behind(given: str) -> str:
+    return (
         f"{HEAD}@I.ir_module\nclass M:\n    @T.prim_func\n    def f(x: T.Buffer((4,), 'float32'), y: T.Buffer(('m',), 'float32'), m: T.int64):\n"
         "        for i in range(m):\n            y[i] = x[0]\n    @G.graph_func\n    def main(x: G.Tensor((4,), 'float32')):\n"
-        "        return G.call_tir(M.f, (x,), tir_vars=(6,))\n"
+        f"        return G.call_tir(M.f, (x,), tir_vars={given})\n"
     )
+
+
+def test_scalars_behind_the_results() -> None:
+    made = parse(scalars_behind("(6,)"))
     assert isinstance(made, Module)
     assert 'out=G.Tensor((6,), "float32"), tir_vars=(6,)' in made.script()
+
+
+@pytest.mark.parametrize("given", ["(T.init,)", "[T.init]", "(x,)", "(1.5,)", "(*[T.init],)"])
+def test_scalars_behind_the_results_that_are_none(given: str) -> None:
+    with pytest.raises(DiagnosticError, match="T207") as caught:
+        parse(scalars_behind(given))
+    span = caught.value.diagnostics[0].labels[0].span
+    assert span is not None and span.text in given
 
 
 def test_a_call_for_its_effect_is_a_statement() -> None:
