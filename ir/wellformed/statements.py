@@ -153,7 +153,7 @@ class Verifier(Values):
                     notes=self.declared(source.buffer),
                     hint="leave the dtype out, or reinterpret memory with `T.decl_buffer(..., data=)`",
                 )
-            self.region(source)
+            self.view(source)
             self.written.add(id(source.buffer))
             for var in node.defined_symbols():
                 if id(var) not in self.vars:

@@ -168,18 +168,24 @@ class Uses(Scopes):
             return
         if type(index) is not Const and low >= 0 and self._runs_on(node.buffer, axis, high):
             return
-        if node.predicate is None and extent is not None and not 0 <= low <= high < extent:
-            odd = low if low < 0 else high
-            name = node.buffer.name
-            hint = f"indices do not wrap around; the last element is `{extent - 1}`" if odd < 0 < extent else None
-            self.report(
-                "T113",
-                f"index {odd} is outside of dimension {axis} of `{name}`, "
-                f"which has {extent} element{'s' if extent != 1 else ''}",
-                spot(index, node),
-                notes=self.declared(node.buffer),
-                hint=hint,
-            )
+        if node.predicate is None and extent is not None:
+            self.inside(node.buffer, axis, (low, high), extent, spot(index, node))
+
+    def inside(self, buffer: Buffer, axis: int, ends: tuple[int, int], extent: int, at: Any) -> None:
+        """The first and the last index of an access lie in a dimension."""
+        low, high = ends
+        if 0 <= low <= high < extent:
+            return
+        odd = low if low < 0 else high
+        hint = f"indices do not wrap around; the last element is `{extent - 1}`" if odd < 0 < extent else None
+        self.report(
+            "T113",
+            f"index {odd} is outside of dimension {axis} of `{buffer.name}`, "
+            f"which has {extent} element{'s' if extent != 1 else ''}",
+            at,
+            notes=self.declared(buffer),
+            hint=hint,
+        )
 
     def load(self, node: BufferLoad) -> DType:
         key = id(node.buffer)
@@ -236,6 +242,18 @@ class Uses(Scopes):
             self.rank(node, buffer, len(node.ranges), len(buffer.shape), "ranges")
         for part in node.ranges:
             self.range(part)
+
+    def view(self, node: BufferRegion) -> None:
+        """A region whose memory is used under another name, which no index of the buffer would check."""
+        self.region(node)
+        for axis, (part, extent) in enumerate(zip(node.ranges, node.buffer.shape, strict=False)):
+            ends = [end.value for end in (part.start, part.stop) if type(end) is Const and end.dtype.is_int]
+            if type(extent) is not Const or len(ends) != 2 - (part.stop is None):
+                continue
+            low, high = int(ends[0]), int(ends[-1]) - (part.stop is not None)
+            if low <= high and not (low >= 0 and self._runs_on(node.buffer, axis, high)):
+                wrong = part.start if low < 0 or part.stop is None else part.stop
+                self.inside(node.buffer, axis, (low, high), int(extent.value), spot(wrong, node))
 
     def range(self, node: Range) -> None:
         for end in (node.start, node.stop):
@@ -298,7 +316,7 @@ class Uses(Scopes):
             if type(arg) is Buffer:
                 self.mentioned(arg)
             elif type(arg) is BufferRegion:
-                self.region(arg)
+                self.view(arg)
                 self.written.add(id(arg.buffer))
             given.append(arg if isinstance(arg, (Buffer, BufferRegion)) else self.any(arg))
         if self.functions is not None:

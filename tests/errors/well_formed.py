@@ -13,6 +13,16 @@ def bounds(A: T.Buffer((16,), "float32")):
 
 
 @T.prim_func
+def views(A: T.Buffer((16,), "float32"), B: T.Buffer((4, 4), "float32")):
+    with T.block("b"):
+        P = T.match_buffer(A[12:20], (8,), "float32", offset_factor=1)
+        #                       ^^ error: [T113] index 19 is outside of dimension 0 of `A`, which has 16 elements
+        Q = T.match_buffer(B[4, 0:4], (4,), "float32", offset_factor=1)
+        #                    ^ error: [T113] index 4 is outside of dimension 0 of `B`
+        P[0] = Q[0]
+
+
+@T.prim_func
 def blocks(A: T.Buffer((16,), "float32")):
     for i in range(16):
         with T.block("b"):
