@@ -174,6 +174,9 @@ def main() -> None:
             sys.stdout.flush()  # `--help` may be all that is written
     except KeyboardInterrupt:  # before or after a command
         sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        _forget_output()
+        sys.exit(BROKEN_PIPE)
     except OSError as problem:
         if not _is_full(problem):
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -9,8 +10,8 @@ import click
 
 from tirscript.ir import Module, PrimFunc
 
-from .files import FILE, Program, some
-from .opt import read_passes
+from .files import FILE, Program, some, writing
+from .opt import read_passes, read_target
 from .output import duration, machine, source, write
 
 EPILOG = """\b
@@ -54,6 +55,11 @@ def command(
     """Compile every function and module of FILE; print how long it took and what can be called, or write a library."""
     from tirscript.backend.build import build
 
+    if (emit is not None) + (output is not None) + as_json > 1:
+        raise click.UsageError("--emit, -o and --json say what comes out: one of them is given")
+    if output is None and (header is not None or prefix is not None):
+        raise click.UsageError("--header and --prefix go with -o")
+    read_target(target)
     started = time.perf_counter()
     _, programs = some(file)
     read = time.perf_counter() - started
@@ -62,8 +68,6 @@ def command(
     if output is not None:
         _export(programs, output, header, prefix, {**options, "pipeline": pipeline})
         return
-    if header is not None or prefix is not None:
-        raise click.UsageError("--header and --prefix go with -o")
     reports: list[dict[str, Any]] = []
     for name, program in programs.items():
         from tirscript.passes import PassContext, Timing
@@ -116,9 +120,13 @@ def _export(
         raise click.UsageError(f"a library is made of one module: pick one of {names} by FILE:NAME")
     functions = tuple(program for program in programs.values() if not isinstance(program, Module))
     module = modules[0] if modules else Module(functions, name="library")
-    with ahead_of_time():
-        built = build(module, **options)
-    path = built.export(output, header=header, prefix=prefix)
+    for file in (output, header):
+        with writing(file):  # before the work whose result would be lost
+            os.stat(os.path.dirname(file or "") or ".")
+    with writing(output), writing(header or output):
+        with ahead_of_time():
+            built = build(module, **options)
+        path = built.export(output, header=header, prefix=prefix)
     write(f"{path}: {', '.join(function.func.name for function in built)}\n")
 
 

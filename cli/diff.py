@@ -126,7 +126,7 @@ def command(
         write(f"* Unmerged path {files[0]}\n")
         return
     if len(files) != 2:
-        raise click.UsageError(f"two files are compared, and {len(files)} are given")
+        raise click.UsageError(f"two files are compared, and {len(files)} {'is' if len(files) == 1 else 'are'} given")
     try:
         if text:
             if paths or as_json:

@@ -7,6 +7,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import click
@@ -25,6 +26,19 @@ _PASSED_OVER = frozenset(("__pycache__", "node_modules", "site-packages", "venv"
 def unreadable(path: str, why: str, hint: str | None = None) -> DiagnosticError:
     """That a file cannot be read."""
     return DiagnosticError([error("T002", f"{path} cannot be read: {why}", hint=hint)])
+
+
+@contextmanager
+def writing(path: str | None) -> Iterator[None]:
+    """What is done in it writes to this file, if to any: that this is not possible is told with the file's name."""
+    try:
+        yield
+    except OSError as problem:
+        if path is None:
+            raise
+        why = problem.strerror or str(problem)
+        message = f"{path} cannot be written: {why[:1].lower()}{why[1:]}"
+        raise DiagnosticError([error("T002", message)]) from None
 
 
 def read_bytes(path: str) -> bytes:

@@ -10,7 +10,7 @@ import click
 
 from tirscript.ir import DiagnosticError, error
 
-from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes
+from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes, writing
 from .output import difference, note, plural, report, write
 
 EPILOG = """\b
@@ -104,11 +104,8 @@ class _Count:
 
 
 def _save(path: str, text: str) -> None:
-    try:
-        with open(path, "wb") as file:
-            file.write(text.encode())
-    except OSError as problem:
-        raise DiagnosticError([error("T002", f"{path} cannot be written: {problem.strerror}")]) from None
+    with writing(path), open(path, "wb") as file:
+        file.write(text.encode())
 
 
 @click.command(name="fmt", epilog=EPILOG)

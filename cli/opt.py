@@ -12,7 +12,7 @@ import click
 
 from tirscript.ir import DiagnosticError, error, structural_equal
 
-from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, split_name
+from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, split_name, writing
 from .output import note, report, source, write
 from .print_ import file_text, layout, printing
 
@@ -223,11 +223,11 @@ def _apply(
         own = []
         if options["dump"] is not None:
             own.append(DumpEach(Path(options["dump"], *([name] if len(programs) > 1 else []))))
-        try:
-            context = _context(options, [*watching, *own])
-            with context:
-                made.append(pipeline(program))
-        except FileExistsError as problem:
-            message = f"the folder of --dump is to be new or empty: {problem}"
-            raise DiagnosticError([error("T307", message)]) from None
+        with writing(options["dump"]):
+            try:
+                with _context(options, [*watching, *own]):
+                    made.append(pipeline(program))
+            except FileExistsError:
+                message = f"the folder of --dump is to be new or empty, which {options['dump']} is not"
+                raise DiagnosticError([error("T307", message)]) from None
     return made

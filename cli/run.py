@@ -13,7 +13,7 @@ from tirscript.ir import Const, DiagnosticError, GraphFunc, Module, error
 from tirscript.ir.graph import GraphType, PrimType, ShapeType, TensorType, TupleType
 
 from .arguments import Argument, Request, arguments, options
-from .files import FILE, Chosen, choose
+from .files import FILE, Chosen, choose, writing
 from .output import duration, machine, note, write
 
 EPILOG = """\b
@@ -255,12 +255,9 @@ def _save(path: str, name: str, found: list[Argument]) -> None:
     arrays = {one.name: one.value for one in found if one.written and isinstance(one.value, np.ndarray)}
     if not arrays:
         raise DiagnosticError([error("T301", f"`{name}` writes no array, so there is nothing for {path}")])
-    try:
-        with open(path, "wb") as file:
-            if len(arrays) == 1 and not path.endswith(".npz"):
-                np.save(file, next(iter(arrays.values())))
-            else:
-                np.savez(file, **arrays)  # type: ignore[arg-type]
-    except OSError as problem:
-        raise DiagnosticError([error("T002", f"{path} cannot be written: {problem.strerror}")]) from None
+    with writing(path), open(path, "wb") as file:
+        if len(arrays) == 1 and not path.endswith(".npz"):
+            np.save(file, next(iter(arrays.values())))
+        else:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
     note(f"wrote {', '.join(arrays)} to {path}")

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import click
 
-from tirscript.ir import DiagnosticError, error
-
-from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, split_name
+from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, split_name, writing
 from .opt import read_passes
 
 EPILOG = """\b
@@ -65,10 +63,8 @@ def command(file: str, passes: str, output: str | None, compiled: bool, opened: 
 
 
 def _write(path: str, text: str) -> None:
-    try:
+    with writing(path):
         Path(path).write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise DiagnosticError([error("T002", f"{path} cannot be written: {problem.strerror or problem}")]) from None
 
 
 _last = 0.0

@@ -266,7 +266,7 @@ class Sequential:
         wanted = pass_name(name)
         names = [entry.name for entry in self.passes]
         if wanted not in names:
-            raise DiagnosticError([error("T404", f"the pipeline has no pass `{name}`; it is {self}")])
+            raise DiagnosticError([error("T404", f"the pipeline has no pass `{name}`; it is {str(self) or 'empty'}")])
         return Sequential(self.passes[: names.index(wanted) + 1])
 
     @staticmethod

@@ -157,6 +157,48 @@ def test_standard_output_that_is_full_is_told(arguments: tuple[str, ...], tmp_pa
     assert full.stderr == b"error[T002]: standard output cannot be written: No space left on device\n"
 
 
+CONSTANT = """from tirscript.script import tir as T
+
+
+@T.prim_func
+def k(A: T.Buffer((20,), "int8")):
+    C = T.allocate_const([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "int8", (20,))
+    for i in range(20):
+        A[i] = C[i]
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("print", "k.py", "--constants", "file", "--constants-file", "nowhere/c.safetensors"),
+        ("opt", "k.py", "-p", "default", "--dump", "k.py/nowhere"),
+        *(("build", "k.py", "-o", f"nowhere/k.{suffix}") for suffix in ("o", "so", "ll")),
+        ("build", "k.py", "-o", "k.o", "--header", "nowhere/k.h"),
+        ("run", "k.py", "--random", "--output", "nowhere/k.npy"),
+        ("view", "k.py", "--no-native", "-o", "nowhere/k.html"),
+    ],
+)
+def test_files_that_cannot_be_written_are_told(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "k.py").write_text(CONSTANT)
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert re.search(r"error\[T002\]: \S*nowhere\S* cannot be written: no", result.output), result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["k.py"]
+
+
+def test_whoever_reads_the_output_may_leave(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(DOUBLE)
+    for arguments in ("lint --output-format json k.py", "passes", "print k.py"):
+        # `:` reads nothing and is gone when the command begins to write
+        line = f"(sleep 0.2; {sys.executable} -m tirscript {arguments}; echo $? >&2) | :"
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+        assert done.stderr == "141\n"
+
+
 def test_streams_that_are_closed_are_no_fault(tmp_path: Path) -> None:
     (tmp_path / "k.py").write_text(DOUBLE)
     shell = shlex.join((sys.executable, "-m", "tirscript.cli", "print"))

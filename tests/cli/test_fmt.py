@@ -214,7 +214,7 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(fmt, "open", refuse, raising=False)
     result = run("fmt", path)
-    assert result.exit_code == 123 and f"{path} cannot be written: Permission denied" in result.stderr
+    assert result.exit_code == 123 and f"{path} cannot be written: permission denied" in result.stderr
     assert result.stderr.endswith("1 file failed.\n")
 
 

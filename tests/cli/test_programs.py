@@ -178,6 +178,7 @@ def test_opt_default_until_and_disable() -> None:
     assert listed == [str(entry) for entry in DEFAULT_LOWERING]
     until = run("opt", CROP, "-p", "default", "--until", "lower-blocks", "--list").stdout.split()
     assert until == listed[: listed.index("lower_blocks") + 1]
+    assert "no pass `simplify`; it is empty" in run("opt", CROP, "--until", "simplify").stderr
     disabled = run("opt", CROP, "-p", "default", "--disable", "lower_blocks", "--until", "lower_blocks")
     assert "T.block" in disabled.stdout
 

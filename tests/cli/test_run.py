@@ -334,3 +334,7 @@ def test_build_writes_libraries(kernel: Any, tmp_path: Path) -> None:
     assert "static int32_t double_kernel(" in (tmp_path / "k.c").read_text()
     assert "static int32_t double_kernel(" in run("build", path, "--target", "c", "--emit", "source").stdout
     assert "go with -o" in run("build", path, "--header", tmp_path / "k.h").stderr
+    for more in (("--json",), ("--emit", "ir"), ("--emit", "asm", "--json")):
+        several = run("build", path, "-o", tmp_path / "l.o", *more)
+        assert several.exit_code == 2 and "one of them is given" in several.stderr
+        assert not (tmp_path / "l.o").exists()

@@ -53,7 +53,7 @@ def test_every_stage_in_a_folder(tmp_path: Path) -> None:
     names = sorted(one.name for one in folder.iterdir())
     assert names[0] == "00_input.py" and any(name.endswith("_default_cpu.py") for name in names)
     assert "T.parallel" not in (folder / names[-1]).read_text()
-    assert "is not empty" in refused("opt", KERNEL, "-p", "build", "--dump", folder)
+    assert "new or empty, which" in refused("opt", KERNEL, "-p", "build", "--dump", folder)
 
 
 def test_levels(tmp_path: Path) -> None:

@@ -1,0 +1,5 @@
+"""`python -m tirscript`."""
+
+from .cli import main
+
+main()
