@@ -68,8 +68,9 @@ class Arguments:
         return bool(drawn[0]) if param.dtype.is_bool else int(drawn[0])
 
     def array(self, shape: tuple[int, ...], kind: DType, least: int = -GREATEST) -> Any:
-        """An array of a shape."""
+        """An array of a shape, with a dimension more for the lanes of vectors."""
         rng = self.rng
+        shape, kind = (*shape, kind.lanes) if kind.is_vector else shape, kind.element
         if kind.is_int and not self.edges:
             low = max(kind.int_range()[0], 0 if self.small else least)
             return rng.integers(low, 4 if self.small else GREATEST, shape).astype(kind.name)
@@ -99,8 +100,10 @@ def extent(dim: Expr, sizes: Mapping[Var, int]) -> int:
 
 
 def array(shape: tuple[int, ...], kind: DType, rng: Any) -> Any:
-    """An array of small numbers with some from the edges of the type."""
+    """An array of small numbers with some from the edges of the type; its last dimension are the lanes of vectors."""
     import numpy as np
+
+    shape, kind = (*shape, kind.lanes) if kind.is_vector else shape, kind.element
 
     if kind.is_bool:
         return rng.integers(0, 2, shape).astype(bool)

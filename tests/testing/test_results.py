@@ -9,10 +9,11 @@ import pytest
 from helpers.script import HEADER, function
 from hypothesis import given, settings
 
+import tirscript
 from tirscript.ir import PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.script import parse
-from tirscript.testing import assert_same_result, programs
+from tirscript.testing import assert_same_result, inputs_for, programs
 from tirscript.testing.draw import Arguments
 
 
@@ -30,6 +31,22 @@ def test_the_same_by_other_means() -> None:
     assert_same_result(loop("B[i] = A[i] * 2.0"), loop("B[i] = A[i] + A[i]"))
     assert_same_result(loop("B[i] = A[i] * 3.0"), loop("B[i] = A[i] + A[i] + A[i]"))
     assert_same_result(function("return n * 2", returns=" -> T.int32"), function("return n + n", returns=" -> T.int32"))
+
+
+@pytest.mark.parametrize("kind", ["float32x3", "int8x4", "bfloat16x2", "boolx4"])
+def test_elements_that_are_vectors(kind: str) -> None:
+    params = f'A: T.Buffer(("n",), "{kind}"), B: T.Buffer(("n",), "{kind}")'
+    copied = loop("B[i] = A[i]", params)
+    assert_same_result(copied, loop("B[n - 1 - i] = A[n - 1 - i]", params))
+    assert "leaves another value" in differ(copied, loop("B[n - 1 - i] = A[i]", params))
+
+    @settings(max_examples=5, database=None, deadline=None)
+    @given(inputs_for(copied))
+    def drawn(arguments: list[Any]) -> None:
+        tirscript.interpret(copied, *arguments)
+        assert arguments[0].shape[1] == int(kind[-1])
+
+    drawn()
 
 
 def test_another_value_is_told_with_its_element() -> None:
