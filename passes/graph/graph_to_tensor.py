@@ -442,7 +442,7 @@ class _Lowering:
         return found
 
     def refused(self, message: str, node: Node, hint: str | None = None, code: str = "T401") -> DiagnosticError:
-        return DiagnosticError([error(code, f"`{self.func.name}`: {message}", node.span, hint=hint)])
+        return DiagnosticError([error(code, f"`{self.func.name}`: {message}", node.span or self.func.span, hint=hint)])
 
 
 def _plain(dim: Expr) -> Expr:

@@ -189,6 +189,17 @@ def test_what_cannot_be_compiled_is_told() -> None:
         graph_to_tensor(Module((lost,)))
 
 
+def test_a_size_that_is_computed_is_told_in_the_source() -> None:
+    module = parse(
+        "from tirscript.script import graph as G, ir as I\n@I.ir_module\nclass M:\n    @G.graph_func\n"
+        "    def main(k: G.Prim('int64'), c: G.Tensor((), 'bool')):\n        with G.dataflow():\n"
+        "            p = k + 1\n            G.output(p)\n        return G.zeros((p,), 'float32')\n"
+    )
+    with pytest.raises(DiagnosticError, match="the size `p` is known only when the function has run") as caught:
+        tirscript.build(module)
+    assert caught.value.diagnostics[0].labels
+
+
 def test_wrong_calls_say_what_is_expected() -> None:
     run = built(function("main", (x,), (GraphBind(y, call("addone", x)),), y, y.type))
     for args, kwargs, words in [
