@@ -149,6 +149,8 @@ def build(entry: Op, args: list[Operand]) -> Expr:
     first, last = entry.group
     stop = len(args) if last is None else last
     joint = unify(entry, args[first:stop])
+    if first:
+        joint = _chosen(entry, as_expr(args[0]).dtype, joint)
     whole = joint if len(joint) == len(args) else [*map(as_expr, args[:first]), *joint, *map(as_expr, args[stop:])]
     kind = joint[0].dtype
     if entry.result == "same":
@@ -221,6 +223,16 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
     if not mixed and not literals:
         return args
     return [_adapt(entry, arg, common) for arg in args]
+
+
+def _chosen(entry: Op, test: DType, values: list[Expr]) -> list[Expr]:
+    """The values that a condition chooses between, one for each of its lanes."""
+    kind = values[0].dtype
+    if not test.is_vector or (test.lanes, test.scalable) == (kind.lanes, kind.scalable):
+        return values
+    if kind.is_vector:
+        raise fail("T106", f"`{entry.spelling}` of {test} and {kind}: the numbers of lanes differ")
+    return [Broadcast(value, test.lanes, test.scalable) for value in values]
 
 
 def _literal_dtype(entry: Op, literals: list[Operand]) -> DType:

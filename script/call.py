@@ -9,7 +9,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, suggest
-from tirscript.ir.dtype import INT64, VOID, DType, advice, dtype
+from tirscript.ir.dtype import BOOL, INT64, VOID, DType, advice, dtype
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -329,7 +329,14 @@ class CallLowering(ExprLowering):
                 f"`{buffer.name}` has {len(buffer.shape)} dimensions, but {len(args[0])} indices stand here",
                 node,
             )
-        return tuple(as_expr(item) for item in args[0]), None if predicate is None else as_expr(predicate)
+        indices = tuple(as_expr(item) for item in args[0])
+        if predicate is None:
+            return indices, None
+        test = as_expr(predicate)
+        kind = indices[-1].dtype if indices else test.dtype
+        if kind.is_vector and test.dtype is BOOL:
+            test = Broadcast(test, kind.lanes, kind.scalable, span=test.span)  # one for all lanes
+        return indices, test
 
     def _call_function(self, function: FunctionRef, node: ast.Call) -> Expr:
         if node.keywords:

@@ -193,10 +193,10 @@ class LoopLowering(BodyLowering):
                 hint=f"each extent has a variable: `for {names} in T.grid(...):`" if len(extents) < 9 else None,
             )
         made = []
-        for (target, name), (given, _) in zip(targets, extents, strict=True):
+        for (target, name), (given, place) in zip(targets, extents, strict=True):
             extent = as_expr(given)
-            if not extent.dtype.is_int:
-                raise self.fail("T112", f"the bound of a loop is {extent.dtype}, not an integer", call)
+            if not extent.dtype.is_int or extent.dtype.is_vector:
+                raise self.fail("T112", f"the bound of a loop is {extent.dtype}, not an integer", place)
             made.append((name, Var(name, extent.dtype, span=self.span(target)), extent))
             self.domains[made[-1][1]] = (const(0, extent.dtype), extent)
         names_of: dict[str, Any] = {name: var for name, var, _ in made}

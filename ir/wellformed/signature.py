@@ -40,6 +40,8 @@ def _group_problem(op: Op, kinds: Sequence[DType], result: DType) -> Problem | N
         return "T105", f"`{op.spelling}` takes {_WORDS[op.operands]}, not {kind}", None
     if first and kinds[0].element is not BOOL:
         return "T102", f"the condition of `{op.spelling}` is {kinds[0]}, not bool", "compare it: `x != 0`"
+    if first and kinds[0].is_vector and (kinds[0].lanes, kinds[0].scalable) != (kind.lanes, kind.scalable):
+        return "T106", f"`{op.spelling}` of {kinds[0]} and {kind}: the numbers of lanes differ", None
     wanted = kind
     if op.result != "same":
         wanted = dtype(op.result)

@@ -113,10 +113,9 @@ class Uses(Scopes):
                     )
         if node.predicate is not None:
             have = self.any(node.predicate)
-            if not have.element.is_bool or have.lanes not in (1, kind.lanes):
-                self.report(
-                    "T102", f"the predicate is {have}, not bool with {kind.lanes} lanes", spot(node.predicate, node)
-                )
+            if not have.element.is_bool or (have.lanes, have.scalable) != (kind.lanes, kind.scalable):
+                wanted = BOOL.with_lanes(kind.lanes, kind.scalable)
+                self.report("T102", f"the predicate is {have}, not {wanted}", spot(node.predicate, node))
         if kind.is_vector:
             return buffer.dtype.with_lanes(kind.lanes * buffer.dtype.lanes, kind.scalable)  # type: ignore[no-any-return]
         return buffer.dtype  # type: ignore[no-any-return]
@@ -259,7 +258,7 @@ class Uses(Scopes):
         for end in (node.start, node.stop):
             if end is not None:
                 kind = self.any(end)
-                if not kind.is_int:
+                if not kind.is_int or kind.is_vector:
                     self.report("T112", f"an end of a range is {kind}, not an integer", spot(end, node))
 
     def call(self, node: Call) -> DType:

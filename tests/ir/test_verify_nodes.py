@@ -213,7 +213,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
     "static_assert": (lambda: func(StaticAssert(condition=n)), "T102", "`T.static_assert` is int32"),
     "assume": (lambda: func(Assume(condition=n)), "T102", "`T.assume` is int32"),
     "where": (lambda: func(block(store(), predicate=n)), "T102", "`T.where` is int32"),
-    "predicate": (lambda: func(store(predicate=n)), "T102", "the predicate is int32, not bool with 1 lanes"),
+    "predicate": (lambda: func(store(predicate=n)), "T102", "the predicate is int32, not bool"),
     "loop bounds": (
         lambda: func(loop(i, store(), stop=m)),
         "T204",
@@ -322,6 +322,21 @@ WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: func(block(store(), reads=(BufferRegion(buffer=A, ranges=(Range(start=n, stop=x),)),))),
         "T112",
         "an end of a range is float32, not an integer",
+    ),
+    "region end of lanes": (
+        lambda: func(block(store(), reads=(BufferRegion(buffer=A, ranges=(Range(start=vec),)),))),
+        "T112",
+        "an end of a range is int32x4, not an integer",
+    ),
+    "predicate of one lane": (
+        lambda: func(Evaluate(value=BufferLoad(buffer=A, indices=(vec,), predicate=const(True)))),
+        "T102",
+        "the predicate is bool, not boolx4",
+    ),
+    "condition of more lanes than values": (
+        lambda: func(Evaluate(value=call("Select", vec > const(1), const(1), const(2), dtype=const(1).dtype))),
+        "T106",
+        "`T.Select` of boolx4 and int32: the numbers of lanes differ",
     ),
     # shapes
     "negative dimension": (

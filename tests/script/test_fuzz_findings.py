@@ -37,6 +37,8 @@ REFUSED = [
     ),
     (body_text("for i in range(int): pass"), "the bound of a loop is `int`"),
     (body_text("C = T.alloc_buffer((int,), 'int8')"), "a dimension is `int`"),
+    (body_text("for i, j in T.grid(4, T.ramp(0, 1, 4)): pass"), "the bound of a loop is int32x4"),
+    (body_text("X[T.ramp(0, 1, 2)] = T.Select(T.ramp(0, 1, 4) > 1, X[0:2], X[0:2])"), "the numbers of lanes differ"),
     (body_text("pass", params="A: T.Buffer((4,), *'int32')"), "the memory of a parameter is its caller's"),
     (body_text("for i in T.void(1): pass"), "void has no values"),
     (body_text("x = T.void()"), "void has no values"),

@@ -10,6 +10,7 @@ import pytest
 from helpers.native import call, compiled, run
 from helpers.script import function
 
+import tirscript
 from tirscript.backend.llvm import emit_ir
 from tirscript.backend.llvm.codegen import EXPRS, STMTS
 from tirscript.backend.runtime.arrays import numpy_dtype
@@ -321,6 +322,24 @@ def test_predicated_vectors_touch_only_their_lanes() -> None:
     run(func, data, into, spread, 3)
     assert list(into) == [1, 2, 3, -1, -1, -1, -1, -1]
     assert list(spread[:8]) == [1, -1, 2, -1, 3, -1, -1, -1]
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("A[0:4] = T.Select(T.ramp(0, 1, 4) < n, 7, 8)", [7, 7, 8, 8]),
+        ("A[0:4] = 7 if T.ramp(0, 1, 4) < n else A[0]", [7, 7, 1, 1]),
+        ("A.vstore([T.ramp(0, 1, 4)], 7, predicate=n > 1)", [7, 7, 7, 7]),
+        ("A.vstore([T.ramp(0, 1, 4)], A.vload([T.ramp(1, 0, 4)], predicate=True), predicate=n > 2)", [1, 2, 3, 4]),
+    ],
+)
+def test_one_value_or_predicate_is_for_all_lanes(body: str, expected: list[int], target: str) -> None:
+    func = kernel(body, 'A: T.Buffer((4,), "int32"), n: T.int32')
+    native, interpreted = np.arange(1, 5, dtype="int32"), np.arange(1, 5, dtype="int32")
+    tirscript.build(func, target=target, bounds_check=target == "llvm")(native, 2)
+    tirscript.interpret(func, interpreted, 2)
+    assert list(native) == list(interpreted) == expected
 
 
 def test_buffers_of_vectors() -> None:
