@@ -160,6 +160,9 @@ def definition_source(target: FunctionType | type) -> Source:
     definition comes under a line `if True:` of our own, which keeps every line of it as it is.
     """
     filename: str | None
+    if isinstance(target, FunctionType) and target.__code__.co_name == "<lambda>":
+        hint = "write it as a `def`, below the decorator"
+        raise DiagnosticError([error("T022", "a lambda has no statements to be a program of", hint=hint)])
     try:
         lines, first = inspect.getsourcelines(target)
         filename = inspect.getsourcefile(target)
