@@ -112,10 +112,14 @@ def _from_torch(value: Any, torch: Any) -> np.ndarray[Any, Any]:
     if value.device.type != "cpu":
         raise ArrayProblem("a tensor on the CPU", f"one on {value.device}", "copy it: `tensor.cpu()`")
     try:
-        return _numpy_of(value.detach(), torch)
+        array = _numpy_of(value.detach(), torch)
+        freed = array.size and not value.data_ptr()  # numpy has made memory of its own for it
     except (RuntimeError, TypeError) as problem:  # sparse, quantized, conjugated or negated when it is read
         got = f"one that it cannot: {str(problem).splitlines()[0]}"
         raise ArrayProblem("a tensor that numpy can view", got) from None
+    if freed:
+        raise ArrayProblem("a tensor that has memory", "one whose memory was given back")
+    return array
 
 
 def _numpy_of(tensor: Any, torch: Any) -> np.ndarray[Any, Any]:

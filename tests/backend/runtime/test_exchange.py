@@ -229,7 +229,15 @@ def test_a_tensor_begins_at_its_offset(native: Callable[..., Any], known: None) 
 
 @pytest.mark.parametrize(
     "bent",
-    [{"device": 2}, {"dtype": 0x14002}, {"dtype": 0x12000}, {"dtype": 0x22002}, {"ndim": 1}, {"status": -1}],
+    [
+        {"device": 2},
+        {"data": 0},
+        {"dtype": 0x14002},
+        {"dtype": 0x12000},
+        {"dtype": 0x22002},
+        {"ndim": 1},
+        {"status": -1},
+    ],
     ids=str,
 )
 def test_what_the_head_says_decides(known: None, bent: dict[str, int]) -> None:
@@ -332,6 +340,10 @@ def test_torch_tensors() -> None:
     for tensor in (negated, A.to_sparse(), torch.empty(4, device="meta")):
         with pytest.raises(DiagnosticError, match="expected a tensor"):
             f(tensor, 0, B, 1.0)
+    gone = torch.zeros(4)
+    gone.untyped_storage().resize_(0)
+    with pytest.raises(DiagnosticError, match="one whose memory was given back"):
+        f(gone, 0, B, 1.0)
     one = torch.complex(A, A).conj().imag[1:2]
     with pytest.raises(DiagnosticError, match="negative bit"):
         f(one, 0, B[:1], 1.0)
