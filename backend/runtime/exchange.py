@@ -3,8 +3,8 @@
 Entries call the two functions below through cells that are empty until the slow path first meets such a call; then they
 are compiled, once a process. Tensors are read by DLPack's C exchange API (`__dlpack_c_exchange_api__` of their type,
 dlpack.h), which fills in a struct on the stack: no capsule, no Python object. What it cannot tell stays with the slow
-path: tensors whose memory was given back, and those with gaps between their elements or of a single one, since torch has
-real views of complex numbers whose sign is still to be changed, and only those look like that.
+path: tensors whose memory was given back, and those with gaps between their elements or of a single one, since torch
+has real views of complex numbers whose sign is still to be changed, and only those look like that.
 """
 
 from __future__ import annotations

@@ -8,12 +8,15 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.script import HEADER, body_text
 
+import tirscript
 import tirscript.ir as ir
 from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.script import graph as G
 from tirscript.script import ir as I
 from tirscript.script import ir_module, parse, parse_file, prim_func
 from tirscript.script import tir as T
@@ -254,3 +257,9 @@ def test_constructs_outside_of_a_kernel_say_so() -> None:
         T.grid(4, 4)
     with pytest.raises(AttributeError, match=r"did you mean `T\.exp`"):
         T.exq
+
+
+@pytest.mark.parametrize("decorator", [T.prim_func, T.macro, G.graph_func, tirscript.jit])
+def test_a_lambda_is_no_function_of_a_program(decorator: Any) -> None:
+    with pytest.raises(DiagnosticError, match=r"T022.*a lambda has no statements"):
+        decorator(lambda A: A)
