@@ -45,8 +45,9 @@ from .conditions_inward import conditions_inward
 from .dimensions import with_dimensions
 from .divided_loops import divided, independent_stores, inits_apart, pays_alone
 from .extremes_from_loops import search_of
+from .gains import adds_lines, gains_apart, reads_again
 from .loops_from_zero import loops_from_zero
-from .masked_sums import masked_sums, reaches_over
+from .masked_sums import masked_sums
 from .names_written_out import Refused, written_out
 from .plain_indices import with_plain_indices
 from .results_apart import results_apart
@@ -168,19 +169,6 @@ def _blocks(nest: Stmt, loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...
             yield from _blocks(stmt, (*loops, nest))
 
 
-def _reads_again(block: Block) -> bool:
-    """Whether a block sums up products whose factors it reads for several of its results, as matrix products do."""
-    store = block.body[0]
-    update = _update(store) if type(store) is BufferStore else None
-    if update is None or not any(axis.kind == "reduce" for axis in block.axes):
-        return False
-    loads = [node for node in walk(update.value) if type(node) is BufferLoad]
-    spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
-    if reaches_over(block):
-        return True
-    return len(loads) > 1 and all(any(not uses(load.indices, var) for var in spatial) for load in loads)
-
-
 def _is_product(names: _Names, nest: For) -> bool | None:
     """Whether one of the blocks that a nest becomes sums up products; None where it becomes none."""
     (ready,) = loops_from_zero((nest,))
@@ -188,17 +176,7 @@ def _is_product(names: _Names, nest: For) -> bool | None:
     if made is None:
         return None
     blocks = [block for part in made for _, block in _blocks(part, ())]
-    return any(_reads_again(block) and not _adds_lines(block) for block in blocks)
-
-
-def _adds_lines(block: Block) -> bool:
-    """Whether a block adds up integers along the lines of all that it reads: LLVM makes vectors of that as it is."""
-    from ..schedule.default_cpu.nests import stride_of
-
-    store: Any = block.body[0]
-    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
-    along = [axis.var for axis in block.axes if axis.kind == "reduce"]
-    return bool(store.buffer.dtype.is_int and all(stride_of(load, along[-1]) == 1 for load in loads))
+    return any(reads_again(block) and not adds_lines(block) for block in blocks)
 
 
 def _scanning(block: Block) -> Block:
@@ -299,7 +277,7 @@ class _Nest:
         return None if made is None else [made]
 
     def apart(self, nest: For) -> list[Stmt]:
-        """The nest as one nest for each block where one of them scans, or reads the same again and again.
+        """The nest as one nest for each block where one of them gains by that: scans, sums of columns, products.
 
         The loops that they share are proved independent, so each block may run all of them before the next.
         """
@@ -308,7 +286,7 @@ class _Nest:
         kinds = {axis.kind for _, block in blocks for axis in block.axes if id(axis.value) in shared}
         if not shared or kinds != {"spatial"}:
             return [nest]
-        if not any(_reads_again(block) or block.axes[-1].kind == "scan" or len(block.body) > 1 for _, block in blocks):
+        if not any(gains_apart(block) for _, block in blocks):
             return [nest]
         parts = [_around(loops, (block,)) for loops, block in blocks]
         return [parts[0], *(refresh(part) for part in parts[1:])]

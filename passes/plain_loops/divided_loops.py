@@ -13,10 +13,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.presburger import Dependences, may_merge
-from tirscript.ir.expr import BufferLoad, Const
+from tirscript.ir.expr import BufferLoad, Const, Expr
 from tirscript.ir.rewrite import refresh, uses, walk
 from tirscript.ir.stmt import BufferStore, For, Stmt
+
+from ..statements import reads_memory
 
 # sums along lines of fewer bits stay in one loop with others: lanes would not share them, not even those of 128 bits
 LINE = 512
@@ -113,11 +116,16 @@ def independent_stores(stores: Sequence[BufferStore]) -> bool:
 
 
 def _apart(a: BufferStore, b: BufferStore) -> bool:
-    """Whether two stores are to different buffers, or to places of one that differ by their numbers."""
-    pairs = zip(a.indices, b.indices, strict=False)
-    return a.buffer is not b.buffer or any(
-        type(x) is Const and type(y) is Const and x.value != y.value for x, y in pairs
-    )
+    """Whether two stores are to different buffers, or to places of one that are a number other than 0 apart."""
+    return a.buffer is not b.buffer or any(_differ(x, y) for x, y in zip(a.indices, b.indices, strict=False))
+
+
+def _differ(a: Expr, b: Expr) -> bool:
+    """Whether two indices differ by the same number in all iterations: `2 * i` and `2 * i + 1`."""
+    if a.dtype is not b.dtype or reads_memory(a) or reads_memory(b):
+        return False
+    apart = linear(a) - linear(b)
+    return apart.is_constant and apart.constant != 0
 
 
 def strangers(stores: Sequence[Any]) -> bool:

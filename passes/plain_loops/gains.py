@@ -1,0 +1,71 @@
+"""What of a block says how it gains: by loops of its own, or by those of products.
+
+for j in range(m):
+    greatest: T.float32 = A[0, j]
+    for i in range(1, n):
+        greatest = T.max(greatest, A[i, j])   # down the columns: vectors along j, if nothing else is in its loop
+    B[j] = greatest + 1.0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.expr import BufferLoad, Const
+from tirscript.ir.rewrite import uses, walk
+from tirscript.ir.stmt import Block, BufferStore
+
+from .masked_sums import reaches_over
+
+# columns that so few bits beside each other hold are no vectors
+NARROW = 256
+
+
+def gains_apart(block: Block) -> bool:
+    """Whether a block runs faster in loops of its own than in those that it shares with others."""
+    return block.axes[-1].kind == "scan" or len(block.body) > 1 or reads_again(block) or _goes_down(block)
+
+
+def reads_again(block: Block) -> bool:
+    """Whether a block sums up products whose factors it reads for several of its results, as matrix products do."""
+    from ..schedule.reducers import update_by
+
+    store = block.body[0]
+    update = update_by(store) if type(store) is BufferStore else None
+    if update is None or not any(axis.kind == "reduce" for axis in block.axes):
+        return False
+    loads = [node for node in walk(update.value) if type(node) is BufferLoad]
+    spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
+    if reaches_over(block):
+        return True
+    return len(loads) > 1 and all(any(not uses(load.indices, var) for var in spatial) for load in loads)
+
+
+def adds_lines(block: Block) -> bool:
+    """Whether a block adds up integers along the lines of all that it reads: LLVM makes vectors of that as it is."""
+    from ..schedule.default_cpu.nests import stride_of
+
+    store: Any = block.body[0]
+    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    along = [axis.var for axis in block.axes if axis.kind == "reduce"]
+    return bool(store.buffer.dtype.is_int and all(stride_of(load, along[-1]) == 1 for load in loads))
+
+
+def _goes_down(block: Block) -> bool:
+    """Whether a block reduces across the lines of all that it reads, along which its results lie: with these innermost
+    it makes vectors of results."""
+    from ..schedule.default_cpu.nests import stride_of
+
+    store = block.body[0] if len(block.body) == 1 else None
+    inner = block.axes[-1]
+    if type(store) is not BufferStore or not store.indices or inner.kind != "reduce":
+        return False
+    column = next((axis for axis in block.axes if axis.var is store.indices[-1]), None)
+    if column is None or (type(column.stop) is Const and int(column.stop.value) * store.buffer.dtype.bits < NARROW):
+        return False
+    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    strides = [(stride_of(load, inner.var), stride_of(load, column.var)) for load in loads]
+    return (None, 1) in strides and all(across == 0 or (across == 1 and along != 1) for along, across in strides)
+
+
+__all__ = ["adds_lines", "gains_apart", "reads_again"]
