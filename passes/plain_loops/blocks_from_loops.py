@@ -53,6 +53,7 @@ from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
+from .scratch_apart import scratch_apart
 from .single_sums import without_single_sums
 from .sums_of_differences import sums_of_differences
 from .triangles import rectangles
@@ -85,6 +86,8 @@ def with_blocks(func: PrimFunc, *, symbolic: bool = False, long_lines: bool = Tr
     if not any(type(stmt) is For for stmt in func.body):
         return func
     func = begun_blocks(func)
+    if not may_overlap(func):
+        func = scratch_apart(func, _has_product)
     sizes = _sizes(func) if symbolic else frozenset()
     names = _Names(func, sizes, long_lines)
     known = frozenset(names.blocks)
@@ -177,6 +180,14 @@ def _is_product(names: _Names, nest: For) -> bool | None:
         return None
     blocks = [block for part in made for _, block in _blocks(part, ())]
     return any(reads_again(block) and not adds_lines(block) for block in blocks)
+
+
+def _has_product(func: PrimFunc, nest: For) -> bool | None:
+    """Whether one of the blocks of a nest, its triangles as squares, sums up products; None where it becomes none."""
+    names = _Names(func, frozenset())
+    whole = rectangles(func, func.body, lambda one: _is_product(names, one))
+    made = next(one for one, stmt in zip(whole, func.body, strict=True) if stmt is nest)
+    return _is_product(names, made) if type(made) is For else None
 
 
 def _scanning(block: Block) -> Block:
