@@ -46,6 +46,7 @@ from .dimensions import with_dimensions
 from .divided_loops import divided, independent_stores, inits_apart, pays_alone
 from .extremes_from_loops import search_of
 from .gains import adds_lines, gains_apart, reads_again
+from .gathers_from_scatters import gathers_from_scatters
 from .loops_from_zero import loops_from_zero
 from .masked_sums import masked_sums
 from .names_written_out import Refused, written_out
@@ -78,16 +79,21 @@ def blocks_from_loops(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     return with_blocks(with_dimensions(whole_loops(func)), symbolic=symbolic)
 
 
-def with_blocks(func: PrimFunc, *, symbolic: bool = False, long_lines: bool = True) -> PrimFunc:
+def with_blocks(
+    func: PrimFunc, *, symbolic: bool = False, long_lines: bool = True, reassociate: bool = True
+) -> PrimFunc:
     """The function with blocks in its loops where they can be found; itself where none are.
 
-    Sums over lines of symbolic length stay in one loop, as they are, where these are not `long_lines`.
+    Terms of sums of floats change places only where these are to `reassociate`. Sums over lines of symbolic length stay
+    in one loop, as they are, where these are not `long_lines`.
     """
     if not any(type(stmt) is For for stmt in func.body):
         return func
     func = begun_blocks(func)
     if not may_overlap(func):
         func = scratch_apart(func, _has_product)
+        ordered = not reassociate or func.attrs.get("fastmath") is False
+        func = gathers_from_scatters(func, _sums_products, ordered)
     sizes = _sizes(func) if symbolic else frozenset()
     names = _Names(func, sizes, long_lines)
     known = frozenset(names.blocks)
@@ -188,6 +194,12 @@ def _has_product(func: PrimFunc, nest: For) -> bool | None:
     whole = rectangles(func, func.body, lambda one: _is_product(names, one))
     made = next(one for one, stmt in zip(whole, func.body, strict=True) if stmt is nest)
     return _is_product(names, made) if type(made) is For else None
+
+
+def _sums_products(func: PrimFunc, nest: For) -> bool:
+    """Whether a nest becomes blocks of which one sums up products."""
+    (made,) = added_always(func.replace(body=(nest,))).body
+    return type(made) is For and bool(_is_product(_Names(func, frozenset()), made))
 
 
 def _scanning(block: Block) -> Block:

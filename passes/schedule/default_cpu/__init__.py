@@ -89,7 +89,7 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
         found = _symbolic(func, facts)
         if found is not None:
             return found
-        return apply_rules(Schedule(named_apart(with_blocks(func))), facts)
+        return apply_rules(Schedule(named_apart(with_blocks(func, reassociate=facts.reassociate))), facts)
 
 
 def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
@@ -97,7 +97,7 @@ def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
 
     The init of a sum without terms would be left out by its block: so none that was made of a loop may be left.
     """
-    blocks = named_apart(with_blocks(func, symbolic=True, long_lines=facts.long_lines))
+    blocks = named_apart(with_blocks(func, symbolic=True, long_lines=facts.long_lines, reassociate=facts.reassociate))
     if not any(type(node) is Block and _symbolic_axes(node) for node in walk(blocks.body)):
         return None
     made = apply_rules(Schedule(blocks), facts)
