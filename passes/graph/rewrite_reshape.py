@@ -17,7 +17,7 @@ from collections import Counter
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
-from tirscript.ir.expr import BufferLoad, Const, Expr, Var
+from tirscript.ir.expr import BufferLoad, CallFunction, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionRef, GraphExpr, GraphFunc, OpCall, ShapeExpr, TensorType, TupleExpr
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
@@ -41,7 +41,8 @@ def rewrite_reshape(module: Module) -> Module:
     functions = tuple(_rewritten(one, still, module) if type(one) is GraphFunc else one for one in module.functions)
     if all(a is b for a, b in zip(functions, module.functions, strict=True)):
         return module
-    called = Counter(node.function for one in functions for node in walk(one) if type(node) is FunctionRef)
+    nodes = (node for one in functions for node in walk(one))  # fused kernels call kernels too
+    called = Counter(node.function for node in nodes if isinstance(node, (CallFunction, FunctionRef)))
     kept = (one for one in functions if one.name not in still or called[one.name] or not one.private)
     return module.replace(functions=tuple(kept))
 

@@ -116,3 +116,36 @@ def test_fused_kernels_around_a_view():
     assert after["main"].script().count("G.reshape(") == 2
     x = np.random.default_rng(0).standard_normal((4, 6)).astype("float32")
     np.testing.assert_allclose(tirscript.build(after)(x), tirscript.interpret(before, x), rtol=1e-5)
+
+
+def test_a_kernel_that_another_kernel_calls_stays():
+    made = parse("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def flat(A: T.Buffer((2, 3), "float32"), B: T.Buffer((6,), "float32")):
+        for i in range(6):
+            with T.block("B"):
+                v = T.axis.spatial(6, i)
+                B[v] = A[v // 3, v % 3]
+
+    @T.prim_func(private=True)
+    def double(A: T.Buffer((2, 3), "float32"), B: T.Buffer((6,), "float32")):
+        C = T.alloc_buffer((2, 3), "float32")
+        for i, j in T.grid(2, 3):
+            C[i, j] = A[i, j] * 2.0
+        M.flat(C, B)
+
+    @G.graph_func
+    def main(x: G.Tensor((2, 3), "float32")):
+        with G.dataflow():
+            y = G.call_tir(M.flat, (x,), out=G.Tensor((6,), "float32"))
+            z = G.call_tir(M.double, (x,), out=G.Tensor((6,), "float32"))
+            G.output(y, z)
+        return y, z
+""")
+    after = rewrite_reshape(made)
+    assert "G.reshape(x, (6,))" in after["main"].script()
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    for found, wanted in zip(tirscript.build(after)(x), tirscript.interpret(made, x), strict=True):
+        np.testing.assert_array_equal(found, wanted)
