@@ -6,8 +6,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tirscript.ir.expr import Const
-
 if TYPE_CHECKING:
     from .node import Node
 
@@ -60,18 +58,13 @@ def folded(node: Node) -> list[Any] | None:
 
 
 def _known(node: Node, name: str) -> Any | None:
-    import numpy as np
-
     importer = node.importer
     if name in importer.kept:
         return None
     if name in importer.weights:
         return importer.weights[name].array
     ints = importer.ints.get(name)
-    if ints is None or not all(type(one) is Const for one in ints.values):
-        return None
-    numbers = np.array([int(one.value) for one in ints.values if type(one) is Const], str(ints.dtype))
-    return numbers.reshape(()) if ints.scalar else numbers
+    return None if ints is None else ints.array()
 
 
 __all__ = ["folded"]

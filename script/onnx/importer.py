@@ -55,6 +55,15 @@ class Ints(Struct, frozen=True, eq=False):
     dtype: DType
     scalar: bool = False
 
+    def array(self) -> Any | None:
+        """Them as an array; None where one is not a number."""
+        import numpy as np
+
+        numbers = [int(one.value) for one in self.values if type(one) is Const]
+        if len(numbers) < len(self.values):
+            return None
+        return np.array(numbers, str(self.dtype)).reshape(() if self.scalar else -1)
+
 
 @public
 def from_onnx(
@@ -326,11 +335,9 @@ class Importer:
 
     def of_ints(self, ints: Ints, name: str) -> GraphExpr:
         """Known integers as a tensor."""
-        if all(type(one) is Const for one in ints.values):
-            import numpy as np
-
-            numbers = np.array([int(one.value) for one in ints.values if type(one) is Const], str(ints.dtype))
-            return self.emit(GraphConst(constant(numbers.reshape(() if ints.scalar else -1))), name)
+        data = ints.array()
+        if data is not None:
+            return self.emit(GraphConst(constant(data)), name)
         value = self.op("shape_to_tensor", self.emit(ShapeExpr(ints.values), "shape"))
         if ints.scalar:
             value = self.op("reshape", value, ())
@@ -422,6 +429,9 @@ class Importer:
         try:
             ints = None if rule is None else rule(node)
             if ints is not None:
+                data = ints.array()
+                if data is not None:  # rules that want numbers ask for data
+                    self.keep(proto.output[0], data)
                 self.ints[proto.output[0]] = ints
                 return
             arrays = folded(node) if ours else None

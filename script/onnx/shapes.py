@@ -8,7 +8,7 @@ from tirscript.ir.dtype import dtype
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.graph_ops import dims
 
-from .importer import Ints
+from .importer import MOST, Ints
 from .node import Node
 
 _INT64 = dtype("int64")
@@ -119,6 +119,48 @@ def _each(compute: Callable[[Expr, Expr], Expr]) -> Callable[[Node], Ints | None
     return rule
 
 
+def _equal(node: Node) -> Ints | None:
+    """Whether each is what the other has, where that is known of all."""
+
+    def compare(a: Expr, b: Expr) -> Expr:
+        return dims.dim(1 if dims.same(a, b) else 0 if dims.differ(a, b) else -1)
+
+    found = _each(compare)(node)
+    if found is None or any(type(one) is Const and one.value == -1 for one in found.values):
+        return None
+    return Ints(found.values, dtype("bool"), found.scalar)
+
+
+def _where(node: Node) -> Ints | None:
+    chosen, data = node.ints(0), node.data(0)
+    if chosen is not None:
+        which = [type(one) is Const and one.value != 0 for one in chosen.values]
+    elif data is not None and data.ndim <= 1 and data.size <= MOST:
+        which = [bool(one) for one in data.array.reshape(-1)]
+    else:
+        return None
+    a, b = node.ints(1), node.ints(2)
+    if a is None or b is None:
+        return None
+    size = max(len(which), len(a.values), len(b.values))
+    if not {len(which), len(a.values), len(b.values)} <= {1, size}:
+        return None
+    scalar = a.scalar and b.scalar and (chosen.scalar if chosen is not None else data is not None and data.ndim == 0)
+    lines = (list(one) * (size // len(one)) for one in (which, a.values, b.values))
+    return Ints(tuple(x if flag else y for flag, x, y in zip(*lines, strict=True)), a.dtype, scalar)
+
+
+def _reshape(node: Node) -> Ints | None:
+    """To one axis or to none; what has more is a tensor."""
+    known, shape = node.ints(0), node.ints(1)
+    if known is None or shape is None:
+        return None
+    wanted = [dims.number(one) for one in shape.values]
+    if len(wanted) > 1 or (wanted and wanted[0] not in (-1, len(known.values))):
+        return None
+    return Ints(known.values, known.dtype, scalar=not wanted) if wanted or len(known.values) == 1 else None
+
+
 def _divide(node: Node) -> Ints | None:
     """Integers are divided towards zero, which is the floor where neither is negative."""
     found = [node.ints(0), node.ints(1)]
@@ -154,6 +196,7 @@ INTEGERS: dict[str, Callable[[Node], Ints | None]] = {
     "Concat": _concat,
     "ConstantOfShape": _filled,
     "Div": _divide,
+    "Equal": _equal,
     "Gather": _gather,
     "Identity": _same,
     "Max": _each(dims.maximum),
@@ -161,12 +204,14 @@ INTEGERS: dict[str, Callable[[Node], Ints | None]] = {
     "Mul": _each(dims.mul),
     "Range": _range,
     "ReduceProd": _product,
+    "Reshape": _reshape,
     "Shape": _shape,
     "Size": _size,
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Sub": _each(dims.sub),
     "Unsqueeze": _unsqueeze,
+    "Where": _where,
 }
 
 __all__ = ["INTEGERS"]

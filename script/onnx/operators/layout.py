@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tirscript.ir.constant import constant
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.expr import Call, Const, Expr
 from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
@@ -74,16 +74,25 @@ def reshape(node: Node) -> GraphExpr:
 
 
 def _quotient(whole: list[Expr], parts: list[Expr]) -> Expr:
-    """The product of dimensions divided by that of others, of which those that both have go."""
-    left = list(parts)
-    for one in list(left):
-        for other in whole:
-            if dims.same(one, other):
-                whole.remove(other)
-                left.remove(one)
-                break
-    total = dims.product(whole)
-    return dims.floordiv(total, dims.product(left)) if left else total
+    """The product of dimensions divided by that of others, of which the factors that both have go.
+
+    They go where they may be 0 too: `(b * 4, 30)` as `(b, 4, -1)` has 30 columns, of no rows as well.
+    """
+    above, below = ([factor for one in dimensions for factor in _factors(one)] for dimensions in (whole, parts))
+    for one in list(below):
+        other = next((factor for factor in above if dims.same(one, factor)), None)
+        if other is not None:
+            above.remove(other)
+            below.remove(one)
+    total = dims.product(above)
+    return dims.floordiv(total, dims.product(below)) if below else total
+
+
+def _factors(dimension: Expr) -> list[Expr]:
+    """What a dimension is the product of."""
+    if type(dimension) is Call and dimension.op.name == "mul":
+        return [factor for one in dimension.args for factor in _factors(one)]
+    return [dimension]
 
 
 @onnx_op("Flatten")

@@ -92,6 +92,42 @@ def test_what_is_computed_of_shapes_is_known() -> None:
     assert 'y: G.Tensor((b, 4, n), "float32") = G.reshape(x, (b, 4, n))' in text
 
 
+def test_sizes_that_are_compared_and_chosen_are_known() -> None:
+    """What torch writes for `x.expand(4, x.size(0), -1)`: sizes of -1 are replaced by ones before it expands."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["sizes"]),
+        helper.make_node("Concat", ["four", "sizes"], ["wide"], axis=0),
+        helper.make_node("Reshape", ["wide", "flat"], ["wanted"]),
+        helper.make_node("Shape", ["wanted"], ["count"]),
+        helper.make_node("ConstantOfShape", ["count"], ["ones"], value=numpy_helper.from_array(np.array([1]))),
+        helper.make_node("Mul", ["ones", "minus"], ["negative"]),
+        helper.make_node("Equal", ["wanted", "negative"], ["left"]),
+        helper.make_node("Where", ["left", "ones", "wanted"], ["chosen"]),
+        helper.make_node("Expand", ["x", "chosen"], ["y"]),
+    ]
+    constants = {"four": np.array([4]), "flat": np.array([-1]), "minus": np.array(-1)}
+    module = tirscript.from_onnx(model(nodes, {"x": (F, ["n", 3])}, ["y"], constants))
+    assert 'y: G.Tensor((4, n, 3), "float32") = G.broadcast_to(x, (4, n, 3))' in str(module)
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(tirscript.interpret(module, x), np.broadcast_to(x, (4, 2, 3)))
+
+
+def test_a_size_of_minus_one_is_what_is_left_of_products() -> None:
+    """Heads that were put together with the batch come apart again."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["sizes"]),
+        helper.make_node("Gather", ["sizes", "zero"], ["b"], axis=0),
+        helper.make_node("Mul", ["b", "four"], ["rows"]),
+        helper.make_node("Concat", ["rows", "minus", "thirty"], ["flat"], axis=0),
+        helper.make_node("Concat", ["b", "four", "minus", "thirty"], ["apart"], axis=0),
+        helper.make_node("Reshape", ["x", "flat"], ["h"]),
+        helper.make_node("Reshape", ["h", "apart"], ["y"]),
+    ]
+    constants = {"zero": np.array([0]), "four": np.array([4]), "minus": np.array([-1]), "thirty": np.array([30])}
+    module = tirscript.from_onnx(model(nodes, {"x": (F, ["b", 4, 30])}, ["y"], constants))
+    assert "G.reshape(x, (b * 4, 1, 30))" in str(module) and "G.reshape(h, (b, 4, 1, 30))" in str(module)
+
+
 def test_how_many_are_wanted_may_be_computed_of_a_shape() -> None:
     """As torch sorts: the greatest of all that there are."""
     nodes = [

@@ -72,6 +72,15 @@ def counted(rounds: Any, *, until: int | None = None, first: Any = None) -> onnx
     )
 
 
+def test_as_many_rounds_as_a_tensor_has_rows() -> None:
+    nodes = [N("Shape", ["x"], ["sizes"]), N("Gather", ["sizes", "zero"], ["limit"], axis=0)]
+    given = counted(None)
+    loop = given.graph.node[0]
+    loop.input[0] = "limit"
+    made = model([*nodes, loop], list(given.graph.input), list(given.graph.output), zero=np.int64(0))
+    assert str(compare(made, x=X)).count("G.multiply") == 2
+
+
 @pytest.mark.parametrize(
     ("rounds", "until", "first"), [(3, None, None), (1, None, True), (9, 2, True), (None, 1, None)]
 )
