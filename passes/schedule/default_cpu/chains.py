@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad
+from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer
 
@@ -61,8 +61,16 @@ def _worth(work: Work, nest: Nest) -> bool:
         if count * size + sum(1 for _ in walk(other.store.value)) > LARGEST:
             return False  # chains of values that are used twice each would double again and again
         # what stands there several times is computed once
-        times += other.instances * (count if heavy(nest.value) else len({load.indices for load in loads}))
+        again = other.instances * (count if heavy(nest.value) else len({load.indices for load in loads}))
+        if other.reduced and again > nest.instances and _chooses(nest.value):
+            return False  # a sum that asks at every step whether it is inside of a border does not become vectors
+        times += again
     return 0 < times <= nest.instances * (1 if heavy(nest.value) else AGAIN)
+
+
+def _chooses(value: Expr) -> bool:
+    """Whether a value depends on a condition."""
+    return any(type(node) is Call and node.op.name in ("if_then_else", "Select") for node in walk(value))
 
 
 def _loads(nest: Nest) -> list[BufferLoad]:

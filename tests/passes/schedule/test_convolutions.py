@@ -122,3 +122,23 @@ def test_constant_weights_are_copied_when_they_are_compiled() -> None:
     np.testing.assert_array_equal(a, b)
     allocated = [node.buffer.name for node in walk(built.lowered.body) if type(node) is AllocBuffer]
     assert not any(name.startswith("W") for name in allocated)
+
+
+def test_a_border_is_copied_before_a_window_that_takes_steps():
+    """Each channel by itself, every second pixel: with the border's condition in it, the sum would be no vectors."""
+    kernel = parse("""
+@T.prim_func
+def main(X: T.Buffer((8, 32, 32), "float32"), W: T.Buffer((8, 3, 3), "float32"), Y: T.Buffer((8, 16, 16), "float32")):
+    padded = T.alloc_buffer((8, 34, 34), "float32")
+    for c, y, x in T.grid(8, 34, 34):
+        with T.block("pad"):
+            vc, vy, vx = T.axis.remap("SSS", [c, y, x])
+            padded[vc, vy, vx] = X[vc, vy - 1, vx - 1] if 1 <= vy < 33 and 1 <= vx < 33 else 0
+    for c, y, x, u, v in T.grid(8, 16, 16, 3, 3):
+        with T.block("sum"):
+            vc, vy, vx, vu, vv = T.axis.remap("SSSRR", [c, y, x, u, v])
+            with T.init():
+                Y[vc, vy, vx] = 0.0
+            Y[vc, vy, vx] += padded[vc, vy * 2 + vu, vx * 2 + vv] * W[vc, vu, vv]
+""")
+    assert "compute_inline" not in str(default_schedule(kernel, WIDE).trace)
