@@ -239,83 +239,121 @@ def _conv_padded(data: Any, weight: Any, out: Any, *, acc: Any, layouts: Any, st
 
 
 def _transposed(data: Any, weight: Any, out: Any, *, acc: Any, layouts: Any, groups: Any, places: Any) -> None:
-    total = T.alloc_buffer(out.shape, acc)
-    for (*i,) in T.grid(*out.shape, *transposed_sizes(weight, layouts, groups)):
-        with T.block("conv_transpose"):
-            (*v,) = T.axis.remap("S" * out.ndim + "R" * (len(i) - out.ndim), i)
+    # the products of all elements of the data with all of the window, then those that meet at a place
+    spread = T.alloc_buffer(spread_shape(data, weight, out, layouts), acc)
+    for (*i,) in T.grid(*spread.shape, sizes_of(weight, layouts[1])["I"] // groups):
+        with T.block("spread"):
+            (*v,) = T.axis.remap("S" * spread.ndim + "R", i)
             with T.init():
-                total[*v[: out.ndim]] = T.cast(0, acc)
-            total[*v[: out.ndim]] = total[*v[: out.ndim]] + T.if_then_else(
-                meets(v, data, out, layouts, places),
-                T.cast(data[*source(v, data, weight, out, layouts, groups, places)], acc)
-                * T.cast(weight[*transposed_weight(v, data, weight, layouts, groups)], acc),
+                spread[*v[:-1]] = T.cast(0, acc)
+            spread[*v[:-1]] = spread[*v[:-1]] + T.cast(data[*spread_data(v, weight, layouts, groups)], acc) * T.cast(
+                weight[*spread_weight(v, weight, layouts, groups)], acc
+            )
+    if acc is out.dtype:
+        gather(spread, out, data, weight, acc=acc, layouts=layouts, places=places)
+    else:
+        total = T.alloc_buffer(out.shape, acc)
+        gather(spread, total, data, weight, acc=acc, layouts=layouts, places=places)
+        for (*i,) in T.grid(*out.shape):
+            with T.block("finish"):
+                (*v,) = T.axis.remap("S" * len(i), i)
+                out[*v] = T.cast(total[*v], out.dtype)
+
+
+@part
+def gather(spread: Any, total: Any, data: Any, weight: Any, *, acc: Any, layouts: Any, places: Any) -> None:
+    """total = the sums of what meets at each place."""
+    for (*i,) in T.grid(*total.shape, *meeting(weight, layouts, places)):
+        with T.block("gather"):
+            (*v,) = T.axis.remap("S" * total.ndim + "R" * (len(i) - total.ndim), i)
+            with T.init():
+                total[*v[: total.ndim]] = T.cast(0, acc)
+            total[*v[: total.ndim]] = total[*v[: total.ndim]] + T.if_then_else(
+                meets(v, data, weight, total, layouts, places),
+                spread[*source(v, weight, total, layouts, places)],
                 T.cast(0, acc),
             )
-    for (*i,) in T.grid(*out.shape):
-        with T.block("finish"):
-            (*v,) = T.axis.remap("S" * len(i), i)
-            out[*v] = T.cast(total[*v], out.dtype)
 
 
-def transposed_sizes(weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
-    """The sizes of the axes that are summed: the input channels of a group and the window."""
-    inputs, *window = window_sizes(weight, layouts)
-    return [inputs // groups, *window]
+def spread_shape(data: Any, weight: Any, out: Any, layouts: Sequence[str]) -> list[Any]:
+    """Batches, channels of the result, the window, the space of the data."""
+    space, given = space_of(layouts), sizes_of(data, layouts[0])
+    return [
+        given["N"],
+        sizes_of(out, layouts[2])["C"],
+        *window_sizes(weight, layouts)[1:],
+        *[given[letter] for letter in space],
+    ]
 
 
-def _offsets(v: Sequence[Any], out: Any, layouts: Sequence[str], places: Any) -> dict[str, Any]:
-    """stride times the place in the data, for each dimension of space."""
-    _, dilation, padding = places
-    result = by_letter(layouts[2], v[: out.ndim])
-    window = v[out.ndim + 1 :]
-    return {
-        letter: result[letter] + padding[at] - scaled(window[at], dilation[at])
-        for at, letter in enumerate(space_of(layouts))
-    }
+def _input(v: Sequence[Any], weight: Any, layouts: Sequence[str], groups: int) -> Any:
+    """The number of the input channel."""
+    if groups == 1:
+        return v[-1]
+    sizes = sizes_of(weight, layouts[1])
+    return v[1] // sizes["O"] * (sizes["I"] // groups) + v[-1]
 
 
-def meets(v: Sequence[Any], data: Any, out: Any, layouts: Sequence[str], places: Any) -> Expr:
-    """Whether an element of the data spreads to this place of the result through this element of the window."""
-    found: Expr = const(True)
-    sizes = sizes_of(data, layouts[0])
-    for at, (letter, far) in enumerate(_offsets(v, out, layouts, places).items()):
-        stride = places[0][at]
-        found = both(found, OPS["greater_equal"](far, 0))
-        found = OPS["logical_and"](found, OPS["less"](far, scaled(sizes[letter], stride)))
-        if stride > 1:
-            found = OPS["logical_and"](found, OPS["equal"](far % stride, 0))
+def spread_data(v: Sequence[Any], weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
+    """The element of the data."""
+    space = space_of(layouts)
+    place = {"N": v[0], "C": _input(v, weight, layouts, groups)}
+    return placed(layouts[0], {**place, **dict(zip(space, v[2 + len(space) : -1], strict=True))})
+
+
+def spread_weight(v: Sequence[Any], weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
+    """The element of the weight."""
+    space = space_of(layouts)
+    place = {"O": v[1] if groups == 1 else v[1] % sizes_of(weight, layouts[1])["O"]}
+    place["I"] = _input(v, weight, layouts, groups)
+    return placed(layouts[1], {**place, **dict(zip(space, v[2 : 2 + len(space)], strict=True))})
+
+
+def _by_steps(size: Any, at: int, places: Any) -> bool:
+    """Whether only every so many elements of the window can meet at a place: those a stride apart."""
+    return type(size) is int and places[0][at] > 1 and places[1][at] == 1
+
+
+def meeting(weight: Any, layouts: Sequence[str], places: Any) -> list[Any]:
+    """How many elements of the window may meet at a place, for each dimension of space."""
+    sizes = window_sizes(weight, layouts)[1:]
+    return [-(-one // places[0][at]) if _by_steps(one, at, places) else one for at, one in enumerate(sizes)]
+
+
+def _met(v: Sequence[Any], weight: Any, out: Any, layouts: Sequence[str], places: Any) -> list[tuple[Any, Any, Expr]]:
+    """The element of the window and that of the data for each dimension of space, and when they meet."""
+    strides, dilation, padding = places
+    result, found = by_letter(layouts[2], v[: out.ndim]), []
+    sizes = window_sizes(weight, layouts)[1:]
+    for at, letter in enumerate(space_of(layouts)):
+        place, step, stride = result[letter] + padding[at], v[out.ndim + at], strides[at]
+        if _by_steps(sizes[at], at, places):
+            tap = place % stride + step * stride
+            whole = const(True) if sizes[at] % stride == 0 else OPS["less"](tap, sizes[at])
+            found.append((tap, place // stride - step, whole))
+        else:
+            far = place - scaled(step, dilation[at])
+            whole = const(True) if stride == 1 else OPS["equal"](far % stride, 0)
+            found.append((step, far if stride == 1 else far // stride, whole))
     return found
 
 
-def source(
-    v: Sequence[Any], data: Any, weight: Any, out: Any, layouts: Sequence[str], groups: int, places: Any
-) -> list[Any]:
-    """The element of the data."""
-    result = by_letter(layouts[2], v[: out.ndim])
-    place = {"N": result["N"], "C": _input(v, result, weight, layouts, groups)}
-    for at, (letter, far) in enumerate(_offsets(v, out, layouts, places).items()):
-        place[letter] = far if places[0][at] == 1 else far // places[0][at]
-    return placed(layouts[0], place)
+def meets(v: Sequence[Any], data: Any, weight: Any, out: Any, layouts: Sequence[str], places: Any) -> Expr:
+    """Whether an element of the data spreads to this place of the result through this element of the window."""
+    found: Expr = const(True)
+    sizes = sizes_of(data, layouts[0])
+    for letter, (_, far, whole) in zip(space_of(layouts), _met(v, weight, out, layouts, places), strict=True):
+        found = both(found, OPS["greater_equal"](far, 0))
+        found = OPS["logical_and"](found, OPS["less"](far, sizes[letter]))
+        if getattr(whole, "value", None) is not True:
+            found = OPS["logical_and"](found, whole)
+    return found
 
 
-def _input(v: Sequence[Any], result: Mapping[str, Any], weight: Any, layouts: Sequence[str], groups: int) -> Any:
-    """The number of the input channel."""
-    inner = v[rank_of_layout(layouts[2])]
-    if groups == 1:
-        return inner
-    sizes = sizes_of(weight, layouts[1])
-    return result["C"] // sizes["O"] * (sizes["I"] // groups) + inner
-
-
-def transposed_weight(v: Sequence[Any], data: Any, weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
-    """The element of the weight."""
-    rank = rank_of_layout(layouts[2])
-    result = by_letter(layouts[2], v[:rank])
-    sizes = sizes_of(weight, layouts[1])
-    place = {"O": result["C"] if groups == 1 else result["C"] % sizes["O"]}
-    place["I"] = _input(v, result, weight, layouts, groups)
-    place.update(zip(space_of(layouts), v[rank + 1 :], strict=True))
-    return placed(layouts[1], place)
+def source(v: Sequence[Any], weight: Any, out: Any, layouts: Sequence[str], places: Any) -> list[Any]:
+    """The product that meets there."""
+    result, met = by_letter(layouts[2], v[: out.ndim]), _met(v, weight, out, layouts, places)
+    return [result["N"], result["C"], *[tap for tap, _, _ in met], *[far for _, far, _ in met]]
 
 
 def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
