@@ -222,6 +222,24 @@ def impl(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{dtype}", stride
     lower = T.Shuffle([A[2, 0:16], A[3, 0:16]], {pairs})
     quads[0:64] = T.Shuffle([upper, lower], {quads})
 """
+# the same with the highest bits turned, as bytes of the other sign
+_INTERLEAVE_FLIPPED_DESC = """
+@T.prim_func
+def desc(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{other}")):
+    for i, j in T.grid(4, 16):
+        with T.block("interleave"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vj, vi] = T.reinterpret("{other}", T.bitwise_xor(A[vi, vj], T.{dtype}({top})))
+"""
+_INTERLEAVE_FLIPPED_IMPL = """
+@T.prim_func
+def impl(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{other}", strides=(4, 1))):
+    quads = T.decl_buffer((64,), "{other}", data=T.address_of(B[0, 0]))
+    upper = T.Shuffle([A[0, 0:16], A[1, 0:16]], {pairs})
+    lower = T.Shuffle([A[2, 0:16], A[3, 0:16]], {pairs})
+    bits = T.bitwise_xor(T.Shuffle([upper, lower], {quads}), T.broadcast(T.{dtype}({top}), 64))
+    quads[0:64] = T.reinterpret("{other}x64", bits)
+"""
 _INTERLEAVE_PAIRS_DESC = """
 @T.prim_func
 def desc(A: T.Buffer((2, 16), "{dtype}"), B: T.Buffer((16, 2), "{dtype}")):
@@ -325,9 +343,19 @@ for _signs in ("ss", "su", "us", "uu"):
             )
 BUILT_IN["dot_16x16x32_bfloat16_amx"] = partial(_made, _FLOAT_TILE_DESC, _FLOAT_TILE_IMPL)
 BUILT_IN["dot_16x4_vnni"] = BUILT_IN["dot_16x4_uint8_int8_vnni"]
-for _dtype in ("int8", "uint8"):
+for _dtype, _other, _top in (("int8", "uint8", -128), ("uint8", "int8", 128)):
     BUILT_IN[f"interleave_4x16_{_dtype}"] = partial(
         _made, _INTERLEAVE_DESC, _INTERLEAVE_IMPL, dtype=_dtype, pairs=_PAIRS, quads=_QUADS
+    )
+    BUILT_IN[f"interleave_4x16_{_dtype}_{_other}"] = partial(
+        _made,
+        _INTERLEAVE_FLIPPED_DESC,
+        _INTERLEAVE_FLIPPED_IMPL,
+        dtype=_dtype,
+        other=_other,
+        top=_top,
+        pairs=_PAIRS,
+        quads=_QUADS,
     )
 BUILT_IN["interleave_2x16_bfloat16"] = partial(
     _made, _INTERLEAVE_PAIRS_DESC, _INTERLEAVE_PAIRS_IMPL, dtype="bfloat16", pairs=_PAIRS

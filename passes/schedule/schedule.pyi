@@ -297,6 +297,26 @@ class Schedule:
         The values are the same. It pays where elements are read more often than they are stored.
         """
 
+    def flip_signedness(self, block: BlockHandle | str, buffer_index: int | str = 0) -> BlockHandle:
+        """Store what a block writes as bytes of the other sign, 128 more or less, where it is one operand of a sum of
+        products; the sum begins with what makes up for that. The block that computes it.
+
+        before:                                    after `flip_signedness("B_local")`:
+            B_local = T.alloc_buffer((8, 4), "int8")   B_local = T.alloc_buffer((8, 4), "uint8")
+            with T.block("B_local"):                   with T.block("B_local"):
+                B_local[v0, v1] = B[v0, v1]                B_local[v0, v1] = T.reinterpret("uint8", B[v0, v1] ^ -128)
+            with T.block("C"):                         with T.block("A_sum"):
+                with T.init():                             with T.init():
+                    C[vi, vj] = 0                              A_sum[v0] = 0
+                C[vi, vj] += (                             A_sum[v0] += T.cast(A[v0, w0], "int32")
+                    T.cast(A[vi, vk], "int32")         with T.block("C"):
+                    * T.cast(B_local[vk, vj], "int32")     with T.init():
+                )                                              C[vi, vj] = A_sum[vi] * -128
+                                                           C[vi, vj] += ...
+
+        The results are the same, as whole numbers wrap. It is for instructions that multiply bytes of different signs.
+        """
+
     def fuse(self, *loops: LoopHandle | str, preserve_unit_iters: bool = True) -> LoopHandle:
         """Make one loop of loops that are nested in each other alone; given outermost first.
 

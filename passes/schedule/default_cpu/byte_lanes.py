@@ -19,6 +19,7 @@ from tirscript.ir.index_map import IndexMap
 from ..primitive import BlockHandle
 from .contraction import Roles, maker_of, nest_loop, result_of, roles_of, vector_copy
 from .nests import Nest, indices_of
+from .reductions import lanes_apart
 from .tile_products import LEAST, in_turn, multiplies_bytes
 from .work import Work, only_reader
 
@@ -70,6 +71,11 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
         return False
     right = _copy(work, name, roles.right, tiled.right)
     left = None if _lies_in_lines(roles, odd) else _copy(work, name, roles.left, tiled.left)
+    kinds = [str(load.dtype) for load in (tiled.left, tiled.right)]
+    flipped, rest = "", None
+    if work.facts.dots == "vnni" and kinds[0] == kinds[1]:  # its instruction multiplies bytes of different signs
+        rest = sch.flip_signedness(right)
+        flipped = kinds[1] = "uint8" if kinds[0] == "int8" else "int8"
     result = result_of(work, plain, reader, bool(odd & {id(roles.rows), id(roles.columns)}))
     loops = {id(dim): dim.loop for dim in plain.dims}
     depth = tiled.reduced[0].extent // GROUP
@@ -86,17 +92,19 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     sch.decompose_reduction(name, k_0)
     *_, row, vector, lane = sch.get_loops(f"{name}_init")
     sch.vectorize(lane)
-    signs = "_".join(str(load.dtype) for load in (tiled.left, tiled.right))
-    sch.tensorize(j_2, f"dot_{lanes}x{GROUP}_{signs}_{work.facts.dots}")
+    sch.tensorize(j_2, f"dot_{lanes}x{GROUP}_{'_'.join(kinds)}_{work.facts.dots}")
     for loop in (row, vector, k_1, i_1, j_1):
         sch.unroll(loop)
-    work.attempt(in_turn, right, tiled)
+    work.attempt(in_turn, right, tiled, flipped)
     copies = {copy.name for copy in (left, right) if copy is not None}
     for block in work.blocks():
         if block.name.removesuffix("_o") in copies:
             work.parallel(work.sch.get_loops(block)[:1], float(nest.instances) / 16)
     work.attempt(vector_copy, result, lanes)
     work.parallel([*outer, j_0, i_0], nest.work)
+    sums = work.nest(rest.name) if rest is not None else None
+    if sums is not None:
+        work.attempt(lanes_apart, sums)
     made = {name, *copies}
     work.done |= {*made, *(f"{one}_o" for one in made), f"{name}_init", f"{name}_update_o", result.name}
     return True

@@ -275,8 +275,9 @@ def _vectors(work: Work, copy: BlockHandle | str, lanes: int) -> bool:
     return True
 
 
-def in_turn(work: Work, copy: BlockHandle | str, roles: Roles) -> bool:
-    """Copy the lines that lie in turn, sixteen of each at once, or what lies beside each other in a column."""
+def in_turn(work: Work, copy: BlockHandle | str, roles: Roles, kind: str = "") -> bool:
+    """Copy the lines that lie in turn, sixteen of each at once, or what lies beside each other in a column. `kind` is
+    the dtype of the copies where it is another one."""
     sch, loops = work.sch, work.sch.get_loops(copy)
     group = 32 // roles.right.dtype.bits
     if roles.right.indices[-1] is roles.reduced[0].var:
@@ -287,7 +288,7 @@ def in_turn(work: Work, copy: BlockHandle | str, roles: Roles) -> bool:
     k_0, k_1 = sch.split(loops[-2], [None, group])
     j_0, j_1 = sch.split(loops[-1], [None, SIDE])
     sch.reorder(j_0, k_0, k_1, j_1)
-    sch.tensorize(k_1, f"interleave_{group}x{SIDE}_{roles.right.dtype}")
+    sch.tensorize(k_1, f"interleave_{group}x{SIDE}_{roles.right.dtype}{kind and '_' + kind}")
     return True
 
 

@@ -89,6 +89,16 @@ def widened(A: T.Buffer((6, 8), "float16"), B: T.Buffer((8, 5), "float16"), C: T
 
 
 @T.prim_func
+def of_bytes(A: T.Buffer((6, 8), "int8"), B: T.Buffer((8, 5), "int8"), C: T.Buffer((6, 5), "int32")):
+    for i, j, k in T.grid(6, 5, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] += T.cast(A[vi, vk], "int32") * T.cast(B[vk, vj], "int32")
+
+
+@T.prim_func
 def narrow(A: T.Buffer((6, 8), "bfloat16"), B: T.Buffer((8, 4), "bfloat16"), D: T.Buffer((6, 4), "float32")):
     C = T.alloc_buffer((6, 4), "float32")
     for i, j, k in T.grid(6, 4, 8):
@@ -352,6 +362,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "precompute": (distances, lambda s: s.precompute("C", [0, 2])),
     "reduce_apart": (added, lambda s: s.reduce_apart("C")),
     "early_cast": (widened, lambda s: s.early_cast(s.cache_read("C", "A", "local"))),
+    "flip_signedness": (of_bytes, lambda s: s.flip_signedness(s.cache_read("C", "B", "local"))),
     "least_magnitude": (narrow, lambda s: s.least_magnitude(s.cache_read("C", "B", "local"), [4, 0])),
     "denormals_apart": (narrow, tiled_apart),
     "specialize": (any_matmul, lambda s: s.specialize(tiled(s), 1)),
