@@ -30,7 +30,7 @@ from tirscript.ir.graph import FunctionRef
 from tirscript.ir.module import Module
 from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import rewrite, walk
-from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, For, Stmt
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, DeclBuffer, For, Stmt
 
 from ..pipeline import module_pass
 from ..statements import keep_comments
@@ -67,7 +67,7 @@ def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
     for copy in copies:
         copied = copy.copied(limit)
         if copied is not None:
-            data = _copied(known[copy.source].data, copied)
+            data = _copied(known[copy.source].data, copied, copy.target)
             packed[copy.target] = AllocateConst(copy.target, data, span=copy.block.span)
     if not packed:
         return func
@@ -127,7 +127,7 @@ def _with_copies(
         if found is None:
             stmt = known[given]
             name = f"{given.name}_packed"
-            data = _copied(stmt.data, packed[target][1])
+            data = _copied(stmt.data, packed[target][1], target)
             found = made[target, given] = AllocateConst(target.replace(name=name), data, span=stmt.span)
         return found.buffer
 
@@ -154,8 +154,8 @@ def _all(functions: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(functions.values())
 
 
-def _copied(data: ConstantTensor, made: Copied) -> ConstantTensor:
-    return known(made(data.array.reshape(-1)), data.dtype)
+def _copied(data: ConstantTensor, made: Copied, target: Buffer) -> ConstantTensor:
+    return known(made(data.array.reshape(-1)), target.dtype)
 
 
 def _copies(func: PrimFunc, sources: Collection[Any]) -> list[_Copy]:
@@ -218,7 +218,7 @@ class _Copy:
 
     def __init__(self, stmt: Stmt, loops: list[For], block: Block, store: BufferStore, read: _Read) -> None:
         self.stmt, self.block, self.store, self.load = stmt, block, store, read.load
-        self.condition, self.padding = read.condition, read.padding
+        self.condition, self.padding, self.flipped = read.condition, read.padding, read.flipped
         values = [axis.value for axis in block.axes]
         used = {node for part in (*values, *store.indices, store.value) for node in walk(part) if type(node) is Var}
         self.loops = [loop for loop in loops if loop.var in used]
@@ -252,7 +252,8 @@ class _Copy:
         if self.condition is not None and self.padding is not None:
             padding = Padding(self.condition, self.padding.value)
         found = strided_copy(steps, axes, (self.store.indices, shape), (self.load.indices, given), padding)
-        return self._gathered(steps, shape, given) if found is None else found
+        made = self._gathered(steps, shape, given) if found is None else found
+        return made if self.flipped is None or made is None else _with_flipped(made, self.flipped, self.target)
 
     def _gathered(self, steps: Mapping[Var, Array], shape: tuple[int, ...], given: tuple[int, ...]) -> Copied | None:
         """The copy by the place of each element."""
@@ -305,19 +306,39 @@ def _copy(nest: Stmt, around: tuple[For, ...]) -> _Copy | None:
     read = _read(store.value)
     if read is None or any(axis.kind != "spatial" for axis in stmt.axes):
         return None
-    plain = read.load.predicate is None and read.load.buffer.dtype is store.buffer.dtype
+    same = read.load.buffer.dtype is store.buffer.dtype or read.flipped is not None
+    plain = read.load.predicate is None and same
     return _Copy(nest, loops, stmt, store, read) if plain else None
 
 
 class _Read(NamedTuple):
-    """What is stored: an element, or the padding where a condition is false."""
+    """What is stored: an element, or the padding where a condition is false; some of its bits may be turned, and it be
+    of another dtype of whole numbers then."""
 
     load: BufferLoad
     condition: Expr | None = None
     padding: Const | None = None
+    flipped: Const | None = None
+
+
+def _with_flipped(made: Copied, bits: Const, target: Buffer) -> Copied:
+    """A copy whose bits are turned where those of a number are set, as the target's dtype."""
+    import numpy as np
+
+    def flipped(elements: Array) -> Array:
+        found = made(elements)
+        np.bitwise_xor(found, bits.value, out=found)
+        return found.view(str(target.dtype))
+
+    return flipped
 
 
 def _read(value: Expr) -> _Read | None:
+    if type(value) is Call and value.op is OPS["reinterpret"] and value.dtype.is_int and value.dtype.lanes == 1:
+        (turned,) = value.args
+        if type(turned) is Call and turned.op is OPS["bitwise_xor"] and type(turned.args[1]) is Const:
+            inner = _read(turned.args[0])
+            return None if inner is None or inner.flipped is not None else inner._replace(flipped=turned.args[1])
     if type(value) is BufferLoad:
         return _Read(value)
     if type(value) is Call and value.op in _CHOICES:
@@ -384,15 +405,28 @@ def _writers(func: PrimFunc, buffer: Buffer) -> int:
 
 
 def _is_viewed(func: PrimFunc, buffer: Buffer) -> bool:
-    """Whether the memory of a buffer is reached otherwise than by loads and stores of its elements."""
+    """Whether the memory of a buffer is reached otherwise than by loads and stores of its elements, or by loads of
+    another buffer that is laid over it."""
+    addresses = 0
     for node in walk(func.body):
         if type(node) is BufferData and node.buffer is buffer:
             return True
         if type(node) is CallFunction and any(getattr(arg, "buffer", arg) is buffer for arg in node.args):
             return True
         if type(node) is Call and node.op is OPS["address_of"] and any(part is buffer for part in walk(node)):
-            return True
-    return False
+            addresses += 1
+        elif type(node) is DeclBuffer and _lies_over(node, buffer):
+            if _writers(func, node.buffer) or _is_viewed(func, node.buffer):
+                return True
+            addresses -= 1
+    return addresses != 0
+
+
+def _lies_over(stmt: DeclBuffer, buffer: Buffer) -> bool:
+    """Whether a declared buffer begins at an element of another one."""
+    data = stmt.data
+    element = data.args[0] if type(data) is Call and data.op is OPS["address_of"] else None
+    return type(element) is BufferLoad and element.buffer is buffer
 
 
 def _used(stmt: AllocateConst, body: list[Stmt]) -> bool:

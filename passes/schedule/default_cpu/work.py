@@ -8,7 +8,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr
-from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, For, Stmt
 
 from ...statements import reads_memory
 from ..blocks import reads_of
@@ -71,6 +71,14 @@ class Work:
     def extent(self, loop: LoopHandle) -> int | None:
         """The iterations of a serial loop from 0 to a number."""
         return extent_of(self.sch.get(loop))
+
+    def copied_once(self, buffer: Buffer) -> bool:
+        """Whether copies of a buffer are made when the program is compiled (`pack_constants`), as plain loops alone:
+        those of constants, and of parameters of functions that only their own program calls, likely with constants."""
+        func = self.sch.func
+        if any(type(stmt) is AllocateConst and stmt.buffer is buffer for stmt in func.body):
+            return True
+        return func.private and any(param is buffer for param in func.params)
 
     def is_empty(self, loop: LoopHandle) -> bool:
         """Whether a loop from 0 never runs, so that there is nothing to schedule in it."""

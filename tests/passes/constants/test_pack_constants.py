@@ -274,3 +274,55 @@ def test_a_copy_may_be_padded(kind: str, value: str, packed: bool) -> None:
         (stmt,) = (one for one in made.body if type(one) is AllocateConst)
         padded = np.pad(data.array.astype("float32"), ((0, 0), (0, 1)), constant_values=7)
         np.testing.assert_array_equal(stmt.data.array.astype("float32"), padded.reshape(5, 2, 2).transpose(1, 0, 2))
+
+
+BYTES = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((16, 64), "int8"), W: T.Buffer((64, 32), "{w}"), C: T.Buffer((16, 32), "int32")):
+        for i, j, k in T.grid(16, 32, 64):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] += T.cast(A[vi, vk], "int32") * T.cast(W[vk, vj], "int32")
+
+    @T.prim_func
+    def main(A: T.Buffer((16, 64), "int8"), C: T.Buffer((16, 32), "int32")):
+        W = T.constant("{digest}", (64, 32), "{w}")
+        M.f(A, W, C)
+"""
+
+
+@pytest.mark.parametrize("kind", ["tiles", "vnni", "madd"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_panels_of_bytes_are_made_when_a_program_is_compiled(dtype: str, kind: str) -> None:
+    """Also where they are of the other sign, and are read through views by instructions."""
+    facts = {"tiles": {"tiles": True}}.get(kind, {"dots": kind})
+    rng = np.random.default_rng(4)
+    info = np.iinfo(dtype)
+    weights = rng.integers(info.min, info.max + 1, (64, 32)).astype(dtype)
+    data = constant(weights)
+    module = parse(BYTES.format(w=dtype, digest=data.digest), constants=_store(data))
+    assert isinstance(module, Module)
+    made = pack_constants(get_pass("default_cpu", vector_bits=512, threads=2, **facts)(module))
+    f = made["f"]
+    assert not any(param.name == "W" for param in f.params) and "interleave" not in f.script()
+    verify(made)
+    A = rng.integers(-128, 128, (16, 64)).astype("int8")
+    C = np.zeros((16, 32), "int32")
+    tirscript.interpret(made, A, C)
+    np.testing.assert_array_equal(C, A.astype("int32") @ weights.astype("int32"))
+
+
+def test_a_view_that_is_written_is_no_copy() -> None:
+    """Nor is one whose address goes elsewhere."""
+    view = '    V = T.decl_buffer((16,), "float32", data=T.address_of(P[0, 0, 0]))\n'
+    for extra, stays in (
+        ("    B[0] = V[3]\n", False),
+        ("    V[3] = 1.0\n", True),
+        ('    T.evaluate(T.call_packed("f", V.data))\n', True),
+    ):
+        func = program(extra=view + extra)
+        assert (pack_constants(func) is func) is stays

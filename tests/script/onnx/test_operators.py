@@ -196,6 +196,9 @@ CASES: dict[str, list[C]] = {
     "MatMulInteger": [
         C(i(3, 4, kind="uint8"), i(4, 2, kind="uint8"), np.uint8(3), np.uint8(5), const=(2, 3)),
         C(i(2, 3, 4, kind="uint8"), i(4, 2, low=-9, kind="int8"), np.uint8(3), i(2, kind="int8"), const=(1, 2, 3)),
+        C(i(3, 4, kind="uint8"), i(4, 2, low=-9, kind="int8"), np.uint8(3), np.int8(0), const=(1, 2, 3)),
+        C(i(3, 4, low=-9, kind="int8"), i(2, 4, 2, low=-9, kind="int8")),
+        C(i(4, kind="uint8"), i(4, 2, low=-9, kind="int8"), np.uint8(3), const=(1, 2)),
     ],
     "ConvInteger": [C(i(1, 2, 5, 5, kind="uint8"), i(3, 2, 3, 3, kind="uint8"), np.uint8(2), const=(2,), pads=[1, 1, 1, 1])],
     "QLinearMatMul": [
