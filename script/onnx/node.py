@@ -141,6 +141,8 @@ class Node:
 
         A dimension of 1 that goes with all of another is known as such only where it is a number.
         """
+        if not given:
+            raise self.wrong("it has no input")
         shapes = [self.shape(one) for one in given]
         rank = max(map(len, shapes))
         wanted: list[Expr] = []

@@ -128,6 +128,12 @@ def test_a_size_of_minus_one_is_what_is_left_of_products() -> None:
     assert "G.reshape(x, (b * 4, 1, 30))" in str(module) and "G.reshape(h, (b, 4, 1, 30))" in str(module)
 
 
+@pytest.mark.parametrize("op", ["Relu", "Add", "Sum"])
+def test_a_node_without_inputs_is_refused(op: str) -> None:
+    with pytest.raises(DiagnosticError, match=f"`y` \\({op}\\): it has no input"):
+        tirscript.from_onnx(model([helper.make_node(op, [], ["y"])], {"x": (F, [2])}, ["y"], {}))
+
+
 def test_how_many_are_wanted_may_be_computed_of_a_shape() -> None:
     """As torch sorts: the greatest of all that there are."""
     nodes = [
