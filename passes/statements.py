@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tirscript.ir.effects import has_effect, out_of_bounds, reads_memory
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import map_except_buffers
+from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Stmt
 
@@ -29,6 +29,16 @@ def may_overlap(func: PrimFunc) -> bool:
 def equal(a: Expr, b: Expr) -> Expr:
     """`a == b` as an expression."""
     return get_op("equal")(a, b)
+
+
+def same_number(a: Expr, b: Expr) -> Expr:
+    """Whether `a` is `b`, nan being the same as nan: what may be assumed of memory in which `b` was stored."""
+    if type(b) is Const:
+        return get_op("isnan")(a) if b.value != b.value else equal(a, b)
+    if not any(type(node) in (BufferLoad, Var) and node.dtype.element.is_float for node in walk(b)):  # type: ignore[attr-defined]
+        return equal(a, b)
+    both = get_op("logical_and")(get_op("isnan")(a), get_op("isnan")(b))
+    return get_op("logical_or")(equal(a, b), both)
 
 
 def keep_comments(gone: Stmt, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

@@ -11,6 +11,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import get_op
 from tirscript.ir.stmt import Assume, Axis, BufferStore, For, Stmt
 
+from ..statements import same_number
 from .mapping import PadMapping, resized
 from .stages import Stage, known_axes, statement
 
@@ -53,7 +54,7 @@ def claim_of(packed: Buffer, mapping: PadMapping, value: Const) -> Stmt:
     """Loops around an assumption that `value` is in the padding of a packed buffer."""
     dtype = packed.shape[0].dtype
     loops = tuple(Var(f"ax{at}", dtype) for at in range(packed.ndim))
-    same = get_op("equal")(BufferLoad(packed, loops), value)
+    same = same_number(BufferLoad(packed, loops), value)
     claim: Stmt = Assume(get_op("logical_or")(get_op("logical_not")(mapping.pads(loops, dtype)), same))
     for loop, dim in reversed(list(zip(loops, packed.shape, strict=True))):
         claim = For(loop, const(0, dtype), resized(dim, dtype), (claim,))

@@ -501,6 +501,8 @@ def _claimed(mapping: PadMapping, claims: tuple[Stmt, ...], source: Any) -> Cons
         if type(condition) is not Call or condition.op is not OPS["logical_or"]:
             continue
         held, said = condition.args
+        if type(said) is Call and said.op is OPS["isnan"]:
+            said = said.replace(op=OPS["equal"], args=(*said.args, Const(math.nan, said.args[0].dtype)))
         if type(said) is not Call or said.op is not OPS["equal"]:
             continue
         element, value = said.args

@@ -17,6 +17,7 @@ from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
 
 from ...access import access_regions
+from ...statements import same_number
 from ..blocks import reads_of, writes_of
 from ..dataflow import allocation, check_not_viewed, scope_of, top, writers
 from ..edit import Edit
@@ -233,7 +234,7 @@ def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, v
             edit.refuse(f"nothing writes `{buffer.name}`", block)
         element = BufferLoad(buffer, tuple(axis.value for axis in axes))
         negated = get_op("logical_not")(substitute(condition, plain))
-        claim = get_op("equal")(element, substitute(value, plain))
+        claim = same_number(element, substitute(value, plain))
         stmt = Assume(get_op("logical_or")(negated, claim))
     for loop, dim in reversed(loops):
         stmt = For(loop, as_expr(0, dim.dtype), dim, (stmt,))

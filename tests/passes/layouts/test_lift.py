@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from tirscript.ir import Module, PrimFunc
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Assume
 from tirscript.passes import PASSES
-from tirscript.passes.layouts import conversion_of, lift_layout_blocks
+from tirscript.passes.layouts import conversion_of, lift_layout_blocks, reflow
+from tirscript.passes.schedule import Schedule
 from tirscript.script import parse
 from tirscript.testing.golden import Golden
 
@@ -116,6 +119,44 @@ def test_a_crop_without_a_number_promises_nothing() -> None:
     made = lift_layout_blocks(module(PAD + WORK + CROP.replace('["crop", 0]', '["crop"]')))
     found = conversion_of(made["f_crop_B"])  # type: ignore[arg-type]
     assert found is not None and found.mapping.pad_value is None
+
+
+NAN = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+        for i in range(14):
+            with T.block("f"):
+                vi = T.axis.spatial(14, i)
+                B[vi] = A[vi] + 1.0
+
+    @G.graph_func
+    def main(x: G.Tensor((14,), "float32")):
+        with G.dataflow():
+            y = G.call_tir(M.f, (x,))
+            z = G.call_tir(M.f, (y,))
+            G.output(z)
+        return z
+"""
+
+
+def test_padding_of_nan_is_assumed_to_be_nan() -> None:
+    """`x == nan` would hold nowhere, and LLVM may take code behind a false assumption away."""
+    sch = Schedule(parse(NAN))
+    sch.work_on("f")
+    for name in "AB":
+        sch.transform_layout("f", name, lambda i: (i // 4, i % 4), pad_value=float("nan"), keep_interface=True)
+    made = lift_layout_blocks(sch.mod)
+    assert "T.isnan(B_packed[ax0, ax1])" in made.script()
+    found = conversion_of(made["f_crop_B"])
+    assert found is not None and found.mapping.pad_value is not None and isnan(found.mapping.pad_value.value)
+    done = reflow(made)
+    assert done.report.conversions == 2
+    x = np.arange(14, dtype="float32")
+    for module in (made, done.module):
+        assert (tirscript.interpret(module, x) == x + 2).all()
+        assert (tirscript.build(module, debug=True)(x) == x + 2).all()
 
 
 def test_a_public_function_stays() -> None:

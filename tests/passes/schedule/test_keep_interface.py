@@ -122,6 +122,23 @@ def total(A: T.Buffer((14,), "int32"), B: T.Buffer((4, 4), "int32")):
     assert (out.reshape(16) == [*values, 1, 2]).all()
 
 
+def test_padding_that_repeats_floats_may_be_nan() -> None:
+    """The parameter itself changes, so its padding is assumed: nan is not equal to nan."""
+    grow = parse(GROW.script().replace("int32", "float32"))
+    assert isinstance(grow, PrimFunc)
+    given = grow.param_buffers[0]
+    sch = Schedule(grow)
+    repeated = lambda i, j: BufferLoad(given, (i * 4 + j - 14,))
+    sch.transform_layout("grow", "A", lambda i: (i // 4, i % 4), pad_value=repeated)
+    values = np.arange(16, dtype="float32")
+    values[[0, 14]] = np.nan
+    values[15] = 1
+    for run in (lambda *args: tirscript.interpret(sch.func, *args), tirscript.build(sch.func, debug=True)):
+        out = np.zeros(14, "float32")
+        run(values.reshape(4, 4), out)
+        assert np.array_equal(out, values[:14] * 2, equal_nan=True)
+
+
 def test_two_indices_that_collide_are_named() -> None:
     with pytest.raises(
         ScheduleError, match=r"(?s)two elements of `A` at one place.*\(6,\) and \(13,\) both go to \(6,\)"
