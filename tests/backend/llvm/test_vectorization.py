@@ -15,7 +15,7 @@ from tirscript.ir import Const, Var, const, dtype
 from tirscript.ir.op import OPS, cast
 from tirscript.script import parse
 
-WIDE = host().vector_bits or 128
+WIDE = host().register_bits
 LANES = WIDE // 32
 
 
