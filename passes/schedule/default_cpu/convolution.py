@@ -13,6 +13,7 @@ for f_0 in T.parallel(F // 32):
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -29,6 +30,8 @@ from .work import Work, only_reader
 
 # a pixel for so many filters pays for a copy of the weights
 UNFOLDED = 3
+# the least part of vectors that filters fill
+FULL = 0.6
 # windows of so many columns are written out
 WINDOW = 8
 # fewer pixels do not pay for the copy of the weights
@@ -54,14 +57,37 @@ class Roles(Struct, frozen=True, eq=False):
 
 
 def convolution(work: Work, nest: Nest) -> bool:
-    """Schedule a convolution; False where the block is none, or no vectors divide its filters."""
+    """Schedule a convolution; False where the block is none, or vectors would hold too few of its filters."""
     roles = roles_of(work, nest)
+    way: Callable[..., object] = scheduled
+    if roles is None:
+        roles, way = roles_of(work, nest, rounded=True), _rounded
     if roles is None:
         return False
     reader = only_reader(work, nest)
-    if reader is not None and work.attempt(scheduled, nest, roles, reader):
+    if reader is not None and work.attempt(way, nest, roles, reader):
         return True
-    return work.attempt(scheduled, nest, roles, None)
+    return work.attempt(way, nest, roles, None)
+
+
+def _rounded(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None) -> bool:
+    """The schedule of a convolution whose filters are rounded up to whole vectors."""
+    found = with_whole_vectors(work, nest, roles)
+    if found is None:
+        return False
+    packed = contraction.maker_of(work, nest.name, roles.weights.buffer.name)
+    scheduled(work, *found, reader, packed, contraction.result_of(work, found[0], reader, True))
+    return True
+
+
+def with_whole_vectors(work: Work, nest: Nest, roles: Roles) -> tuple[Nest, Roles] | None:
+    """Round filters up to whole vectors, with zeros for weights; None where that is no convolution any more."""
+    work.sch.pad_einsum(nest.name, [roles.lanes if axis is roles.filters.axis else 1 for axis in nest.block.axes])
+    made = work.nest(nest.name)
+    found = roles_of(work, made) if made is not None else None
+    if made is None or found is None or found.filters.axis.var is not roles.filters.axis.var:
+        return None
+    return made, found
 
 
 def scheduled(
@@ -171,8 +197,9 @@ def pointwise(work: Work, nest: Nest) -> bool:
     return convolution(work, nest)
 
 
-def roles_of(work: Work, nest: Nest) -> Roles | None:
-    """What the dimensions are, None where the block is no convolution."""
+def roles_of(work: Work, nest: Nest, *, rounded: bool = False) -> Roles | None:
+    """What the dimensions are, None where the block is no convolution, or no vectors divide its filters; with
+    `rounded`, where many elements of the vectors that hold them would be idle."""
     if nest.update is None or nest.update.op is not OPS["add"] or nest.instances < 4096:
         return None
     value, conditions = term(nest.update.value)
@@ -192,12 +219,15 @@ def roles_of(work: Work, nest: Nest) -> Roles | None:
         mine = [dim for dim in mine if not uses(conditions, dim.var)]
         for filters in sorted(mine, key=lambda dim: -dim.extent):
             lanes = next((one // part for part in (1, 2) if filters.extent % max(4, one // part) == 0), 0)
+            if rounded:
+                lanes = one if filters.extent > one // 2 else one // 2
+                lanes = lanes if filters.extent / (-(-filters.extent // lanes) * lanes) >= FULL else 0
             if lanes < 4 or math.prod(dim.extent for dim in pixels) < PIXELS:
                 continue
             beside = next((dim for dim in reversed(pixels) if dim.extent >= 4), pixels[-1])
             sums = [dim.extent for dim in nest.reduced if dim.extent > 1]
             deep = len(sums) == 1 and sums[0] >= DEEP
-            vectors, height = tile_of(filters.extent // lanes, beside.extent, work.facts.registers, deep=deep)
+            vectors, height = tile_of(-(-filters.extent // lanes), beside.extent, work.facts.registers, deep=deep)
             return Roles(filters, beside, weights, lanes, vectors, height, conditions)
     return None
 
@@ -231,4 +261,4 @@ def _panels(count: int, at: int, width: int) -> IndexMap:
     return IndexMap(given, (given[at] // width, *others, given[at] % width))
 
 
-__all__ = ["convolution", "pointwise", "roles_of", "scheduled", "unfolded"]
+__all__ = ["convolution", "pointwise", "roles_of", "scheduled", "unfolded", "with_whole_vectors"]

@@ -18,7 +18,8 @@ from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import walk
 
 from ..primitive import BlockHandle
-from .convolution import roles_of, scheduled
+from .contraction import maker_of, result_of
+from .convolution import roles_of, scheduled, with_whole_vectors
 from .nests import Dim, Nest, factors, indices_of, is_plain, term
 from .work import Work
 
@@ -39,19 +40,30 @@ def groups(work: Work, nest: Nest) -> bool:
         is_plain(load, nest) for load in loads
     ):
         return False
-    return any(work.attempt(_of_axes_alone, nest, load.buffer.name) for load in loads)
+    ways = [(load.buffer.name, rounded) for rounded in (False, True) for load in loads]
+    return any(work.attempt(_of_axes_alone, nest, *way) for way in ways)
 
 
-def _of_axes_alone(work: Work, nest: Nest, weights: str) -> bool:
-    """Schedule a convolution whose weights and results are copies by the block's axes."""
+def _of_axes_alone(work: Work, nest: Nest, weights: str, rounded: bool) -> bool:
+    """Schedule a convolution whose weights and results are copies by the axes; `rounded` up to whole vectors."""
     result: BlockHandle | None = None
     if not is_plain(BufferLoad(nest.store.buffer, nest.store.indices), nest):
         result = work.sch.reindex(nest.name, ("write", 0))
     packed = work.sch.reindex(nest.name, ("read", weights))
     made = work.nest(nest.name)
-    roles = roles_of(work, made) if made is not None else None
-    if made is None or roles is None or roles.weights.buffer.name != f"{weights}_reindex":
+    if made is None:
         return False
+    roles = roles_of(work, made, rounded=rounded)
+    if roles is None or roles.weights.buffer.name != f"{weights}_reindex":
+        return False
+    if rounded:
+        found = with_whole_vectors(work, made, roles)
+        if found is None:
+            return False
+        made, roles = found
+        work.sch.compute_inline(packed)
+        packed = maker_of(work, nest.name, f"{weights}_reindex")
+        result = result_of(work, made, result, True)
     scheduled(work, made, roles, None, packed, result)
     return True
 

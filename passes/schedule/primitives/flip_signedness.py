@@ -5,6 +5,7 @@ from __future__ import annotations
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import dtype
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.ops.special import reinterpret
 from tirscript.ir.rewrite import rewrite, substitute, uses
@@ -118,7 +119,7 @@ def _sum(name: str, total: Buffer, product: Block, spatial: list[Axis], value: E
     return stmt
 
 
-def _flipped(edit: Edit, buffer: Buffer, flipped: Buffer) -> object:
+def _flipped(edit: Edit, buffer: Buffer, flipped: Buffer) -> PrimFunc:
     """The function with the elements of a buffer in the other dtype."""
     top_bit = const(-128 if buffer.dtype.is_signed else 128, buffer.dtype.element)
 

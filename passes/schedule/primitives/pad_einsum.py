@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
@@ -37,15 +39,15 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
                                                        with T.block("C"):
                                                            C[vi, vj] += A_pad[vi, vk] * B_pad[vk, vj]
 
-    The factors are elements at plain axes of the block, cast or not. A result with padded axes is made in a copy, which
-    is cut to its size behind the block. Refused where a padded reduction axis of floats is not in every factor, since
-    what is there may be infinite, and 0 times infinity is no zero. Where no reduction axis is padded, the block may
-    reduce any values of elements at plain axes, in any way.
+    The factors are elements at plain axes of the block, cast or not; those that no padded axis has to do with may be
+    anywhere. A result with padded axes is made in a copy, which is cut to its size behind the block. Refused where a
+    padded reduction axis of floats is not in every factor, since what is there may be infinite, and 0 times infinity
+    is no zero. Where no reduction axis is padded, the block may reduce any values of such elements, in any way.
     """
     stmt: Block = block.stmt
-    update, loads, strange = _reduction(edit, block)
     if len(padding) != len(stmt.axes) or any(size < 1 for size in padding):
         edit.wrong(f"`padding` is {padding}, not {len(stmt.axes)} numbers of at least 1, one for each axis")
+    update, loads, strange = _reduction(edit, block, padding)
     loops = axis_loops(edit, block, "padded")
     check_covers(edit, block)
     new: dict[Var, Expr] = {}
@@ -146,7 +148,7 @@ def _rounded(edit: Edit, block: Place, axis: Axis, size: int) -> Expr | None:
     return cast(known.simplify(whole), axis.var.dtype)
 
 
-def _reduction(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad], Expr | None]:
+def _reduction(edit: Edit, block: Place, padding: Sequence[int]) -> tuple[Update, list[BufferLoad], Expr | None]:
     """The update of the block, the elements that it reads, and where it is no sum of products of them, what is none."""
     stmt: Block = block.stmt
     update = update_of(stmt)
@@ -180,9 +182,12 @@ def _reduction(edit: Edit, block: Place) -> tuple[Update, list[BufferLoad], Expr
                 loads.append(load)
     only_store(edit, block, update.store.buffer)
     axes = {axis.var: axis for axis in stmt.axes}
+    padded = {axis.var for axis, size in zip(stmt.axes, padding, strict=True) if size > 1}
     accesses: list[BufferLoad | BufferStore] = [*loads, update.store]
     for access in accesses:
         check_not_viewed(edit, block, access.buffer)
+        if access is not update.store and padded.isdisjoint(free_vars(access.indices)):
+            continue
         pairs = list(zip(access.indices, access.buffer.shape, strict=True))
         through = [(index, dim) for index, dim in pairs if not (is_const(index, 0) and is_const(dim, 1))]
         known = edit.analyzer(block)

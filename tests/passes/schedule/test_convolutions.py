@@ -8,9 +8,11 @@ import pytest
 import tirscript
 from tirscript.ir import AllocBuffer, PrimFunc, walk
 from tirscript.passes import DEFAULT_LOWERING
-from tirscript.passes.schedule import Schedule
+from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
+from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
+from tirscript.testing import assert_same_result
 
 WIDE = CpuFacts(vector_bits=512)
 
@@ -62,7 +64,22 @@ def whole(rng: np.random.Generator, *shape: int) -> np.ndarray:
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize(
     ("channels", "filters", "size"),
-    [(3, 16, 32), (3, 32, 28), (2, 64, 16), (5, 48, 30), (2, 8, 20), (3, 16, 7), (4, 32, 13), (1, 24, 9), (2, 96, 14)],
+    [
+        (3, 16, 32),
+        (3, 32, 28),
+        (2, 64, 16),
+        (5, 48, 30),
+        (2, 8, 20),
+        (3, 16, 7),
+        (4, 32, 13),
+        (1, 24, 9),
+        (2, 96, 14),
+        (3, 30, 11),
+        (2, 21, 16),
+        (4, 58, 9),
+        (3, 13, 8),
+        (5, 6, 12),
+    ],
 )
 def test_the_results_are_those_of_plain_loops(channels: int, filters: int, size: int, last: bool, relu: bool) -> None:
     func, rng = convolution(channels, filters, size, relu=relu, last=last), np.random.default_rng(size)
@@ -73,6 +90,18 @@ def test_the_results_are_those_of_plain_loops(channels: int, filters: int, size:
     tirscript.build(func)(X, W, got)
     tirscript.build(func, pipeline=DEFAULT_LOWERING)(X, W, plain)
     np.testing.assert_array_equal(got, plain)
+
+
+@pytest.mark.parametrize(("filters", "lanes"), [(58, 64), (30, 32), (13, 16), (6, 8), (3, 0), (17, 0)])
+@pytest.mark.parametrize("relu", [False, True])
+def test_filters_are_rounded_up_where_vectors_are_mostly_full(filters: int, lanes: int, relu: bool) -> None:
+    made = default_schedule(convolution(4, filters, 13, relu=relu), WIDE)
+    assert ("pad_einsum" in steps(made)) == bool(lanes)
+    if lanes:
+        (weights,) = (
+            node.buffer for node in walk(made.func.body) if type(node) is AllocBuffer and "W" in node.buffer.name
+        )
+        assert np.prod(weights.constant_shape()) == lanes * 4 * 9
 
 
 @pytest.mark.parametrize(("filters", "size", "stays"), [(32, 13, True), (16, 32, False)])
@@ -142,3 +171,13 @@ def main(X: T.Buffer((8, 32, 32), "float32"), W: T.Buffer((8, 3, 3), "float32"),
             Y[vc, vy, vx] += padded[vc, vy * 2 + vu, vx * 2 + vv] * W[vc, vu, vv]
 """)
     assert "compute_inline" not in str(default_schedule(kernel, WIDE).trace)
+
+
+def test_padding_leaves_factors_that_its_axes_do_not_index() -> None:
+    func = convolution(2, 6, 5, total="Y[f, y, x]")
+    s = Schedule(with_blocks(func), verify=True)
+    s.pad_einsum("Y", [4, 1, 1, 1, 1, 1])
+    assert "X_pad" not in s.script() and "W_pad" in s.script() and "Y_pad" in s.script()
+    assert_same_result(func, s.func, tolerance=1e-5)
+    with pytest.raises(ScheduleError, match="`X` is not accessed at plain axes that go through all of it"):
+        s.pad_einsum("Y", [1, 4, 1, 1, 1, 1])

@@ -109,7 +109,16 @@ def results(func: PrimFunc) -> list[np.ndarray]:
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     ("groups", "each_in", "each_out", "size", "window"),
-    [(4, 16, 16, 14, 3), (2, 3, 32, 9, 3), (3, 5, 48, 8, 1), (8, 4, 8, 12, 3), (2, 7, 16, 13, 5), (5, 3, 3, 11, 3)],
+    [
+        (4, 16, 16, 14, 3),
+        (2, 3, 32, 9, 3),
+        (3, 5, 48, 8, 1),
+        (8, 4, 8, 12, 3),
+        (2, 7, 16, 13, 5),
+        (5, 3, 3, 11, 3),
+        (4, 5, 29, 9, 3),
+        (2, 6, 13, 8, 1),
+    ],
 )
 @pytest.mark.parametrize("last", [False, True])
 def test_the_results_are_those_of_plain_loops(
@@ -140,3 +149,10 @@ def test_groups_without_vectors_of_filters_stay_what_they_were() -> None:
     uneven = grouped("block", 4, 16, 16, 14, 3).script().replace("// 16 * 16", "// 24 * 16")
     assert "// 24 * 16" in uneven
     assert "reindex" not in [step.primitive for step in default_schedule(parse(uneven), WIDE).trace.steps]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_filters_of_a_group_are_rounded_up(style: str) -> None:
+    made = default_schedule(grouped(style, 4, 5, 29, 9, 3), WIDE)
+    assert "pad_einsum" in [step.primitive for step in made.trace.steps]
+    assert "W_reindex = " not in made.func.script()  # the copy by groups is made in that with zeros
