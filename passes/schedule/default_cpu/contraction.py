@@ -29,6 +29,8 @@ from .work import Work, only_reader
 
 # the body of the innermost reduction loop is repeated up to so many products
 WRITTEN_OUT = 96
+# columns and terms that are so few that LLVM writes their products out, and puts the results into vectors
+FEWEST = 4
 # so few rows do not pay for a copy of the other operand
 FEW = 24
 # columns of fewer elements become one with the dimensions beside them
@@ -84,10 +86,19 @@ def tiled(work: Work, nest: Nest, roles: Roles, made: Made = NOTHING) -> bool:
     count = nest.instances // (roles.columns.extent * roles.rows.extent)
     if nest.instances < 512 or count < 4:
         return False
+    if is_written_out(nest):
+        return False
     reader = only_reader(work, nest)
     if reader is not None and work.attempt(_scheduled, nest, roles, reader, made):
         return True
     return work.attempt(_scheduled, nest, roles, None, made)
+
+
+def is_written_out(nest: Nest) -> bool:
+    """Whether a product has so few columns and terms that its loops are best as they are."""
+    columns = nest.dim(nest.store.indices[-1]) if nest.store.indices else None
+    terms = math.prod(dim.extent for dim in nest.reduced)
+    return columns is not None and nest.known and max(columns.extent, terms) <= FEWEST
 
 
 def streamed(work: Work, nest: Nest, roles: Roles) -> bool:
@@ -133,7 +144,7 @@ def streamed(work: Work, nest: Nest, roles: Roles) -> bool:
 def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None, made: Made) -> None:
     """The schedule of a contraction; its only `reader` takes the results where they are, in registers."""
     source = made.right
-    sch, lanes = work.sch, work.facts.lanes(nest.dtype.bits)
+    sch, lanes = work.sch, _lanes(work, nest, roles)
     rows, vectors = _tile(work, nest, roles, lanes)
     width = vectors * lanes
     pads = {id(roles.rows): rows, id(roles.columns): width}
@@ -292,6 +303,15 @@ def roles_of(work: Work, nest: Nest) -> Roles | None:
     elif [dim.axis for dim in reduced] != [axis for axis in nest.block.axes if axis.kind == "reduce"]:
         return None  # the loops are reordered as the axes are, for padding and joined columns
     return Roles(columns, rows, outer, reduced, loads[at], loads[1 - at])
+
+
+def _lanes(work: Work, nest: Nest, roles: Roles) -> int:
+    """The lanes of the vectors along the columns: those of shorter vectors, of 128 bits at least, where these hold all
+    columns."""
+    lanes, bits = work.facts.lanes(nest.dtype.bits), nest.dtype.bits
+    while roles.columns.known and 2 * roles.columns.extent <= lanes and lanes * bits > 128:
+        lanes //= 2
+    return lanes
 
 
 def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
@@ -512,6 +532,7 @@ __all__ = [
     "Made",
     "Roles",
     "contraction",
+    "is_written_out",
     "joined",
     "line_of",
     "maker_of",

@@ -363,3 +363,37 @@ def test_or_of_and_keeps_its_loops() -> None:
     )
     made = default_schedule(kernel, ONE)
     assert "reorder" not in primitives(made)
+
+
+SMALL = """
+@T.prim_func
+def f(A: T.Buffer((2000, {n}, {n})), B: T.Buffer((2000, {n}, {n})), C: T.Buffer((2000, {n}, {n}))):
+    for b, i, j in T.grid(2000, {n}, {n}):
+        C[b, i, j] = 0.0
+        for k in range({n}):
+            C[b, i, j] += A[b, i, k] * B[b, k, j]
+"""
+POINTS = """
+@T.prim_func
+def f(A: T.Buffer((5000, 4)), B: T.Buffer((4, 4)), C: T.Buffer((5000, 4))):
+    for i, j in T.grid(5000, 4):
+        C[i, j] = 0.0
+        for k in range(4):
+            C[i, j] += B[j, k] * A[i, k]
+"""
+
+
+@pytest.mark.parametrize(("text", "plain"), [(SMALL.format(n=4), False), (POINTS, True)])
+def test_products_of_four_by_four_are_not_padded(text: str, plain: bool) -> None:
+    made = default_schedule(program(text), CpuFacts(vector_bits=512, threads=1))
+    assert not primitives(made) & {"pad_einsum", "cache_read"}
+    assert ("vectorize" not in primitives(made)) == plain
+
+
+@pytest.mark.parametrize(("n", "lanes"), [(5, 8), (8, 8), (9, 16)])
+def test_vectors_are_as_short_as_the_columns(n: int, lanes: int) -> None:
+    func = program(SMALL.format(n=n).replace("2000", "20"))
+    made = default_schedule(func, CpuFacts(vector_bits=512, threads=1))
+    kinds = {int(node.stop.value) for node in walk(made.func.body) if type(node) is For and node.kind == "vectorized"}
+    assert lanes in kinds and max(kinds) == lanes
+    assert_same_result(func, made.func, tolerance=1e-5)
