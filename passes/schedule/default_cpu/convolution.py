@@ -57,11 +57,17 @@ class Roles(Struct, frozen=True, eq=False):
 
 
 def convolution(work: Work, nest: Nest) -> bool:
-    """Schedule a convolution; False where the block is none, or vectors would hold too few of its filters."""
-    roles = roles_of(work, nest)
-    way: Callable[..., object] = scheduled
-    if roles is None:
-        roles, way = roles_of(work, nest, rounded=True), _rounded
+    """Schedule a convolution; False where the block is none, or no vectors divide its filters."""
+    return _with_or_without_reader(work, nest, roles_of(work, nest), scheduled)
+
+
+def rounded_convolution(work: Work, nest: Nest) -> bool:
+    """Schedule a convolution whose filters nearly fill vectors; False where the block is none."""
+    return _with_or_without_reader(work, nest, roles_of(work, nest, rounded=True), _rounded)
+
+
+def _with_or_without_reader(work: Work, nest: Nest, roles: Roles | None, way: Callable[..., object]) -> bool:
+    """Schedule a convolution in some way, its only reader in its tiles where that goes."""
     if roles is None:
         return False
     reader = only_reader(work, nest)
@@ -263,4 +269,4 @@ def _panels(count: int, at: int, width: int) -> IndexMap:
     return IndexMap(given, (given[at] // width, *others, given[at] % width))
 
 
-__all__ = ["convolution", "pointwise", "roles_of", "scheduled", "unfolded", "with_whole_vectors"]
+__all__ = ["convolution", "pointwise", "roles_of", "rounded_convolution", "scheduled", "unfolded", "with_whole_vectors"]

@@ -14,7 +14,7 @@ from .byte_lanes import byte_lanes
 from .chains import finishing, inline_producers, rows, shared_rows
 from .columns import down_columns
 from .contraction import contraction
-from .convolution import convolution, pointwise, unfolded
+from .convolution import convolution, pointwise, rounded_convolution, unfolded
 from .dot_products import dot_products, words
 from .elementwise import along, in_memory_order, looking_up, parallel, stream, transpose
 from .facts import CpuFacts
@@ -42,6 +42,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     convolution,
     groups,
     operands_apart,
+    rounded_convolution,
     down_columns,
     register_tile,
     lanes_apart,
