@@ -15,8 +15,9 @@ from typing import Any
 
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.presburger import Dependences, may_merge
-from tirscript.ir.expr import BufferLoad, Const, Expr
-from tirscript.ir.rewrite import refresh, uses, walk
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import free_vars, refresh, uses, walk
 from tirscript.ir.stmt import BufferStore, For, Stmt
 
 from ..statements import reads_memory
@@ -94,9 +95,12 @@ def _nests(loops: list[For], stores: tuple[BufferStore, ...], long_lines: bool) 
 
 def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True) -> bool:
     """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
-    them. Lines whose length is not known are taken for long ones where there are `long_lines`."""
+    them, or it is one of a product of matrices. Lines whose length is not known are taken for long ones where there are
+    `long_lines`."""
     from ..schedule.default_cpu.nests import stride_of
 
+    if multiplies_matrices(store):
+        return True
     loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
     for loop in loops:
         if store.buffer.dtype.is_int and not uses(store.indices, loop.var):
@@ -107,6 +111,17 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True) ->
             short = int(loop.stop.value) * store.buffer.dtype.bits < LINE
         if 1 in strides and not short and all(stride in (0, 1) for stride in strides):
             return True
+    return False
+
+
+def multiplies_matrices(store: BufferStore) -> bool:
+    """Whether a store adds up products of elements, each with an index that the other does not have."""
+    for node in walk(store.value):
+        if type(node) is Call and node.op is OPS["mul"]:
+            loads = [one for one in walk(node) if type(one) is BufferLoad and one.indices]
+            has = [set(free_vars(one.indices)) for one in loads if one.buffer is not store.buffer]
+            if len(has) == 2 and has[0] & has[1] and has[0] - has[1] and has[1] - has[0]:
+                return True
     return False
 
 
