@@ -157,6 +157,10 @@ def _floordiv(r: Ranges, e: Call) -> Interval | None:
     return _quotients(r, e, lambda x, y: x // y)
 
 
+def _ceildiv(r: Ranges, e: Call) -> Interval | None:
+    return _quotients(r, e, lambda x, y: -(-x // y))
+
+
 def _truncdiv(r: Ranges, e: Call) -> Interval | None:
     return _quotients(r, e, lambda x, y: abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1))
 
@@ -224,6 +228,7 @@ _RULES: dict[str, Callable[[Ranges, Call], Interval | None]] = {
     "mul": _mul,
     "negative": _negative,
     "floordiv": _floordiv,
+    "ceildiv": _ceildiv,
     "floormod": _floormod,
     "truncdiv": _truncdiv,
     "truncmod": _truncmod,

@@ -120,6 +120,7 @@ def test_intervals_of_expressions() -> None:
         "sub": (i - j, (-4, 12)),
         "mul": (i * j, (-27, 36)),
         "floordiv": (j // 2, (-2, 2)),
+        "ceildiv": (OPS["ceildiv"](j, 2), (-1, 2)),
         "floormod": (j % 4, (0, 3)),
         "same": (i % 16, (0, 9)),
         "truncmod": (OPS["truncmod"](j, 3), (-2, 2)),
