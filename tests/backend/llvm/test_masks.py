@@ -58,7 +58,9 @@ for i0 in range((n + 15) // 16):
 
 @pytest.mark.parametrize("count", ["(n + 15) // 16", "T.ceildiv(n, 16)"])
 def test_a_guard_is_one_comparison_of_bytes(count: str) -> None:
-    func = function(GUARDED.replace("(n + 15) // 16", count), 'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")')
+    func = function(
+        GUARDED.replace("(n + 15) // 16", count), 'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")'
+    )
     text = emit_ir(DEFAULT_LOWERING(func), optimized=False)
     assert "icmp ult <16 x i8>" in text and "icmp slt <16 x i64>" not in text
     built = tirscript.build(func)
