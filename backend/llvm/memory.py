@@ -288,9 +288,11 @@ def load(g: Codegen, expr: BufferLoad) -> str:
                 (kind, "zeroinitializer"),
             ]
             value = g.b.intrinsic("llvm.masked.load", [kind, "ptr"], kind, args)
-    elif at.stride == "0" and at.predicate is None and expr.buffer.dtype.lanes == 1:
+    elif at.stride == "0" and expr.buffer.dtype.lanes == 1 and (at.predicate is None or _is_there(g, expr)):
         scalar = memory_scalar(at.dtype)
         value = g.b.broadcast(scalar, g.b.op(f"load {scalar}, ptr {at.pointer}, align {at.align}"), at.lanes)
+        if at.predicate is not None:
+            value = g.b.op(f"select {vector('i1', at.lanes)} {at.mask()}, {kind} {value}, {kind} zeroinitializer")
     elif (near := strided.load(g, at)) is not None:
         value = near
     else:
@@ -314,6 +316,12 @@ def load(g: Codegen, expr: BufferLoad) -> str:
     if at.dtype.element.is_bool:
         return g.b.op(f"icmp ne {kind} {value}, {splat('i8', '0', at.dtype.lanes)}")
     return value
+
+
+def _is_there(g: Codegen, expr: BufferLoad) -> bool:
+    """Whether the element that all lanes load is in its buffer, whichever of them do."""
+    places = [index.value if type(index) is Broadcast else index for index in expr.indices]
+    return all(g.ranges.inside(place, size) for place, size in zip(places, expr.buffer.shape, strict=True))
 
 
 def in_memory(g: Codegen, value: str, dtype: DType) -> str:

@@ -79,3 +79,32 @@ def test_dimensions_leave_room_for_the_arithmetic_of_indices() -> None:
     with pytest.raises(DiagnosticError, match=r"T301.*dimension of an argument"):
         tirscript.build(strided)(long, np.zeros(1, "int8"))
     assert f"icmp ult i64 %$2, {1 << 56}" in emit_ir(DEFAULT_LOWERING(func), optimized=False)
+
+
+SHARED = """
+for i0 in range(T.ceildiv(n, 16)):
+    B.vstore(
+        [T.ramp(i0 * 16, 1, 16)],
+        A.vload([T.ramp(i0 * 16, 1, 16)], predicate=T.ramp(i0 * 16, 1, 16) < T.broadcast(n, 16))
+        - M.vload([{place}], predicate=T.ramp(i0 * 16, 1, 16) < T.broadcast(n, 16)),
+        predicate=T.ramp(i0 * 16, 1, 16) < T.broadcast(n, 16),
+    )
+"""
+
+
+@pytest.mark.parametrize(("place", "plain"), [("T.broadcast(2, 16)", True), ("T.broadcast(n % 5, 16)", False)])
+def test_one_element_for_all_lanes_of_a_mask_is_loaded_once(place: str, plain: bool) -> None:
+    """Where it is known to be there: no lane may ask for it."""
+    params = 'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), M: T.Buffer((4,), "float32")'
+    func = function(SHARED.format(place=place), params)
+    text = emit_ir(func, optimized=False)
+    assert ("masked.gather" not in text) == plain
+    made = tirscript.build(func, pipeline=DEFAULT_LOWERING)
+    for n in (0, 1, 16, 18, 33):
+        given, room, other = (
+            np.arange(n, dtype="float32"),
+            np.full(n + 20, -1, "float32"),
+            np.arange(4, dtype="float32"),
+        )
+        made(given, room[:n], other)
+        assert (room[:n] == given - (2 if plain else n % 5)).all() and (room[n:] == -1).all()
