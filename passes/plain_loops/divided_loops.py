@@ -60,6 +60,8 @@ def divided(stmt: Stmt, long_lines: bool = True) -> list[Stmt]:
     """
     if type(stmt) is not For:
         return [stmt]
+    if any(type(inner) is For for inner in stmt.body) and len(stmt.body) > 1:
+        return _totals_behind(stmt)
     loops: list[For] = [stmt]
     while len(loops[-1].body) == 1 and type(loops[-1].body[0]) is For:
         loops.append(loops[-1].body[0])
@@ -73,9 +75,31 @@ def divided(stmt: Stmt, long_lines: bool = True) -> list[Stmt]:
         return [stmt]
     parts: list[For] = [stmt.replace(body=stmt.body[:1])]
     parts += [refresh(stmt.replace(body=(inner,), trivia=None)) for inner in stmt.body[1:]]
+    return list(parts) if _may_be_apart(parts) else [stmt]
+
+
+def _totals_behind(stmt: For) -> list[Stmt]:
+    """A loop whose last statements add up what those before them make in loops, with loops of their own behind it."""
+    body = list(stmt.body)
+    totals: list[Stmt] = []
+    while body and type(body[-1]) is BufferStore and _is_total(body[-1], stmt):
+        totals.insert(0, body.pop())
+    if not totals or not body:
+        return [stmt]
+    parts: list[For] = [stmt.replace(body=tuple(body))]
+    parts += [refresh(stmt.replace(body=(one,), trivia=None)) for one in totals]
+    return list(parts) if _may_be_apart(parts) else [stmt]
+
+
+def _is_total(store: BufferStore, loop: For) -> bool:
+    """Whether a store changes the same element in all iterations of a loop."""
+    return uses(store.value, store.buffer) and not uses(store.indices, loop.var)
+
+
+def _may_be_apart(parts: Sequence[For]) -> bool:
+    """Whether loops may run one after the other, where they were one loop."""
     deps = Dependences(tuple(parts))
-    apart = all(may_merge(deps, a, b).legal for at, a in enumerate(parts) for b in parts[at + 1 :])
-    return list(parts) if apart else [stmt]
+    return all(may_merge(deps, a, b).legal for at, a in enumerate(parts) for b in parts[at + 1 :])
 
 
 def _nests(loops: list[For], stores: tuple[BufferStore, ...], long_lines: bool) -> list[Stmt] | None:

@@ -112,7 +112,7 @@ class _Digits(Struct, frozen=True, eq=False):
 
 def _divided(loop: For) -> For:
     """A loop whose variable is divided by numbers as one loop for each digit; itself where it is not."""
-    if not _is_plain(loop):
+    if not _is_plain(loop) or _is_dimension(loop):
         return loop
     size, ends = _size(loop), {1}
 
@@ -173,6 +173,12 @@ def _divided(loop: For) -> For:
     ]
     outermost = loops[-1].replace(span=loop.span, trivia=loop.trivia)
     return _nest([outermost, *loops[-2::-1]], body)
+
+
+def _is_dimension(loop: For) -> bool:
+    """Whether a loop goes through one of several dimensions of a buffer, as it is."""
+    accesses = (node for node in walk(loop.body) if type(node) in (BufferLoad, BufferStore))
+    return any(len(node.indices) > 1 and any(one is loop.var for one in node.indices) for node in accesses)  # type: ignore[attr-defined]
 
 
 # loops over tiles

@@ -228,8 +228,7 @@ def roles_of(work: Work, nest: Nest, *, rounded: bool = False) -> Roles | None:
         for filters in sorted(mine, key=lambda dim: -dim.extent):
             lanes = next((one // part for part in (1, 2) if filters.extent % max(4, one // part) == 0), 0)
             if rounded:
-                lanes = one if filters.extent > one // 2 else one // 2
-                lanes = lanes if filters.extent / (-(-filters.extent // lanes) * lanes) >= FULL else 0
+                lanes = 0 if lanes else _nearly_filled(filters.extent, one)
             if lanes < 4 or math.prod(dim.extent for dim in pixels) < PIXELS:
                 continue
             beside = next((dim for dim in reversed(pixels) if dim.extent >= 4), pixels[-1])
@@ -238,6 +237,12 @@ def roles_of(work: Work, nest: Nest, *, rounded: bool = False) -> Roles | None:
             vectors, height = tile_of(-(-filters.extent // lanes), beside.extent, work.facts.registers, deep=deep)
             return Roles(filters, beside, weights, lanes, vectors, height, conditions)
     return None
+
+
+def _nearly_filled(filters: int, one: int) -> int:
+    """The lanes of the vectors that filters nearly fill; 0 where much of them would be idle."""
+    lanes = one if filters > one // 2 else one // 2
+    return lanes if filters >= FULL * -(-filters // lanes) * lanes else 0
 
 
 def tile_of(vectors: int, pixels: int, registers: int, *, deep: bool = False) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from tirscript.ir import For, PrimFunc, walk
+from tirscript.ir.stmt import Block
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
@@ -86,3 +87,51 @@ def main(A: T.Buffer((19, 31), "int32"), S: T.Buffer((19,), "int32"), Q: T.Buffe
     loops = [node for node in walk(with_blocks(func).body) if type(node) is For and len(node.body) == 2]
     assert len(loops) == 1
     assert_same_result(func, default_schedule(func, WIDE).func)
+
+
+@pytest.mark.parametrize("size", ["24", '"n"'])
+def test_scores_and_their_maximum_in_one_loop(size: str) -> None:
+    """Heads that share keys and values: each is a block over whole heads, with the scores' maximum behind them."""
+    n = size.strip('"')
+    func = parse(f"""
+@T.prim_func
+def main(Q: T.Buffer((8, 16)), K: T.Buffer((2, {size}, 16)), V: T.Buffer((2, {size}, 16)), O: T.Buffer((8, 16))):
+    S = T.alloc_buffer((8, {n}))
+    for h in range(8):
+        m: T.float32 = T.min_value("float32")
+        s: T.float32 = 0.0
+        for t in range({n}):
+            S[h, t] = 0.0
+            for d in range(16):
+                S[h, t] += Q[h, d] * K[h // 4, t, d]
+            S[h, t] = S[h, t] * T.float32(0.25)
+            m = T.max(m, S[h, t])
+        for t in range({n}):
+            S[h, t] = T.exp(S[h, t] - m)
+            s += S[h, t]
+        for d in range(16):
+            O[h, d] = 0.0
+            for t in range({n}):
+                O[h, d] += S[h, t] * V[h // 4, t, d]
+            O[h, d] = O[h, d] / s
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, CpuFacts(vector_bits=128)).func
+    assert "h_1" not in made.script() and "T.vectorized" in made.script()
+    products = [node for node in walk(made.body) if type(node) is Block and node.name.startswith(("S_", "O_"))]
+    assert products and assert_same_result(func, made, tolerance=1e-4) is None
+
+
+def test_a_total_that_its_loop_needs_stays_in_it() -> None:
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((19, 31)), S: T.Buffer((19,)), m: T.Buffer((1,))):
+    m[0] = 0.0
+    for i in range(19):
+        S[i] = m[0]
+        for k in range(31):
+            S[i] += A[i, k]
+        m[0] = T.max(m[0], S[i])
+""")
+    assert isinstance(func, PrimFunc)
+    assert_same_result(func, default_schedule(func, WIDE).func, tolerance=1e-4)
