@@ -1,4 +1,4 @@
-"""Hostile texts end in diagnostics within 2 seconds and 1 GB each, read by a process of their own under limits."""
+"""Hostile texts end in diagnostics within 10 seconds and 1 GB each, read by a process of their own under limits."""
 
 from __future__ import annotations
 
