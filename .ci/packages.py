@@ -27,9 +27,15 @@ print("the wheel runs a kernel from", tirscript.__file__)
 
 def sources() -> set[str]:
     """The files of the package, by their names in a wheel, as git knows them."""
-    listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    package = [name for name in listed.split() if not name.startswith("examples/downstream/")]
-    return {f"tirscript/{name}" for name in package} | {"tirscript/__init__.py", "tirscript/py.typed"}
+    package = [name for name in _tracked(*FOLDERS) if not name.startswith("examples/downstream/")]
+    own = [name for name in _tracked("src/tirscript") if not (ROOT / name).is_symlink()]
+    return {f"tirscript/{name}" for name in package} | {name.removeprefix("src/") for name in own}
+
+
+def _tracked(*folders: str) -> list[str]:
+    """The files of folders that git knows."""
+    command = ["git", "ls-files", *folders]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
 
 
 def build(into: Path) -> tuple[Path, Path]:
