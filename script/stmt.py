@@ -270,9 +270,12 @@ class StmtLowering(LoopLowering):
         if self.stores is None or self.stores[0] is not self.definition:
             found: dict[str, list[ast.Name]] = {}
             for stmt in self.definition:
-                for node in ast.walk(stmt):
-                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                        found.setdefault(node.id, []).append(node)
+                # the only names that an assignment stores to are among its targets
+                places = stmt.targets if type(stmt) is ast.Assign else [stmt]
+                for place in places:
+                    for node in () if type(place) is ast.Subscript else ast.walk(place):
+                        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                            found.setdefault(node.id, []).append(node)
             self.stores = self.definition, found
         other = next((node for node in self.stores[1].get(use.id, ()) if node is not use), None)
         return None if other is None else self.span(other)

@@ -1,4 +1,4 @@
-"""Hostile texts end in diagnostics within 10 seconds and 1 GB each, read by a process of their own under limits."""
+"""Hostile texts end in diagnostics within 2 seconds and 1 GB each, read by a process of their own under limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from helpers import hostile
 
-SECONDS = 10.0  # the longest takes one and a half, and a busy machine twice that
+SECONDS = 2.0
 GROUPS = 4
 ROOT = Path(__file__).resolve().parents[2]
 
