@@ -123,9 +123,9 @@ def _export(
     for file in (output, header):
         with writing(file):  # before the work whose result would be lost
             os.stat(os.path.dirname(file or "") or ".")
-    with writing(output), writing(header or output):
-        with ahead_of_time():
-            built = build(module, **options)
+    with ahead_of_time():
+        built = build(module, **options)
+    with writing(output, header):
         path = built.export(output, header=header, prefix=prefix)
     write(f"{path}: {', '.join(function.func.name for function in built)}\n")
 

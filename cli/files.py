@@ -29,13 +29,16 @@ def unreadable(path: str, why: str, hint: str | None = None) -> DiagnosticError:
 
 
 @contextmanager
-def writing(path: str | None) -> Iterator[None]:
-    """What is done in it writes to this file, if to any: that this is not possible is told with the file's name."""
+def writing(path: str | None, beside: str | None = None) -> Iterator[None]:
+    """What is done in it writes to this file, if to any, and perhaps to another one `beside` it: that this is not
+    possible is told with the file's name."""
     try:
         yield
     except OSError as problem:
         if path is None:
             raise
+        if beside is not None and problem.filename == os.path.normpath(beside):
+            path = beside
         why = problem.strerror or str(problem)
         message = f"{path} cannot be written: {why[:1].lower()}{why[1:]}"
         raise DiagnosticError([error("T002", message)]) from None
