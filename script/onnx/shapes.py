@@ -134,7 +134,10 @@ def _equal(node: Node) -> Ints | None:
 def _where(node: Node) -> Ints | None:
     chosen, data = node.ints(0), node.data(0)
     if chosen is not None:
-        which = [type(one) is Const and one.value != 0 for one in chosen.values]
+        known = [one.value for one in chosen.values if type(one) is Const]
+        if len(known) < len(chosen.values):
+            return None
+        which = [one != 0 for one in known]
     elif data is not None and data.ndim <= 1 and data.size <= MOST:
         which = [bool(one) for one in data.array.reshape(-1)]
     else:
