@@ -208,37 +208,20 @@ def impl(
 """
 _INTERLEAVE_DESC = """
 @T.prim_func
-def desc(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{dtype}")):
+def desc(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{out}")):
     for i, j in T.grid(4, 16):
         with T.block("interleave"):
             vi, vj = T.axis.remap("SS", [i, j])
-            B[vj, vi] = A[vi, vj]
+            B[vj, vi] = {element}
 """
 _INTERLEAVE_IMPL = """
 @T.prim_func
-def impl(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{dtype}", strides=(4, 1))):
-    quads = T.decl_buffer((64,), "{dtype}", data=T.address_of(B[0, 0]))
+def impl(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{out}", strides=(4, 1))):
+    quads = T.decl_buffer((64,), "{out}", data=T.address_of(B[0, 0]))
     upper = T.Shuffle([A[0, 0:16], A[1, 0:16]], {pairs})
     lower = T.Shuffle([A[2, 0:16], A[3, 0:16]], {pairs})
-    quads[0:64] = T.Shuffle([upper, lower], {quads})
-"""
-# the same with the highest bits turned, as bytes of the other sign
-_INTERLEAVE_FLIPPED_DESC = """
-@T.prim_func
-def desc(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{other}")):
-    for i, j in T.grid(4, 16):
-        with T.block("interleave"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vj, vi] = T.reinterpret("{other}", T.bitwise_xor(A[vi, vj], T.{dtype}({top})))
-"""
-_INTERLEAVE_FLIPPED_IMPL = """
-@T.prim_func
-def impl(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{other}", strides=(4, 1))):
-    quads = T.decl_buffer((64,), "{other}", data=T.address_of(B[0, 0]))
-    upper = T.Shuffle([A[0, 0:16], A[1, 0:16]], {pairs})
-    lower = T.Shuffle([A[2, 0:16], A[3, 0:16]], {pairs})
-    bits = T.bitwise_xor(T.Shuffle([upper, lower], {quads}), T.broadcast(T.{dtype}({top}), 64))
-    quads[0:64] = T.reinterpret("{other}x64", bits)
+    mixed = T.Shuffle([upper, lower], {quads})
+    quads[0:64] = {vector}
 """
 _INTERLEAVE_PAIRS_DESC = """
 @T.prim_func
@@ -319,6 +302,17 @@ def _made(desc: str, impl: str, **sizes: object) -> tuple[PrimFunc, PrimFunc]:
     return made[0], made[1]
 
 
+def _interleave(dtype: str, out: str) -> tuple[PrimFunc, PrimFunc]:
+    """Four rows of bytes beside each other, as bytes of the other sign with their highest bits turned."""
+    element, vector = "A[vi, vj]", "mixed"
+    if out != dtype:
+        top = f"T.{dtype}({-128 if dtype == 'int8' else 128})"
+        element = f'T.reinterpret("{out}", T.bitwise_xor({element}, {top}))'
+        vector = f'T.reinterpret("{out}x64", T.bitwise_xor({vector}, T.broadcast({top}, 64)))'
+    texts = {"dtype": dtype, "out": out, "element": element, "vector": vector}
+    return _made(_INTERLEAVE_DESC, _INTERLEAVE_IMPL, pairs=_PAIRS, quads=_QUADS, **texts)
+
+
 def _dot(text: Callable[[int, str, str], str], **sizes: Any) -> tuple[PrimFunc, PrimFunc]:
     return _made(_DOT_DESC, text(sizes["n"], sizes["a"], sizes["b"]), **sizes)
 
@@ -343,20 +337,9 @@ for _signs in ("ss", "su", "us", "uu"):
             )
 BUILT_IN["dot_16x16x32_bfloat16_amx"] = partial(_made, _FLOAT_TILE_DESC, _FLOAT_TILE_IMPL)
 BUILT_IN["dot_16x4_vnni"] = BUILT_IN["dot_16x4_uint8_int8_vnni"]
-for _dtype, _other, _top in (("int8", "uint8", -128), ("uint8", "int8", 128)):
-    BUILT_IN[f"interleave_4x16_{_dtype}"] = partial(
-        _made, _INTERLEAVE_DESC, _INTERLEAVE_IMPL, dtype=_dtype, pairs=_PAIRS, quads=_QUADS
-    )
-    BUILT_IN[f"interleave_4x16_{_dtype}_{_other}"] = partial(
-        _made,
-        _INTERLEAVE_FLIPPED_DESC,
-        _INTERLEAVE_FLIPPED_IMPL,
-        dtype=_dtype,
-        other=_other,
-        top=_top,
-        pairs=_PAIRS,
-        quads=_QUADS,
-    )
+for _dtype, _other in (("int8", "uint8"), ("uint8", "int8")):
+    BUILT_IN[f"interleave_4x16_{_dtype}"] = partial(_interleave, _dtype, _dtype)
+    BUILT_IN[f"interleave_4x16_{_dtype}_{_other}"] = partial(_interleave, _dtype, _other)
 BUILT_IN["interleave_2x16_bfloat16"] = partial(
     _made, _INTERLEAVE_PAIRS_DESC, _INTERLEAVE_PAIRS_IMPL, dtype="bfloat16", pairs=_PAIRS
 )
