@@ -21,7 +21,6 @@ from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses
-from tirscript.ir.stmt import AllocateConst
 
 from ..primitive import BlockHandle
 from . import contraction
@@ -179,7 +178,7 @@ def unfolded(work: Work, nest: Nest) -> bool:
     pixels = math.prod(dim.extent for dim in nest.spatial if not uses(roles.weights.indices, dim.var))
     if pixels < roles.lanes or roles.filters.extent < roles.lanes or UNFOLDED * pixels >= roles.filters.extent:
         return False
-    if any(type(stmt) is AllocateConst and stmt.buffer is roles.weights.buffer for stmt in work.sch.func.body):
+    if work.copied_once(roles.weights.buffer):
         return False  # which is copied when it is compiled
     if is_plain(image, nest):
         return False

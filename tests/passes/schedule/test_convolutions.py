@@ -144,6 +144,7 @@ def test_constant_weights_are_copied_when_they_are_compiled() -> None:
     given, fixed = convolution(3, 64, 4), convolution(3, 64, 4, weights=weights)
     assert "reindex" in steps(default_schedule(given, WIDE))
     assert "reindex" not in steps(default_schedule(fixed, WIDE))
+    assert "reindex" not in steps(default_schedule(given.replace(private=True), WIDE))
     X, a, b = whole(rng, 3, 6, 6), np.zeros((64, 4, 4), "float32"), np.zeros((64, 4, 4), "float32")
     built = tirscript.build(fixed)
     built(X, a)
