@@ -12,7 +12,8 @@ before:                                            after:
 
 What schedules copy for speed at every call is so copied once, when the function is compiled. A private function that
 copies a parameter, and is called with constants for it everywhere, takes the copies instead: `cls.f(x, W)` becomes
-`cls.f(x, W_packed)`. Copies may be padded with a number. Those of over `limit` elements stay.
+`cls.f(x, W_packed)`. Copies may be padded with a number, and be bytes of the other sign, with their
+highest bits turned. Those of over `limit` elements stay.
 """
 
 from __future__ import annotations
