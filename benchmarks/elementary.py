@@ -135,7 +135,7 @@ def walk(name: str, stride: int, threads: int, looped: bool = False) -> dict[str
 def digest(name: str) -> str:
     """What a function is made of: results of other instructions are measured again."""
     module = ModuleText()
-    text = FunctionText(module, fuses=host().fuses)
+    text = FunctionText(module, host())
     vector_math.inline(text, name, "float", ["%x"], 16)
     return hashlib.sha256("\n".join([*module.globals, *text.lines]).encode()).hexdigest()[:16]
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from .host import UNKNOWN, Host
 from .types import splat, vector
 
 _PLAIN = re.compile(r"[^A-Za-z0-9_]")
@@ -103,10 +104,9 @@ class _Exit(Struct, frozen=True):
 class FunctionText:
     """One function under construction. `op` writes an instruction with a result at the end of the current block."""
 
-    def __init__(self, module: ModuleText, *, fuses: bool = False, converts_half: bool = False) -> None:
+    def __init__(self, module: ModuleText, host: Host = UNKNOWN) -> None:
         self.module = module
-        self.fuses = fuses  # whether the processor is known to round a product that is added to something once
-        self.converts_half = converts_half  # whether it is known to convert float16
+        self.host = host
         self.allocas: list[str] = []
         self.lines: list[str] = []
         self.label = "entry"

@@ -37,7 +37,7 @@ class Codegen:
     def __init__(self, state: ModuleState, func: PrimFunc) -> None:
         self.state = state
         self.func = func
-        self.b = FunctionText(state.text, fuses=state.target.fuses, converts_half=state.target.converts_half)
+        self.b = FunctionText(state.text, state.target)
         self.ranges = Ranges()
         self.values: dict[Var, str] = {}
         self.wides: dict[Var, str] = {}

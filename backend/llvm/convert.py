@@ -30,7 +30,7 @@ def narrow(b: FunctionText, value: str, dtype: DType) -> str:
 
 
 def _half_to_float(b: FunctionText, value: str, n: int) -> str:
-    if b.converts_half:
+    if b.host.converts_half:
         return b.op(f"fpext {vector('half', n)} {value} to {vector('float', n)}")
     i16, i32, f32 = vector("i16", n), vector("i32", n), vector("float", n)
     half = b.op(f"bitcast {vector('half', n)} {value} to {i16}")
@@ -81,7 +81,7 @@ def _e4m3_to_float(b: FunctionText, value: str, n: int) -> str:
 
 
 def _float_to_half(b: FunctionText, value: str, n: int) -> str:
-    if b.converts_half:
+    if b.host.converts_half:
         return b.op(f"fptrunc {vector('float', n)} {value} to {vector('half', n)}")
     bits = _float_to_bits(b, value, n, size=16, mantissa=10, bias=15, top=0x7C00, nan=0x7E00)
     return b.op(f"bitcast {vector('i16', n)} {bits} to {vector('half', n)}")

@@ -47,11 +47,23 @@ class Host(Struct, frozen=True):
         return known or self.triple.startswith(("aarch64", "arm64"))
 
     @property
+    def scales(self) -> bool:
+        """Whether LLVM has one instruction for vectors of floats times powers of two, rounded once (`vscalef`)."""
+        import llvmlite.binding as llvm
+
+        there = self.features.split(",")
+        return "+avx512f" in there and "+avx512vl" in there and llvm.llvm_version_info >= SCALES
+
+    @property
     def register_bits(self) -> int:
         """The width of a vector register."""
         return self.vector_bits or (256 if "+avx" in self.features.split(",") else 128)
 
 
+# nothing is known of it
+UNKNOWN = Host("", "", "")
+# LLVM makes instructions of `llvm.ldexp` since then, before calls of C's library
+SCALES = (22, 0, 0)
 # LLVM looks for loops that compute a CRC since then, in time that doubles with each choice among floats in a body:
 # a maximum over 36 unrolled elements does not end
 HASHES = (21, 0, 0)

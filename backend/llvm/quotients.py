@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 LEAST = 512  # iterations that are worth another loop
 FLOATS = {"float32": "float", "float64": "double"}
 CORRECTIONS = {"float": 1, "double": 2}
-FUSED = ("aarch64", "arm64")  # processors that always multiply and add in one rounding
 
 
 class Divisor(Struct, frozen=True, eq=False):
@@ -55,17 +54,12 @@ def divisor_of(g: Codegen, stmt: For, count: int | None) -> Expr | None:
     store = stmt.body[0] if len(stmt.body) == 1 else None
     if type(store) is not BufferStore or store.predicate is not None or store.value.dtype.is_vector:
         return None
-    if stmt.kind != "serial" or count is None or count < LEAST or g.debug or g.flags or not _fuses(g):
+    if stmt.kind != "serial" or count is None or count < LEAST or g.debug or g.flags or not g.b.host.fuses:
         return None
     if not g.state.noalias[g.func.name] or not all(_harmless(g, store, node) for node in walk(store)):
         return None
     found = [node.args[1] for node in walk(store.value) if type(node) is Call and _divides(node)]
     return next((expr for expr in found if _constant(expr) and not uses(expr, stmt.var)), None)
-
-
-def _fuses(g: Codegen) -> bool:
-    target = g.state.target
-    return target.triple.startswith(FUSED) or "+fma" in target.features.split(",")
 
 
 def _divides(node: Call) -> bool:

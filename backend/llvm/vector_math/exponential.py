@@ -27,6 +27,8 @@ def _expm1_series(f: Lanes, r: str) -> str:
 def _scaled(f: Lanes, value: str, exponent: str, x: str, denormal: float) -> str:
     """`value` times 2 to the exponent; where x is below `denormal` in two steps, so that what is below the normal
     range is rounded once."""
+    if f.b.host.scales:
+        return f.scaled(value, f.isub(exponent, f.format.bits_of(f.format.magic) + f.format.bias))
     shift = 2 * f.format.mantissa + 18
     small = f.test("olt", x, denormal)
     power = f.shift_left(exponent, f.format.mantissa)

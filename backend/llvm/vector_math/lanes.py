@@ -213,6 +213,13 @@ class Lanes:
         sum_ = self.add(x, magic) if scale is None else self.fma(x, scale, magic)
         return self.sub(sum_, magic), self.bits(sum_)
 
+    def scaled(self, x: str, power: str) -> str:
+        """x times 2 raised to a small integer, rounded once, where the processor `scales`."""
+        narrow = vector("i32", self.n)
+        if self.integer != "i32":
+            power = self.b.op(f"trunc {self.ikind} {power} to {narrow}")
+        return self.b.intrinsic("llvm.ldexp", [self.kind, narrow], self.kind, [(self.kind, x), (narrow, power)])
+
     def power_of_two(self, exponent: str) -> str:
         """2 raised to the low bits of an integer, of which the bias is already a part."""
         return self.from_bits(self.shift_left(exponent, self.format.mantissa))

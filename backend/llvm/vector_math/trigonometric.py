@@ -73,7 +73,7 @@ def _folded(f: Lanes, size: str) -> tuple[str, str]:
     With fused instructions by three parts of pi / 2 (Cody and Waite): the first difference is exact, the others are
     rounded where they are. A lane from FAR on is reduced as without them, and the others stay as they are.
     """
-    if not f.b.fuses:
+    if not f.b.host.fuses:
         r, n = _reduced(f, size)
         return f.narrowed(r), n
     _, turns = near = f.nearest(size, 2 / math.pi)

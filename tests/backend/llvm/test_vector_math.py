@@ -50,6 +50,23 @@ def test_float32_is_accurate_without_fused_instructions(name: str) -> None:
     assert found.max() <= BOUNDS[name][NOT_FUSED], (name, found.max(), x[found.argmax()])
 
 
+@pytest.mark.skipif(not host().scales, reason="the processor does not scale vectors, or LLVM does not know that")
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["exp", "exp2", "exp10", "sigmoid"])
+def test_scaling_by_one_instruction_gives_the_same_bits(name: str, kind: str) -> None:
+    x = np.concatenate([samples(name, np.dtype(kind).type), np.array([NAN, -NAN, INF, -INF], kind)])
+    results = []
+    for features in (host().features, host().features.replace("+avx512vl", "-avx512vl")):
+        target = Host(host().triple, host().cpu, features)
+        func = loop(name, kind)
+        ir = emit_ir(func, target=target)
+        assert ("llvm.ldexp" in ir) == target.scales
+        results.append(np.zeros_like(x))
+        run(func, x, results[-1], target=target)
+    assert not target.scales
+    assert results[0].tobytes() == results[1].tobytes()
+
+
 ODD = "expm1 log1p tanh erf sin tan asin atan sinh asinh atanh".split()
 SPECIAL: dict[str, list[tuple[float, float]]] = {
     "exp": [(0.0, 1), (-0.0, 1), (INF, INF), (-INF, 0.0), (89.0, INF), (-104.0, 0.0), (1e38, INF), (-1e38, 0.0)],
