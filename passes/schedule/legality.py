@@ -115,10 +115,10 @@ def check_permutation(edit: Edit, old: Sequence[Place], new: Sequence[Place]) ->
     _check_bare(edit, old[0], "reordered", verdict)
 
 
-def check_covers(edit: Edit, block: Place) -> None:
+def check_covers(edit: Edit, block: Place, *, once: bool = False) -> None:
     """Refuse where the loops around a block are not proved to run it for every point of its axes.
 
-    A block that reads what it writes must be run for each point once.
+    A block that reads what it writes must be run for each point `once`.
     """
     stmt: Block = block.stmt
     check_runs(edit, block)
@@ -132,7 +132,7 @@ def check_covers(edit: Edit, block: Place) -> None:
     predicate = None if stmt.predicate is None else substitute(stmt.predicate, shifted)
     domain = MappedDomain(mapping, [loop.extent for loop in loops], dict(known), predicate=predicate)
     shape = [axis.extent for axis in stmt.axes]
-    once = any(axis.kind == "reduce" for axis in stmt.axes)
+    once = once or any(axis.kind == "reduce" for axis in stmt.axes)
     if any(loop.step is not None for loop in loops):
         edit.refuse("a loop around the block counts by a step", block)
     if domain.is_bijective(shape):

@@ -931,3 +931,18 @@ class Schedule:
 
         It is cache_write and reverse_compute_at.
         """
+
+    def write_in_place(self, block: BlockHandle | str, read_buffer_index: int | str) -> None:
+        """Let a temporary that a block reads lie in the buffer that the block writes: it writes over what it reads.
+
+        before:                                         after `write_in_place("B", "power")`:
+            power = T.alloc_buffer((4, 8))
+            with T.block("power"):                          with T.block("power"):
+                power[vi, vj] = T.exp(A[vi, vj])                B[vi, vj] = T.exp(A[vi, vj])
+            with T.block("B"):                              with T.block("B"):
+                B[vi, vj] = power[vi, vj] / total[vi]           B[vi, vj] = B[vi, vj] / total[vi]
+
+        Both have the same shape and dtype. The block writes each element once and reads it of the temporary, which nobody
+        reads after that; nothing touches what it writes before. The loops that it shares with others are serial, and each
+        runs over a dimension of the temporary.
+        """

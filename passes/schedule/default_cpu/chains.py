@@ -131,6 +131,7 @@ def rows(work: Work, nest: Nest) -> bool:
                 vectors = True
             else:
                 left.append(name)
+    _without_copies(work, nest)
     for dim in nest.dims[:depth]:
         instances *= dim.extent if dim.known else math.inf
     work.parallel(work.sch.get_loops(nest.name)[:depth], instances)
@@ -139,6 +140,17 @@ def rows(work: Work, nest: Nest) -> bool:
         work.attempt(begun_before, name, depth)
     # short rows of what is in the cache anyway gain nothing
     return vectors or instances >= CACHED
+
+
+def _without_copies(work: Work, nest: Nest) -> None:
+    """Let what is made for the elements of a result lie where these are stored: the memory waits for it only once."""
+    for buffer in dict.fromkeys(load.buffer for load in nest.loads()):
+        if buffer in _allocated(work):
+            work.attempt(_write_in_place, nest.name, buffer.name)
+
+
+def _write_in_place(work: Work, name: str, buffer: str) -> None:
+    work.sch.write_in_place(name, buffer)
 
 
 def shared_rows(work: Work, name: str) -> bool:

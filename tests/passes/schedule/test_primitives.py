@@ -67,6 +67,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "reverse_compute_at": (relu_matmul, lambda s: s.reverse_compute_at("D", s.get_loops("C")[1])),
     "cache_read": (relu_matmul, lambda s: s.compute_at(s.cache_read("C", "A", "local"), s.get_loops("C")[0])),
     "cache_write": (relu_matmul, lambda s: s.reverse_compute_at(s.cache_write("C", 0, "local"), s.get_loops("C")[1])),
+    "write_in_place": (chain, lambda s: s.write_in_place("C", "B")),
     "set_scope": (chain, lambda s: s.set_scope("B", 0, "local")),
     "storage_align": (chain, lambda s: s.storage_align("B", "B", axis=0, factor=8, offset=1)),
     "unsafe_set_dtype": (chain, lambda s: s.unsafe_set_dtype("B", 0, "int64")),
