@@ -26,7 +26,7 @@ PEERS = {"tirscript": "own", "numpy": "peers", "numba": "peers", "torch": "peers
 
 def python() -> str | None:
     """A Python that has the peers, or None (and why, on the standard error). TIRSCRIPT_PEERS_PYTHON names one."""
-    given = os.environ.get("TIRSCRIPT_PEERS_PYTHON")
+    given = tvm_process.named("TIRSCRIPT_PEERS_PYTHON")
     if given:
         return given
     ready, inside = ENVIRONMENT / "ready", str(ENVIRONMENT / "bin" / "python")

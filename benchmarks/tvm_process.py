@@ -17,7 +17,7 @@ PACKAGES = ("apache-tvm==0.27.0.post1", "apache-tvm-ffi==0.1.14.post0")
 
 def python() -> str | None:
     """A Python that has apache-tvm, or None (and why, on the standard error). TIRSCRIPT_TVM_PYTHON names one."""
-    given = os.environ.get("TIRSCRIPT_TVM_PYTHON")
+    given = named("TIRSCRIPT_TVM_PYTHON")
     if given:
         return given
     ready = ENVIRONMENT / "ready"
@@ -34,6 +34,14 @@ def python() -> str | None:
             return _without((done.stderr.strip().splitlines() or ["pip failed"])[-1])
     ready.touch()
     return inside
+
+
+def named(variable: str) -> str | None:
+    """The program that a variable of the environment names, if any. Raises SystemExit for one that is not there."""
+    given = os.environ.get(variable)
+    if given and shutil.which(given) is None:
+        raise SystemExit(f"{variable} names {given}, which cannot be run")
+    return given
 
 
 def _without(why: str) -> None:
