@@ -136,18 +136,38 @@ def _float_tiles(*sizes_and_tiles: Any) -> Any:
     """
     import numpy
 
-    def flushed(values: Any) -> Any:
-        return numpy.where(numpy.abs(values) < 2.0**-126, numpy.copysign(numpy.float32(0), values), values)
-
-    total, a, b = (flushed(given.astype("float32")) for given in sizes_and_tiles[len(TILE) :])
+    total, a, b = (_flushed(given.astype("float32")) for given in sizes_and_tiles[len(TILE) :])
     a, b = a.reshape(16, 16, 2), b.reshape(16, 16, 2)
+    sums = numpy.zeros((16, 16, 2), "float32")
+    for k in range(16):
+        sums = _added(sums, a[:, None, k], b[None, k])
     with numpy.errstate(all="ignore"):
-        sums = numpy.zeros((16, 16, 2), "float32")
-        for k in range(16):
-            # products are exact in float64, and sums of two such numbers are rounded to float32 as if at once
-            exact = sums.astype("float64") + a[:, None, k].astype("float64") * b[None, k].astype("float64")
-            sums = flushed(exact.astype("float32"))
-        return flushed(total + flushed(sums[..., 0] + sums[..., 1]).reshape(-1))
+        return _flushed(total + _flushed(sums[..., 0] + sums[..., 1]).reshape(-1))
+
+
+def _float_pairs(total: Any, a: Any, b: Any) -> Any:
+    """The sums of two products of bfloat16 beside each other, added to an accumulator of float32: first that at the odd
+    place, then the other, each rounded once. What is denormal counts as zero, before and behind each step."""
+    found, a, b = _flushed(total), _flushed(a.astype("float32")), _flushed(b.astype("float32"))
+    for place in (1, 0):
+        found = _added(found, a[place::2], b[place::2])
+    return found
+
+
+def _flushed(values: Any) -> Any:
+    """float32 with zeros for what is denormal."""
+    import numpy
+
+    return numpy.where(numpy.abs(values) < 2.0**-126, numpy.copysign(numpy.float32(0), values), values)
+
+
+def _added(total: Any, a: Any, b: Any) -> Any:
+    """total + a * b of bfloat16 as float32, rounded once and flushed: such products are exact in float64, and sums of
+    two such numbers are rounded to float32 as if at once."""
+    import numpy
+
+    with numpy.errstate(all="ignore"):
+        return _flushed((total.astype("float64") + a.astype("float64") * b.astype("float64")).astype("float32"))
 
 
 # rows, bytes of a row of the result, bytes of a row of the left operand
@@ -191,6 +211,8 @@ def _made() -> dict[str, Intrinsic]:
                 vnni,
                 _dot(2, saturates=bool(suffix)),
             )
+        name, pairs = f"llvm.x86.avx512bf16.dpbf16ps.{bits}", ("float32", "bfloat16", "bfloat16")
+        enter(name, "float32", pairs, bits, (("avx512bf16", "avx512vl"),), _float_pairs)
     for name, bits, feature in (
         ("llvm.x86.sse2.pmadd.wd", 128, "sse2"),
         ("llvm.x86.avx2.pmadd.wd", 256, "avx2"),

@@ -26,7 +26,9 @@ VECTOR_BITS, THREADS = 256, 1
 # what a reader finds in the caches at most: docs/default_schedule.md tells how it was measured; the third cache may
 # be that of many processors, so it counts only up to some times the second
 CACHE, SECONDS = 24 << 20, 12
-TILES, FLOAT_TILES = "+amx-int8", "+amx-bf16"
+TILES = "+amx-int8"
+# what multiplies tiles of bfloat16, and the features for it, the better first
+FLOAT_TILES = (("amx", {"+amx-bf16"}), ("avx512", {"+avx512bf16", "+avx512vl"}))
 # by the width of the vectors, the features that add up products of bytes, the better ones first
 DOTS = {
     512: (("vnni", (("+avx512vnni",),)), ("madd", (("+avx512bw",),))),
@@ -43,7 +45,7 @@ def default_cpu(
     threads: int = 0,
     reassociate: bool = True,
     tiles: bool | None = None,
-    float_tiles: bool | None = None,
+    float_tiles: str | None = None,
     dots: str | None = None,
     cache: int = 0,
 ) -> PrimFunc:
@@ -54,7 +56,7 @@ def default_cpu(
                  function's target, else of the one around, 1 without one
     reassociate: whether sums of floats may be rounded in another order, and products be added without being rounded
     tiles:       whether there are instructions for products of tiles of bytes (AMX); None asks the function's target
-    float_tiles: the same for tiles of bfloat16
+    float_tiles: what multiplies tiles of bfloat16: "amx", "avx512", "" nothing; None asks the function's target
     dots:        what adds up products of neighbouring bytes in a lane: "vnni" four, "madd" two, "" nothing; None asks
                  the function's target
     cache:       bytes of results that are written past the caches; 0 is what the caches of the function's target hold
@@ -67,7 +69,8 @@ def default_cpu(
     if tiles is None:
         tiles = any(TILES in one.main.features for one in known[:1])
     if float_tiles is None:
-        float_tiles = any(FLOAT_TILES in one.main.features for one in known[:1])
+        found = [kind for kind, wanted in FLOAT_TILES if known and wanted <= set(known[0].main.features)]
+        float_tiles = found[0] if found else ""
     if dots is None:
         dots = next((_dots(one.main.features, bits) for one in known[:1]), "")
     held = cache or next((_held(one) for one in known), CACHE)

@@ -206,6 +206,28 @@ def impl(
         lines[0:512],
     )
 """
+# the same in sixteen vectors, a pair of terms at a time: a pair of a row is one number, which all lanes have
+_FLOAT_LANES_IMPL = """
+@T.prim_func
+def impl(
+    A: T.Buffer((16, 32), "bfloat16", strides=(32, 1)),
+    B: T.Buffer((16, 16, 2), "bfloat16", strides=(32, 2, 1)),
+    C: T.Buffer((256,), "float32", strides=(1,)),
+):
+    rows = T.decl_buffer((512,), "bfloat16", data=T.address_of(A[0, 0]))
+    lines = T.decl_buffer((512,), "bfloat16", data=T.address_of(B[0, 0, 0]))
+    for k in range(16):
+        for i in T.unroll(16):
+            C[i * 16 : i * 16 + 16] = T.call_llvm_pure_intrin(
+                "float32x16",
+                "llvm.x86.avx512bf16.dpbf16ps.512",
+                C[i * 16 : i * 16 + 16],
+                lines[k * 32 : k * 32 + 32],
+                T.reinterpret(
+                    "bfloat16x32", T.broadcast(T.reinterpret("int32", rows[i * 32 + k * 2 : i * 32 + k * 2 + 2]), 16)
+                ),
+            )
+"""
 _INTERLEAVE_DESC = """
 @T.prim_func
 def desc(A: T.Buffer((4, 16), "{dtype}"), B: T.Buffer((16, 4), "{out}")):
@@ -336,6 +358,7 @@ for _signs in ("ss", "su", "us", "uu"):
                 _dot, _text, n=_n, a=_left, b=_right, bits=32 * _n, bytes=4 * _n, words=2 * _n
             )
 BUILT_IN["dot_16x16x32_bfloat16_amx"] = partial(_made, _FLOAT_TILE_DESC, _FLOAT_TILE_IMPL)
+BUILT_IN["dot_16x16x32_bfloat16_avx512"] = partial(_made, _FLOAT_TILE_DESC, _FLOAT_LANES_IMPL)
 BUILT_IN["dot_16x4_vnni"] = BUILT_IN["dot_16x4_uint8_int8_vnni"]
 for _dtype, _other in (("int8", "uint8"), ("uint8", "int8")):
     BUILT_IN[f"interleave_4x16_{_dtype}"] = partial(_interleave, _dtype, _dtype)

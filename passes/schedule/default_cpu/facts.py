@@ -12,7 +12,8 @@ class CpuFacts(Struct, frozen=True):
     threads:     how many iterations of a parallel loop run at once
     reassociate: whether sums of floats may be rounded in another order, and products added without being rounded
     tiles:       whether there are instructions for products of tiles of bytes (AMX)
-    float_tiles: the same for products of tiles of bfloat16, which take denormal numbers for zero
+    float_tiles: what multiplies tiles of bfloat16 and takes denormal numbers for zero: "amx" whole ones, "avx512" two
+                 terms in each lane; "" where nothing does
     dots:        what adds up products of neighbouring bytes in a lane: "vnni" four, "madd" two; "" where nothing does
     cache:       bytes of results that are written past the caches, as none holds them until they are read
     long_lines:  whether lines of symbolic length are as long as several vectors; short ones are reduced one by one
@@ -22,7 +23,7 @@ class CpuFacts(Struct, frozen=True):
     threads: int = 1
     reassociate: bool = True
     tiles: bool = False
-    float_tiles: bool = False
+    float_tiles: str = ""
     dots: str = ""
     cache: int = 24 << 20
     long_lines: bool = True

@@ -1,4 +1,4 @@
-"""Products of matrices of bytes or bfloat16, added up in 32 bits, by instructions that multiply whole tiles.
+"""Products of matrices of bytes or bfloat16, added up in 32 bits, by instructions for tiles of them.
 
 Both operands are copied into tiles as the instruction takes them: 16 rows of 64 bytes, and 16 lines in which four lines
 of the operand lie in turn, two of bfloat16. Four tiles of results stay in registers while the reduction runs.
@@ -13,11 +13,16 @@ for i_0 in T.parallel(m // 32):
 Where the rows are few, or the columns' operand is large and larger than the other, the columns come first, and all of A
 is packed before.
 
-The instruction for bfloat16 takes denormal numbers for zero. So the least magnitude in each panel of 32 rows or columns
-is found behind the copies, and tiles in which something denormal could come up are computed in vectors of float32.
+Processors without such tiles but with AVX512-BF16 add up two products of bfloat16 in each lane of a vector: sixteen of
+these are one tile, which one after the other are computed as those of AMX four by four.
+
+The instructions for bfloat16 take denormal numbers for zero. So the least magnitude in each panel of rows or columns is
+found behind the copies, and tiles in which something denormal could come up are computed in vectors of float32.
 """
 
 from __future__ import annotations
+
+import math
 
 from tirscript.ir.dtype import FLOAT32, INT32
 from tirscript.ir.expr import BufferLoad, Call, Expr
@@ -38,11 +43,14 @@ ROWS = 8
 # bfloat16 is fast in vectors too
 LEAST = 1 << 15
 FEW_ROWS = (12, 32)
+# twice as many products at once are worth so many idle ones
+IDLE = 1.5
 
 
 def tile_product(work: Work, nest: Nest) -> bool:
     """Schedule a product of bytes or of bfloat16 where the processor has tiles of them; False for other blocks."""
-    bytes_, floats = work.facts.tiles and multiplies_bytes(nest), work.facts.float_tiles and _multiplies_floats(nest)
+    bytes_ = work.facts.tiles and multiplies_bytes(nest)
+    floats = bool(work.facts.float_tiles) and _multiplies_floats(nest)
     if not bytes_ and not (floats and work.facts.reassociate):
         return False
     roles = roles_of(work, nest) if nest.instances >= LEAST else None
@@ -53,6 +61,8 @@ def tile_product(work: Work, nest: Nest) -> bool:
     if roles.reduced[0].extent < _depth(roles) // 2:
         return False
     if floats and roles.rows.extent < FEW_ROWS[_size(roles) > SECOND_CACHE]:
+        return False
+    if floats and work.facts.float_tiles != "amx" and _rounded(roles) > IDLE * nest.instances:
         return False
     reader = only_reader(work, nest)
     if reader is not None and work.attempt(_scheduled, nest, reader):
@@ -95,6 +105,12 @@ def _depth(roles: Roles) -> int:
     return LINE * 8 // roles.left.dtype.bits
 
 
+def _rounded(roles: Roles) -> int:
+    """The products of tiles that are whole."""
+    sizes = ((roles.rows, SIDE), (roles.columns, SIDE), (roles.reduced[0], _depth(roles)))
+    return math.prod((*(-(-dim.extent // size) * size for dim, size in sizes), *(dim.extent for dim in roles.outer)))
+
+
 def _size(roles: Roles) -> int:
     """The bytes of the operand of the columns that are read for each row."""
     return roles.columns.extent * roles.reduced[0].extent * roles.right.dtype.bits // 8
@@ -106,7 +122,9 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     roles = roles_of(work, nest)
     assert roles is not None
     depth, floats = _depth(roles), nest.dtype.is_float
-    rows, columns = (SIDE if dim.extent <= SIDE else 2 * SIDE for dim in (roles.rows, roles.columns))
+    amx = not floats or work.facts.float_tiles == "amx"
+    # without tiles as registers one tile of results takes half of the vector registers
+    rows, columns = (2 * SIDE if amx and dim.extent > SIDE else SIDE for dim in (roles.rows, roles.columns))
     pads = {id(roles.rows): rows, id(roles.columns): columns, id(roles.reduced[0]): depth}
     by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
@@ -153,7 +171,7 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     ]
     sch.decompose_reduction(name, k_0)
     kinds = "bfloat16" if floats else f"{tiled.left.dtype}_{tiled.right.dtype}"
-    sch.tensorize(i_2, f"dot_{SIDE}x{SIDE}x{depth}_{kinds}_amx")
+    sch.tensorize(i_2, f"dot_{SIDE}x{SIDE}x{depth}_{kinds}_{'amx' if amx else work.facts.float_tiles}")
     for loop in (i_1, j_1):
         sch.unroll(loop)
     _tile_by_tile(work, f"{name}_init")
