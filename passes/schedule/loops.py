@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.op import cast, const, get_op
 from tirscript.ir.stmt import Block, Break, Continue, For, If, Stmt, While
 
+from ..statements import may_overlap
+from .blocks import reads_of, writes_of
+from .dataflow import is_viewed
 from .edit import Edit
 from .refusal import KINDS
 from .tree import Place
@@ -103,8 +107,11 @@ def chain(edit: Edit, loops: list[Place]) -> list[Place]:
     return found[::-1]
 
 
-def inner_loops(edit: Edit, block: Place, loop: Place, hint: str | None = None) -> list[Place]:
-    """The loops from `loop` to the block, refused where it is not around it, or they hold more than the block."""
+def inner_loops(
+    edit: Edit, block: Place, loop: Place, hint: str | None = None, *, apart: Collection[Buffer] = ()
+) -> list[Place]:
+    """The loops from `loop` to the block, refused where it is not around it, or they hold more than the block; blocks
+    that do not touch the buffers `apart` may be beside it where there are such."""
     loops = block.loops()
     at = next((number for number, place in enumerate(loops) if place is loop), None)
     if at is None:
@@ -116,12 +123,25 @@ def inner_loops(edit: Edit, block: Place, loop: Place, hint: str | None = None) 
             hint=f"the loops around it are {names}",
         )
     for place in loops[at:]:
-        if len(place.stmt.body) != 1:
+        if len(place.stmt.body) != 1 and not (apart and _leave_alone(edit, place, block, apart)):
             edit.refuse(
                 f"the loop `{place.stmt.var.name}` holds more than the block `{block.stmt.name}`", place, hint=hint
             )
     check_straight(edit, block, loop)
     return loops[at:]
+
+
+def _leave_alone(edit: Edit, loop: Place, block: Place, buffers: Collection[Buffer]) -> bool:
+    """Whether all else in a loop are blocks that touch none of some buffers."""
+    if may_overlap(edit.func) or any(is_viewed(edit.func, buffer) for buffer in buffers):
+        return False
+    for place in loop.below(nested=False):
+        if type(place.stmt) is Block and place is not block:
+            if any(buffer in reads_of(place.stmt) or buffer in writes_of(place.stmt) for buffer in buffers):
+                return False
+        elif type(place.stmt) not in (For, Block):
+            return False
+    return True
 
 
 def check_straight(edit: Edit, block: Place, loop: Place) -> None:

@@ -257,7 +257,8 @@ class Schedule:
                                                                vi, vk = T.axis.remap("SR", [i, k])
                                                                C[vi] += A[vi, vk]
 
-        Refused where a loop outside of the given one runs over the reduction, since the init would then come again.
+        Refused where a loop outside of the given one runs over the reduction, since the init would then come again, and
+        where another block in the loop touches the result.
         """
 
     def denormals_apart(
@@ -408,7 +409,8 @@ class Schedule:
                 with T.block("C"): ...
 
         Loops that are nested alone in others, as deep as each other, merge with those, outermost first. Refused where an
-        iteration of a later loop would use what an earlier loop has not yet made.
+        iteration of a later loop would use what an earlier loop has not yet made. The new loop stands where the first did:
+        what stands between them may not touch what a later loop uses.
         """
 
     def pack(

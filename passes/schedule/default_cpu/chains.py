@@ -21,7 +21,7 @@ from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution, operands
 from .nests import UNKNOWN, Nest, heavy, nest_of, stride_of
 from .prefetching import next_row
-from .reductions import begun_before, lanes_apart
+from .reductions import begun_before, lanes_apart, lanes_together
 from .work import Work, only_reader
 
 # a cheap value is computed again at most so many times
@@ -122,12 +122,14 @@ def rows(work: Work, nest: Nest) -> bool:
         return False
     instances, vectors = 0.0, False
     left: list[str] = []
-    for name in inside:
-        inner = nest_of(work.sch, work.sch.get_block(name), depth, symbolic=True)
+    nests = {name: nest_of(work.sch, work.sch.get_block(name), depth, symbolic=True) for name in inside}
+    alike = _along_one_line(work, nests)
+    together = {nest.name for nest in alike} if work.attempt(lanes_together, alike) else set()
+    for name, inner in nests.items():
         work.done.add(name)
         if inner is not None:
             instances += inner.work
-            if inner.reduced and work.attempt(lanes_apart, inner):
+            if name in together or (inner.reduced and work.attempt(lanes_apart, inner)):
                 vectors = True
             else:
                 left.append(name)
@@ -140,6 +142,14 @@ def rows(work: Work, nest: Nest) -> bool:
         work.attempt(begun_before, name, depth)
     # short rows of what is in the cache anyway gain nothing
     return vectors or instances >= CACHED
+
+
+def _along_one_line(work: Work, nests: dict[str, Nest | None]) -> list[Nest]:
+    """The reductions that need no result of another block, in the order of the program."""
+    ordered = [nests.get(block.name) for block in work.blocks()]
+    found = [nest for nest in ordered if nest is not None and nest.reduced]
+    made = {nest.store.buffer for nest in nests.values() if nest is not None}
+    return [nest for nest in found if not made.intersection(load.buffer for load in nest.loads())]
 
 
 def _without_copies(work: Work, nest: Nest) -> None:

@@ -11,13 +11,15 @@ for i in T.parallel(n):
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tirscript.ir.expr import BufferLoad
 from tirscript.ir.rewrite import uses, walk
 
+from ..blocks import writes_of
 from ..extremes import extreme_of
-from ..primitive import LoopHandle
-from .nests import Nest, begins_anyway, heavy, nest_of, stride_of
+from ..primitive import BlockHandle, LoopHandle
+from .nests import Dim, Nest, begins_anyway, heavy, nest_of, stride_of
 from .streams import parameters
 from .work import Work
 
@@ -39,21 +41,53 @@ PARTS, PART = 64, 1 << 16
 LARGE, AHEAD = 1 << 22, 4096
 
 
-def lanes_apart(work: Work, nest: Nest) -> bool:
-    """Schedule a reduction that reads along its innermost reduction axis; False where it does not."""
+def lanes_together(work: Work, nests: Sequence[Nest]) -> bool:
+    """Schedule reductions of one block each along the same lines in one loop, which reads them once; False where they
+    are not such."""
+    lines = [_line(work, nest) for nest in nests]
+    if len(nests) < 2 or len(nests) * VECTORS * 2 > work.facts.registers or None in lines:
+        return False
+    first, line = nests[0], lines[0]
+    assert line is not None
+    for nest in nests:
+        if nest.dtype is not first.dtype or not nest.dtype.is_float or len(nest.reduced) > 1:
+            return False
+        if not nest.reduced[0].known or nest.reduced[0].extent != line.extent:
+            return False
+    if not set.intersection(*({load.buffer for load in nest.loads()} for nest in nests)):
+        return False
+    lanes = lanes_of(line.extent, work.facts.lanes(first.dtype.bits))
+    partial = [_partial(work, nest.name, lanes) for nest in nests]
+    together = work.sch.merge(*(along for _, along in partial))
+    for nest, (block, _) in zip(nests, partial, strict=True):
+        _begun(work, nest.name, block, together)
+        _combined(work, nest.name, lanes)
+    return True
+
+
+def _line(work: Work, nest: Nest) -> Dim | None:
+    """The dimension along memory of a reduction that may be done in lanes; None where there is none."""
     if nest.update is None or nest.dtype.bits < 8:
-        return False
+        return None
     if nest.dtype.is_float and not work.facts.reassociate:  # maxima as well: where nan is among them, the order counts
-        return False
+        return None
     strides = {id(dim): [stride_of(load, dim.var) for load in nest.loads()] for dim in nest.reduced}
     inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)]), None)
     if inner is None or any(stride not in (0, 1) for stride in strides[id(inner)]):
-        return False
+        return None
     one = work.facts.lanes(nest.dtype.bits)
     terms = math.prod(dim.extent for dim in nest.reduced)
     if inner.extent < SHORT * one and (inner.extent < one or terms < SHORT * SHORT * one):
-        return False  # combining the lanes would take as long as the sum
-    sch = work.sch
+        return None  # combining the lanes would take as long as the sum
+    return inner
+
+
+def lanes_apart(work: Work, nest: Nest) -> bool:
+    """Schedule a reduction that reads along its innermost reduction axis; False where it does not."""
+    inner = _line(work, nest)
+    if inner is None:
+        return False
+    one, sch = work.facts.lanes(nest.dtype.bits), work.sch
     # the reduction innermost, and the axis along the lines last of all
     others = [dim.loop for dim in nest.reduced if dim is not inner]
     sch.reorder(*[dim.loop for dim in nest.spatial], *others, inner.loop)
@@ -179,16 +213,27 @@ def lane_results(work: Work, name: str, lanes: int) -> str:
     The partial results are combined by vectors, then by quarters of a vector: one by one, each would wait for the last.
     """
     update = _lanes(work, name, lanes)
+    _combined(work, name, lanes)
+    return update
+
+
+def _combined(work: Work, name: str, lanes: int) -> None:
+    """Combine partial results in so many lanes."""
     one = work.facts.lanes(work.block(name).body[0].buffer.dtype.bits)  # type: ignore[attr-defined]
     for size in (one, one // 4):
         if 2 <= size < lanes and lanes % size == 0:
             _lanes(work, name, size)
             lanes = size
-    return update
 
 
 def _lanes(work: Work, name: str, lanes: int) -> str:
     """One step: partial results in vectors of so many lanes. The name of the block that updates them."""
+    return _begun(work, name, *_partial(work, name, lanes))
+
+
+def _partial(work: Work, name: str, lanes: int) -> tuple[BlockHandle, LoopHandle]:
+    """The block of partial results in so many lanes, which are its innermost loop, and the outermost of its loops along
+    what is reduced."""
     sch = work.sch
     _, lane = sch.split(sch.get_loops(name)[-1], [None, lanes])
     partial = sch.rfactor(lane)
@@ -199,8 +244,14 @@ def _lanes(work: Work, name: str, lanes: int) -> str:
     lane = next(loop for loop in loops if not _reduces(work, partial.name, loop))
     rest = [loop for loop in loops if loop != lane]
     sch.reorder(*rest, lane)
-    init = sch.decompose_reduction(partial, rest[0])
-    update = sch.get_child_blocks(rest[0])[0]
+    return partial, rest[0]
+
+
+def _begun(work: Work, name: str, partial: BlockHandle, along: LoopHandle) -> str:
+    """Let partial results begin before the loop along what is reduced, in vectors; the name of what updates them."""
+    sch, results = work.sch, writes_of(work.block(partial.name))
+    init = sch.decompose_reduction(partial, along)
+    update = next(one for one in sch.get_child_blocks(along) if writes_of(work.block(one.name)) == results)
     for part in (init, update):
         sch.vectorize(sch.get_loops(part)[-1])
     work.contract(update.name)
@@ -213,4 +264,4 @@ def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:
     return any(axis.kind == "reduce" and uses(axis.value, var) for axis in work.block(name).axes)
 
 
-__all__ = ["begun_before", "extreme_lanes", "lane_results", "lanes_apart", "lanes_of", "one_by_one"]
+__all__ = ["begun_before", "extreme_lanes", "lane_results", "lanes_apart", "lanes_of", "lanes_together", "one_by_one"]

@@ -9,7 +9,7 @@ from tirscript.ir.rewrite import refresh, substitute, uses
 from tirscript.ir.stmt import Axis, Block, For, Stmt
 
 from ...statements import conjunction
-from ..blocks import inferred, init_of
+from ..blocks import inferred, init_of, writes_of
 from ..edit import Edit
 from ..loops import inner_loops
 from ..primitive import BlockAt, LoopAt, primitive
@@ -30,12 +30,14 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
                                                            vi, vk = T.axis.remap("SR", [i, k])
                                                            C[vi] += A[vi, vk]
 
-    Refused where a loop outside of the given one runs over the reduction, since the init would then come again.
+    Refused where a loop outside of the given one runs over the reduction, since the init would then come again, and
+    where another block in the loop touches the result.
     """
     stmt: Block = block.stmt
     if stmt.init is None:
         edit.refuse(f"the block `{stmt.name}` has no T.init", block)
-    inner = inner_loops(edit, block, loop, hint="the init would come before all of it; move the other blocks out first")
+    hint = "the init would come before all of it; move the other blocks out first"
+    inner = inner_loops(edit, block, loop, hint, apart=writes_of(stmt))
     reduced = [axis for axis in stmt.axes if axis.kind == "reduce"]
     for place in loop.loops():
         for axis in reduced:

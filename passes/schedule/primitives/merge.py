@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 from tirscript.ir.arith.presburger import Dependences, may_merge
 from tirscript.ir.expr import Var
@@ -28,7 +29,8 @@ def merge(edit: Edit, *loops: LoopAt) -> Place:
             with T.block("C"): ...
 
     Loops that are nested alone in others, as deep as each other, merge with those, outermost first. Refused where an
-    iteration of a later loop would use what an earlier loop has not yet made.
+    iteration of a later loop would use what an earlier loop has not yet made. The new loop stands where the first did:
+    what stands between them may not touch what a later loop uses.
     """
     if len(loops) < 2:
         edit.wrong("it takes two or more loops")
@@ -71,12 +73,15 @@ def _merged(edit: Edit, loops: Sequence[Place]) -> Place:
     """One loop of loops that stand behind each other."""
     stmts: list[For] = [plain(edit, loop, "merged") for loop in loops]
     for first, second in itertools.pairwise(loops):
-        if first.parent is not second.parent or first.field != second.field or second.index != first.index + 1:
+        if first.parent is not second.parent or first.field != second.field or second.index <= first.index:
             edit.refuse(
-                f"the loop `{second.stmt.var.name}` does not stand right behind `{first.stmt.var.name}`", first, second
+                f"the loop `{second.stmt.var.name}` does not stand behind `{first.stmt.var.name}`", first, second
             )
     _check_complete(edit, loops)
     known = dict(edit.analyzer(loops[0]).known)
+    between = [place for place in loops[0].siblings()[loops[0].index : loops[-1].index] if place not in loops]
+    for place in between:
+        _check_apart(edit, place, [loop for loop in loops if loop.index > place.index], known)
     for at, first in enumerate(loops):
         for second in loops[at + 1 :]:
             deps = Dependences((first.stmt, second.stmt), known, within=edit.func)
@@ -98,7 +103,22 @@ def _merged(edit: Edit, loops: Sequence[Place]) -> Place:
     assert loops[0].parent is not None
     made = head.replace(var=merged, body=body)
     parent, field = loops[0].parent, loops[0].field
-    return edit.tree.splice(parent, field, loops[0].index, loops[-1].index + 1, (made,))[0]
+    left = [place.stmt for place in between]
+    return edit.tree.splice(parent, field, loops[0].index, loops[-1].index + 1, (made, *left))[0]
+
+
+def _check_apart(edit: Edit, place: Place, loops: Sequence[Place], known: dict[Var, Any]) -> None:
+    """Refuse a statement that stands before loops and touches what they use: they run before it from now on."""
+    for loop in loops:
+        deps = Dependences((place.stmt, loop.stmt), known, within=edit.func)
+        pairs = itertools.product(deps.steps_in(place.stmt), deps.steps_in(loop.stmt))
+        bare = type(place.stmt) not in (For, Block)
+        if bare or any(True for one, other in pairs for _ in deps.between(one, other, None)):
+            edit.refuse(
+                f"what stands before the loop `{loop.stmt.var.name}` is not known to leave alone what it uses",
+                (loop, ""),
+                (place, "this is between"),
+            )
 
 
 def _as(var: Var, old: Var) -> object:

@@ -90,7 +90,7 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "merge loops that others stand between": (
         chain,
         lambda s: s.merge(s.get_loops("B")[0], s.get_loops("D")[0]),
-        "does not stand right behind",
+        "what stands before the loop `i` is not known to leave alone what it uses",
     ),
     "merge a loop that is not alone": (
         chain,
