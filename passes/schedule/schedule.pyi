@@ -446,9 +446,11 @@ class Schedule:
                                                                C[vi, vj] += A_pad[vi, vk] * B_pad[vk, vj]
 
         The factors are elements at plain axes of the block, cast or not; those that no padded axis has to do with may be
-        anywhere. A result with padded axes is made in a copy, which is cut to its size behind the block. Refused where a
-        padded reduction axis of floats is not in every factor, since what is there may be infinite, and 0 times infinity
-        is no zero. Where no reduction axis is padded, the block may reduce any values of such elements, in any way.
+        anywhere, and an index such as `x * 2 + u` may step along a padded axis: the copy then holds as much more as the
+        steps beyond its end reach. A result with padded axes is made in a copy, which is cut to its size behind the block.
+        Refused where a padded reduction axis of floats is not in every factor, since what is there may be infinite, and 0
+        times infinity is no zero. Where no reduction axis is padded, the block may reduce any values of such elements, in
+        any way.
         """
 
     def parallel(self, loop: LoopHandle | str) -> None:

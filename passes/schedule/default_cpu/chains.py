@@ -18,7 +18,7 @@ from tirscript.ir.stmt import AllocBuffer
 
 from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
-from . import contraction, convolution, operands
+from . import contraction, convolution, operands, windows
 from .nests import UNKNOWN, Nest, heavy, nest_of, stride_of
 from .prefetching import next_row
 from .reductions import begun_before, lanes_apart, lanes_together
@@ -89,7 +89,7 @@ def is_product(work: Work, nest: Nest) -> bool:
     """Whether the block is a contraction or a convolution, which has a rule of its own."""
     if contraction.roles_of(work, nest) is not None or convolution.roles_of(work, nest) is not None:
         return True
-    return operands.sides_of(nest) is not None
+    return operands.sides_of(nest) is not None or windows.roles_of(work, nest) is not None
 
 
 def finishing(work: Work) -> tuple[str, ...]:

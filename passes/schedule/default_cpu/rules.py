@@ -28,6 +28,7 @@ from .streams import past_caches
 from .tile_products import tile_product
 from .tiles import register_tile
 from .transposes import tiled_transpose
+from .windows import windows
 from .work import Work
 
 RULES: tuple[Callable[[Work, Nest], object], ...] = (
@@ -44,6 +45,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     operands_apart,
     rounded_convolution,
     down_columns,
+    windows,
     register_tile,
     lanes_apart,
     past_caches,

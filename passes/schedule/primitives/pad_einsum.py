@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
@@ -25,6 +26,7 @@ from ..tree import Place
 from .cache import check_copied_behind, written_to
 
 CASTS = frozenset((OPS["cast"], OPS["negative"]))
+_LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
 @primitive
@@ -40,9 +42,11 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
                                                            C[vi, vj] += A_pad[vi, vk] * B_pad[vk, vj]
 
     The factors are elements at plain axes of the block, cast or not; those that no padded axis has to do with may be
-    anywhere. A result with padded axes is made in a copy, which is cut to its size behind the block. Refused where a
-    padded reduction axis of floats is not in every factor, since what is there may be infinite, and 0 times infinity
-    is no zero. Where no reduction axis is padded, the block may reduce any values of such elements, in any way.
+    anywhere, and an index such as `x * 2 + u` may step along a padded axis: the copy then holds as much more as the
+    steps beyond its end reach. A result with padded axes is made in a copy, which is cut to its size behind the block.
+    Refused where a padded reduction axis of floats is not in every factor, since what is there may be infinite, and 0
+    times infinity is no zero. Where no reduction axis is padded, the block may reduce any values of such elements, in
+    any way.
     """
     stmt: Block = block.stmt
     if len(padding) != len(stmt.axes) or any(size < 1 for size in padding):
@@ -86,9 +90,11 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
     accesses: list[BufferLoad | BufferStore] = [*loads, update.store]
     for access in accesses:
         old = access.buffer
-        if old in copies or not any(index in new for index in access.indices if type(index) is Var):
+        if old in copies or new.keys().isdisjoint(free_vars(access.indices)):
             continue
-        shape = tuple(new.get(index, dim) for index, dim in zip(access.indices, old.shape, strict=True))  # type: ignore[call-overload]
+        shape = tuple(
+            _grown(edit, block, index, dim, sizes, new) for index, dim in zip(access.indices, old.shape, strict=True)
+        )
         copy = copies[old] = Buffer(f"{old.name}_pad", shape, old.dtype, scope=old.scope)
         name = edit.fresh_block_name(copy.name)
         while name in taken:
@@ -100,7 +106,9 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
         else:
             _check_unchanged(edit, block, home, old)
             limits = [
-                (at, sizes[index]) for at, index in enumerate(access.indices) if type(index) is Var and index in new
+                (at, dim)
+                for at, (index, dim) in enumerate(zip(access.indices, old.shape, strict=True))
+                if not new.keys().isdisjoint(free_vars(index))
             ]
             before.append(_copy(name, [(old, copy)], shape, limits))
     if target in copies:
@@ -191,8 +199,11 @@ def _reduction(edit: Edit, block: Place, padding: Sequence[int]) -> tuple[Update
         pairs = list(zip(access.indices, access.buffer.shape, strict=True))
         through = [(index, dim) for index, dim in pairs if not (is_const(index, 0) and is_const(dim, 1))]
         known = edit.analyzer(block)
+        steps = access is not update.store and not _chooses(update.value)
         if len({index for index, _ in through}) != len(through) or not all(
-            type(index) is Var and index in axes and known.prove_equal(cast(axes[index].stop, dim.dtype), dim)
+            known.prove_equal(cast(axes[index].stop, dim.dtype), dim)
+            if type(index) is Var and index in axes
+            else steps and _steps_of(index, padded) is not None
             for index, dim in through
         ):
             edit.refuse(f"`{access.buffer.name}` is not accessed at plain axes that go through all of it", block)
@@ -201,6 +212,30 @@ def _reduction(edit: Edit, block: Place, padding: Sequence[int]) -> tuple[Update
         if buffers.count(buffer) > 1:
             edit.refuse(f"`{buffer.name}` is several of the factors", block)
     return update, loads, strange
+
+
+def _chooses(value: Expr) -> bool:
+    """Whether it depends on a condition which elements a value reads."""
+    return any(type(node) is Call and node.op in _LAZY for node in walk(value))
+
+
+def _steps_of(index: Expr, padded: set[Var]) -> dict[Var, int] | None:
+    """How far an index goes with a step of each padded axis; None where it does not go forward by a number."""
+    terms = linear(index).terms
+    steps = {var: terms.get(var, 0) for var in padded & set(free_vars(index))}
+    others = tuple([term for term in terms if term not in steps])
+    return None if min(steps.values(), default=1) < 1 or padded & set(free_vars(others)) else steps
+
+
+def _grown(
+    edit: Edit, block: Place, index: Expr, dim: Expr, sizes: Mapping[Var, Expr], new: Mapping[Var, Expr]
+) -> Expr:
+    """The size of a dimension of a copy: as much more as an index goes beyond the last one of before."""
+    if type(index) is Var:
+        return new.get(index, dim)
+    steps = _steps_of(index, set(new)) or {}
+    more = [cast(new[var] - cast(sizes[var], var.dtype), dim.dtype) * step for var, step in steps.items()]
+    return edit.analyzer(block).simplify(sum(more, dim))
 
 
 def _check_unchanged(edit: Edit, block: Place, home: Place, buffer: Buffer) -> None:

@@ -180,5 +180,40 @@ def test_padding_leaves_factors_that_its_axes_do_not_index() -> None:
     s.pad_einsum("Y", [4, 1, 1, 1, 1, 1])
     assert "X_pad" not in s.script() and "W_pad" in s.script() and "Y_pad" in s.script()
     assert_same_result(func, s.func, tolerance=1e-5)
+
+
+def test_padding_grows_factors_by_the_steps_of_their_indices() -> None:
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((2, 13, 9), "float32"), W: T.Buffer((2, 3, 2), "float32"), Y: T.Buffer((2, 6, 7), "float32")):
+    for c, y, x, u, v in T.grid(2, 6, 7, 3, 2):
+        with T.block("Y"):
+            vc, vy, vx, vu, vv = T.axis.remap("SSSRR", [c, y, x, u, v])
+            with T.init():
+                Y[vc, vy, vx] = 0.0
+            Y[vc, vy, vx] += X[vc, vy * 2 + vu, vx + vv * 2] * W[vc, vu, vv]
+""")
+    s = Schedule(func, verify=True)
+    s.pad_einsum("Y", [1, 4, 8, 1, 1])
+    shapes = {node.buffer.name: node.buffer.constant_shape() for node in walk(s.func.body) if type(node) is AllocBuffer}
+    assert shapes == {"X_pad": (2, 17, 10), "Y_pad": (2, 8, 8)}
+    assert_same_result(func, s.func, tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["X[c, 14 - y + v] * W[c, v]", "X[c, y // 2 + v] * W[c, v]", "T.if_then_else(y + v < 15, X[c, y + v], 0.0)"],
+)
+def test_padding_needs_indices_that_step_forward_and_are_always_read(value: str) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer((2, 17), "float32"), W: T.Buffer((2, 3), "float32"), Y: T.Buffer((2, 15), "float32")):
+    for i, j, k in T.grid(2, 15, 3):
+        with T.block("Y"):
+            c, y, v = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                Y[c, y] = 0.0
+            Y[c, y] += {value}
+""")
     with pytest.raises(ScheduleError, match="`X` is not accessed at plain axes that go through all of it"):
-        s.pad_einsum("Y", [1, 4, 1, 1, 1, 1])
+        Schedule(func).pad_einsum("Y", [1, 4, 1])

@@ -1,0 +1,245 @@
+"""Reductions of windows that lie along their result: convolutions of channels by themselves, pooling.
+
+A tile of some lines by one vector of results, or by several of one line, stays in registers while the window runs over
+it, down the lines last, which is written out: lines that several results share are read once so. Lines that are no whole vectors
+are computed as such: what they read is copied with room behind each line, and the last results are left.
+
+for c in T.parallel(C):
+    copy P[c] with its border, and with room behind its lines
+    for y_0 in range(H // 7):
+        for x_0 in range(ceildiv(W, 16)):
+            for dx, dy in ...: 7 vectors of the tile += P[c, y + dy, x + dx] * weight[c, dy, dx]
+            store the tile
+"""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+
+from tirscript.ir.expr import BufferLoad, Call, Expr
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import uses, walk
+
+from ..primitive import BlockHandle, LoopHandle
+from .contraction import FIRST_CACHE, maker_of
+from .nests import Dim, Nest, is_plain, stride_of
+from .streams import in_vectors
+from .work import Work, only_reader
+
+# vectors of results in a tile: as many sums as keep the processor busy, and leave registers for what they share
+MOST = 8
+# lanes so far apart are picked from whole registers
+FARTHEST = 4
+# windows of so few steps are written out, of others the steps down the lines, which share what they read
+WRITTEN_OUT = 8
+# fewer steps do not pay for the copy
+LEAST = 4096
+
+
+class Window(Struct, frozen=True, eq=False):
+    """The dimension along vectors of so many `lanes`, the one whose lines share what they read, how many of it are in a
+    tile, and the load that goes along the results."""
+
+    columns: Dim
+    lanes: int
+    lines: Dim | None
+    height: int
+    image: BufferLoad
+
+    @property
+    def padding(self) -> dict[int, int]:
+        """What the extents of the dimensions are rounded up to."""
+        own = {id(self.columns): self.lanes}
+        return own if self.lines is None else {**own, id(self.lines): self.height}
+
+
+def windows(work: Work, nest: Nest) -> bool:
+    """Schedule a reduction of windows; False where the block is none."""
+    window = roles_of(work, nest)
+    if window is None:
+        return False
+    reader = only_reader(work, nest)
+    if reader is not None and _goes_along(work, reader, window) and work.attempt(_scheduled, nest, window, reader):
+        return True
+    return work.attempt(_scheduled, nest, window, None)
+
+
+def roles_of(work: Work, nest: Nest) -> Window | None:
+    """The tile of a reduction of windows; None where the block is none, or what it reads is shared by other results."""
+    store = BufferLoad(nest.store.buffer, nest.store.indices)
+    if nest.update is None or not nest.known or nest.instances < LEAST or nest.dtype.bits < 8:
+        return None
+    columns = nest.dim(nest.store.indices[-1]) if nest.store.indices else None
+    if columns is None or not is_plain(store, nest) or store.buffer.strides is not None or columns.extent < 4:
+        return None
+    if any(type(node) is Call and node.op in _CHOICES for node in walk(nest.value)):
+        return None
+    along = [load for load in nest.loads() if uses(load.indices, columns.var)]
+    if len(along) != 1 or not 1 <= (stride_of(along[0], columns.var) or 0) <= FARTHEST:
+        return None
+    (image,) = along
+    if not any(_is_window(nest, index) for index in image.indices):
+        return None
+    if any(dim.extent > 1 and not uses(image.indices, dim.var) for dim in nest.spatial):
+        return None
+    beside = [dim for dim in nest.spatial if dim is not columns and dim.extent > 1]
+    lines = next(
+        (
+            dim
+            for dim in reversed(beside)
+            if any(uses(index, dim.var) and _is_window(nest, index) for index in image.indices[:-1])
+        ),
+        None,
+    )
+    height = 1 if lines is None else _height(lines.extent)
+    return Window(columns, _lanes(columns.extent, work.facts.lanes(nest.dtype.bits)), lines, height, image)
+
+
+_CHOICES = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
+
+
+def _is_window(nest: Nest, index: Expr) -> bool:
+    """Whether an index goes with the results and with what is reduced."""
+    return any(uses(index, dim.var) for dim in nest.spatial) and any(uses(index, dim.var) for dim in nest.reduced)
+
+
+def _lanes(columns: int, one: int) -> int:
+    """The lanes of the vectors that take a line the fewest cycles; short ones take less, but not by their lanes."""
+    sizes = [size for size in (one, one // 2, one // 4) if size >= 4]
+    return min(sizes or [one], key=lambda size: -(-columns // size) * (one + 3 * size))
+
+
+def _height(lines: int) -> int:
+    """The lines of a tile: each of them costs a step, lines that are not there too, and each tile one more."""
+    return min(range(1, MOST + 1), key=lambda size: (-(-lines // size) * (size + 1), -size))
+
+
+def _goes_along(work: Work, reader: BlockHandle, window: Window) -> bool:
+    """Whether the reader of the results writes them in the lines in which it reads them."""
+    nest = work.nest(reader)
+    last = nest.dims[-1] if nest is not None else None
+    if nest is None or last is None or not nest.store.indices or nest.store.indices[-1] is not last.var:
+        return False
+    return last.extent == window.columns.extent and all(stride_of(load, last.var) in (0, 1) for load in nest.loads())
+
+
+def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | None) -> None:
+    """The schedule of a reduction of windows; its only `reader` takes the results where they are, in registers."""
+    sch, name = work.sch, nest.name
+    by_axis = {dim.axis.var: window.padding.get(id(dim), 1) for dim in nest.dims}
+    sch.pad_einsum(name, [by_axis.get(axis.var, 1) for axis in nest.block.axes])
+    grown = work.block(name).axes != nest.block.axes
+    copy = _copy(work, nest, window, grown)
+    if grown:
+        (cut,) = sch.get_consumers(name)
+        if reader is not None:
+            sch.compute_inline(cut)
+        result = reader if reader is not None else cut
+    else:
+        result = reader if reader is not None else sch.cache_write(name, 0, "local")
+    x_0, x_1 = sch.split(window.columns.loop, [None, window.lanes])
+    outer = [dim.loop for dim in nest.spatial if dim is not window.columns and dim is not window.lines]
+    reduced = _in_order(work, nest, window)
+    inner = [dim.loop for dim in reduced]
+    tile: list[LoopHandle] = []
+    places = list(outer)
+    if window.lines is not None:
+        y_0, y_1 = sch.split(window.lines.loop, [None, window.height])
+        places.append(y_0)
+        tile.append(y_1)
+    count = MOST // window.height
+    vectors = -(-window.columns.extent // window.lanes)
+    beside = max(size for size in range(1, count + 1) if vectors % size == 0)
+    if beside > 1:
+        x_0, more = sch.split(x_0, [None, beside])
+        tile.append(more)
+    sch.reorder(*places, x_0, *inner, *tile, x_1)
+    sch.reverse_compute_at(result, x_0)
+    sch.set_scope(name, 0, "local")
+    if copy is not None:
+        _near(work, copy, places, window)
+    sch.decompose_reduction(name, inner[0])
+    for part in (f"{name}_init", f"{name}_update"):
+        loops = sch.get_loops(part)
+        sch.vectorize(loops[-1])
+        for loop in loops[len(loops) - 1 - len(tile) : -1]:
+            sch.unroll(loop)
+    steps = 1
+    for dim in reversed(reduced):
+        steps *= dim.extent
+        if steps > WRITTEN_OUT:
+            break
+        sch.unroll(dim.loop)
+    work.contract(f"{name}_update")
+    _in_masked_vectors(work, result, window.lanes)
+    work.done |= {name, f"{name}_init", f"{name}_update", result.name}
+    work.parallel(places, float(nest.instances))
+
+
+def _in_order(work: Work, nest: Nest, window: Window) -> list[Dim]:
+    """What is reduced, along the lines that results share last where not all of it is written out."""
+    if window.lines is None or math.prod(dim.extent for dim in nest.reduced) <= WRITTEN_OUT:
+        return list(nest.reduced)
+    if nest.dtype.is_float and not work.facts.reassociate:
+        return list(nest.reduced)
+    lines = tuple(index for index in window.image.indices if uses(index, window.lines.var))
+    return sorted(nest.reduced, key=lambda dim: uses(lines, dim.var))
+
+
+def _copy(work: Work, nest: Nest, window: Window, grown: bool) -> BlockHandle | None:
+    """The block that makes what the windows alone read: a copy with room, with the border where that was made."""
+    sch, image = work.sch, window.image.buffer
+    makers = {block.name for block in sch.get_producers(nest.name)}
+    if not grown:
+        own = [name for name in makers if work.block(name).body[0].buffer is image]  # type: ignore[attr-defined]
+        alone = len(own) == 1 and work.fresh(own[0]) and len(sch.get_consumers(own[0])) == 1
+        return sch.get_block(own[0]) if alone else None
+    copy = maker_of(work, nest.name, f"{image.name}_pad")
+    for maker in sch.get_producers(copy):
+        if len(sch.get_consumers(maker)) == 1:
+            work.attempt(_inline, maker.name)
+    return work.sch.get_block(copy.name)
+
+
+def _inline(work: Work, name: str) -> None:
+    work.sch.compute_inline(name)
+
+
+def _near(work: Work, copy: BlockHandle, places: list[LoopHandle], window: Window) -> None:
+    """Copy what the windows read in the loop over their own parts that leaves it in the nearest cache."""
+    made = work.nest(copy)
+    if made is None or made.reduced:
+        return
+    for loop in places:
+        if work.attempt(_move, copy.name, loop):
+            loops = work.sch.get_loops(copy)
+            size = math.prod(work.extent(one) or 1 for one in loops[loops.index(loop) + 1 :])
+            if size * made.dtype.itemsize <= FIRST_CACHE:
+                break
+    work.done.add(copy.name)
+    work.attempt(_lines, copy.name, work.facts.lanes(made.dtype.bits))
+
+
+def _move(work: Work, name: str, loop: LoopHandle) -> None:
+    work.sch.compute_at(name, loop)
+
+
+def _lines(work: Work, name: str, lanes: int) -> bool:
+    inner = work.sch.get_loops(name)[-1]
+    if (work.extent(inner) or 0) < 2:
+        return False
+    in_vectors(work, name, inner, lanes)
+    return True
+
+
+def _in_masked_vectors(work: Work, block: BlockHandle, lanes: int) -> None:
+    """Run the innermost loop of a block in vectors, the last one under a mask where they are no whole ones."""
+    inner = work.sch.get_loops(block)[-1]
+    if (work.extent(inner) or 0) != lanes:
+        _, inner = work.sch.split(inner, [None, lanes])
+    work.sch.vectorize(inner)
+
+
+__all__ = ["roles_of", "windows"]

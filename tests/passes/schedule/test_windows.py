@@ -1,0 +1,209 @@
+"""Windows of the default schedule: convolutions of channels by themselves and pooling, in tiles of lines and vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import AllocBuffer, PrimFunc, walk
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+from tirscript.testing import assert_same_result
+
+WIDE = CpuFacts(vector_bits=512)
+
+
+def depthwise(
+    channels: int,
+    size: tuple[int, int],
+    window: tuple[int, int],
+    *,
+    step: int = 1,
+    apart: int = 1,
+    border: int = 0,
+    reader: str = "",
+    kind: str = "float32",
+) -> PrimFunc:
+    """Each channel by itself, of images of `size` with a border around them; `reader` is what is made of the sums."""
+    whole = [one + 2 * border for one in size]
+    h, w = ((one - (taps - 1) * apart - 1) // step + 1 for one, taps in zip(whole, window, strict=True))
+    padded = f"""
+    padded = T.alloc_buffer(({channels}, {whole[0]}, {whole[1]}), "{kind}")
+    for c, y, x in T.grid({channels}, {whole[0]}, {whole[1]}):
+        with T.block("pad"):
+            vc, vy, vx = T.axis.remap("SSS", [c, y, x])
+            padded[vc, vy, vx] = T.if_then_else(
+                {border} <= vy and vy < {border + size[0]} and {border} <= vx and vx < {border + size[1]},
+                X[vc, vy - {border}, vx - {border}],
+                T.cast(0, "{kind}"),
+            )"""
+    behind = f"""
+    for c, y, x in T.grid({channels}, {h}, {w}):
+        with T.block("reader"):
+            vc, vy, vx = T.axis.remap("SSS", [c, y, x])
+            Y[vc, vy, vx] = {reader}"""
+    sums = "S" if reader else "Y"
+    func = parse(f"""
+from tirscript.script import tir as T
+@T.prim_func
+def main(
+    X: T.Buffer(({channels}, {size[0]}, {size[1]}), "{kind}"),
+    W: T.Buffer(({channels}, {window[0]}, {window[1]}), "{kind}"),
+    Y: T.Buffer(({channels}, {h}, {w}), "{kind}"),
+):
+{f'    S = T.alloc_buffer(({channels}, {h}, {w}), "{kind}")' if reader else ""}{padded if border else ""}
+    for c, y, x, u, v in T.grid({channels}, {h}, {w}, {window[0]}, {window[1]}):
+        with T.block("sum"):
+            vc, vy, vx, vu, vv = T.axis.remap("SSSRR", [c, y, x, u, v])
+            with T.init():
+                {sums}[vc, vy, vx] = T.cast(0, "{kind}")
+            {sums}[vc, vy, vx] += (
+                {"padded" if border else "X"}[vc, vy * {step} + vu * {apart}, vx * {step} + vv * {apart}] * W[vc, vu, vv]
+            )
+{behind if reader else ""}
+""")
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+def compared(func: PrimFunc) -> None:
+    """Native code with and without the schedule leaves the same, which small whole numbers make exact."""
+    rng = np.random.default_rng(0)
+    given = [
+        rng.integers(-3, 4, buffer.constant_shape()).astype(buffer.dtype.name) for buffer in func.param_buffers[:-1]
+    ]
+    result = func.param_buffers[-1]
+    found, plain = (np.full(result.constant_shape(), 77, result.dtype.name) for _ in range(2))
+    tirscript.build(func)(*given, found)
+    tirscript.build(func, pipeline=DEFAULT_LOWERING)(*given, plain)
+    np.testing.assert_array_equal(found, plain)
+
+
+def lanes_of(func: PrimFunc, facts: CpuFacts = WIDE) -> list[int]:
+    """The lanes of the vectors in which the sums are made."""
+    made = default_schedule(func, facts)
+    return [made.get(made.get_loops("sum_update")[-1]).stop.value]
+
+
+@pytest.mark.parametrize("reader", ["", "T.max(S[vc, vy, vx] + W[vc, 0, 0], 0.0)"])
+@pytest.mark.parametrize("border", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("channels", "size", "window", "step", "apart"),
+    [
+        (24, (14, 14), (3, 3), 1, 1),
+        (24, (14, 14), (3, 3), 2, 1),
+        (96, (7, 7), (3, 3), 1, 1),
+        (33, (13, 11), (5, 5), 1, 1),
+        (3, (64, 64), (3, 3), 1, 1),
+        (7, (29, 31), (5, 3), 2, 1),
+        (5, (40, 21), (7, 7), 1, 1),
+        (5, (37, 23), (3, 3), 1, 2),
+        (5, (37, 50), (3, 2), 3, 1),
+        (3, (41, 73), (2, 5), 4, 2),
+        (2, (9, 200), (1, 9), 1, 1),
+        (64, (9, 5), (4, 1), 1, 1),
+        (2, (100, 60), (11, 1), 5, 1),
+        (1, (113, 117), (3, 3), 1, 1),
+    ],
+)
+def test_the_results_are_those_of_plain_loops(
+    channels: int,
+    size: tuple[int, int],
+    window: tuple[int, int],
+    step: int,
+    apart: int,
+    border: int,
+    reader: str,
+) -> None:
+    compared(depthwise(channels, size, window, step=step, apart=apart, border=border, reader=reader))
+
+
+@pytest.mark.parametrize("kind", ["float64", "float16", "int32", "int16", "int8"])
+def test_of_other_numbers(kind: str) -> None:
+    compared(depthwise(19, (15, 14), (3, 3), border=1, kind=kind))
+    compared(depthwise(19, (15, 27), (3, 3), step=2, border=1, kind=kind))
+
+
+@pytest.mark.parametrize(("width", "lanes"), [(14, 16), (7, 8), (28, 16), (56, 16), (20, 8), (4, 4), (64, 16), (24, 8)])
+def test_lines_are_cut_into_vectors_that_they_fill(width: int, lanes: int) -> None:
+    assert lanes_of(depthwise(64, (14, width), (3, 3), border=1)) == [lanes]
+
+
+def test_what_a_window_reads_is_copied_with_room_for_whole_vectors_near_its_tiles() -> None:
+    func = depthwise(24, (14, 14), (3, 3), border=1, reader="S[vc, vy, vx] + 1.0")
+    made = default_schedule(func, WIDE)
+    assert_same_result(func, made.func, tolerance=1e-5)
+    sizes = [node.buffer.constant_shape() for node in walk(made.func.body) if type(node) is AllocBuffer]
+    assert sizes == [(24, 16, 18), (24, 14, 16)]  # the border is in the copy
+    (channel, *_), (other, *_) = made.get_loops("padded_pad"), made.get_loops("sum_update")
+    assert channel == other and len(made.get_loops("reader")) > 3
+
+
+def test_images_that_no_near_cache_holds_are_copied_for_a_tile_at_a_time() -> None:
+    small, large = (default_schedule(depthwise(4, (size, size), (3, 3), border=1), WIDE) for size in (32, 160))
+    assert "compute_at" in str(small.trace) and "compute_at" in str(large.trace)
+    shared = [
+        len([loop for loop in made.get_loops(copy) if loop in made.get_loops("sum_update")])
+        for made, copy in ((small, "pad"), (large, "pad"))
+    ]
+    assert shared == [1, 2]
+
+
+@pytest.mark.parametrize("reassociate", [True, False])
+def test_sums_of_large_windows_go_down_the_lines_last_where_their_order_is_free(reassociate: bool) -> None:
+    made = default_schedule(depthwise(8, (20, 20), (7, 7)), CpuFacts(vector_bits=512, reassociate=reassociate))
+    block = made.get(made.get_block("sum_update"))
+    order = [axis.value for axis in block.axes if axis.kind == "reduce"]
+    places = [made.get(loop).var for loop in made.get_loops("sum_update")]
+    assert (places.index(order[0]) > places.index(order[1])) == reassociate
+
+
+@pytest.mark.parametrize(
+    ("width", "window", "step", "border", "lanes"), [(14, 3, 1, 1, 16), (37, 3, 2, 1, 8), (32, 2, 2, 0, 16)]
+)
+@pytest.mark.parametrize(("of", "least"), [("max", '"-inf"'), ("add", "0.0")])
+def test_pooling(width: int, window: int, step: int, border: int, lanes: int, of: str, least: str) -> None:
+    whole = width + 2 * border
+    size = (whole - window) // step + 1
+    func = parse(f"""
+from tirscript.script import tir as T
+@T.prim_func
+def main(X: T.Buffer((9, {width}, {width}), "float32"), Y: T.Buffer((9, {size}, {size}), "float32")):
+    P = T.alloc_buffer((9, {whole}, {whole}), "float32")
+    for c, y, x in T.grid(9, {whole}, {whole}):
+        with T.block("pad"):
+            vc, vy, vx = T.axis.remap("SSS", [c, y, x])
+            P[vc, vy, vx] = T.if_then_else(
+                {border} <= vy and vy < {width + border} and {border} <= vx and vx < {width + border},
+                X[vc, vy - {border}, vx - {border}],
+                T.float32({least}),
+            )
+    for c, y, x, u, v in T.grid(9, {size}, {size}, {window}, {window}):
+        with T.block("sum"):
+            vc, vy, vx, vu, vv = T.axis.remap("SSSRR", [c, y, x, u, v])
+            with T.init():
+                Y[vc, vy, vx] = T.float32({least})
+            Y[vc, vy, vx] = T.{of}(Y[vc, vy, vx], P[vc, vy * {step} + vu, vx * {step} + vv])
+""")
+    assert isinstance(func, PrimFunc)
+    compared(func)
+    assert lanes_of(func) == [lanes]
+
+
+def test_images_that_several_filters_share_are_read_by_tiles_of_filters() -> None:
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((34, 34), "float32"), W: T.Buffer((3, 3, 3), "float32"), Y: T.Buffer((3, 32, 32), "float32")):
+    for f, y, x, u, v in T.grid(3, 32, 32, 3, 3):
+        with T.block("sum"):
+            vf, vy, vx, vu, vv = T.axis.remap("SSSRR", [f, y, x, u, v])
+            with T.init():
+                Y[vf, vy, vx] = 0.0
+            Y[vf, vy, vx] += X[vy + vu, vx + vv] * W[vf, vu, vv]
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE)
+    assert [made.get(loop).stop.value for loop in made.get_loops("sum_update")][-3:] == [3, 2, 16]
+    compared(func)
