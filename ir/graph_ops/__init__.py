@@ -15,6 +15,7 @@ from . import manipulate as _manipulate  # noqa: F401
 from . import nn_activation as _nn_activation  # noqa: F401
 from . import nn_attention as _nn_attention  # noqa: F401
 from . import nn_conv as _nn_conv  # noqa: F401
+from . import nn_conv_transpose as _nn_conv_transpose  # noqa: F401
 from . import nn_norm as _nn_norm  # noqa: F401
 from . import nn_pool as _nn_pool  # noqa: F401
 from . import nn_softmax as _nn_softmax  # noqa: F401

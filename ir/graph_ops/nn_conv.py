@@ -36,12 +36,12 @@ from .rules import NUMBERS, Types, common_device, common_dtype, equal_dims, of_r
 from .table import CONTRACTION, GraphOp, Parameter, register
 
 
-def _out_layout(attrs: dict[str, Any]) -> dict[str, Any]:
+def out_layout(attrs: dict[str, Any]) -> dict[str, Any]:
     """The result has the layout of the data unless it is given one."""
     return {**attrs, "out_layout": attrs["out_layout"] or attrs["data_layout"]}
 
 
-def _infer(call: OpCall, types: Types) -> GraphType:
+def infer(call: OpCall, types: Types) -> GraphType:
     data, weight = (tensor(call, types, at, NUMBERS) for at in (0, 1))
     attrs = call.attrs
     space = SPACE[len(attrs["strides"])]
@@ -238,125 +238,7 @@ def _conv_padded(data: Any, weight: Any, out: Any, *, acc: Any, layouts: Any, st
                 out[*v] = T.cast(total[*v], out.dtype)
 
 
-def _transposed(data: Any, weight: Any, out: Any, *, acc: Any, layouts: Any, groups: Any, places: Any) -> None:
-    # the products of all elements of the data with all of the window, then those that meet at a place
-    spread = T.alloc_buffer(spread_shape(data, weight, out, layouts), acc)
-    for (*i,) in T.grid(*spread.shape, sizes_of(weight, layouts[1])["I"] // groups):
-        with T.block("spread"):
-            (*v,) = T.axis.remap("S" * spread.ndim + "R", i)
-            with T.init():
-                spread[*v[:-1]] = T.cast(0, acc)
-            spread[*v[:-1]] = spread[*v[:-1]] + T.cast(data[*spread_data(v, weight, layouts, groups)], acc) * T.cast(
-                weight[*spread_weight(v, weight, layouts, groups)], acc
-            )
-    if acc is out.dtype:
-        gather(spread, out, data, weight, acc=acc, layouts=layouts, places=places)
-    else:
-        total = T.alloc_buffer(out.shape, acc)
-        gather(spread, total, data, weight, acc=acc, layouts=layouts, places=places)
-        for (*i,) in T.grid(*out.shape):
-            with T.block("finish"):
-                (*v,) = T.axis.remap("S" * len(i), i)
-                out[*v] = T.cast(total[*v], out.dtype)
-
-
-@part
-def gather(spread: Any, total: Any, data: Any, weight: Any, *, acc: Any, layouts: Any, places: Any) -> None:
-    """total = the sums of what meets at each place."""
-    for (*i,) in T.grid(*total.shape, *meeting(weight, layouts, places)):
-        with T.block("gather"):
-            (*v,) = T.axis.remap("S" * total.ndim + "R" * (len(i) - total.ndim), i)
-            with T.init():
-                total[*v[: total.ndim]] = T.cast(0, acc)
-            total[*v[: total.ndim]] = total[*v[: total.ndim]] + T.if_then_else(
-                meets(v, data, weight, total, layouts, places),
-                spread[*source(v, weight, total, layouts, places)],
-                T.cast(0, acc),
-            )
-
-
-def spread_shape(data: Any, weight: Any, out: Any, layouts: Sequence[str]) -> list[Any]:
-    """Batches, channels of the result, the window, the space of the data."""
-    space, given = space_of(layouts), sizes_of(data, layouts[0])
-    return [
-        given["N"],
-        sizes_of(out, layouts[2])["C"],
-        *window_sizes(weight, layouts)[1:],
-        *[given[letter] for letter in space],
-    ]
-
-
-def _input(v: Sequence[Any], weight: Any, layouts: Sequence[str], groups: int) -> Any:
-    """The number of the input channel."""
-    if groups == 1:
-        return v[-1]
-    sizes = sizes_of(weight, layouts[1])
-    return v[1] // sizes["O"] * (sizes["I"] // groups) + v[-1]
-
-
-def spread_data(v: Sequence[Any], weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
-    """The element of the data."""
-    space = space_of(layouts)
-    place = {"N": v[0], "C": _input(v, weight, layouts, groups)}
-    return placed(layouts[0], {**place, **dict(zip(space, v[2 + len(space) : -1], strict=True))})
-
-
-def spread_weight(v: Sequence[Any], weight: Any, layouts: Sequence[str], groups: int) -> list[Any]:
-    """The element of the weight."""
-    space = space_of(layouts)
-    place = {"O": v[1] if groups == 1 else v[1] % sizes_of(weight, layouts[1])["O"]}
-    place["I"] = _input(v, weight, layouts, groups)
-    return placed(layouts[1], {**place, **dict(zip(space, v[2 : 2 + len(space)], strict=True))})
-
-
-def _by_steps(size: Any, at: int, places: Any) -> bool:
-    """Whether only every so many elements of the window can meet at a place: those a stride apart."""
-    return type(size) is int and places[0][at] > 1 and places[1][at] == 1
-
-
-def meeting(weight: Any, layouts: Sequence[str], places: Any) -> list[Any]:
-    """How many elements of the window may meet at a place, for each dimension of space."""
-    sizes = window_sizes(weight, layouts)[1:]
-    return [-(-one // places[0][at]) if _by_steps(one, at, places) else one for at, one in enumerate(sizes)]
-
-
-def _met(v: Sequence[Any], weight: Any, out: Any, layouts: Sequence[str], places: Any) -> list[tuple[Any, Any, Expr]]:
-    """The element of the window and that of the data for each dimension of space, and when they meet."""
-    strides, dilation, padding = places
-    result, found = by_letter(layouts[2], v[: out.ndim]), []
-    sizes = window_sizes(weight, layouts)[1:]
-    for at, letter in enumerate(space_of(layouts)):
-        place, step, stride = result[letter] + padding[at], v[out.ndim + at], strides[at]
-        if _by_steps(sizes[at], at, places):
-            tap = place % stride + step * stride
-            whole = const(True) if sizes[at] % stride == 0 else OPS["less"](tap, sizes[at])
-            found.append((tap, place // stride - step, whole))
-        else:
-            far = place - scaled(step, dilation[at])
-            whole = const(True) if stride == 1 else OPS["equal"](far % stride, 0)
-            found.append((step, far if stride == 1 else far // stride, whole))
-    return found
-
-
-def meets(v: Sequence[Any], data: Any, weight: Any, out: Any, layouts: Sequence[str], places: Any) -> Expr:
-    """Whether an element of the data spreads to this place of the result through this element of the window."""
-    found: Expr = const(True)
-    sizes = sizes_of(data, layouts[0])
-    for letter, (_, far, whole) in zip(space_of(layouts), _met(v, weight, out, layouts, places), strict=True):
-        found = both(found, OPS["greater_equal"](far, 0))
-        found = OPS["logical_and"](found, OPS["less"](far, sizes[letter]))
-        if getattr(whole, "value", None) is not True:
-            found = OPS["logical_and"](found, whole)
-    return found
-
-
-def source(v: Sequence[Any], weight: Any, out: Any, layouts: Sequence[str], places: Any) -> list[Any]:
-    """The product that meets there."""
-    result, met = by_letter(layouts[2], v[: out.ndim]), _met(v, weight, out, layouts, places)
-    return [result["N"], result["C"], *[tap for tap, _, _ in met], *[far for _, far, _ in met]]
-
-
-def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+def parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     attrs = call.attrs
     summed = summed_in(call, types)
     if summed is None:
@@ -372,7 +254,7 @@ def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 # -- references
 
 
-def _accumulated(kind: Any) -> Any:
+def accumulated(kind: Any) -> Any:
     import numpy as np
 
     return kind if kind.kind in "iu" or kind.name == "float64" else np.dtype(np.float32)
@@ -384,8 +266,8 @@ def _np_conv(data: Any, weight: Any, **attrs: Any) -> Any:
     rank = len(attrs["strides"])
     space = SPACE[rank]
     to = data.dtype if attrs["out_dtype"] is None else numpy_dtype(attrs["out_dtype"])
-    x = arranged(data, attrs["data_layout"], "NC" + space).astype(_accumulated(to))
-    w = arranged(weight, attrs["kernel_layout"], "OI" + space).astype(_accumulated(to))
+    x = arranged(data, attrs["data_layout"], "NC" + space).astype(accumulated(to))
+    w = arranged(weight, attrs["kernel_layout"], "OI" + space).astype(accumulated(to))
     padding, strides, dilation = attrs["padding"], attrs["strides"], attrs["dilation"]
     x = np.pad(x, [(0, 0), (0, 0), *[(padding[at], padding[at + rank]) for at in range(rank)]])
     sizes = [(x.shape[at + 2] - dilation[at] * (w.shape[at + 2] - 1) - 1) // strides[at] + 1 for at in range(rank)]
@@ -406,45 +288,16 @@ def _np_conv(data: Any, weight: Any, **attrs: Any) -> Any:
     return rearranged(found, "NC" + space, attrs["out_layout"]).astype(to)
 
 
-def _np_transposed(data: Any, weight: Any, **attrs: Any) -> Any:
-    import numpy as np
-
-    rank = len(attrs["strides"])
-    space = SPACE[rank]
-    to = data.dtype if attrs["out_dtype"] is None else numpy_dtype(attrs["out_dtype"])
-    x = arranged(data, attrs["data_layout"], "NC" + space).astype(_accumulated(to))
-    w = arranged(weight, attrs["kernel_layout"], "IO" + space).astype(_accumulated(to))
-    padding, strides, dilation, groups = (attrs[name] for name in ("padding", "strides", "dilation", "groups"))
-    full = [
-        (x.shape[at + 2] - 1) * strides[at] + dilation[at] * (w.shape[at + 2] - 1) + 1 + attrs["output_padding"][at]
-        for at in range(rank)
-    ]
-    each_out, each_in = w.shape[1], w.shape[0] // groups
-    found = np.zeros((x.shape[0], each_out * groups, *full), x.dtype)
-    for group in range(groups):
-        inputs = slice(group * each_in, (group + 1) * each_in)
-        outputs = slice(group * each_out, (group + 1) * each_out)
-        for offset in itertools.product(*map(range, w.shape[2:])):
-            place = tuple(
-                slice(o * d, o * d + (n - 1) * s + 1, s)
-                for o, d, n, s in zip(offset, dilation, x.shape[2:], strides, strict=True)
-            )
-            tap = w[(inputs, slice(None), *offset)]
-            found[(slice(None), outputs, *place)] += np.einsum("nc...,co->no...", x[:, inputs], tap)
-    inside = tuple(slice(padding[at], full[at] - padding[at + rank]) for at in range(rank))
-    return rearranged(found[(slice(None), slice(None), *inside)], "NC" + space, attrs["out_layout"]).astype(to)
-
-
 # -- entries
 
-_EXAMPLES = {
+EXAMPLES = {
     1: ("data: (1, 3, 8), weight: (4, 3, 3)", "data: (1, 3, 8), weight: (3, 4, 3)"),
     2: ("data: (1, 3, 8, 8), weight: (4, 3, 3, 3)", "data: (1, 3, 4, 4), weight: (3, 4, 3, 3)"),
     3: ("data: (1, 2, 4, 4, 4), weight: (3, 2, 2, 2, 2)", "data: (1, 2, 3, 3, 3), weight: (2, 3, 2, 2, 2)"),
 }
 
 
-def _parameters(rank: int, kernel_layout: str, *more: Parameter) -> tuple[Parameter, ...]:
+def parameters(rank: int, kernel_layout: str, *more: Parameter) -> tuple[Parameter, ...]:
     return (
         Parameter("data"),
         Parameter("weight"),
@@ -464,26 +317,13 @@ for _rank in (1, 2, 3):
     register(
         GraphOp(
             f"nn.conv{_rank}d",
-            _parameters(_rank, "OI" + SPACE[_rank]),
-            _infer,
+            parameters(_rank, "OI" + SPACE[_rank]),
+            infer,
             f"A convolution over {_rank} dimension{'s' if _rank > 1 else ''}.",
-            f"G.nn.conv{_rank}d({_EXAMPLES[_rank][0]}, padding={[1] * 2 * _rank})",
+            f"G.nn.conv{_rank}d({EXAMPLES[_rank][0]}, padding={[1] * 2 * _rank})",
             reference=_np_conv,
-            complete=_out_layout,
-            legalize=kernel(_conv, _parts),
-            fusion=CONTRACTION,
-        )
-    )
-    register(
-        GraphOp(
-            f"nn.conv{_rank}d_transpose",
-            _parameters(_rank, "IO" + SPACE[_rank], attr("output_padding", each(_rank), (0,) * _rank)),
-            _infer,
-            f"The transpose of a convolution over {_rank} dimension{'s' if _rank > 1 else ''}: each element is spread.",
-            f"G.nn.conv{_rank}d_transpose({_EXAMPLES[_rank][1]}, strides={[2] * _rank})",
-            reference=_np_transposed,
-            complete=_out_layout,
-            legalize=kernel(_transposed, _parts),
+            complete=out_layout,
+            legalize=kernel(_conv, parts),
             fusion=CONTRACTION,
         )
     )

@@ -60,7 +60,7 @@ def pattern_of(func: PrimFunc) -> int:
     if not work:
         return max(found)
     # what follows a reduction would have to wait for all of it: only its producers may stand in the kernel
-    return work[0] if found[-1] == work[0] else OPAQUE
+    return work[0] if found[-1] == work[0] or work[0] == CONTRACTION else OPAQUE
 
 
 def _blocks(body: tuple[Stmt, ...]) -> Iterator[Block | None]:
