@@ -28,6 +28,7 @@ from ..primitive import PRIMITIVES
 from ..schedule import Schedule
 from ..trace import Name, Step, Trace
 from .facts import CpuFacts
+from .joined_lines import with_joined_lines
 from .rules import apply_rules, may_schedule
 from .work import Work
 
@@ -89,7 +90,8 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
         found = _symbolic(func, facts)
         if found is not None:
             return found
-        return apply_rules(Schedule(named_apart(with_blocks(func, reassociate=facts.reassociate))), facts)
+        blocks = named_apart(with_blocks(func, reassociate=facts.reassociate))
+        return apply_rules(Schedule(with_joined_lines(blocks)), facts)
 
 
 def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
@@ -100,7 +102,7 @@ def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
     blocks = named_apart(with_blocks(func, symbolic=True, long_lines=facts.long_lines, reassociate=facts.reassociate))
     if not any(type(node) is Block and _symbolic_axes(node) for node in walk(blocks.body)):
         return None
-    made = apply_rules(Schedule(blocks), facts)
+    made = apply_rules(Schedule(with_joined_lines(blocks)), facts)
     given = {node.name for node in walk(func.body) if type(node) is Block}
     for node in walk(made.sch.func.body):
         if type(node) is Block and node.init is not None and "reduce" in _symbolic_axes(node):

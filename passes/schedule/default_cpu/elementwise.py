@@ -15,6 +15,8 @@ from .work import Work
 
 # the height of the tiles of a transpose, which are a vector wide: their lines stay in the nearest cache
 TILE = 64
+# lines of so few vectors are written out
+FEW = 8
 
 
 def in_memory_order(work: Work, name: str) -> Nest | None:
@@ -99,6 +101,25 @@ def looking_up(work: Work, nest: Nest) -> bool:
     return True
 
 
+def short_lines(work: Work, nest: Nest) -> bool:
+    """Make vectors of a block in many lines of a few vectors each, the last of which is not whole.
+
+    LLVM takes several vectors at once: where a line has fewer, or some are left, it would go element by element.
+    """
+    if nest.reduced or not nest.known or len(nest.dims) < 2 or not nest.store.indices:
+        return False
+    column, lanes = nest.dim(nest.store.indices[-1]), work.facts.lanes(nest.dtype.bits)
+    if column is None or nest.dims[-1] is not column or nest.store.buffer.strides is not None or nest.dtype.bits < 8:
+        return False
+    if not lanes <= 2 * column.extent < 2 * FEW * lanes or column.extent % lanes == 0:
+        return False
+    if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
+        return False
+    in_vectors(work, nest.name, column.loop, lanes)
+    work.parallel([dim.loop for dim in nest.dims[:-1]], _work_of(nest))
+    return True
+
+
 def _looks_up(node: Node) -> bool:
     return type(node) is Call and node.op.name in ("sin", "cos", "tan") and node.dtype.bits <= 32
 
@@ -145,4 +166,4 @@ def stream(work: Work, name: str) -> bool:
     return True
 
 
-__all__ = ["along", "in_memory_order", "looking_up", "parallel", "stream", "transpose"]
+__all__ = ["along", "in_memory_order", "looking_up", "parallel", "short_lines", "stream", "transpose"]

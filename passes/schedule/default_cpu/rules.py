@@ -16,7 +16,7 @@ from .columns import down_columns
 from .contraction import contraction
 from .convolution import convolution, pointwise, rounded_convolution, unfolded
 from .dot_products import dot_products, words
-from .elementwise import along, in_memory_order, looking_up, parallel, stream, transpose
+from .elementwise import along, in_memory_order, looking_up, parallel, short_lines, stream, transpose
 from .facts import CpuFacts
 from .groups import groups
 from .histograms import private_copies
@@ -52,6 +52,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     tiled_transpose,
     transpose,
     looking_up,
+    short_lines,
     parallel,
 )
 # those that need no numbers of iterations

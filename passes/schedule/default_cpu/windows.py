@@ -1,8 +1,8 @@
 """Reductions of windows that lie along their result: convolutions of channels by themselves, pooling.
 
 A tile of some lines by one vector of results, or by several of one line, stays in registers while the window runs over
-it, down the lines last, which is written out: lines that several results share are read once so. Lines that are no whole vectors
-are computed as such: what they read is copied with room behind each line, and the last results are left.
+it, down the lines last, which is written out: lines that several results share are read once so. Lines that are no
+whole vectors are computed as such: what they read is copied with room behind each line, and the last results are left.
 
 for c in T.parallel(C):
     copy P[c] with its border, and with room behind its lines

@@ -238,7 +238,7 @@ def blurred(X: T.Buffer((5, 9, 24), "float32"), W: T.Buffer((5, 3, 3), "float32"
 
 def test_a_depthwise_convolution_makes_the_border_of_a_channel_where_it_is_read() -> None:
     schedule = default_schedule(blurred, WIDE)
-    assert schedule.get_loops("P")[0] == schedule.get_loops("Y_update")[0]
+    assert schedule.get_loops("P_pad")[0] == schedule.get_loops("Y_update")[0]
     # 24 columns are no vectors of 16 lanes, but of 8
     assert {
         int(loop.stop.value) for loop in map(schedule.get, schedule.get_loops("Y_update")) if loop.kind == "vectorized"

@@ -182,10 +182,11 @@ def test_stores_that_share_a_quotient_stay_in_one_loop() -> None:
     assert_same_result(func, default_schedule(func, TWO).func)
 
 
-def row_sums(shape: str, result: str, kind: str, out: str) -> PrimFunc:
+def row_sums(shape: str, result: str, kind: str, out: str, at: int = 0) -> PrimFunc:
+    """The sums over all dimensions but one."""
     extents = [int(part) for part in shape.split(",") if part.strip()]
-    loops = [f"i{at}" for at in range(len(extents))]
-    given = "0" if result == "1" else loops[0]
+    loops = [f"i{place}" for place in range(len(extents))]
+    given = "0" if result == "1" else loops[at]
     return program(f"""
         @T.prim_func
         def sums(A: T.Buffer(({shape}), "{kind}"), S: T.Buffer(({result},), "{out}")):
@@ -202,7 +203,8 @@ def row_sums(shape: str, result: str, kind: str, out: str) -> PrimFunc:
         ("4, 300", "4", "int32", "int32", False),
         ("4, 300", "4", "int8", "int32", False),
         ("4, 300", "4", "float32", "float32", True),
-        ("4, 30, 30", "4", "int32", "int32", True),
+        ("4, 30, 30", "4", "int32", "int32", False),  # a line of 900
+        ("4, 3, 300", "4", "int32", "int32", True),
         ("4, 30, 30", "4", "uint8", "int64", False),
     ],
 )
@@ -216,7 +218,7 @@ def test_integers_are_left_to_llvm_where_it_sums_them_in_lanes(
 
 
 def test_short_lines_are_summed_in_lanes_where_there_are_many_of_them() -> None:
-    lines = {count: row_sums(f"4, {count}, 5", "4", "float32", "float32") for count in (12, 13)}
+    lines = {count: row_sums(f"{count}, 4, 5", "4", "float32", "float32", at=1) for count in (12, 13)}
     made = {count: "rfactor" in primitives(default_schedule(func, ONE)) for count, func in lines.items()}
     assert made == {12: False, 13: True}  # 64 terms, in vectors of 4, are as many as lanes need
     assert_same_result(lines[13], default_schedule(lines[13], ONE).func)

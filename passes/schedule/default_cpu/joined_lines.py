@@ -1,0 +1,252 @@
+"""Short lines beside each other are one line, and dimensions of one element at the end of a shape are none.
+
+before:                                            after:
+    for c, y, x in T.grid(672, 14, 14):                A_2d = T.decl_buffer((672, 196), data=A.data)
+        with T.block("B"):                             for c, x in T.grid(672, 196):
+            vc, vy, vx = ...                               with T.block("B"):
+            B[vc, vy, vx] = A[vc, vy, vx] * G[vc, 0]           vc, vx = ...
+                                                               B_2d[vc, vx] = A_2d[vc, vx] * G_1d[vc]
+
+The rules look at the last index for what lies beside each other, and a line of 14 is no whole vector. Two dimensions
+are joined where every access of the function goes through both of them by the same two loops, of which one is right in
+the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, is_const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.rewrite import rewrite, uses, walk
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Axis, Block, BufferStore, DeclBuffer, For, Stmt
+
+from .contraction import LONG
+
+_ACCESSES = (BufferLoad, BufferStore)
+
+
+class _Nest(Struct, frozen=True):
+    """Loops around one block, outermost first, whose axes they are."""
+
+    loops: tuple[For, ...]
+    block: Block
+
+    def stmt(self) -> Stmt:
+        made: Stmt = self.block
+        for loop in reversed(self.loops):
+            made = loop.replace(body=(made,))
+        return made
+
+    def accesses(self) -> Iterator[Any]:
+        return (node for node in walk((*self.block.body, *(self.block.init or ()))) if type(node) in _ACCESSES)
+
+    def without(self, axes: list[Axis]) -> _Nest:
+        """The nest less axes and their loops."""
+        gone = [axis.value for axis in axes]
+        return _Nest(
+            tuple(loop for loop in self.loops if not any(loop.var is var for var in gone)),
+            self.block.replace(axes=tuple(axis for axis in self.block.axes if not any(axis is one for one in axes))),
+        )
+
+
+def with_joined_lines(func: PrimFunc) -> PrimFunc:
+    """The function with short lines that it goes through together as one; itself where there are none."""
+    nests = _nests(func)
+    if nests is None or not nests:
+        return func
+    buffers = _plain_buffers(func)
+    views: dict[Buffer, Buffer] = {}
+    nests = _without_units(nests, buffers, views)
+    if not any(_multiplies(nest) for nest in nests):
+        while pairs := _pairs(nests, buffers | set(views.values())):
+            nests = _joined(nests, pairs, views)
+    return _declared(func, nests, views) if views else func
+
+
+def _nests(func: PrimFunc) -> list[_Nest] | None:
+    """What a function does besides allocations, where all of it are nests."""
+    found: list[_Nest] = []
+    for stmt in func.body:
+        if type(stmt) in (AllocBuffer, AllocateConst):
+            continue
+        loops: list[For] = []
+        while type(stmt) is For:
+            if stmt.kind != "serial" or stmt.step is not None or not is_const(stmt.start, 0) or len(stmt.body) != 1:
+                return None
+            loops.append(stmt)
+            stmt = stmt.body[0]
+        if type(stmt) is not Block or stmt.predicate is not None or len(loops) != len(stmt.axes):
+            return None
+        own = [axis for loop in loops for axis in stmt.axes if axis.value is loop.var and axis.stop == loop.stop]
+        if len(own) != len(loops) or not all(is_const(axis.start, 0) for axis in own):
+            return None
+        if any(type(one) is not BufferStore or one.predicate is not None for one in (*stmt.body, *(stmt.init or ()))):
+            return None
+        found.append(_Nest(tuple(loops), stmt.replace(reads=None, writes=None)))
+    return found
+
+
+def _plain_buffers(func: PrimFunc) -> set[Buffer]:
+    """Parameters and allocations that lie whole in memory and that nothing but loads and stores reach."""
+    held = [stmt.buffer for stmt in func.body if type(stmt) in (AllocBuffer, AllocateConst)]  # type: ignore[attr-defined]
+    found = {
+        buffer
+        for buffer in (*func.param_buffers, *held)
+        if buffer.strides is None
+        and buffer.elem_offset is None
+        and not buffer.axis_separators
+        and not buffer.allocated_addr
+        and not buffer.dtype.is_vector
+    }
+    for node in walk(func.body):
+        if type(node) is BufferData or (type(node) is BufferLoad and node.predicate is not None):
+            found.discard(node.buffer)
+    return found
+
+
+def _without_units(nests: list[_Nest], buffers: set[Buffer], views: dict[Buffer, Buffer]) -> list[_Nest]:
+    """Leave out the dimensions of one element behind the others, where a result has such, and loops for them alone."""
+    stored = {store.buffer for nest in nests for store in nest.block.body}  # type: ignore[attr-defined]
+    if not any(_units(buffer) for buffer in stored & buffers):
+        return nests
+    for nest in nests:
+        for access in nest.accesses():
+            if access.buffer in buffers and access.buffer not in views and (count := _units(access.buffer)):
+                views[access.buffer] = _view(access.buffer, access.buffer.shape[:-count])
+    found = []
+    for nest in nests:
+        rewritten = _Nest(nest.loops, _viewed(nest.block, {old: len(new.shape) for old, new in views.items()}, views))
+        inside = (*rewritten.block.body, *(rewritten.block.init or ()))
+        idle = [axis for axis in nest.block.axes if is_const(axis.stop, 1) and not uses(inside, axis.var)]
+        found.append(rewritten.without(idle[: len(nest.loops) - 1]))
+    return found
+
+
+def _units(buffer: Buffer) -> int:
+    """The dimensions of one element behind the others."""
+    count = 0
+    while count < len(buffer.shape) - 1 and is_const(buffer.shape[-1 - count], 1):
+        count += 1
+    return count
+
+
+def _view(buffer: Buffer, shape: tuple[Expr, ...]) -> Buffer:
+    return Buffer(f"{buffer.name}_{len(shape)}d", shape, buffer.dtype, scope=buffer.scope)
+
+
+def _viewed(block: Block, ranks: dict[Buffer, int], views: dict[Buffer, Buffer]) -> Block:
+    """A block that accesses views of buffers by the first indices, so many of each."""
+
+    def access(node: Any) -> Any:
+        if node.buffer not in ranks:
+            return node
+        return node.replace(buffer=views[node.buffer], indices=node.indices[: ranks[node.buffer]])
+
+    made: Block = rewrite(block, dict.fromkeys(_ACCESSES, access))
+    return made
+
+
+def _multiplies(nest: _Nest) -> bool:
+    """Whether a nest sums up what several elements make: the rules for those join lines by themselves."""
+    reduces = any(axis.kind != "spatial" for axis in nest.block.axes)
+    stored = {store.buffer for store in nest.block.body}  # type: ignore[attr-defined]
+    return reduces and len({access.buffer for access in nest.accesses()} - stored) > 1
+
+
+def _pairs(nests: list[_Nest], buffers: set[Buffer]) -> set[Buffer]:
+    """The buffers whose last two dimensions become one: all accesses go through both by two loops together."""
+    found = {
+        access.buffer
+        for nest in nests
+        for access in nest.accesses()
+        if access.buffer in buffers and len(access.buffer.shape) > 1 and _is_short(access.buffer)
+    }
+    while True:
+        kept = set(found)
+        for nest in nests:
+            for access in nest.accesses():
+                if access.buffer in kept and not _goes_through(nest, access, kept):
+                    kept.discard(access.buffer)
+        if kept == found:
+            return found
+        found = kept
+
+
+def _is_short(buffer: Buffer) -> bool:
+    *_, lines, line = buffer.shape
+    return type(lines) is Const and type(line) is Const and lines.value > 1 and 1 < line.value < LONG
+
+
+def _goes_through(nest: _Nest, access: Any, buffers: set[Buffer]) -> bool:
+    """Whether an access goes through the last two dimensions by two axes that the nest uses for nothing else."""
+    *_, line, place = access.indices
+    axes = [next((axis for axis in nest.block.axes if axis.var is index), None) for index in (line, place)]
+    outer, inner = axes
+    if outer is None or inner is None or outer is inner or outer.kind != inner.kind:
+        return False
+    if [outer.stop, inner.stop] != list(access.buffer.shape[-2:]):
+        return False
+    at = next(at for at, loop in enumerate(nest.loops) if loop.var is outer.value)
+    if nest.loops[at + 1 : at + 2] == () or nest.loops[at + 1].var is not inner.value:
+        return False
+    inside = (*nest.block.body, *(nest.block.init or ()))
+    uses_of = [sum(1 for node in walk(inside) if node is var) for var in (outer.var, inner.var)]
+    together = sum(
+        1
+        for other in nest.accesses()
+        if other.buffer in buffers and other.indices[-2] is line and other.indices[-1] is place
+    )
+    return uses_of == [together, together]
+
+
+def _joined(nests: list[_Nest], pairs: set[Buffer], views: dict[Buffer, Buffer]) -> list[_Nest]:
+    """The nests with the last two dimensions of some buffers as one."""
+    made: dict[Buffer, Buffer] = {}
+    given = {new: old for old, new in views.items()}
+    for buffer in pairs:
+        *others, lines, line = buffer.shape
+        size = Const(lines.value * line.value, line.dtype)  # type: ignore[attr-defined]
+        first = given.get(buffer, buffer)
+        made[buffer] = views[first] = _view(first, (*others, size))
+    return [_with_pairs(nest, made) for nest in nests]
+
+
+def _with_pairs(nest: _Nest, made: dict[Buffer, Buffer]) -> _Nest:
+    gone: dict[int, Axis] = {}
+    sizes: dict[Expr, Expr] = {}
+    for access in nest.accesses():
+        if access.buffer in made:
+            line, place = access.indices[-2:]
+            gone[id(line)] = next(axis for axis in nest.block.axes if axis.var is line)
+            sizes[place] = made[access.buffer].shape[-1]
+
+    def access_of(node: Any) -> Any:
+        if node.buffer not in made:
+            return node
+        return node.replace(buffer=made[node.buffer], indices=(*node.indices[:-2], node.indices[-1]))
+
+    nest = nest.without(list(gone.values()))
+    own = {axis.value: sizes[axis.var] for axis in nest.block.axes if axis.var in sizes}
+    block = rewrite(nest.block, dict.fromkeys(_ACCESSES, access_of))
+    axes = tuple(axis.replace(stop=sizes.get(axis.var, axis.stop)) for axis in block.axes)
+    loops = tuple(loop.replace(stop=own.get(loop.var, loop.stop)) for loop in nest.loops)
+    return _Nest(loops, block.replace(axes=axes))
+
+
+def _declared(func: PrimFunc, nests: list[_Nest], views: dict[Buffer, Buffer]) -> PrimFunc:
+    """The function with the views of parameters, and other allocations."""
+    head = [
+        stmt.replace(buffer=views.get(stmt.buffer, stmt.buffer))  # type: ignore[attr-defined]
+        for stmt in func.body
+        if type(stmt) in (AllocBuffer, AllocateConst)
+    ]
+    declared = [DeclBuffer(views[one], BufferData(one)) for one in func.param_buffers if one in views]
+    return func.replace(body=(*head, *declared, *[nest.stmt() for nest in nests]))
+
+
+__all__ = ["with_joined_lines"]

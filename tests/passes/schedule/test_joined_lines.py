@@ -1,0 +1,162 @@
+"""Short lines beside each other that a function goes through together are one line for the default schedule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import AllocateConst, DeclBuffer, PrimFunc, walk
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.passes.schedule.default_cpu.joined_lines import with_joined_lines
+from tirscript.script import parse
+from tirscript.testing import assert_same_result
+
+WIDE = CpuFacts(vector_bits=512)
+
+
+def kernel(parameters: str, *nests: tuple[str, str, str], head: str = "") -> PrimFunc:
+    """Nests of extents, kinds of their axes a, b, c, ..., and what they store."""
+    text = f"from tirscript.script import tir as T\n\n@T.prim_func\ndef main({parameters}):\n{head}"
+    for at, (extents, kinds, store) in enumerate(nests):
+        loops, axes = ", ".join("ijklm"[: len(kinds)]), ", ".join("abcde"[: len(kinds)])
+        one = "," if len(kinds) == 1 else ""
+        init = store.split(" = ")[0]
+        begin = f"            with T.init():\n                {init} = 0.0\n" if "R" in kinds else ""
+        text += f"""
+    for {loops}{one} in T.grid({extents}):
+        with T.block("block_{at}"):
+            {axes}{one} = T.axis.remap("{kinds}", [{loops}])
+{begin}            {store}
+"""
+    found = parse(text, names={"table": [float(one) for one in range(6)]})
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def shapes(func: PrimFunc) -> dict[str, tuple[int, ...] | None]:
+    """The shapes of what blocks read and write."""
+    buffers = {
+        node for stmt in func.body for node in walk(stmt) if type(node).__name__ in ("BufferLoad", "BufferStore")
+    }
+    return {node.buffer.name: node.buffer.constant_shape() for node in buffers}
+
+
+def compared(func: PrimFunc) -> None:
+    """Native code with and without the schedule leaves the same, which small whole numbers make exact."""
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-3, 4, one.constant_shape()).astype("float32") for one in func.param_buffers]
+    plain = [one.copy() for one in given]
+    tirscript.build(func)(*given)
+    tirscript.build(func, pipeline=DEFAULT_LOWERING)(*plain)
+    for found, wanted in zip(given, plain, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def buffers(**shapes: tuple[int, ...]) -> str:
+    return ", ".join(f'{name}: T.Buffer({shape}, "float32")' for name, shape in shapes.items())
+
+
+SCALED = kernel(
+    buffers(X=(2, 6, 7, 7), G=(2, 6, 1, 1), Y=(2, 6, 7, 7)),
+    ("2, 6, 1, 1", "SSSS", "H[a, b, c, d] = T.max(G[a, b, c, d] + K[b, 0], 0.0)"),
+    ("2, 6, 7, 7", "SSSS", "Y[a, b, c, d] = X[a, b, c, d] * H[a, b, 0, 0]"),
+    head='    K = T.allocate_const(table, "float32", (6, 1))\n    H = T.alloc_buffer((2, 6, 1, 1), "float32")\n',
+)
+MEAN = kernel(
+    buffers(X=(1, 64, 14, 14), Y=(1, 64, 1, 1)),
+    ("1, 64, 14, 14", "SSRR", "S[a, b, 0, 0] = S[a, b, 0, 0] + X[a, b, c, d]"),
+    ("1, 64, 1, 1", "SSSS", "Y[a, b, c, d] = S[a, b, c, d] / 196.0"),
+    head='    S = T.alloc_buffer((1, 64, 1, 1), "float32")\n',
+)
+PRODUCT = kernel(
+    buffers(X=(1, 240, 1, 1), W=(60, 240, 1, 1), Y=(1, 60, 1, 1)),
+    ("1, 60, 1, 1, 240", "SSSSR", "Y[a, b, c, d] = Y[a, b, c, d] + X[a, e, c, d] * W[b, e, 0, 0]"),
+)
+
+
+def test_lines_are_joined_and_single_elements_left_out() -> None:
+    assert shapes(with_joined_lines(SCALED)) == {
+        "X_3d": (2, 6, 49), "Y_3d": (2, 6, 49), "G_2d": (2, 6), "H_2d": (2, 6), "K_1d": (6,),
+    }  # fmt: skip
+    assert shapes(with_joined_lines(MEAN)) == {"X_3d": (1, 64, 196), "S_2d": (1, 64), "Y_2d": (1, 64)}
+    assert shapes(with_joined_lines(PRODUCT)) == {"X_2d": (1, 240), "W_2d": (60, 240), "Y_2d": (1, 60)}
+    assert "rfactor" in str(default_schedule(MEAN, WIDE).trace)
+    assert "contract" in str(default_schedule(PRODUCT, WIDE).trace)
+
+
+@pytest.mark.parametrize("func", [SCALED, MEAN, PRODUCT])
+def test_the_results_are_the_same(func: PrimFunc) -> None:
+    joined = with_joined_lines(func)
+    assert any(type(stmt) is DeclBuffer for stmt in joined.body)
+    assert_same_result(func, joined, tolerance=1e-5)
+    compared(func)
+
+
+def test_several_dimensions_become_one() -> None:
+    func = kernel(
+        buffers(X=(3, 4, 5, 6), Y=(3, 4, 5, 6)), ("3, 4, 5, 6", "SSSS", "Y[a, b, c, d] = X[a, b, c, d] + 1.0")
+    )
+    assert shapes(with_joined_lines(func)) == {"X_1d": (360,), "Y_1d": (360,)}
+    compared(func)
+    long = kernel(buffers(X=(3, 200), Y=(3, 200)), ("3, 200", "SS", "Y[a, b] = X[a, b] + 1.0"))
+    assert with_joined_lines(long) is long
+
+
+@pytest.mark.parametrize(
+    ("shape", "extents", "store"),
+    [
+        ((5, 6, 7), "5, 6, 7", "Y[a, b, c] = X[a, c % 6, b]"),  # read another way
+        ((5, 6, 7), "5, 6, 7", "Y[a, b, c] = X[a, b, c] + T.cast(b, 'float32')"),  # needed by itself
+        ((5, 6, 7), "5, 6, 7", "Y[a, b, c] = X[a, b, 6 - c]"),  # goes backward
+        ((5, 7, 7), "5, 7, 7", "Y[a, b, c] = X[a, c, b]"),
+        ((5, 6, 7), "5, 6, 6", "Y[a, b, c] = X[a, b, c]"),  # not to the end
+        ((5, 6, 7), "5, 6, 7", "Y[a, b, c] = X[a, b, c] + X[a, 0, c]"),
+    ],
+)
+def test_what_goes_through_lines_otherwise_stays(shape: tuple[int, ...], extents: str, store: str) -> None:
+    func = kernel(buffers(X=shape, Y=shape), (extents, "SSS", store))
+    assert with_joined_lines(func) is func
+    compared(func)
+
+
+def test_one_way_through_a_buffer_keeps_all_others() -> None:
+    head = '    S = T.alloc_buffer((5, 6, 7), "float32")\n'
+    func = kernel(
+        buffers(X=(5, 6, 7), Y=(5, 6, 7)),
+        ("5, 6, 7", "SSS", "S[a, b, c] = X[a, b, c] + 1.0"),
+        ("5, 6, 7", "SSS", "Y[a, b, c] = S[a, 5 - b, c]"),
+        head=head,
+    )
+    assert with_joined_lines(func) is func
+    compared(func)
+
+
+def test_loops_in_another_order_stay() -> None:
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((5, 6, 7), "float32"), Y: T.Buffer((5, 6, 7), "float32")):
+    for i, k, j in T.grid(5, 7, 6):
+        with T.block("Y"):
+            a, c, b = T.axis.remap("SSS", [i, k, j])
+            Y[a, b, c] = X[a, b, c] + 1.0
+""")
+    assert isinstance(func, PrimFunc)
+    assert with_joined_lines(func) is func
+
+
+def test_views_of_constants_hold_the_same_elements() -> None:
+    (constant,) = (stmt for stmt in with_joined_lines(SCALED).body if type(stmt) is AllocateConst)
+    assert constant.buffer.constant_shape() == (6,) and constant.data.shape in ((6,), (6, 1))
+
+
+@pytest.mark.parametrize(
+    ("line", "vectors"), [(49, True), (14, True), (25, True), (64, False), (150, False), (6, False)]
+)
+def test_lines_of_a_few_vectors_are_written_out(line: int, vectors: bool) -> None:
+    func = kernel(buffers(X=(40, line), G=(40,), Y=(40, line)), (f"40, {line}", "SS", "Y[a, b] = X[a, b] * G[a]"))
+    made = default_schedule(func, WIDE)
+    assert ("vectorize" in str(made.trace)) == vectors
+    assert_same_result(func, made.func)
+    compared(func)
