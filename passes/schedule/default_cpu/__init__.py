@@ -38,8 +38,8 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 
     The pass puts a version for short lines of symbolic length beside it (`for_lengths`), which is in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
-    `Schedule(blocks_from_loops(func))`. The attribute "fastmath" of False keeps sums of floats in their
-    order, as `reassociate` of False does.
+    `Schedule(with_joined_lines(blocks_from_loops(func)))`. The attribute "fastmath" of False keeps sums of floats in
+    their order, as `reassociate` of False does.
     """
     return _scheduled(func, facts or CpuFacts()).sch
 
@@ -139,4 +139,4 @@ def _names(values: tuple[object, ...]) -> set[str]:
     return found
 
 
-__all__ = ["CpuFacts", "default_schedule", "for_lengths", "tidied"]
+__all__ = ["CpuFacts", "default_schedule", "for_lengths", "tidied", "with_joined_lines"]
