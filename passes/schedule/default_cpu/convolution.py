@@ -39,6 +39,9 @@ PIXELS = 4
 # what LLVM keeps of those goes through memory
 BESIDE = 16
 
+# to store a result across the lines takes as long as so many products
+ACROSS = 22
+
 # so many channels, each of which begins in another page, are more than a tile's pixels keep near
 DEEP = 128
 
@@ -202,6 +205,24 @@ def pointwise(work: Work, nest: Nest) -> bool:
     return convolution(work, nest)
 
 
+def filters_along(work: Work, nest: Nest) -> bool:
+    """Schedule a contraction as a convolution where its lines would fill vectors badly, but its filters do.
+
+    Results are stored across the lines then, which long sums pay for.
+    """
+    found, roles = contraction.roles_of(work, nest), roles_of(work, nest)
+    if found is None or roles is None or not work.copied_once(roles.weights.buffer):
+        return False
+    line = contraction.line_of(nest, found) or (found.columns,)
+    if roles.filters in line or roles.height * roles.vectors < 8:
+        return False
+    columns, width = math.prod(dim.extent for dim in line), 2 * work.facts.lanes(nest.dtype.bits)
+    idle = -columns % width
+    if math.prod(dim.extent for dim in nest.reduced) * idle <= ACROSS * columns:
+        return False
+    return convolution(work, nest)
+
+
 def roles_of(work: Work, nest: Nest, *, rounded: bool = False) -> Roles | None:
     """What the dimensions are, None where the block is no convolution, or no vectors divide its filters; with
     `rounded`, where many elements of the vectors that hold them would be idle."""
@@ -273,4 +294,13 @@ def _panels(count: int, at: int, width: int) -> IndexMap:
     return IndexMap(given, (given[at] // width, *others, given[at] % width))
 
 
-__all__ = ["convolution", "pointwise", "roles_of", "rounded_convolution", "scheduled", "unfolded", "with_whole_vectors"]
+__all__ = [
+    "convolution",
+    "filters_along",
+    "pointwise",
+    "roles_of",
+    "rounded_convolution",
+    "scheduled",
+    "unfolded",
+    "with_whole_vectors",
+]

@@ -14,7 +14,7 @@ from .byte_lanes import byte_lanes
 from .chains import finishing, inline_producers, rows, shared_rows
 from .columns import down_columns
 from .contraction import contraction
-from .convolution import convolution, pointwise, rounded_convolution, unfolded
+from .convolution import convolution, filters_along, pointwise, rounded_convolution, unfolded
 from .dot_products import dot_products, words
 from .elementwise import along, in_memory_order, looking_up, parallel, short_lines, stream, transpose
 from .facts import CpuFacts
@@ -37,6 +37,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     byte_lanes,
     words,
     dot_products,
+    filters_along,
     contraction,
     unfolded,
     pointwise,

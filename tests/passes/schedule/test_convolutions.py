@@ -217,3 +217,50 @@ def main(X: T.Buffer((2, 17), "float32"), W: T.Buffer((2, 3), "float32"), Y: T.B
 """)
     with pytest.raises(ScheduleError, match="`X` is not accessed at plain axes that go through all of it"):
         Schedule(func).pad_einsum("Y", [1, 4, 1])
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "size", "known", "along"),
+    [
+        (96, 32, 7, True, True),
+        (60, 32, 7, True, False),  # sums too short to pay for how results are stored
+        (160, 48, 14, True, True),
+        (96, 48, 14, True, False),
+        (400, 32, 16, True, False),  # lines that are whole vectors
+        (96, 32, 7, False, False),  # weights that would have to be copied
+    ],
+)
+def test_filters_go_along_vectors_that_lines_would_not_fill(
+    channels: int, filters: int, size: int, known: bool, along: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    weights = whole(rng, filters, channels)
+    given = "" if known else f'W: T.Buffer(({filters}, {channels}), "float32"), '
+    head = f'    W = T.allocate_const(w, "float32", ({filters}, {channels}))\n' if known else ""
+    func = parse(
+        f"""
+@T.prim_func
+def main(X: T.Buffer(({channels}, {size}, {size}), "float32"), {given}Y: T.Buffer(({filters}, {size}, {size}), "float32")):
+{head}    S = T.alloc_buffer(({filters}, {size}, {size}), "float32")
+    for f, y, x, c in T.grid({filters}, {size}, {size}, {channels}):
+        with T.block("S"):
+            vf, vy, vx, vc = T.axis.remap("SSSR", [f, y, x, c])
+            with T.init():
+                S[vf, vy, vx] = 0.0
+            S[vf, vy, vx] += X[vc, vy, vx] * W[vf, vc]
+    for f, y, x in T.grid({filters}, {size}, {size}):
+        with T.block("Y"):
+            vf, vy, vx = T.axis.remap("SSS", [f, y, x])
+            Y[vf, vy, vx] = T.max(S[vf, vy, vx], 0.0)
+""",
+        names={"w": weights.tolist()} if known else {},
+    )
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE)
+    # else the lines become one
+    assert ("transform_block_layout" in steps(made)) != along
+    X, found, plain = whole(rng, channels, size, size), *(np.zeros((filters, size, size), "float32") for _ in range(2))
+    arguments = (X,) if known else (X, weights)
+    tirscript.build(func)(*arguments, found)
+    tirscript.build(func, pipeline=DEFAULT_LOWERING)(*arguments, plain)
+    np.testing.assert_array_equal(found, plain)
