@@ -160,3 +160,23 @@ def test_lines_of_a_few_vectors_are_written_out(line: int, vectors: bool) -> Non
     assert ("vectorize" in str(made.trace)) == vectors
     assert_same_result(func, made.func)
     compared(func)
+
+
+def test_rows_of_products_are_joined_but_not_their_columns() -> None:
+    func = kernel(
+        buffers(X=(3, 7, 5, 48), W=(48, 20), Y=(3, 7, 5, 20)),
+        ("3, 7, 5, 20, 48", "SSSSR", "S[a, b, c, d] = S[a, b, c, d] + X[a, b, c, e] * W[e, d]"),
+        ("3, 7, 5, 20", "SSSS", "Y[a, b, c, d] = T.max(S[a, b, c, d], 0.0)"),
+        head='    S = T.alloc_buffer((3, 7, 5, 20), "float32")\n',
+    )
+    assert shapes(with_joined_lines(func)) == {"X_2d": (105, 48), "W": (48, 20), "S_2d": (105, 20), "Y_2d": (105, 20)}
+    compared(func)
+
+
+def test_filters_and_pixels_of_convolutions_stay() -> None:
+    func = kernel(
+        buffers(X=(2, 16, 7, 7), W=(24, 16), Y=(2, 24, 7, 7)),
+        ("2, 24, 7, 7, 16", "SSSSR", "Y[a, b, c, d] = Y[a, b, c, d] + X[a, e, c, d] * W[b, e]"),
+    )
+    assert with_joined_lines(func) is func
+    compared(func)
