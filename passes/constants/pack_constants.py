@@ -13,7 +13,8 @@ before:                                            after:
 What schedules copy for speed at every call is so copied once, when the function is compiled. A private function that
 copies a parameter, and is called with constants for it everywhere, takes the copies instead: `cls.f(x, W)` becomes
 `cls.f(x, W_packed)`. Copies may be padded with a number, and be bytes of the other sign, with their
-highest bits turned. Those of over `limit` elements stay.
+highest bits turned. Those of over `limit` elements stay. A private function that hands a parameter on to such a
+function takes the copy as well.
 """
 
 from __future__ import annotations
@@ -81,36 +82,75 @@ def _pack_parameters(name: str, functions: dict[str, Any], limit: int) -> None:
     """Let a function take the copies of its parameters, where all that call it have constants for them."""
     func = functions[name]
     copies = _copies(func, func.params)
-    if not copies or any(type(node) is FunctionRef and node.function == name for node in walk(_all(functions))):
+    if not copies:
         return
-    heads = {
-        caller.name: {stmt.buffer: stmt for stmt in caller.body if type(stmt) is AllocateConst and stmt.data.resolved}
-        for caller in functions.values()
-        if type(caller) is PrimFunc
-    }
-    calls = [
-        (caller, node)
-        for caller in heads
-        for node in walk(functions[caller].body)
-        if type(node) is CallFunction and node.function == name
-    ]
+    given = _Given(functions)
     # by the new parameter: whose copy it is, and how that is made
     packed: dict[Buffer, tuple[Buffer, Copied]] = {}
     for copy in copies:
-        at = func.params.index(copy.source)
-        if calls and all(node.args[at] in heads[caller] for caller, node in calls):
+        if given.constant(name, func.params.index(copy.source)):
             copied = copy.copied(limit)
             if copied is not None:
                 packed[copy.target] = (copy.source, copied)
-    if not packed:
-        return
-    sources, body = _without_copies(func, copies, dict.fromkeys(packed))
-    gone = {param for param in sources if not any(node is param for stmt in body for node in walk(stmt))}
+    if packed:
+        _, body = _without_copies(func, copies, dict.fromkeys(packed))
+        _take_copies(func, func.replace(body=tuple(body)), packed, functions)
+
+
+class _Given:
+    """What the functions of a module are called with."""
+
+    def __init__(self, functions: Mapping[str, Any]) -> None:
+        self.functions = functions
+        self.constants = {
+            one.name: {stmt.buffer for stmt in one.body if type(stmt) is AllocateConst and stmt.data.resolved}
+            for one in functions.values()
+            if type(one) is PrimFunc
+        }
+
+    def constant(self, name: str, at: int, asked: tuple[str, ...] = ()) -> bool:
+        """Whether a parameter of a private function is a constant wherever that is called."""
+        if name in asked or any(type(node) is FunctionRef and node.function == name for node in self._nodes()):
+            return False
+        calls = _calls(name, self.functions)
+        return bool(calls) and all(self._known(caller, node.args[at], (*asked, name)) for caller, node in calls)
+
+    def _known(self, caller: str, value: Any, asked: tuple[str, ...]) -> bool:
+        """Whether what a function hands on is a constant of it, or a parameter that always is one."""
+        func = self.functions[caller]
+        if value in self.constants[caller]:
+            return True
+        return bool(func.private and value in func.params) and self.constant(caller, func.params.index(value), asked)
+
+    def _nodes(self) -> Iterator[Any]:
+        return walk(tuple(self.functions.values()))
+
+
+def _calls(name: str, functions: Mapping[str, Any]) -> list[tuple[str, CallFunction]]:
+    """The calls of a function, with the names of those that call it."""
+    return [
+        (caller.name, node)
+        for caller in functions.values()
+        if type(caller) is PrimFunc
+        for node in walk(caller.body)
+        if type(node) is CallFunction and node.function == name
+    ]
+
+
+def _take_copies(
+    func: PrimFunc, without: PrimFunc, packed: Mapping[Buffer, tuple[Buffer, Copied]], functions: dict[str, Any]
+) -> None:
+    """Give a function that is `without` copies these as parameters, in place of those that it does not use any more."""
+    used = set(map(id, walk(without.body)))
+    gone = {source for source, _ in packed.values() if id(source) not in used}
     kept = [at for at, param in enumerate(func.params) if param not in gone]
-    params = (*(func.params[at] for at in kept), *packed)
-    functions[name] = func.replace(params=params, body=tuple(body))
-    for caller in dict.fromkeys(caller for caller, _ in calls):
-        functions[caller] = _with_copies(functions[caller], func, kept, packed)
+    functions[func.name] = without.replace(params=(*(func.params[at] for at in kept), *packed))
+    for caller in dict.fromkeys(caller for caller, _ in _calls(func.name, functions)):
+        made, more = _with_copies(functions[caller], func, kept, packed)
+        if more:
+            _take_copies(functions[caller], made, more, functions)
+        else:
+            functions[caller] = made
 
 
 def _with_copies(
@@ -118,16 +158,20 @@ def _with_copies(
     callee: PrimFunc,
     kept: Sequence[int],
     packed: Mapping[Buffer, tuple[Buffer, Copied]],
-) -> PrimFunc:
-    """A function that calls another with the parameters that are `kept`, and copies of the constants in the others."""
+) -> tuple[PrimFunc, dict[Buffer, tuple[Buffer, Copied]]]:
+    """A function that calls another with the parameters that are `kept`, and copies of the constants in the others;
+    and the copies of its own parameters that it takes for that."""
     known = {stmt.buffer: stmt for stmt in caller.body if type(stmt) is AllocateConst}
     made: dict[tuple[Buffer, Buffer], AllocateConst] = {}
+    more: dict[tuple[Buffer, Buffer], Buffer] = {}
 
     def copied(target: Buffer, given: Any) -> Buffer:
+        name = f"{given.name}_packed"
+        if given not in known:
+            return more.setdefault((target, given), target.replace(name=name))
         found = made.get((target, given))
         if found is None:
             stmt = known[given]
-            name = f"{given.name}_packed"
             data = _copied(stmt.data, packed[target][1], target)
             found = made[target, given] = AllocateConst(target.replace(name=name), data, span=stmt.span)
         return found.buffer
@@ -148,11 +192,8 @@ def _with_copies(
         new = copies.get(stmt.buffer, []) if type(stmt) is AllocateConst else []
         unused = new and id(stmt.buffer) not in used  # type: ignore[attr-defined]
         out += keep_comments(stmt, tuple(new)) if unused else [stmt, *new]
-    return caller.replace(body=tuple(out))
-
-
-def _all(functions: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(functions.values())
+    own = {buffer: (given, packed[target][1]) for (target, given), buffer in more.items()}
+    return caller.replace(body=tuple(out)), own
 
 
 def _copied(data: ConstantTensor, made: Copied, target: Buffer) -> ConstantTensor:

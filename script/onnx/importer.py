@@ -18,6 +18,7 @@ from tirscript.ir.constant import ConstantTensor, constant
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
     GraphBind,
@@ -39,6 +40,7 @@ from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import identifier
 
 from .loops import loop, scan
+from .recurrent_kernel import Layer
 
 if TYPE_CHECKING:
     from .node import Node
@@ -183,6 +185,8 @@ class Importer:
         self.body: list[Stmt] = []
         self.symbols: dict[str, Var] = {}
         self.taken: set[str] = set()
+        self.layers: dict[Layer, str] = {}
+        self.functions: list[PrimFunc] = []
 
     def module(self, name: str) -> Module:
         from .expansion import nodes_of
@@ -210,7 +214,8 @@ class Importer:
         value: GraphExpr = outs[0] if len(outs) == 1 else TupleExpr(outs)
         result: GraphType = type_of(outs[0]) if len(outs) == 1 else TupleType(tuple(map(type_of, outs)))
         body = (Dataflow(tuple(self.body), inside),) if self.body else ()
-        return Module((GraphFunc("main", tuple(self.params), body, value, result),), name=name)
+        main = GraphFunc("main", tuple(self.params), body, value, result)
+        return Module((*self.functions, main), name=name)
 
     def once(self, nodes: Iterable[Any]) -> Iterator[Any]:
         """The nodes of the model; refused where two of them, or one and an input, give one tensor."""
@@ -358,6 +363,15 @@ class Importer:
         var = GraphVar(self.name(name), kind)
         self.body.append(MatchCast(var, value, kind))
         return var
+
+    def function(self, layer: Layer) -> str:
+        """The tensor function of a recurrent layer, by its name."""
+        if layer not in self.layers:
+            kind = layer.kind.lower()
+            others = sum(one.kind == layer.kind for one in self.layers)
+            self.layers[layer] = name = f"{kind}_{others}" if others else kind
+            self.functions += layer.functions(name)
+        return self.layers[layer]
 
     # nodes
 

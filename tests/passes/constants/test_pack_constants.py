@@ -10,6 +10,8 @@ import pytest
 
 import tirscript
 from tirscript.ir import AllocateConst, ConstantStore, Module, PrimFunc, constant, verify
+from tirscript.ir.expr import CallFunction
+from tirscript.ir.rewrite import rewrite
 from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.constants import pack_constants
 from tirscript.script import parse
@@ -176,6 +178,44 @@ def test_a_function_that_is_once_called_with_something_else_makes_the_copy() -> 
     module = called()
     module = module.replace(functions=(public, *module.functions[1:]))
     assert pack_constants(module) is module
+
+
+def handed_on(module: Module, private: bool = True) -> Module:
+    """The module with a function between `main` and `f`, which hands on what `main` has."""
+    inner, main = module.functions
+    text = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((64,), "float32"), W: T.Buffer((64, 32), "float32"), B: T.Buffer((32,), "float32")):
+        B[0] = 0.0
+
+    @T.prim_func(private=True)
+    def between(A: T.Buffer((64,), "float32"), W: T.Buffer((64, 32), "float32"), B: T.Buffer((32,), "float32")):
+        M.f(A, W, B)
+"""
+    (_, between) = parse(text).functions  # type: ignore[union-attr]
+    renamed = rewrite(main, {CallFunction: lambda node: node.replace(function="between")})
+    return module.replace(functions=(inner, between.replace(private=private), renamed))
+
+
+def test_a_function_that_hands_a_constant_on_takes_the_copy() -> None:
+    made = pack_constants(handed_on(called()))
+    inner, between, main = made.functions
+    assert [[param.name for param in one.params] for one in (inner, between)] == [  # type: ignore[union-attr]
+        ["A", "B", "P"],
+        ["A", "B", "W_packed"],
+    ]
+    constants = [stmt for stmt in main.body if type(stmt) is AllocateConst]  # type: ignore[union-attr]
+    assert [stmt.buffer.name for stmt in constants] == ["W_packed", "W2_packed"]
+    for one in results(made):
+        np.testing.assert_array_equal(one, results(called())[0])
+    assert pack_constants(made) is made
+
+
+def test_what_is_handed_on_stays_where_it_may_be_no_constant() -> None:
+    for module in (handed_on(called(given="V")), handed_on(called(), private=False)):
+        assert pack_constants(module) is module
 
 
 def test_copies_with_overlaps_stay() -> None:

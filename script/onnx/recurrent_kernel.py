@@ -1,0 +1,235 @@
+"""The tensor functions of a recurrent layer: a loop over its steps, of which each is a product with the state and what
+the gates make of it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.module import Module
+
+
+class Layer(Struct, frozen=True):
+    """What decides the functions of one direction of a layer; equal layers have the same ones.
+
+    `length` and `batch` are numbers, or the names of symbolic dimensions. An activation is an expression
+    with `{x}` for what it is of.
+    """
+
+    kind: str
+    length: int | str
+    batch: int | str
+    hidden: int
+    dtype: str
+    activations: tuple[str, ...]
+    clip: float | None = None
+    backward: bool = False
+    masked: bool = False
+    peepholes: bool = False
+    coupled: bool = False
+    linear: bool = False
+
+    def functions(self, name: str) -> tuple[PrimFunc, ...]:
+        """The functions of the layer: that of this name, and those it calls, whose names begin with it.
+
+        It takes the products of all steps with the input, (length, batch, gates * hidden), their biases added; the
+        matrices that `weights` has the widths of, from the state to gates; lengths, if it is masked; the vectors that a
+        step uses; and the states before the first step. It writes the outputs and the states behind the last step.
+        """
+        from ..entry import parse
+
+        found = parse(_Text(self, name).module(), filename=f"<{name}>")
+        assert isinstance(found, Module)
+        return tuple(one for one in found.functions if type(one) is PrimFunc)
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """The number of gates of each matrix: a GRU's candidate waits for the gate that resets the state."""
+        return {"RNN": (1,), "GRU": (3,) if self.linear else (2, 1), "LSTM": (4,)}[self.kind]
+
+    @property
+    def vectors(self) -> int:
+        """The length, in states, of the vector that a step uses beside its products; 0 where there is none."""
+        return 3 if self.peepholes else 1 if self.linear else 0
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return ("state", "cell") if self.kind == "LSTM" else ("state",)
+
+
+class _Text:
+    """The functions as a text. Gates are computed in float32 at least."""
+
+    def __init__(self, layer: Layer, name: str) -> None:
+        self.layer, self.name = layer, name
+        self.wide = "float32" if layer.dtype in ("float16", "bfloat16") else layer.dtype
+        self.gates = sum(layer.weights)
+
+    def module(self) -> str:
+        parts = [self.product(at, width) for at, width in enumerate(self.layer.weights)]
+        if len(parts) > 1:
+            parts.append(self.reset())
+        parts += [self.step(), self.loop()]
+        return "@I.ir_module\nclass Layer:\n" + "\n".join(parts)
+
+    # parts of the text
+
+    def buffer(self, name: str, *shape: int | str, kind: str = "") -> str:
+        return f'{name}: T.Buffer({(*shape,)!r}, "{kind or self.layer.dtype}")'
+
+    def function(self, name: str, params: list[str], body: str) -> str:
+        lines = "\n".join(f"        {line}" for line in body.strip().splitlines())
+        return f"    @T.prim_func(private=True)\n    def {name}({', '.join(params)}):\n{lines}\n"
+
+    def matrix(self, name: str, width: int, kind: str = "") -> str:
+        """A parameter with a row for each of the batch."""
+        return self.buffer(name, self.layer.batch, width * self.layer.hidden, kind=kind)
+
+    def product(self, at: int, width: int) -> str:
+        """The state times a matrix."""
+        hidden = self.layer.hidden
+        params = [
+            self.matrix("state", 1),
+            self.buffer("weights", hidden, width * hidden),
+            self.matrix("sums", width, self.wide),
+        ]
+        return self.function(
+            f"{self.name}_product{at or ''}",
+            params,
+            f"""
+for b, j in T.grid({self.layer.batch}, {width * hidden}):
+    total: T.{self.wide} = 0.0
+    for k in range({hidden}):
+        total += {self.read("state[b, k]")} * {self.read("weights[k, j]")}
+    sums[b, j] = total
+""",
+        )
+
+    def read(self, element: str) -> str:
+        return element if self.wide == self.layer.dtype else f"T.{self.wide}({element})"
+
+    def active(self, at: int, value: str) -> str:
+        """An activation of a value, which `clip` bounds."""
+        clip = self.layer.clip
+        return self.activation(at, value if clip is None else f"T.min(T.max({value}, {-clip!r}), {clip!r})")
+
+    def activation(self, at: int, value: str) -> str:
+        return self.layer.activations[at].format(x=f"({value})")
+
+    def gate(self, at: int, more: str = "") -> str:
+        """The sum of a gate: of the input, of the state, and more."""
+        return f"{self.read(f'given[b, j + {at * self.layer.hidden}]')} + sums[b, j + {at * self.layer.hidden}]{more}"
+
+    def reset(self) -> str:
+        """The state that a GRU's candidate sees."""
+        params = [self.matrix("given", 3), self.matrix("sums", 2, self.wide), self.matrix("state", 1)]
+        return self.function(
+            f"{self.name}_reset",
+            [*params, self.matrix("seen", 1)],
+            f"""
+for b, j in T.grid({self.layer.batch}, {self.layer.hidden}):
+    reset = {self.active(0, self.gate(1))}
+    seen[b, j] = {self.stored(f"reset * {self.read('state[b, j]')}")}
+""",
+        )
+
+    def stored(self, value: str) -> str:
+        return value if self.wide == self.layer.dtype else f"T.cast({value}, {self.layer.dtype!r})"
+
+    def step(self) -> str:
+        """What the gates make of their sums: the new states."""
+        layer = self.layer
+        lines = {"RNN": self.rnn, "GRU": self.gru, "LSTM": self.lstm}[layer.kind]()
+        for state in layer.states:
+            value = self.stored(f"next_{state}")
+            keep = f"T.if_then_else(at < lengths[b], {value}, {state}[b, j])"
+            lines.append(f"{state}[b, j] = {keep if layer.masked else value}")
+        out = self.stored("next_state")
+        zero = f"T.{layer.dtype}(0)"
+        lines.append(f"out[b, j] = {f'T.if_then_else(at < lengths[b], {out}, {zero})' if layer.masked else out}")
+        params = [self.matrix("given", self.gates), self.matrix("sums", layer.weights[0], self.wide)]
+        if len(layer.weights) > 1:
+            params.append(self.matrix("candidate", 1, self.wide))
+        params += self.options()
+        params += [*(self.matrix(one, 1) for one in (*layer.states, "out")), *(["at: T.int64"] if layer.masked else [])]
+        inner = "\n    ".join(lines)
+        return self.function(
+            f"{self.name}_step", params, f"for b, j in T.grid({layer.batch}, {layer.hidden}):\n    {inner}"
+        )
+
+    def options(self) -> list[str]:
+        """Parameters that only some layers have."""
+        found = [self.buffer("lengths", self.layer.batch, kind="int32")] if self.layer.masked else []
+        if self.layer.vectors:
+            found.append(self.buffer("vector", self.layer.vectors * self.layer.hidden))
+        return found
+
+    def rnn(self) -> list[str]:
+        return [f"next_state = {self.active(0, self.gate(0))}"]
+
+    def gru(self) -> list[str]:
+        hidden = self.layer.hidden
+        lines = [f"update = {self.active(0, self.gate(0))}"]
+        held = "candidate[b, j]"
+        if self.layer.linear:
+            lines.append(f"reset = {self.active(0, self.gate(1))}")
+            held = f"reset * (sums[b, j + {2 * hidden}] + {self.read('vector[j]')})"
+        fresh = self.active(1, f"{self.read(f'given[b, j + {2 * hidden}]')} + {held}")
+        kept = f"update * {self.read('state[b, j]')}"
+        return [*lines, f"fresh = {fresh}", f"next_state = (1.0 - update) * fresh + {kept}"]
+
+    def lstm(self) -> list[str]:
+        """The gates stand in the order input, output, forget, cell; the peepholes input, output, forget."""
+        cell = self.read("cell[b, j]")
+        forget = "1.0 - enter" if self.layer.coupled else self.active(0, self.gate(2, self.look(2, cell)))
+        return [
+            f"enter = {self.active(0, self.gate(0, self.look(0, cell)))}",
+            f"forget = {forget}",
+            f"next_cell = forget * {cell} + enter * {self.active(1, self.gate(3))}",
+            f"leave = {self.active(0, self.gate(1, self.look(1, 'next_cell')))}",
+            f"next_state = leave * {self.activation(2, 'next_cell')}",
+        ]
+
+    def look(self, at: int, cell: str) -> str:
+        """What a gate sees of the cell."""
+        return f" + {self.read(f'vector[j + {at * self.layer.hidden}]')} * {cell}" if self.layer.peepholes else ""
+
+    def loop(self) -> str:
+        """All steps, from the first or from the last."""
+        layer = self.layer
+        batch, hidden, widths = layer.batch, layer.hidden, layer.weights
+        weights = [f"weights{at or ''}" for at in range(len(widths))]
+        params = [self.buffer("given", layer.length, batch, self.gates * hidden)]
+        params += [self.buffer(one, hidden, width * hidden) for one, width in zip(weights, widths, strict=True)]
+        params += self.options()
+        params += [self.matrix(f"first_{one}", 1) for one in layer.states]
+        params += [self.buffer("out", layer.length, batch, hidden), *(self.matrix(one, 1) for one in layer.states)]
+        rooms = [f'sums = T.alloc_buffer(({batch}, {widths[0] * hidden}), "{self.wide}")']
+        given = f"given[t, 0:{batch}, 0:{self.gates * hidden}]"
+        steps = [f"cls.{self.name}_product(state, weights, sums)"]
+        between = ["sums"]
+        if len(widths) > 1:
+            rooms.append(f'candidate = T.alloc_buffer(({batch}, {hidden}), "{self.wide}")')
+            rooms.append(f'seen = T.alloc_buffer(({batch}, {hidden}), "{layer.dtype}")')
+            steps.append(f"cls.{self.name}_reset({given}, sums, state, seen)")
+            steps.append(f"cls.{self.name}_product1(seen, weights1, candidate)")
+            between.append("candidate")
+        between += [one.partition(":")[0] for one in self.options()]
+        args = [given, *between, *layer.states, f"out[t, 0:{batch}, 0:{hidden}]", *(["t"] if layer.masked else [])]
+        steps.append(f"cls.{self.name}_step({', '.join(args)})")
+        first = "\n    ".join(f"{one}[b, j] = first_{one}[b, j]" for one in layer.states)
+        place = f"{layer.length} - 1 - T.int64(s)" if layer.backward else "T.int64(s)"
+        lines = "\n    ".join([f"t: T.let[T.int64] = {place}", *steps])
+        head = "\n".join(rooms)
+        body = f"""
+cls = Layer
+{head}
+for b, j in T.grid({batch}, {hidden}):
+    {first}
+for s in range({layer.length}):
+    {lines}
+"""
+        return self.function(self.name, params, body)
+
+
+__all__ = ["Layer"]
