@@ -432,12 +432,14 @@ class Importer:
         if ours and proto.op_type in CONTROL:
             CONTROL[proto.op_type](self, Node(self, proto, what))
             return
-        entry = OPERATORS.get(proto.op_type) if ours else None
-        rule = INTEGERS.get(proto.op_type) if ours else None
+        full = proto.op_type if ours else f"{proto.domain}.{proto.op_type}"
+        entry = OPERATORS.get(full)
+        rule = INTEGERS.get(full)
         if entry is None and rule is None:
-            full = proto.op_type if ours else f"{proto.domain}.{proto.op_type}"
-            near = suggest(proto.op_type, (*OPERATORS, *INTEGERS))
+            near = suggest(full, (*OPERATORS, *INTEGERS))
             hint = f"near to it is `{near}`, which is known" if near else "rewrite the model without it"
+            if proto.domain == "com.microsoft.nchwc":
+                hint = 'its layout is that of one processor: let onnxruntime optimize at the level "extended" only'
             raise _wrong(f"the operator `{full}` of the node {what} is not supported", hint)
         node = Node(self, proto, what)
         try:

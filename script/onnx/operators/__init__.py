@@ -5,6 +5,9 @@ from . import image as _image  # noqa: F401
 from . import index as _index  # noqa: F401
 from . import integer as _integer  # noqa: F401
 from . import layout as _layout  # noqa: F401
+from . import microsoft as _microsoft  # noqa: F401
+from . import microsoft_attention as _microsoft_attention  # noqa: F401
+from . import microsoft_integer as _microsoft_integer  # noqa: F401
 from . import nn as _nn  # noqa: F401
 from . import recurrent as _recurrent  # noqa: F401
 from . import reduce as _reduce  # noqa: F401

@@ -54,13 +54,19 @@ def dropout(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
 
 @onnx_op("Round")
 def round_half_even(node: Node) -> GraphExpr:
-    """`round` takes halves away from zero; they are twice the rounded half of the number that is even."""
-    x = node.tensor(0)
+    return rounded(node, node.tensor(0), node.last)
+
+
+def rounded(node: Node, x: GraphExpr, give: Callable[..., GraphExpr]) -> GraphExpr:
+    """The nearest whole number, halves to the even one; `give` binds it.
+
+    `round` takes halves away from zero; they are twice the rounded half of the number that is even.
+    """
     kind = node.dtype(x)
     half, two = node.constant(0.5, kind), node.constant(2, kind)
     between = node.op("equal", node.op("abs", node.op("subtract", x, node.op("trunc", x))), half)
     even = node.op("multiply", node.op("round", node.op("multiply", x, half)), two)
-    return node.last("where", between, even, node.op("round", x))
+    return give("where", between, even, node.op("round", x))
 
 
 @onnx_op("Shrink")
@@ -216,11 +222,11 @@ def elu(node: Node) -> GraphExpr:
 
 @onnx_op("HardSigmoid")
 def hard_sigmoid(node: Node) -> GraphExpr:
-    return _hard_sigmoid(node, float(node.attr("alpha", 0.2)), float(node.attr("beta", 0.5)))
+    return hard_sigmoid_of(node, node.tensor(0), float(node.attr("alpha", 0.2)), float(node.attr("beta", 0.5)))
 
 
-def _hard_sigmoid(node: Node, alpha: float, beta: float) -> GraphExpr:
-    x = node.tensor(0)
+def hard_sigmoid_of(node: Node, x: GraphExpr, alpha: float, beta: float) -> GraphExpr:
+    """alpha * x + beta between 0 and 1."""
     kind = node.dtype(x)
     line = node.op("add", node.op("multiply", x, node.constant(alpha, kind)), node.constant(beta, kind))
     return node.op("minimum", node.op("maximum", line, node.constant(0, kind)), node.constant(1, kind))
@@ -228,7 +234,7 @@ def _hard_sigmoid(node: Node, alpha: float, beta: float) -> GraphExpr:
 
 @onnx_op("HardSwish")
 def hard_swish(node: Node) -> GraphExpr:
-    return node.last("multiply", node.tensor(0), _hard_sigmoid(node, 1 / 6, 0.5))
+    return node.last("multiply", node.tensor(0), hard_sigmoid_of(node, node.tensor(0), 1 / 6, 0.5))
 
 
 @onnx_op("Mish")
@@ -265,4 +271,4 @@ def bit_shift(node: Node) -> GraphExpr:
     return node.last("left_shift" if node.attr("direction") == "LEFT" else "right_shift", *node.tensors())
 
 
-__all__ = ["OPERATORS"]
+__all__ = ["OPERATORS", "hard_sigmoid_of", "rounded"]

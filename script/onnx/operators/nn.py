@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+from tirscript.ir.dtype import dtype
 from tirscript.ir.expr import Const
 from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
+from .elementwise import rounded
 from .table import OPERATORS, onnx_op
 
 _LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
@@ -44,7 +47,8 @@ def gemm(node: Node) -> GraphExpr:
     return node.last("add", found, bias)
 
 
-def _spatial(node: Node, x: GraphExpr) -> int:
+def spatial(node: Node, x: GraphExpr) -> int:
+    """The number of axes behind those of the batch and the channels."""
     count = len(node.shape(x)) - 2
     if count not in _LAYOUTS:
         raise node.wrong(f"a tensor of {count + 2} dimensions is not supported here")
@@ -75,12 +79,12 @@ def _padding(node: Node, x: GraphExpr, kernel: list[int], strides: list[int], di
 @onnx_op("Conv")
 def convolution(node: Node) -> GraphExpr:
     x = node.tensor(0)
-    return _with_bias(node, convolved(node, x, node.tensor(1), last=not node.has(2)), _spatial(node, x))
+    return with_bias(node, convolved(node, x, node.tensor(1), last=not node.has(2)), spatial(node, x))
 
 
 def convolved(node: Node, x: GraphExpr, w: GraphExpr, last: bool = False) -> GraphExpr:
     """The convolution of a tensor by the attributes of the node, without its bias."""
-    count = _spatial(node, x)
+    count = spatial(node, x)
     kernel = [dims.number(one) for one in node.shape(w)[2:]]
     if None in kernel:
         raise node.wrong("the size of its kernel is symbolic")
@@ -93,7 +97,8 @@ def convolved(node: Node, x: GraphExpr, w: GraphExpr, last: bool = False) -> Gra
     )  # fmt: skip
 
 
-def _with_bias(node: Node, found: GraphExpr, count: int) -> GraphExpr:
+def with_bias(node: Node, found: GraphExpr, count: int) -> GraphExpr:
+    """A convolution with the node's third input added to each channel, if it has one."""
     if not node.has(2):
         return found
     bias = node.tensor(2)
@@ -104,7 +109,7 @@ def _with_bias(node: Node, found: GraphExpr, count: int) -> GraphExpr:
 @onnx_op("ConvTranspose")
 def transposed_convolution(node: Node) -> GraphExpr:
     x, w = node.tensor(0), node.tensor(1)
-    count = _spatial(node, x)
+    count = spatial(node, x)
     data, _, weights = _LAYOUTS[count]
     strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
     extra = list(map(int, node.attr("output_padding", [0] * count)))
@@ -113,7 +118,7 @@ def transposed_convolution(node: Node) -> GraphExpr:
         padding=_transposed_padding(node, x, w, strides, dilation, extra), output_padding=extra, dilation=dilation,
         groups=int(node.attr("group", 1)), data_layout=data, kernel_layout=weights,
     )  # fmt: skip
-    return _with_bias(node, found, count)
+    return with_bias(node, found, count)
 
 
 def _transposed_padding(
@@ -143,11 +148,12 @@ def _transposed_padding(
 
 @onnx_op("MaxPool", "AveragePool")
 def pool(node: Node) -> GraphExpr:
-    return _pooled(node, "max" if node.proto.op_type == "MaxPool" else "avg", node.tensor(0))
+    return pooled(node, "max" if node.proto.op_type == "MaxPool" else "avg", node.tensor(0))
 
 
-def _pooled(node: Node, how: str, x: GraphExpr) -> GraphExpr:
-    count = _spatial(node, x)
+def pooled(node: Node, how: str, x: GraphExpr) -> GraphExpr:
+    """The windows of a tensor by the attributes of the node; `how` is `max` or `avg`."""
+    count = spatial(node, x)
     kernel = [int(one) for one in node.attr("kernel_shape")]
     strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
     padding = _padding(node, x, kernel, strides, dilation)
@@ -188,7 +194,7 @@ def lp_pool(node: Node) -> GraphExpr:
         raise node.wrong("`ceil_mode` is not supported")
     x, p = node.tensor(0), int(node.attr("p", 2))
     kind = node.dtype(x)
-    count, kernel = _spatial(node, x), [int(one) for one in node.attr("kernel_shape")]
+    count, kernel = spatial(node, x), [int(one) for one in node.attr("kernel_shape")]
     strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
     mean = node.op(
         f"nn.avg_pool{count}d", _powers(node, x, p), pool_size=kernel, strides=strides, dilation=dilation,
@@ -337,8 +343,29 @@ def quantize(node: Node) -> GraphExpr:
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
     kind = "uint8" if zero is None else str(node.dtype(zero))
-    given = _quantized(node, scale, zero)
-    return node.last("quantize", x, *given, axis=_scale_axis(node, x, given[0]), out_dtype=kind)
+    scale, point = _quantized(node, scale, zero)
+    return quantized(node, x, scale, point, kind, node.last, _scale_axis(node, x, scale))
+
+
+def quantized(
+    node: Node,
+    x: GraphExpr,
+    scale: GraphExpr,
+    point: GraphExpr,
+    kind: str,
+    give: Callable[..., GraphExpr],
+    axis: int = 0,
+) -> GraphExpr:
+    """A tensor as integers by a scale and a zero point, halves rounded to even; scales may go along an axis."""
+    if not dtype(kind).is_int:
+        return give("quantize", x, scale, point, axis=axis, out_dtype=kind)
+    spread = [dims.ONE] * len(node.shape(x))
+    for one in node.shape(scale):
+        spread[axis] = one
+    by = node.op("reshape", scale, ShapeExpr(tuple(spread))) if node.shape(scale) else scale
+    ratio = node.op("divide", *(node.op("astype", one, "float32") for one in (x, by)))
+    one = node.op("ones", ShapeExpr(node.shape(scale)), "float32")
+    return give("quantize", rounded(node, ratio, node.op), one, point, axis=axis, out_dtype=kind)
 
 
 @onnx_op("DequantizeLinear")
@@ -368,4 +395,4 @@ def _quantized(node: Node, scale: GraphExpr, zero: GraphExpr | None) -> tuple[Gr
     return scale, node.op("zeros", ShapeExpr(shape), "int8")
 
 
-__all__ = ["OPERATORS", "convolved"]
+__all__ = ["OPERATORS", "convolved", "gemm", "pooled", "quantized", "spatial", "with_bias"]

@@ -11,7 +11,9 @@ from ..node import Node
 
 # a node to its output, or the tuple of its outputs
 Rule = Callable[[Node], GraphExpr | tuple[GraphExpr, ...]]
+# those of the standard by their names, others with the domain before it
 OPERATORS: dict[str, Rule] = {}
+MICROSOFT = "com.microsoft"
 
 
 def onnx_op(*names: str) -> Callable[[Any], Any]:
@@ -27,4 +29,9 @@ def onnx_op(*names: str) -> Callable[[Any], Any]:
     return register
 
 
-__all__ = ["OPERATORS", "Rule", "onnx_op"]
+def microsoft_op(*names: str) -> Callable[[Any], Any]:
+    """Register a rule for operators of onnxruntime's own domain, which optimized models have."""
+    return onnx_op(*(f"{MICROSOFT}.{name}" for name in names))
+
+
+__all__ = ["MICROSOFT", "OPERATORS", "Rule", "microsoft_op", "onnx_op"]

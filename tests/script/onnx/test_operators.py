@@ -226,7 +226,7 @@ CASES: dict[str, list[C]] = {
         C(f(3, 2, 4), f(1, 15, 4), f(1, 15, 5), f(1, 30), hidden_size=5, outputs=2, linear_before_reset=1, direction="reverse"),
         C(f(3, 2, 4), f(1, 15, 4), f(1, 15, 5), hidden_size=5, outputs=2, linear_before_reset=1, clip=0.4),
         C(f(3, 2, 4), f(2, 15, 4), f(2, 15, 5), hidden_size=5, outputs=2, direction="bidirectional"),
-        C(f(4, 3, 4), f(2, 15, 4), f(2, 15, 5), f(2, 30), np.int32([2, 4, 1]), f(2, 3, 5), hidden_size=5, outputs=2,
+        C(f(4, 3, 4), f(2, 15, 4), f(2, 15, 5), f(2, 30), ints(2, 4, 1).astype("int32"), f(2, 3, 5), hidden_size=5, outputs=2,
           direction="bidirectional"),
         C(f(3, 2, 4), f(1, 15, 4), f(1, 15, 5), hidden_size=5, outputs=2, activations=["HardSigmoid", "ScaledTanh"],
           activation_alpha=[0.3, 0.9], activation_beta=[0.4, 0.8]),
@@ -237,7 +237,7 @@ CASES: dict[str, list[C]] = {
           hidden_size=5, outputs=3, direction="bidirectional"),
         C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), hidden_size=5, outputs=3, direction="reverse", clip=0.7),
         C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), f(1, 40), None, None, f(1, 2, 5), f(1, 15), hidden_size=5, outputs=3, input_forget=1),
-        C(f(4, 3, 4), f(2, 20, 4), f(2, 20, 5), f(2, 40), np.int32([2, 4, 1]), f(2, 3, 5), f(2, 3, 5), hidden_size=5, outputs=3,
+        C(f(4, 3, 4), f(2, 20, 4), f(2, 20, 5), f(2, 40), ints(2, 4, 1).astype("int32"), f(2, 3, 5), f(2, 3, 5), hidden_size=5, outputs=3,
           direction="bidirectional"),
         C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), hidden_size=5, outputs=3, activations=["HardSigmoid", "Softsign", "ScaledTanh"],
           activation_alpha=[0.3, 0.9], activation_beta=[0.4, 0.8]),
@@ -245,6 +245,8 @@ CASES: dict[str, list[C]] = {
     "QuantizeLinear": [
         C(f(3, 4), np.float32(0.1), np.uint8(128), const=(1, 2)),
         C(f(3, 4), f(3, low=0.05, high=0.2), np.zeros(3, np.int8), const=(1, 2), axis=0),
+        C(np.arange(-9, 9, dtype="float32").reshape(3, 6), np.float32(2), np.uint8(7), const=(1, 2)),
+        C(np.arange(-9, 9, dtype="float32").reshape(3, 6), np.float32([2, 6, 4]), np.array([1, 0, 2], np.int8), axis=0),
     ],
     "DequantizeLinear": [C(i(3, 4, kind="uint8"), np.float32(0.1), np.uint8(3), const=(1, 2)), C(i(3, 4, kind="int8"), np.float32(0.5), const=(1,))],
 }  # fmt: skip
@@ -291,7 +293,7 @@ def test_an_operator_is_what_onnxruntime_makes_of_it(op: str, at: int) -> None:
 
 
 def test_every_operator_of_the_table_is_tried() -> None:
-    assert set(OPERATORS) == set(CASES) | ELSEWHERE
+    assert {name for name in OPERATORS if "." not in name} == set(CASES) | ELSEWHERE
     assert set(INTEGERS) - set(OPERATORS) == {"Shape", "Size"}
 
 
