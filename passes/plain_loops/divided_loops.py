@@ -84,7 +84,8 @@ def _totals_behind(stmt: For) -> list[Stmt]:
     totals: list[Stmt] = []
     while body and type(body[-1]) is BufferStore and _is_total(body[-1], stmt):
         totals.insert(0, body.pop())
-    if not totals or not body:
+    own = [getattr(one, name) for one in body for name in type(one).defines]
+    if not totals or not body or any(uses(one, made) for one in totals for made in own):
         return [stmt]
     parts: list[For] = [stmt.replace(body=tuple(body))]
     parts += [refresh(stmt.replace(body=(one,), trivia=None)) for one in totals]

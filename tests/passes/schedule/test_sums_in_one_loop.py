@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tirscript.ir import For, PrimFunc, walk
+from tirscript.ir import For, PrimFunc, verify, walk
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
@@ -133,3 +133,24 @@ def main(A: T.Buffer((19, 31)), S: T.Buffer((19,)), m: T.Buffer((1,))):
 """)
     assert isinstance(func, PrimFunc)
     assert_same_result(func, default_schedule(func, WIDE).func, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_total_of_sums_in_variables(rows: int) -> None:
+    """A sum that the loop has for itself does not live behind it."""
+    func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer(({rows}, 512)), B: T.Buffer((64, 16, 32)), S: T.Buffer((64, 16)), Y: T.Buffer(({rows}, 64))):
+    for i, j in T.grid({rows}, 64):
+        total: T.float32 = 0.0
+        for b in range(16):
+            part: T.float32 = 0.0
+            for k in range(32):
+                part += X[i, b * 32 + k] * B[j, b, k]
+            total += part * S[j, b]
+        Y[i, j] = total
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE).func
+    verify(made)
+    assert_same_result(func, made, tolerance=1e-4)
