@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleItem
+from tirscript.ir.graph import GraphExpr, PrimValue, ShapeExpr, TupleItem
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
@@ -164,7 +164,7 @@ def embed_norm(node: Node) -> tuple[GraphExpr, ...]:
     if node.has(8):
         total = node.op("add", total, node.op("take", places, node.tensor(8), 0))
     else:
-        rows = node.op("take", places, node.op("arange", 0, length, 1, "int64"), 0)
+        rows = node.op("take", places, node.op("arange", 0, PrimValue(length), 1, "int64"), 0)
         total = node.op("add", total, rows)
     if node.has(1):
         total = node.op("add", total, node.op("take", node.tensor(4), node.tensor(1), 0))

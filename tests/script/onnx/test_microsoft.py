@@ -191,22 +191,28 @@ CASES: dict[str, list[C]] = {
 }  # fmt: skip
 
 
+def whole(nodes: list[Any], inputs: list[Any], outputs: list[str], weights: dict[str, Any]) -> Any:
+    kept = [numpy_helper.from_array(one, name) for name, one in weights.items()]
+    graph = helper.make_graph(nodes, "g", inputs, [onnx.ValueInfoProto(name=name) for name in outputs], kept)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets)
+    model.ir_version = 10
+    return model
+
+
 def model_of(op: str, case: C) -> tuple[Any, dict[str, Any]]:
     """The model of one node, and what its inputs that are no constants are given."""
     names = ["" if one is None else f"x{at}" for at, one in enumerate(case.given)]
     outs = [f"y{one}" if one != "." else "" for one in case.outputs]
     node = helper.make_node(op, names, outs, name="tried", domain="com.microsoft", **case.attrs)
     arrays = {name: np.asarray(one) for name, one in zip(names, case.given, strict=True) if name}
-    kept = [numpy_helper.from_array(arrays[f"x{at}"], f"x{at}") for at in case.const]
+    kept = {f"x{at}": arrays[f"x{at}"] for at in case.const}
     feeds = {name: one for name, one in arrays.items() if int(name[1:]) not in case.const}
     inputs = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(one.dtype), one.shape)
         for name, one in feeds.items()
     ]
-    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name=one) for one in outs if one], kept)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=opsets)
-    model.ir_version = 10
+    model = whole([node], inputs, [one for one in outs if one], kept)
     return model, feeds
 
 
@@ -379,6 +385,79 @@ def test_optimized_models(name: str, quantized: bool, tmp_path: Path) -> None:
     found = tirscript.build(tirscript.from_onnx(made))(*(feeds[one.name] for one in made.graph.input))
     for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
         close(one, other, rtol=bound, atol=bound)
+
+
+def test_encoders_of_sizes_that_only_the_call_knows() -> None:
+    """Tables, a norm, attention with a mask, and a norm of a sum, as the transformers' optimizer makes of BERT."""
+    hidden = 8
+    weights = {
+        "words": f(9, hidden), "places": f(7, hidden), "segments": f(2, hidden), "gamma": f(hidden), "beta": f(hidden),
+        "w": f(hidden, 3 * hidden), "b": f(3 * hidden),
+    }  # fmt: skip
+    ms = {"domain": "com.microsoft"}
+    nodes = [
+        helper.make_node("EmbedLayerNormalization", ["ids", "kinds", "words", "places", "segments", "gamma", "beta", "mask"],
+                         ["x", "count"], **ms),
+        helper.make_node("Attention", ["x", "w", "b", "count"], ["mixed"], num_heads=2, **ms),
+        helper.make_node("SkipLayerNormalization", ["mixed", "x", "gamma", "beta"], ["y"], **ms),
+    ]  # fmt: skip
+    inputs = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.INT32, ["batch", "seq"])
+        for name in ("ids", "kinds", "mask")
+    ]
+    model = whole(nodes, inputs, ["y"], weights)
+    built = tirscript.build(tirscript.from_onnx(model))
+    for batch, seq in ((1, 1), (3, 6)):
+        mask = (np.arange(seq) < random.integers(1, seq + 1, (batch, 1))).astype("int32")
+        feeds = {"ids": i(batch, seq, kind="int32"), "kinds": i(batch, seq, high=2, kind="int32"), "mask": mask}
+        close(built(*feeds.values()), run(model, feeds)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_decoders_of_sizes_that_only_the_call_knows() -> None:
+    """A layer as exporters of language models write it: first several tokens, then one after the other."""
+    hidden, heads, shared, size = 32, 2, 1, 16
+    wide = (heads + 2 * shared) * size
+    weights = {
+        "gamma": f(hidden), "skip": f(hidden), "bits": u8(wide, 2, 8), "scales": f(wide, 2, low=0.01, high=0.02), "out": f(hidden, hidden),
+        "cos": f(32, size // 2), "sin": f(32, size // 2), "one": np.array(1), "ones": np.array([1]),
+    }  # fmt: skip
+    ms = {"domain": "com.microsoft"}
+    nodes = [
+        helper.make_node("Shape", ["mask"], ["mask_shape"]),
+        helper.make_node("Gather", ["mask_shape", "one"], ["total64"], axis=0),
+        helper.make_node("Cast", ["total64"], ["total"], to=6),
+        helper.make_node("ReduceSum", ["mask", "ones"], ["sums"], keepdims=0),
+        helper.make_node("Sub", ["sums", "one"], ["ends64"]),
+        helper.make_node("Cast", ["ends64"], ["ends"], to=6),
+        helper.make_node("SimplifiedLayerNormalization", ["x", "gamma"], ["normed"], epsilon=1e-5),
+        helper.make_node("MatMulNBits", ["normed", "bits", "scales"], ["qkv"], K=hidden, N=wide, block_size=16, **ms),
+        helper.make_node("GroupQueryAttention", ["qkv", "", "", "past_key", "past_value", "ends", "total", "cos", "sin"],
+                         ["mixed", "key", "value"], num_heads=heads, kv_num_heads=shared, do_rotary=1, **ms),
+        helper.make_node("MatMul", ["mixed", "out"], ["back"]),
+        helper.make_node("SkipSimplifiedLayerNormalization", ["back", "x", "skip"], ["y", "", "", "sum"], epsilon=1e-5, **ms),
+    ]  # fmt: skip
+    real, past = onnx.TensorProto.FLOAT, ["batch", shared, "past", size]
+    inputs = [
+        helper.make_tensor_value_info("x", real, ["batch", "new", hidden]),
+        helper.make_tensor_value_info("mask", onnx.TensorProto.INT64, ["batch", "total"]),
+        helper.make_tensor_value_info("past_key", real, past),
+        helper.make_tensor_value_info("past_value", real, past),
+    ]
+    model = whole(nodes, inputs, ["y", "sum", "key", "value"], weights)
+    built = tirscript.build(tirscript.from_onnx(model))
+    keys = [np.zeros((2, shared, 0, size), "float32")] * 2
+    for new in (4, 1, 1):
+        total = keys[0].shape[2] + new
+        feeds = {
+            "x": f(2, new, hidden),
+            "mask": np.ones((2, total), "int64"),
+            "past_key": keys[0],
+            "past_value": keys[1],
+        }
+        found, wanted = built(*feeds.values()), run(model, feeds)
+        for one, other in zip(found, wanted, strict=True):
+            close(one, other, rtol=1e-4, atol=1e-4)
+        keys = list(found[2:])
 
 
 def test_layouts_of_one_processor_are_refused() -> None:
