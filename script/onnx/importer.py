@@ -20,7 +20,6 @@ from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
-    Dataflow,
     GraphBind,
     GraphConst,
     GraphExpr,
@@ -39,6 +38,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import identifier
 
+from .branches import branch, flows
 from .loops import loop, scan
 from .recurrent_kernel import Layer
 
@@ -210,11 +210,9 @@ class Importer:
         self.nodes(self.once(nodes_of(self.model, {*OPERATORS, *INTEGERS, *CONTROL})))
         outputs = tuple(self.tensor(one.name) for one in self.graph.output)
         outs = tuple(one if type(one) is GraphVar else self.emit(one, "out") for one in outputs)
-        inside = tuple(dict.fromkeys(one for one in outs if type(one) is GraphVar and one not in self.params))
         value: GraphExpr = outs[0] if len(outs) == 1 else TupleExpr(outs)
         result: GraphType = type_of(outs[0]) if len(outs) == 1 else TupleType(tuple(map(type_of, outs)))
-        body = (Dataflow(tuple(self.body), inside),) if self.body else ()
-        main = GraphFunc("main", tuple(self.params), body, value, result)
+        main = GraphFunc("main", tuple(self.params), flows(self.body, outs), value, result)
         return Module((*self.functions, main), name=name)
 
     def once(self, nodes: Iterable[Any]) -> Iterator[Any]:
@@ -380,23 +378,6 @@ class Importer:
         for node in nodes:
             self.node(node)
 
-    def branch(self, node: Node) -> None:
-        """The nodes of the branch that a condition chooses, in the place of the `If`."""
-        from onnx import numpy_helper
-
-        chosen = node.data(0)
-        if chosen is None or chosen.size != 1:
-            raise node.wrong(
-                "its condition is not known before the model runs",
-                f"where it is an input, say its value: `values={{{node.proto.input[0]!r}: ...}}`",
-            )
-        taken = node.attrs["then_branch" if chosen.array.reshape(-1)[0] else "else_branch"].g
-        for tensor in taken.initializer:
-            self.keep(tensor.name, self.array(tensor, numpy_helper))
-        self.nodes(taken.node)
-        for name, inner in zip(node.proto.output, taken.output, strict=True):
-            self.same(name, inner.name)
-
     def same(self, name: str, other: str) -> None:
         """Take a tensor under one more name, with all that is known of it."""
         self.take(name, self.known(other))
@@ -470,7 +451,7 @@ class Importer:
 
 
 # operators that hold graphs
-CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": Importer.branch, "Loop": loop, "Scan": scan}
+CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": branch, "Loop": loop, "Scan": scan}
 
 
 def _at(found: Diagnostic, what: str) -> Diagnostic:
