@@ -54,19 +54,25 @@ def dropout(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
 
 @onnx_op("Round")
 def round_half_even(node: Node) -> GraphExpr:
-    return rounded(node, node.tensor(0), node.last)
-
-
-def rounded(node: Node, x: GraphExpr, give: Callable[..., GraphExpr]) -> GraphExpr:
-    """The nearest whole number, halves to the even one; `give` binds it.
-
-    `round` takes halves away from zero; they are twice the rounded half of the number that is even.
-    """
+    """`round` takes halves away from zero; they are twice the rounded half of the number that is even."""
+    x = node.tensor(0)
     kind = node.dtype(x)
     half, two = node.constant(0.5, kind), node.constant(2, kind)
     between = node.op("equal", node.op("abs", node.op("subtract", x, node.op("trunc", x))), half)
     even = node.op("multiply", node.op("round", node.op("multiply", x, half)), two)
-    return give("where", between, even, node.op("round", x))
+    return node.last("where", between, even, node.op("round", x))
+
+
+def nearest(node: Node, x: GraphExpr) -> GraphExpr:
+    """The nearest whole number, halves to the even one, in fewer steps than `Round` takes: 0 has no sign."""
+    kind = node.dtype(x)
+    half, one, two = (node.constant(value, kind) for value in (0.5, 1, 2))
+    low = node.op("floor", x)
+    high = node.op("add", low, one)
+    above = node.op("subtract", x, low)
+    even = node.op("multiply", node.op("floor", node.op("multiply", high, half)), two)
+    other = node.op("where", node.op("greater", above, half), high, low)
+    return node.op("where", node.op("equal", above, half), even, other)
 
 
 @onnx_op("Shrink")
@@ -271,4 +277,4 @@ def bit_shift(node: Node) -> GraphExpr:
     return node.last("left_shift" if node.attr("direction") == "LEFT" else "right_shift", *node.tensors())
 
 
-__all__ = ["OPERATORS", "hard_sigmoid_of", "rounded"]
+__all__ = ["OPERATORS", "hard_sigmoid_of", "nearest"]

@@ -8,7 +8,7 @@ from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
-from .elementwise import rounded
+from .elementwise import nearest
 from .integer import along, integer_product, quantized_convolution, requantized, zero_point
 from .microsoft import channels_first, channels_last
 from .nn import pooled, quantized
@@ -161,7 +161,7 @@ def quantized_by_range(node: Node, x: GraphExpr) -> tuple[GraphExpr, GraphExpr, 
     )
     width = node.op("divide", node.op("subtract", high, low), most)
     scale = node.op("where", node.op("equal", width, zero), node.constant(1, kind), width)
-    place = rounded(node, node.op("divide", node.op("subtract", zero, low), scale), node.op)
+    place = nearest(node, node.op("divide", node.op("subtract", zero, low), scale))
     point = node.op("astype", node.op("clip", place, 0.0, 255.0), "uint8")
     return quantized(node, x, scale, point, "uint8", node.op), scale, point
 

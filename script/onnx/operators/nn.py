@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 
 from tirscript.ir.dtype import dtype
-from tirscript.ir.expr import Const
+from tirscript.ir.expr import Const, Expr
 from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
-from .elementwise import rounded
+from .elementwise import nearest
 from .table import OPERATORS, onnx_op
 
 _LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
@@ -359,13 +359,17 @@ def quantized(
     """A tensor as integers by a scale and a zero point, halves rounded to even; scales may go along an axis."""
     if not dtype(kind).is_int:
         return give("quantize", x, scale, point, axis=axis, out_dtype=kind)
-    spread = [dims.ONE] * len(node.shape(x))
-    for one in node.shape(scale):
-        spread[axis] = one
+    spread: list[Expr] = [dims.ONE] * len(node.shape(x))
+    for size in node.shape(scale):
+        spread[axis] = size
     by = node.op("reshape", scale, ShapeExpr(tuple(spread))) if node.shape(scale) else scale
-    ratio = node.op("divide", *(node.op("astype", one, "float32") for one in (x, by)))
-    one = node.op("ones", ShapeExpr(node.shape(scale)), "float32")
-    return give("quantize", rounded(node, ratio, node.op), one, point, axis=axis, out_dtype=kind)
+    real = dtype("float32")
+    ratio = node.op(
+        "divide", *(one if node.dtype(one) is real else node.op("astype", one, "float32") for one in (x, by))
+    )
+    flat = node.constant(1, real)
+    ones = node.op("ones", ShapeExpr(node.shape(scale)), "float32") if node.shape(scale) else flat
+    return give("quantize", nearest(node, ratio), ones, point, axis=axis, out_dtype=kind)
 
 
 @onnx_op("DequantizeLinear")
