@@ -114,7 +114,7 @@ for b, j in T.grid({self.layer.batch}, {width * hidden}):
         return self.activation(at, value if clip is None else f"T.min(T.max({value}, {-clip!r}), {clip!r})")
 
     def activation(self, at: int, value: str) -> str:
-        return self.layer.activations[at].format(x=f"({value})")
+        return f"({self.layer.activations[at].format(x=f'({value})')})"
 
     def gate(self, at: int, more: str = "") -> str:
         """The sum of a gate: of the input, of the state, and more."""
@@ -128,8 +128,7 @@ for b, j in T.grid({self.layer.batch}, {width * hidden}):
             [*params, self.matrix("seen", 1)],
             f"""
 for b, j in T.grid({self.layer.batch}, {self.layer.hidden}):
-    reset = {self.active(0, self.gate(1))}
-    seen[b, j] = {self.stored(f"reset * {self.read('state[b, j]')}")}
+    seen[b, j] = {self.stored(f"{self.active(0, self.gate(1))} * {self.read('state[b, j]')}")}
 """,
         )
 
@@ -139,14 +138,12 @@ for b, j in T.grid({self.layer.batch}, {self.layer.hidden}):
     def step(self) -> str:
         """What the gates make of their sums: the new states."""
         layer = self.layer
-        lines = {"RNN": self.rnn, "GRU": self.gru, "LSTM": self.lstm}[layer.kind]()
-        for state in layer.states:
-            value = self.stored(f"next_{state}")
-            keep = f"T.if_then_else(at < lengths[b], {value}, {state}[b, j])"
-            lines.append(f"{state}[b, j] = {keep if layer.masked else value}")
-        out = self.stored("next_state")
+        lines = []
+        for name, value in {"RNN": self.rnn, "GRU": self.gru, "LSTM": self.lstm}[layer.kind]().items():
+            own = f"{name}[b, j]"
+            lines.append(f"{own} = {self.kept(self.stored(value), own)}")
         zero = f"T.{layer.dtype}(0)"
-        lines.append(f"out[b, j] = {f'T.if_then_else(at < lengths[b], {out}, {zero})' if layer.masked else out}")
+        lines.append(f"out[b, j] = {self.kept('state[b, j]', zero)}")
         params = [self.matrix("given", self.gates), self.matrix("sums", layer.weights[0], self.wide)]
         if len(layer.weights) > 1:
             params.append(self.matrix("candidate", 1, self.wide))
@@ -164,31 +161,35 @@ for b, j in T.grid({self.layer.batch}, {self.layer.hidden}):
             found.append(self.buffer("vector", self.layer.vectors * self.layer.hidden))
         return found
 
-    def rnn(self) -> list[str]:
-        return [f"next_state = {self.active(0, self.gate(0))}"]
+    def kept(self, value: str, other: str) -> str:
+        """A value, or another one where the line of the batch has ended."""
+        return f"T.if_then_else(at < lengths[b], {value}, {other})" if self.layer.masked else value
 
-    def gru(self) -> list[str]:
+    # the new states in their order, of which each reads those before it and what it was itself
+
+    def rnn(self) -> dict[str, str]:
+        return {"state": self.active(0, self.gate(0))}
+
+    def gru(self) -> dict[str, str]:
         hidden = self.layer.hidden
-        lines = [f"update = {self.active(0, self.gate(0))}"]
         held = "candidate[b, j]"
         if self.layer.linear:
-            lines.append(f"reset = {self.active(0, self.gate(1))}")
-            held = f"reset * (sums[b, j + {2 * hidden}] + {self.read('vector[j]')})"
+            bias = self.read("vector[j]")
+            held = f"{self.active(0, self.gate(1))} * (sums[b, j + {2 * hidden}] + {bias})"
         fresh = self.active(1, f"{self.read(f'given[b, j + {2 * hidden}]')} + {held}")
-        kept = f"update * {self.read('state[b, j]')}"
-        return [*lines, f"fresh = {fresh}", f"next_state = (1.0 - update) * fresh + {kept}"]
+        update = self.active(0, self.gate(0))
+        return {"state": f"(1.0 - {update}) * {fresh} + {update} * {self.read('state[b, j]')}"}
 
-    def lstm(self) -> list[str]:
+    def lstm(self) -> dict[str, str]:
         """The gates stand in the order input, output, forget, cell; the peepholes input, output, forget."""
         cell = self.read("cell[b, j]")
-        forget = "1.0 - enter" if self.layer.coupled else self.active(0, self.gate(2, self.look(2, cell)))
-        return [
-            f"enter = {self.active(0, self.gate(0, self.look(0, cell)))}",
-            f"forget = {forget}",
-            f"next_cell = forget * {cell} + enter * {self.active(1, self.gate(3))}",
-            f"leave = {self.active(0, self.gate(1, self.look(1, 'next_cell')))}",
-            f"next_state = leave * {self.activation(2, 'next_cell')}",
-        ]
+        enter = self.active(0, self.gate(0, self.look(0, cell)))
+        forget = f"1.0 - {enter}" if self.layer.coupled else self.active(0, self.gate(2, self.look(2, cell)))
+        leave = self.active(0, self.gate(1, self.look(1, cell)))
+        return {
+            "cell": f"({forget}) * {cell} + {enter} * {self.active(1, self.gate(3))}",
+            "state": f"{leave} * {self.activation(2, cell)}",
+        }
 
     def look(self, at: int, cell: str) -> str:
         """What a gate sees of the cell."""
