@@ -306,9 +306,7 @@ class AssignLowering(ConstantLowering):
             )
         self.check_assignable(target.id, target)
         value = self.converted(node.value, kind.dtype, "the value") if kind.dtype is not None else self.expr(node.value)
-        if kind.dtype is not None and kind.dtype.is_handle:
-            value = value.replace() if type(value) is Var else value
-        var = Var(target.id, kind.dtype or value.dtype, span=self.span(target))
+        var = Var(target.id, value.dtype, span=self.span(target))  # an address is of what it was made for
         self.define(target.id, var)
         self.emit(Bind(var, value, span=self.span(node)))
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from helpers.script import PARAMS, function, one_mistake
 
-from tirscript.ir import dtype, structural_equal
+from tirscript.ir import PrimFunc, dtype, structural_equal
+from tirscript.ir.stmt import Bind
 from tirscript.script import parse
 from tirscript.script import tir as T
 
@@ -62,6 +63,17 @@ SAME = [
 @pytest.mark.parametrize(("theirs", "ours"), SAME, ids=[theirs[:40] for theirs, _ in SAME])
 def test_other_spellings(theirs: str, ours: str) -> None:
     assert structural_equal(function(theirs), function(ours))
+
+
+@pytest.mark.parametrize("declared", ["", ": T.let[T.handle]", ': T.let[T.handle("int8")]'])
+@pytest.mark.parametrize("value", ["p", "A.data", 'T.tvm_struct_get(p, 0, 1, "handle")'])
+def test_the_name_of_an_address_is_of_what_the_address_is_of(declared: str, value: str) -> None:
+    text = f'@T.prim_func\ndef f(p: T.handle, A: T.Buffer((4,), "float32")):\n    q{declared} = {value}\n'
+    made = parse(text + '    C = T.decl_buffer((4,), "float32", data=q)\n    C[0] = 1.0\n')
+    assert isinstance(made, PrimFunc)
+    (bound,) = [stmt for stmt in made.body if isinstance(stmt, Bind)]
+    assert bound.var.dtype is bound.value.dtype
+    assert structural_equal(parse(made.script()), made)
 
 
 def test_a_returned_value_gives_the_function_its_dtype() -> None:
