@@ -11,6 +11,7 @@
 | `x = T.decl_scalar("float32", p, "global", 3)` | `x = T.decl_buffer((1,), ..., data=p, elem_offset=3)`, uses `x[0]` |
 | `C = A.view(4, 4)`, `A.view(4, -1)`, `A.view("int32")` | `C = T.decl_buffer((4, 4), A.dtype, data=A.data)` |
 | `with T.LetStmt(value) as x:`, `with T.let(x, value):`, `with T.LetStmt(value, var=x):` | `x = value` and the body |
+| `with T.LetStmt(value, T.handle("float32")) as x:` | `x: T.let[T.handle("float32")] = value` and the body |
 | `T.attr({"key": value})` | `with T.attr(0, "key", value):` |
 | `T.attr(node, key, value)` | `with T.attr(node, key, value):` over the rest of the body |
 | `assert c, ("RuntimeError", ["the ", "words"])` | `assert c, "the words"` |
@@ -48,7 +49,7 @@ from tirscript.ir.stmt import (
 
 from .context import ScalarView
 from .expr import Method
-from .namespace import BufferForm, Form, TypeName
+from .namespace import BufferForm, Form, LetType, TypeName
 from .stmt import StmtLowering, attr_value
 from .value import IterVar
 
@@ -204,6 +205,13 @@ class DialectLowering(StmtLowering):
         nodes = call.args
         if self.theirs and name is None and len(nodes) == 1 and [word.arg for word in call.keywords] == ["var"]:
             nodes = [call.keywords[0].value, *nodes]  # `T.LetStmt(value, var=x)`
+        typed = [*nodes[1:], *(word.value for word in call.keywords if word.arg == "type_annotation")]
+        if self.theirs and isinstance(name, ast.Name) and len(typed) == 1 and nodes:
+            kind = self.value(typed[0])
+            if isinstance(kind, TypeName):  # `with T.LetStmt(value, T.handle("float32")) as x:`
+                declared = ast.AnnAssign(name, typed[0], nodes[0], 1)
+                self._let_binding(name, LetType(kind.dtype), ast.copy_location(declared, node))
+                return
         if name is None and len(nodes) == 2:
             name, nodes = nodes[0], nodes[1:]
         if not isinstance(name, ast.Name) or len(nodes) != 1:
@@ -245,7 +253,7 @@ class DialectLowering(StmtLowering):
         if isinstance(target, IterVar):
             self.open_rest(self.attr_of_axis(target, key, value, call))
             return
-        self.open_rest(Attr(attr_value(target), key, attr_value(value), (), span=self.span(node)))
+        self.open_rest(Attr(self.attr_node(target, key), key, attr_value(value), (), span=self.span(node)))
 
     def assertion(self, test: Expr, node: ast.Assert) -> Assert:
         if not isinstance(node.msg, ast.Tuple):

@@ -527,10 +527,15 @@ def _package(name: str) -> Namespace:
 
 
 def _relax() -> Namespace:
-    """What `from tvm import relax` stands for in a text: `relax.op.add(x, y)` is `R.add(x, y)`, as was `relax.add`."""
-    return GraphNamespace("relax", "", {**vars(G), "op": G}, "TVM's package of graphs.")
+    """What `from tvm import relax` stands for in a text: `relax.op.add(x, y)` is `R.add(x, y)`, as was `relax.add`.
+
+    Types have longer names there: `relax.TensorStructInfo((4,), "float32")`, since 2026 `relax.TensorType(...)`.
+    """
+    types = {f"{name}{word}": getattr(G, name) for name in _TYPE_WORDS for word in ("StructInfo", "Type")}
+    return GraphNamespace("relax", "", {**vars(G), **types, "op": G}, "TVM's package of graphs.")
 
 
+_TYPE_WORDS = ("Tensor", "Shape", "Tuple", "Object", "Prim")
 # what `from tvm import` may name: parts of TVM that text has no use for, and those that mean something here
 _OF_TVM_READ: dict[str, Callable[[], Namespace]] = {"relax": _relax, "script": lambda: _package("tvm.script")}
 _OF_TVM = (*_OF_TVM_READ, "ir", "tir", "tirx", "s_tir", "te", "topi", "arith", "dlight", "runtime", "target", "testing")

@@ -52,6 +52,7 @@ class FunctionLowering(MacroLowering):
         self.orphans = []
         self.lead = []
         self.opened = []
+        self.early = False
         self.domains = {}
         self.stepped = set()
         self.addresses = set()
@@ -269,7 +270,7 @@ class FunctionLowering(MacroLowering):
         if self.diagnostics:
             self.diagnostics += self.sure_mistakes(made)
             return None
-        return made
+        return self.without_loops(made)
 
     def sure_mistakes(self, rest: PrimFunc) -> list[Diagnostic]:
         """What the verifier finds in a function without the statements that failed, where these could not mend it."""

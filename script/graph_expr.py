@@ -429,6 +429,7 @@ class GraphExprLowering(GraphLegacyLowering):
         for name in _DROPPED if self.theirs else ():
             if not kwargs.get(name, True):
                 del kwargs[name]
+        self.moved(entry, args, kwargs)
         if self.theirs and entry.name == "call_tir" and args and isinstance(args[0], str):
             entry = graph_op("call_dps_packed")  # what Relax of 2022 wrote for both
         nodes: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tirscript.ir.graph import ExternFunction, FunctionCall, GraphType, OpCall, TupleExpr
+from tirscript.ir.graph import ExternFunction, FunctionCall, GraphConst, GraphType, OpCall, TupleExpr
 from tirscript.ir.graph_ops import GraphOp
 from tirscript.ir.graph_ops.foreign import is_foreign
 from tirscript.ir.node import Node
@@ -23,6 +23,10 @@ from .graph_types import GraphTypeLowering
 
 # types of the graph that were spelt without `R.`
 _BARE_TYPES = ("Tensor", "Tuple", "Shape", "Object")
+
+
+# arguments that stood second until 2025, and the one that is named beside them
+_SECOND = {"nn.pad": ("pad_value", "pad_width")}
 
 
 class GraphLegacyLowering(GraphTypeLowering):
@@ -76,6 +80,14 @@ class GraphLegacyLowering(GraphTypeLowering):
     def annotated_value(self, value: Any, kind: GraphType, node: ast.expr) -> Any:
         """The value of a variable whose annotation names new dimensions: it checks the value."""
         return value if isinstance(value, Matched) else Matched(self.leaf(value, node), kind)
+
+    def moved(self, entry: GraphOp, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Name an argument by what it is now: `R.nn.pad(x, R.const(0.5), pad_width=[1, 1])`."""
+        name, beside = _SECOND.get(entry.name, (None, None))
+        if self.theirs and name is not None and beside in kwargs and len(args) == 2 and name not in kwargs:
+            value = args.pop()
+            scalar = isinstance(value, GraphConst) and value.data.resolved and value.data.shape == ()
+            kwargs[name] = value.data.array.item() if scalar else value
 
     def tuple_of(self, spec: TypeSpec, node: ast.expr) -> TupleExpr | None:
         """`relax.Tuple((x, y))` as a value."""

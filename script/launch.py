@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Var, const
 from tirscript.ir.stmt import LaunchThread
+from tirscript.ir.threads import is_thread
 from tirscript.ir.words import call_it
 
 from .dialect import DialectLowering
@@ -74,11 +76,13 @@ class LaunchLowering(DialectLowering):
                 extent = self.placed(const(extent.value, var.dtype), at)
             return LaunchThread(var, thread.thread, extent, (), span=self.span(call))
         if type(thread) is Var:
+            tag = thread.name.replace("_", ".", 1)  # as TVM names the variables of threads
+            tag = tag if is_thread(tag) else "threadIdx.x"
             raise self.fail(
                 "T032",
                 f"`{thread.name}` is a variable, not a thread: its tag is not known",
                 call,
-                hint=f'declare it as `{thread.name} = T.env_thread("threadIdx.x")`',
+                hint=f'declare it as `{thread.name} = T.env_thread("{tag}")`',
             )
         if not isinstance(thread, str) or not thread:
             message = "`T.launch_thread` takes the tag of a thread and how many there are"
@@ -87,6 +91,11 @@ class LaunchLowering(DialectLowering):
         label = thread.replace(".", "_") if name is None else name.id
         var = Var(label, extent.dtype, span=self.span(call if name is None else name))
         return LaunchThread(var, thread, extent, (), span=self.span(call))
+
+    def attr_node(self, value: Any, key: str) -> Any:
+        # TVM says around a loop how to unroll what is in it, also around one that becomes a thread
+        early = isinstance(value, EnvThread) and key.startswith("pragma_")
+        return const(0) if early else super().attr_node(value, key)
 
     def open_launch(self, stmt: LaunchThread, name: ast.Name | None, node: ast.stmt) -> None:
         """A launch over the rest of the body."""

@@ -12,6 +12,7 @@
 | `with T.let("x", value) as x:`, `x = T.bind(value)` | `x = value` |
 | `with T.Assert(c, "words"):`, `with T.While(c):` | `assert`, `while` |
 | `T.evaluate(T.call_intrin("float32", "tir.exp", x))` | `T.exp(x)` |
+| `with T.attr(i, "pragma_unroll_explicit", 1): for i in range(4):` | `with T.attr(0, "pragma_unroll_explicit", 1):` |
 | `p: T.Ptr[T.float32]`, `T.Ptr(T.float32, "shared")` | `T.handle("float32")` |
 """
 
@@ -25,8 +26,10 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, StringImm, Var, const
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import FOREIGN, OPS, as_expr
-from tirscript.ir.stmt import Assert, Axis, Bind, DeclBuffer, For, MatchBuffer, Stmt, While
+from tirscript.ir.rewrite import free_vars, rewrite
+from tirscript.ir.stmt import Assert, Attr, Axis, Bind, DeclBuffer, For, MatchBuffer, Stmt, While
 from tirscript.ir.words import call_it, words
 
 from .block import BlockFrame
@@ -50,6 +53,7 @@ class LegacyLowering(LaunchLowering):
     """Lowers them."""
 
     params: list[Var | Buffer]
+    early: bool  # whether a pragma stands at a variable, which may be that of a loop inside
 
     # definitions
 
@@ -261,6 +265,32 @@ class LegacyLowering(LaunchLowering):
         loop = ast.copy_location(ast.While(given["condition"], node.body, []), node)
         body = self.loop_body(loop, {})
         self.emit(While(test if isinstance(test, Expr) else const(bool(test)), body, span=self.span(node)))
+
+    # attributes
+
+    def attr_node(self, value: Any, key: str) -> Any:
+        self.early |= self.theirs and type(value) is Var and key.startswith("pragma_")
+        return super().attr_node(value, key)
+
+    def without_loops(self, made: PrimFunc) -> PrimFunc:
+        """A function whose pragmas at variables that nothing defines stand at no node.
+
+        TVM says around a loop how to unroll what is in it, and some passes leave only that of the loop:
+
+            i = T.int32()
+            with T.attr(i, "pragma_auto_unroll_max_step", 16):
+                for i in range(4):
+        """
+        if not self.early:
+            return made
+        free = set(free_vars(made))
+
+        def settled(stmt: Attr) -> Attr:
+            early = type(stmt.target) is Var and stmt.target in free and stmt.key.startswith("pragma_")
+            return stmt.replace(target=const(0)) if early else stmt
+
+        found: PrimFunc = rewrite(made, {Attr: settled})
+        return found
 
     # calls by name
 

@@ -4,6 +4,8 @@ The JSON is a list of nodes; arrays, maps and objects name others by their place
 these are read, a literal of a string, as which parts of messages with several lines are kept, as that string, and the
 tensors of graph functions as constants.
 Anything else is kept by the name of its class, which a use of it is told by.
+
+Until 2025 nodes were written otherwise: their numbers as strings, keys of maps as they are, tensors apart.
 """
 
 from __future__ import annotations
@@ -49,12 +51,44 @@ def read_metadata(text: str) -> dict[str, list[Any]]:
     """The values by class and number, as `metadata[class][number]`; ValueError where the text is no such JSON."""
     try:
         graph = json.loads(text)
+        if "root" in graph:
+            graph = _renewed(graph)
         found, _ = _value(graph["nodes"], graph["root_index"], {}, 0)
     except (KeyError, TypeError, IndexError, RecursionError, AttributeError) as problem:
         raise ValueError(f"{type(problem).__name__}: {problem}") from None
     if not isinstance(found, dict) or not all(isinstance(item, list) for item in found.values()):
         raise ValueError("it is no map from classes to lists")
     return found
+
+
+def _renewed(graph: dict[str, Any]) -> dict[str, Any]:
+    """A graph of the form until 2025, `{"root": 1, "nodes": [{"type_key": "Array", "data": [0]}], "b64ndarrays": []}`,
+    as it would be written now."""
+    more: list[dict[str, Any]] = [{"type": "ffi.Tensor", "data": held} for held in graph["b64ndarrays"]]
+    old: list[dict[str, Any]] = graph["nodes"]
+    nodes: list[dict[str, Any]] = []
+    for node in old:
+        kind, attrs, data = node["type_key"], node.get("attrs", {}), node.get("data", [])
+        if kind == "runtime.String":
+            nodes.append({"type": "ffi.String", "data": _string(node)})
+        elif kind in _LITERALS:
+            nodes.append({"type": kind, "data": {"value": int(attrs["value"])}})
+        elif kind in _CONSTANTS:
+            nodes.append({"type": kind, "data": {"data": len(old) + int(attrs["data"])}})
+        elif kind == "Map" and "keys" in node:
+            pairs = [(len(old) + len(more) + at, item) for at, item in enumerate(data)]
+            more += [{"type": "ffi.String", "data": key} for key in node["keys"]]
+            nodes.append({"type": "ffi.Map", "data": [place for pair in pairs for place in pair]})
+        else:
+            nodes.append({"type": _RENAMED.get(kind, kind), "data": data})
+    return {"nodes": nodes + more, "root_index": graph["root"]}
+
+
+def _string(node: dict[str, Any]) -> str:
+    """A string, or the bytes of one behind how many they are."""
+    if "repr_str" in node:
+        return str(node["repr_str"])
+    return base64.b64decode(node["repr_b64"], validate=True)[8:].decode()
 
 
 def _value(nodes: list[Any], at: int, known: dict[int, tuple[Any, int]], depth: int) -> tuple[Any, int]:
@@ -117,4 +151,5 @@ _MAGIC = 0xDD5E40F096B4A13F
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 _CONSTANTS = ("ir.GenericConst", "relax.expr.Constant")
 _LITERALS = ("ir.StringImm", "tirx.StringImm", "tir.StringImm")
+_RENAMED = {"": "None", "Array": "ffi.Array", "Map": "ffi.Map"}
 _PLAIN = ("ffi.String", "str", "int", "float", "bool", "None")

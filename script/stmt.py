@@ -24,7 +24,8 @@ from tirscript.ir.stmt import (
 )
 
 from .assign import AssignLowering
-from .context import Macro, Pending, Poison
+from .call import _VALUE_FORMS
+from .context import Abort, Macro, Pending, Poison
 from .expr import Method
 from .loop import LoopLowering
 from .namespace import BufferType, Form, TypeName
@@ -107,17 +108,8 @@ class StmtLowering(LoopLowering):
             if rule is not None:
                 rule(self, call, node)
                 return
-            if function.name in ("alloc_buffer", "decl_buffer", "match_buffer", "allocate_const"):
-                raise self.fail(
-                    "T022",
-                    f"`T.{function.name}` defines a buffer: give it a name",
-                    node,
-                    hint=f"A = T.{function.name}(...)",
-                )
-            hint = function.__doc__
-            if function.name in self.context_forms:
-                hint = f"it opens a body: `with {self.span(call).text}:`"
-            raise self.fail("T022", f"`T.{function.name}` is not a statement", node, hint=hint)
+            if not self.theirs or function.name not in _VALUE_FORMS:
+                raise self.no_statement(function, call, node)
         if type(function) is Macro:
             self.call_macro(function, call)
             return
@@ -138,6 +130,15 @@ class StmtLowering(LoopLowering):
             if not isinstance(value, (Call, CallFunction)):
                 raise self.fail("T020", "this value is not used", node)
             self.emit(Evaluate(value, span=self.span(node)))
+
+    def no_statement(self, function: Form, call: ast.Call, node: ast.Expr) -> Abort:
+        """What to say of a construct that stands as a statement and is none."""
+        if function.name in ("alloc_buffer", "decl_buffer", "match_buffer", "allocate_const"):
+            message, hint = f"`T.{function.name}` defines a buffer: give it a name", f"A = T.{function.name}(...)"
+            return self.fail("T022", message, node, hint=hint)
+        opens = function.name in self.context_forms
+        hint = f"it opens a body: `with {self.span(call).text}:`" if opens else function.__doc__ or ""
+        return self.fail("T022", f"`T.{function.name}` is not a statement", node, hint=hint)
 
     def call_macro(self, macro: Macro, call: ast.Call) -> None:
         """Write out a macro's statements."""
@@ -264,7 +265,11 @@ class StmtLowering(LoopLowering):
         target, key, value = self.form_arguments(call, "attr", ("node", "key", "value"))
         if not isinstance(key, str):
             raise self.fail("T032", "the key of `T.attr` is a string", call)
-        self.emit(Attr(attr_value(target), key, attr_value(value), self.nested(inner), span=self.span(node)))
+        self.emit(Attr(self.attr_node(target, key), key, attr_value(value), self.nested(inner), span=self.span(node)))
+
+    def attr_node(self, value: Any, key: str) -> Any:
+        """What an attribute stands at."""
+        return attr_value(value)
 
     def assigned_later(self, use: ast.Name) -> Span | None:
         if self.stores is None or self.stores[0] is not self.definition:

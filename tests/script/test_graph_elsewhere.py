@@ -398,3 +398,53 @@ def f(x: R.Tensor((2,), "float32")):
 def test_constants_of_the_metadata_of_older_versions(name: str) -> None:
     made = read(METADATA.format(name))
     assert (interpret(made, np.zeros(2, "float32")) == 1).all()
+
+
+OLD_METADATA = """metadata = tvm.ir.load_json(\"\"\"{
+  \\"root\\": 1,
+  \\"nodes\\": [
+    {\\"type_key\\": \\"\\"},
+    {\\"type_key\\": \\"Map\\", \\"keys\\": [\\"relax.expr.Constant\\"], \\"data\\": [2]},
+    {\\"type_key\\": \\"Array\\", \\"data\\": [3, 4]},
+    {\\"type_key\\": \\"relax.expr.Constant\\", \\"attrs\\": {\\"data\\": \\"1\\", \\"span\\": \\"0\\"}},
+    {\\"type_key\\": \\"relax.expr.Constant\\", \\"attrs\\": {\\"data\\": \\"0\\", \\"span\\": \\"0\\"}}
+  ],
+  \\"b64ndarrays\\": [
+    \\"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQACAAAAAAAAAAgAAAAAAAAAAACAPwAAgD8=\\",
+    \\"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQACAAAAAAAAAAgAAAAAAAAAAAAAQAAAQEA=\\"
+  ],
+  \\"attrs\\": {\\"tvm_version\\": \\"0.17.0\\"}
+}\"\"\")
+@R.function
+def f(x: R.Tensor((2,), "float32")):
+    y = R.multiply(x, metadata["relax.expr.Constant"][0])
+    z = R.add(y, metadata["relax.expr.Constant"][1])
+    return z
+"""
+
+
+def test_constants_of_the_form_until_2025() -> None:
+    made = read(OLD_METADATA)
+    assert interpret(made, np.ones(2, "float32")).tolist() == [3.0, 4.0]
+
+
+def test_what_is_padded_with_stood_second_until_2025() -> None:
+    text = '# from tvm.script import relax as R\n@R.function\ndef f(x: R.Tensor((2,), "float32")):\n    y = {}\n    return y\n'
+    made = read(text.format('R.nn.pad(x, R.const(0.5, "float32"), pad_width=[1, 0], pad_mode="constant")'))
+    assert structural_equal(made, read(text.format("R.nn.pad(x, pad_width=[1, 0], pad_value=0.5)")))
+    assert interpret(made, np.ones(2, "float32")).tolist() == [0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ['relax.TensorStructInfo((2,), "float32")', 'relax.TensorType((2,), "float32")', 'R.Tensor((2,), "float32")'],
+)
+def test_types_by_their_names_in_the_package(kind: str) -> None:
+    made = parse(
+        "# from tvm.script import relax as R\n@I.ir_module\nclass M:\n"
+        '    @T.prim_func\n    def g(x: T.Buffer((2,), "float32"), y: T.Buffer((2,), "float32")):\n'
+        "        for i in range(2):\n            y[i] = x[i] + T.float32(1)\n"
+        '    @R.function\n    def main(x: R.Tensor((2,), "float32")):\n'
+        f"        y = R.call_tir(M.g, [x], {kind})\n        return y\n"
+    )
+    assert interpret(made, np.zeros(2, "float32")).tolist() == [1.0, 1.0]

@@ -112,12 +112,19 @@ def test_a_cpu_launches_no_threads() -> None:
         ('with T.launch_thread(3, 4) as bx:\n    A[bx] = 1.0', "T032", "the tag of a thread", "T.launch_thread(3, 4)"),
         ('bx = T.int32()\nwith T.launch_thread(bx, 4):\n    A[bx] = 1.0', "T032", "its tag is not known", "T.launch_thread(bx, 4)"),
         ('for i in range(3):\n    bx = T.launch_thread("blockIdx.x", 4)\n    break', "T022", "outside of a loop", "break"),
+        ('bx = T.env_thread("blockIdx.x")\nwith T.attr(bx, "key", 1):\n    A[0] = 1.0', "T210", "the thread `bx`", 'with T.attr(bx, "key", 1):'),
         ('with T.launch_thread("blockIdx.x", 4) as (a, b):\n    A[0] = 1.0', "T022", "one name", "(a, b)"),
     ],
 )  # fmt: skip
 def test_mistakes(text: str, code: str, words: str, place: str) -> None:
     found = one_mistake(text)
     assert (found.code, found.span.text) == (code, place) and words in found.message
+
+
+@pytest.mark.parametrize(("name", "tag"), [("blockIdx_y", "blockIdx.y"), ("bx", "threadIdx.x")])
+def test_a_thread_without_a_tag_is_told_how_to_declare_it(name: str, tag: str) -> None:
+    found = one_mistake(f"{name} = T.int32()\nT.launch_thread({name}, 4)\nA[{name}] = 1.0")
+    assert found.hint == f'declare it as `{name} = T.env_thread("{tag}")`'
 
 
 def test_a_name_is_free_again_behind_its_thread() -> None:

@@ -39,6 +39,27 @@ def test_strings_that_are_printed_apart() -> None:
     assert '"a": "second"' in made.script()
 
 
+OLD_NODES = [
+    {"type_key": ""},
+    {"type_key": "Map", "keys": ["tir.StringImm", "runtime.String"], "data": [2, 5]},
+    {"type_key": "Array", "data": [3]},
+    {"type_key": "tir.StringImm", "attrs": {"dtype": "handle", "span": "0", "value": "4"}},
+    {"type_key": "runtime.String", "repr_b64": "CQAAAAAAAAB0d28KbGluZXM="},
+    {"type_key": "Array", "data": [6, 7]},
+    {"type_key": "runtime.String", "repr_str": "plain"},
+    {"type_key": "IntImm", "attrs": {"dtype": "int64", "span": "0", "value": "2"}},
+]
+OLD_GRAPH = {"root": 1, "nodes": OLD_NODES, "b64ndarrays": [], "attrs": {"tvm_version": "0.17.0"}}
+
+
+def test_strings_of_the_form_until_2025() -> None:
+    body = 'T.func_attr({"f": metadata["tir.StringImm"][0]})'
+    made = parse(with_metadata(OLD_GRAPH, body).replace("ffi.String", "runtime.String").replace("][1]", "][0]"))
+    assert isinstance(made, PrimFunc)
+    assert made.attrs["f"] == "two\nlines"
+    assert '"a": "plain"' in made.script()
+
+
 def test_messages_that_are_printed_apart() -> None:
     """TVM keeps a part of a message that has several lines as a literal, which names its string."""
     nodes = [
@@ -62,6 +83,12 @@ def test_messages_that_are_printed_apart() -> None:
     [
         ({"root_index": 70, "nodes": NODES}, "no metadata of TVM: IndexError"),
         ({"root_index": 7}, "no metadata of TVM: KeyError"),
+        ({"root": 1}, "no metadata of TVM: KeyError"),
+        ({"root": 70, "nodes": OLD_NODES, "b64ndarrays": []}, "no metadata of TVM: IndexError"),
+        (
+            {"root": 0, "nodes": [{"type_key": "runtime.String", "repr_b64": "?"}], "b64ndarrays": []},
+            "no metadata of TVM",
+        ),
         ({"root_index": 1, "nodes": NODES}, "no map from classes to lists"),
         ([], "no metadata of TVM: TypeError"),
         ({"root_index": 0, "nodes": [{"type": "ffi.Array", "data": [0]}]}, "nested more than 64 deep"),
