@@ -67,6 +67,13 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; whatever it raises becomes a message and an exit status, never a traceback."""
+        try:
+            return self._invoke(ctx)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            ctx.exit(INTERRUPTED)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         from tirscript.ir import DiagnosticError
 
         # programs are UTF-8, and names of files may hold bytes that are not
@@ -91,9 +98,6 @@ class Commands(click.Group):
             ctx.exit(1)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            ctx.exit(INTERRUPTED)
         except BrokenPipeError:
             _forget_output()
             ctx.exit(BROKEN_PIPE)

@@ -14,7 +14,7 @@ from tirscript.ir import BufferLoad, DiagnosticError, GraphFunc, error, walk
 from .arguments import Argument, Request, options
 from .files import FILE, Chosen, choose
 from .output import duration, machine, note, write
-from .run import callable_, compared, compiled, copied, prepared, with_results
+from .run import callable_, compared, compiled, copied, native_code, prepared, with_results
 
 EPILOG = """\b
 Examples:
@@ -53,7 +53,8 @@ def command(
     if against is not None:
         names.append(against)
         functions.append(_other(against, chosen, made, first, opt_level))
-    times = measure(functions, [argument.value for argument in made], rounds)
+    with native_code():
+        times = measure(functions, [argument.value for argument in made], rounds)
     moved = touched(chosen, [*made, *first[len(made) :]])
     results = [figures(name, seconds, moved) for name, seconds in zip(names, times, strict=True)]
     if as_json:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -158,11 +161,30 @@ def compiled(chosen: Chosen, *, debug: bool = False, opt_level: int = 3) -> Any:
     return taking_all(chosen, build(chosen.module, debug=debug, opt_level=opt_level)[func.name])
 
 
+@contextmanager
+def native_code() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: Python's own handler waits until native code has returned."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def callable_(chosen: Chosen, *, interpret: bool, debug: bool) -> Callable[..., Any]:
     """The function under the interpreter, or compiled."""
     if not interpret:
         made: Callable[..., Any] = compiled(chosen, debug=debug)
-        return made
+
+        def call(*values: Any) -> Any:
+            with native_code():
+                return made(*values)
+
+        return call
     from tirscript.backend.interpreter import interpret as run
 
     return taking_all(chosen, lambda *values: run(chosen.program, *values, entry=chosen.entry))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -23,6 +24,14 @@ def refuse_call(name: str) -> NoReturn:
         f"`{known}` is a program, not compiled: call what `tirscript.build({known})` gives, or "
         f"`tirscript.interpret({known}, ...)`"
     )
+
+
+def documentation(function: Callable[..., Any], what: str) -> str:
+    """The docstring of an entry of a table; ValueError where it has none, but under `python -OO`, which keeps none."""
+    doc = inspect.getdoc(function) or ""
+    if not doc and sys.flags.optimize < 2:
+        raise ValueError(f"{what} has no docstring")
+    return doc
 
 
 def identifier(name: str) -> str:

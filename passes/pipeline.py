@@ -14,7 +14,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +28,7 @@ from tirscript.ir.graph import FunctionRef, GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.rewrite import rewrite, walk
-from tirscript.ir.words import words
+from tirscript.ir.words import documentation, words
 
 from .table import PassTable
 from .targets import EXTERNAL, passing_over
@@ -144,9 +143,7 @@ def _registrar(
     def register(function: Callable[..., Any]) -> Pass:
         called = name or function.__name__
         PASSES.check(called, function.__module__ or "")
-        doc = inspect.getdoc(function) or ""
-        if not doc and sys.flags.optimize < 2:  # `python -OO` has no docstrings
-            raise ValueError(f"pass {called} has no docstring that shows its rewrite")
+        doc = documentation(function, f"pass {called}")
         parameters = list(inspect.signature(function, eval_str=True).parameters.values())
         options = {p.name: Option(p.name, p.annotation, p.default) for p in parameters[1:]}
         for parameter in parameters[1:]:

@@ -113,7 +113,7 @@ class _Extractor:
         for node in self.tree.body:
             self.bind(node)
         kept = [node for node in self.tree.body if self.is_definition(node)]
-        needed = {item.id for node in kept for item in ast.walk(node) if isinstance(item, ast.Name)}
+        needed = set().union(*map(_taken, kept))
         values = self.values(needed)
         out: list[str] = [""] * len(self.lines)
         whole = True
@@ -123,7 +123,7 @@ class _Extractor:
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 whole &= self.header(out, node, needed)
             elif id(node) in values:
-                self.value(out, node)
+                whole &= self.value(out, node)
             elif not _is_text(node):
                 whole = False
                 for name in _bound(node):
@@ -192,12 +192,10 @@ class _Extractor:
         """The assignments (by id) that make the values which definitions use; `needed` grows by what these use."""
         found: set[int] = set()
         for node in reversed(self.tree.body):
-            if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None or _targets(node) is None:
-                continue
-            names = _bound(node)
-            if names & needed:
+            pairs = _targets(node) or ()
+            if any(name in needed for name, _ in pairs):
                 found.add(id(node))
-                needed |= {item.id for item in ast.walk(node.value) if isinstance(item, ast.Name)}
+                needed |= {item.id for _, value in pairs for item in ast.walk(value) if isinstance(item, ast.Name)}
         return found
 
     def copy(self, out: list[str], node: ast.stmt) -> None:
@@ -244,17 +242,18 @@ class _Extractor:
         known = item.name in _NAMED or item.name in _DECORATORS
         return node.module in _PACKAGES and (known or (item.asname or item.name) in needed)
 
-    def value(self, out: list[str], node: ast.stmt) -> None:
-        """Keep an assignment, several targets as assignments of their own."""
+    def value(self, out: list[str], node: ast.stmt) -> bool:
+        """Keep an assignment, several targets as assignments of their own; whether it is as it was."""
         pairs = _targets(node)
         assert pairs is not None
         first, last = node.lineno, node.end_lineno or node.lineno
         beyond = self.lines[last - 1].encode()[node.end_col_offset or 0 :].strip()
         if len(pairs) == 1 and node.col_offset == 0 and beyond[:1] in (b"", b"#"):
             out[first - 1 : last] = self.lines[first - 1 : last]
-            return
+            return True
         line = "; ".join(f"{name} = {ast.unparse(value)}" for name, value in pairs)
         out[first - 1] = f"{out[first - 1]}; {line}" if out[first - 1] else line
+        return len(pairs) == 1
 
 
 def _targets(node: ast.stmt) -> list[tuple[str, ast.expr]] | None:
@@ -277,6 +276,43 @@ def _targets(node: ast.stmt) -> list[tuple[str, ast.expr]] | None:
         else:
             return None
     return pairs
+
+
+def _taken(node: ast.AST) -> set[str]:
+    """The names that a definition may take from the file: not the parameters of its functions, nor what they assign
+    before any use."""
+    if isinstance(node, ast.ClassDef):
+        return set().union(*map(_taken, (*node.decorator_list, *node.body)))
+    if not isinstance(node, ast.FunctionDef):
+        return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+    parameters = {item.arg for item in ast.walk(node.args) if isinstance(item, ast.arg)}
+    used: dict[str, tuple[int, int]] = {}
+    assigned: dict[str, tuple[int, int]] = {}
+    for item in (each for stmt in node.body for each in ast.walk(stmt)):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load):
+            used[item.id] = min(used.get(item.id, _END), (item.lineno, item.col_offset))
+        for targets, value in _assigned(item):
+            for name in (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)):
+                assigned[name] = min(assigned.get(name, _END), (value.end_lineno or 0, value.end_col_offset or 0))
+    own = {name for name, place in assigned.items() if used.get(name, _END) >= place} | parameters
+    outer = [*node.decorator_list, node.args, *([node.returns] if node.returns else [])]
+    return (used.keys() - own).union(*map(_taken, outer))
+
+
+_END = (1 << 30, 0)
+
+
+def _assigned(node: ast.AST) -> list[tuple[list[ast.expr], ast.expr]]:
+    """The targets of a statement, each with the value behind whose end they have it."""
+    if isinstance(node, ast.Assign):
+        return [(node.targets, node.value)]
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return [([node.target], node.value)]
+    if isinstance(node, ast.For):
+        return [([node.target], node.iter)]
+    if isinstance(node, ast.With):
+        return [([item.optional_vars], item.context_expr) for item in node.items if item.optional_vars is not None]
+    return []
 
 
 def _bound(node: ast.stmt) -> set[str]:

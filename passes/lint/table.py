@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from tirscript.ir import Block, Diagnostic, Label, Node, PrimFunc, Span, Stmt, rewrite
+from tirscript.ir.words import documentation
 
 Check = Callable[[PrimFunc], Iterator[Diagnostic]]
 
@@ -28,9 +29,7 @@ def lint_check(code: str) -> Callable[[Check], Check]:
     def register(function: Check) -> Check:
         if code in LINTS:
             raise ValueError(f"lint {code} is defined twice")
-        if not function.__doc__:
-            raise ValueError(f"lint {code} has no docstring")
-        LINTS[code] = Lint(code, function.__doc__.strip(), function)
+        LINTS[code] = Lint(code, documentation(function, f"lint {code}"), function)
         return function
 
     return register

@@ -23,6 +23,7 @@ from msgspec import Struct
 from tirscript.ir.check import describe, fits, in_words
 from tirscript.ir.expr import Var
 from tirscript.ir.stmt import Block, For
+from tirscript.ir.words import documentation
 
 from .tree import Place
 
@@ -96,11 +97,9 @@ def query(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _register(function: Callable[..., Any], *, query: bool) -> Callable[..., Any]:
     name = function.__name__
-    doc = inspect.getdoc(function)
     if name in PRIMITIVES:
         raise ValueError(f"schedule primitive {name} is defined twice")
-    if not doc:
-        raise ValueError(f"schedule primitive {name} has no docstring")
+    doc = documentation(function, f"schedule primitive {name}")
     signature = inspect.signature(function)
     signature = signature.replace(parameters=list(signature.parameters.values())[1:])
     PRIMITIVES[name] = Primitive(name, function, doc, signature, {}, query)

@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import click
 import pytest
-from helpers.cli import DOUBLE, ROOT, process, run
+from helpers.cli import DOUBLE, HEADER, ROOT, process, run
 
 from tirscript import from_onnx, load
 from tirscript.cli import COMMANDS, commands
@@ -268,6 +269,49 @@ def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr("tirscript.cli.print_.file_text", interrupt)
     result = run("print", tmp_path / "k.py")
     assert result.exit_code == 130 and result.stderr == "interrupted\n"
+
+
+@pytest.mark.parametrize("command", ["lint", "run --random", "opt --passes=build"])
+def test_commands_work_without_docstrings(command: str, tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(DOUBLE)
+    words = [sys.executable, "-OO", "-m", "tirscript.cli", *command.split(), str(tmp_path / "k.py")]
+    done = subprocess.run(words, env={**ENVIRONMENT, "TIRSCRIPT_CACHE": "0"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_interrupt_before_the_command_is_known_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(types.ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "tirscript.ir", Interrupted("tirscript.ir"))
+    result = run("passes")
+    assert result.exit_code == 130 and result.stderr == "interrupted\n"
+
+
+def test_an_interrupt_ends_native_code_at_once(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(
+        HEADER
+        + """@T.prim_func
+def endless(A: T.Buffer((1,), "int32")):
+    T.print("runs")
+    while A[0] != 1:
+        A[0] = 0
+"""
+    )
+    command = [sys.executable, "-m", "tirscript.cli", "run", str(tmp_path / "k.py"), "--random"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"runs\n"
+        child.send_signal(signal.SIGINT)
+        try:
+            assert child.wait(30) == -signal.SIGINT  # which shells call 130
+        finally:
+            child.kill()
 
 
 def test_an_interrupt_while_reading_standard_input_is_130() -> None:

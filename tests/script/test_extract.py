@@ -48,6 +48,46 @@ def test_values_that_use_values() -> None:
     assert func.params[0].shape[0].value == 16  # type: ignore[union-attr]
 
 
+def test_values_that_are_called_like_what_a_definition_makes_itself_are_not_read() -> None:
+    made = "A, i, x, out, s, e = (open('x') for _ in range(6))"
+    names = "\n".join(f"{name} = open('x')" for name in ("A", "i", "x", "y", "out", "vi", "v"))
+    text = f"""{made}
+{names}
+r = [open(v) for v in "x" for N in "y"]
+
+
+@T.macro
+def put(out, value):
+    out[0] = value
+
+
+@I.ir_module
+class M:
+    @T.prim_func
+    def f(A: T.Buffer((N,), "float32")):
+        for i in range(N):
+            with T.block("b"):
+                vi = T.axis.spatial(N, i)
+                x = A[vi]
+                y: T.let[T.float32] = x
+                A[vi] = y
+        put(A, 1.0)
+
+
+N = 4
+"""
+    assert isinstance(parse_python(text.replace("N = 4\n", "").replace("r = [", "N = 4\nr = ["))["M"], Module)
+
+
+def test_a_value_that_is_used_before_a_definition_assigns_its_name_is_read() -> None:
+    text = "n, m, k = 3, 4, 5\n" + KERNEL.replace("N,", "n,").replace(
+        "range(N)", "range(m):\n        m = i\n    for k in range(k)"
+    ).replace("A[i]", "A[k]")
+    func = parse_python(text)["f"]
+    assert isinstance(func, PrimFunc)
+    assert "range(4)" in func.script() and "range(5)" in func.script() and "(3,)" in func.script()
+
+
 def test_a_value_over_several_lines_and_one_that_changes() -> None:
     other = KERNEL.replace("def f", "def g")
     found = parse_python(f"N = (\n    1 +\n    2\n)\n{KERNEL}N = 5\n{other}")
