@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, NoReturn
 
+from .diagnostic import suggest
 from .func import PrimFunc
 from .graph import ExternFunction, GraphFunc
 from .node import NO_ATTRS, Attrs, Node
@@ -59,7 +60,18 @@ class Module(Node, frozen=True, eq=False):
         for function in self.functions:
             if function.name == name:
                 return function
-        raise KeyError(f"the module has no function {name!r}; it has {', '.join(f.name for f in self.functions)}")
+        names = [function.name for function in self.functions]
+        near = suggest(name, names)
+        raise KeyError(
+            f"the module has no function {name!r}; "
+            + (f"did you mean {near!r}?" if near else f"it has {', '.join(names) or 'none'}")
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refused: functions are items. Raises AttributeError, which says so."""
+        if not name.startswith("_") and name in self:
+            raise AttributeError(f"a module has no attribute {name!r}; its function is `module[{name!r}]`", name=name)
+        raise AttributeError(f"a module has no attribute {name!r}", name=name, obj=self)
 
     def __contains__(self, name: object) -> bool:
         return any(function.name == name for function in self.functions)

@@ -211,7 +211,7 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
         if entry.name == "pow" and common.is_int:
             hint = "multiply, as in `x * x`, or cast it to a float"
         if entry.operands == BOOLS:
-            hint = "compare it: `x != 0`"
+            hint = f"compare it: `x {'==' if entry.name == 'logical_not' else '!='} 0`"
         elif (entry.operands == INTS and common.is_float) or (entry.operands == NUMS and common.is_bool):
             hint = 'cast it: `x.astype("int32")`'
         if entry.operands == INTBOOLS and entry.symbol in ("&", "|"):

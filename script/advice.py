@@ -123,8 +123,13 @@ def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str]
 
 def element_hint(buffer: Buffer) -> str:
     """The way out where a whole buffer stands for a value."""
+    return f"take an element, `{element_of(buffer)}`, inside of a loop"
+
+
+def element_of(buffer: Buffer) -> str:
+    """An element of a buffer as a program writes it: `A[i, j]`."""
     index = ", ".join("ijkl"[: buffer.ndim]) if 0 < buffer.ndim < 5 else "..."
-    return f"take an element, `{buffer.name}[{index}]`, inside of a loop"
+    return f"{buffer.name}[{index}]"
 
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)

@@ -13,6 +13,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var, access_d
 from tirscript.ir.op import as_expr, convert
 from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
 
+from .advice import element_of
 from .call import _plain_type
 from .constant import ConstantLowering
 from .context import FIRST, Pending, Poison, ScalarView
@@ -111,7 +112,7 @@ class AssignLowering(ConstantLowering):
                 "T012",
                 f"`{name}` is {what or 'a buffer'} and cannot be assigned as a whole",
                 target,
-                hint=f"assign its elements in a loop: `{name}[...] = value`",
+                hint=f"assign its elements in a loop: `{element_of(found)} = value`",
                 notes=notes,
             )
 
@@ -237,7 +238,8 @@ class AssignLowering(ConstantLowering):
                 place, indices = view.buffer, FIRST
             if place is None:
                 if any(target.id in scope for scope in self.scopes):
-                    raise self.fail("T012", f"`{target.id}` is not a mutable scalar", target)
+                    hint = "give it to a name of its own first, or let it be an element of a buffer"
+                    raise self.fail("T012", f"`{target.id}` is not a mutable scalar", target, hint=hint)
                 raise self.undefined(target)
         elif isinstance(target, ast.Subscript):
             owner = self.target_buffer(target)

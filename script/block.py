@@ -329,15 +329,13 @@ class BlockLowering(BufferLowering):
 
     def alloc_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
         """`A = T.alloc_buffer(...)`."""
-        for field in ("data",):
-            if field in given and self.value(given[field]) is not None:
-                hint = "use `T.decl_buffer` for a view"
-                if isinstance(given[field], ast.Constant):
-                    hint = f'the third argument is `data`: write `scope="{given[field].value}"`'
-                raise self.fail(
-                    "T032", "`T.alloc_buffer` makes new memory; it takes no `data`", given[field], hint=hint
-                )
+        data: Any = given.pop("data", None)
         buffer = self.make_buffer(target, given, call)
+        if data is not None and self.value(data) is not None:
+            hint = "use `T.decl_buffer` for a view"
+            if isinstance(data, ast.Constant):
+                hint = f'the third argument is `data`: write `scope="{data.value}"`'
+            raise self.fail("T032", "`T.alloc_buffer` makes new memory; it takes no `data`", data, hint=hint)
         annotations = self.attrs(given["annotations"]) if "annotations" in given else NO_ATTRS
         self.define(target.id, buffer)
         of_block = ast.unparse(call.func).endswith("sblock_alloc_buffer")

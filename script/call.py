@@ -90,7 +90,8 @@ class CallLowering(ExprLowering):
         if cls is FunctionRef:
             return self._call_function(function, node)
         if cls is Macro:
-            raise self.fail("T022", f"the macro `{function.name}` is a statement, not a value", node)
+            hint = "call it on a line of its own, with a buffer whose elements it writes"
+            raise self.fail("T022", f"the macro `{function.name}` is a statement, not a value", node, hint=hint)
         if cls is Buffer:
             name = function.name
             raise self.fail(
@@ -150,10 +151,12 @@ class CallLowering(ExprLowering):
     ) -> None:
         """Refuse the shape and the dtype of a buffer where they stand for each other."""
         shape, kind = given.get("shape"), given.get("dtype")
-        if isinstance(kind, (tuple, list, int)) and isinstance(shape, int) and not isinstance(kind, bool):
-            both = f"{shape}, {', '.join(map(str, kind)) if isinstance(kind, (tuple, list)) else kind}"
+        sizes = kind if isinstance(kind, (tuple, list)) else [kind]
+        if isinstance(shape, (int, Expr)) and all(type(size) is int or isinstance(size, Expr) for size in sizes):
+            both = ", ".join(one.script().strip() if isinstance(one, Expr) else str(one) for one in (shape, *sizes))
             hint = f'the shape is one tuple: `{name}(({both}), "float32")`'
-            raise self.fail("T109", f"{kind!r} is not an element type", nodes.get("dtype", node), hint=hint)
+            place = nodes.get("dtype", node)
+            raise self.fail("T109", f"{self.span(place).text} is not an element type", place, hint=hint)
         if isinstance(shape, TypeName) or (isinstance(shape, str) and isinstance(kind, (tuple, list, int))):
             raise self.fail(
                 "T032", f"the shape comes first in `{name}`, then the dtype", node, hint=f'{name}((128,), "float32")'
@@ -514,8 +517,9 @@ class CallLowering(ExprLowering):
     def _limit(self, node: ast.Call) -> Expr:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id  # type: ignore[attr-defined]
         (kind,) = self.form_arguments(node, name, ("dtype",))
+        of = self.dtype_of(kind, [*node.args, *(keyword.value for keyword in node.keywords)][0])
         try:
-            return self.placed(limit(name, kind.dtype if isinstance(kind, TypeName) else dtype(kind)), node)
+            return self.placed(limit(name, of), node)
         except ValueError as problem:
             raise self.fail("T109", str(problem), node) from None
 

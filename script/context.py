@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
-from tirscript.ir.dtype import INT64, DType
+from tirscript.ir.dtype import INT64, DType, scalar_names
 from tirscript.ir.expr import BufferLoad, Expr, Var, const
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.span import Source, Span
@@ -17,7 +17,7 @@ from tirscript.ir.words import call_it
 
 from .advice import ADVICE, advise, in_words
 from .budget import Budget
-from .python import is_numpy_scalar
+from .python import BUILTINS, is_numpy_scalar
 
 _MISSING = object()
 MAX_MISTAKES = 200  # of one function; behind these, the rest of it is not read
@@ -110,6 +110,7 @@ class Context:
         self.scopes: list[dict[str, Any]] = [{}]
         self.fixed: dict[str, str] = {}  # names that may not be assigned, and what they are
         self.symbols: dict[str, Var] = {}
+        self.unknown: dict[str, Diagnostic] = {}  # what was said of names that are defined nowhere
         self.named_strides: set[str] = set()  # of these, what only strides of TVM's buffers are called
         self.in_signature = False
         self.symbol_mode = False  # unknown names are symbolic dimensions
@@ -195,7 +196,11 @@ class Context:
         if value is _MISSING:
             if self.symbol_mode:
                 return self.symbol(name)
-            raise self.undefined(node)
+            if self.unknown.get(name) in self.diagnostics:
+                raise Abort  # a name is told once
+            problem = self.undefined(node)
+            self.unknown[name] = self.diagnostics[-1]
+            raise problem
         if cls.__name__ == "TypeVar" and cls.__module__ == "typing":
             return self.symbol(name)
         return value if self.trusted or not is_numpy_scalar(value) else value.item()
@@ -231,10 +236,14 @@ class Context:
             )
         hint = advise(node.id, vars(self.namespace), near=self.known_names())
         module: ModuleRef | None = getattr(self, "module", None)
-        if module is not None and node.id in module.functions:
+        if module is not None and node.id == "cls":
+            hint = f"`cls = {module.name}` before it, or `{module.name}` in its place"
+        elif module is not None and node.id in module.functions:
             hint = f"the functions of the module are called as `{module.name}.{node.id}(...)`"
         elif node.id == getattr(getattr(self, "node", None), "name", None):
             hint = "a tensor function does not call itself; write a loop"
+        elif self.in_signature and node.id in scalar_names():
+            hint = f"did you mean `T.{node.id}`?"
         elif self.in_signature:
             hint = f'a symbolic dimension is a string: `"{node.id}"`'
         elif hint is None and len(node.id) > 2 and "prim_func" in vars(self.namespace):
@@ -246,9 +255,12 @@ class Context:
         return None
 
     def known_names(self) -> list[str]:
-        """Every name that could have been meant."""
+        """Every name that could have been meant: of Python's own those that the language has."""
+        import builtins
+
         names = [name for scope in self.scopes for name in scope]
-        return [*names, *(name for name in self.outer if not name.startswith("__"))]
+        python = vars(builtins).keys() - BUILTINS.keys()
+        return [*names, *(name for name in self.outer if not name.startswith("__") and name not in python)]
 
     def define(self, name: str, value: Any) -> None:
         """Let a name stand for `value` in the innermost scope."""

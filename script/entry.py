@@ -422,7 +422,7 @@ class Reader(ModuleReader):
                 value = value.replace(name="")
             self.names[targets[0].id] = value
         except Abort:
-            self.names[targets[0].id] = None
+            self.names[targets[0].id] = Poison()
         self.diagnostics += evaluator.diagnostics
 
     def evaluator(self, node: ast.expr) -> FunctionLowering:
@@ -477,11 +477,16 @@ class Reader(ModuleReader):
             return True
         return value.value
 
+    def of_graphs(self, node: ast.FunctionDef) -> bool:
+        """Whether the annotations of a function name types of G."""
+        names = (item.id for item in ast.walk(node.args) if isinstance(item, ast.Name))
+        return any(isinstance(self.names.get(name), GraphNamespace) for name in names)
+
     def decorator(self, node: Any) -> str | None:
         """What the one decorator of a definition is."""
         if len(node.decorator_list) != 1:
             what = "class" if isinstance(node, ast.ClassDef) else "function"
-            wanted = "@I.ir_module" if what == "class" else "@T.prim_func"
+            wanted = "@I.ir_module" if what == "class" else "@G.graph_func" if self.of_graphs(node) else "@T.prim_func"
             extra = node.decorator_list[1:]
             self.report(
                 "T022",

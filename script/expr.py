@@ -25,7 +25,7 @@ from tirscript.ir.expr import (
 from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
 from tirscript.ir.words import call_it
 
-from .advice import ADVICE, LIBRARIES, advise, element_hint
+from .advice import ADVICE, LIBRARIES, advise, element_hint, element_of
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
 from .lengths import difference, scalable_length
@@ -445,7 +445,9 @@ class ExprLowering(PlainLowering):
         if any(isinstance(item, ast.Constant) and item.value is Ellipsis for item in index_nodes(node)):
             hint = f"`...` stands for no indices: write a loop over the elements of `{name}`"
         elif count < number and self._indexed_again(node):
-            hint = f"all indices stand in one pair of brackets: `{name}[i, j]`"
+            hint = f"all indices stand in one pair of brackets: `{element_of(buffer)}`"
+        elif 0 < count < number:
+            hint = f"write a loop over the elements: `{element_of(buffer)}`"
         raise self.fail("T111", f"{has}, but {given} {verb} here", node, notes=notes, hint=hint)
 
     def _indexed_again(self, node: ast.Subscript) -> bool:
@@ -481,7 +483,7 @@ class ExprLowering(PlainLowering):
                 "T022",
                 "the length of this slice is not known while parsing",
                 node,
-                hint="write `i:i + 4`, or `T.ramp(i, 1, 4)`",
+                hint="write a loop over the elements; `i:i + 4` is a vector of 4",
             )
         lanes = -(-length // step) if step else 0
         if not 0 < lanes <= MAX_LANES:

@@ -87,6 +87,8 @@ class FunctionLowering(MacroLowering):
                     found,
                     hint="every argument is given at the call, by place or name",
                 )
+        for param in filter(None, (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs)):
+            self.scopes[0][param.arg] = Poison()
         given = [*arguments.posonlyargs, *arguments.args]
         if self.theirs:
             self._their_symbols(given)

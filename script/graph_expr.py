@@ -456,6 +456,10 @@ class GraphExprLowering(GraphLegacyLowering):
                     raise self.fail("T032", f"the result types are given twice, by `{name}` too", node)
                 kwargs[result] = kwargs.pop(name)
         at_name = {keyword.arg: keyword.value for keyword in node.keywords}
+        if len(args) > 2 and parameters[1].name == "args" and isinstance(args[2], GraphVar):
+            given_apart = ", ".join(self.span(one).text for one in nodes[1:])
+            message = f"`{entry.spelling}` takes the arguments of the function as one tuple"
+            raise self.fail("T032", message, nodes[2], hint=f"write `({given_apart})`")
         given = [
             self.argument(entry, parameters[at].kind if at < len(parameters) else "value", arg, place)
             for at, (arg, place) in enumerate(zip(args, nodes, strict=True))

@@ -301,7 +301,7 @@ class GraphStmtLowering(GraphFormLowering):
             self.flow, self.branch = None, branch
         for name, var in outputs.items():
             self.define(name, var)
-        for name in self.spoiled - outputs.keys():
+        for name in {*self.spoiled, *(_names_of(node.body) if self.spoiled else ())} - outputs.keys():
             self.define(name, Poison())
         self.hidden.update({name: node for name in _names_of(node.body) if name not in outputs})
         if body or outputs:

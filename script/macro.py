@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tirscript.ir.diagnostic import Diagnostic, Label
+from tirscript.ir.diagnostic import Diagnostic, Label, suggest
 
 from .context import Macro
 from .legacy import LegacyLowering
@@ -74,7 +74,10 @@ class MacroLowering(LegacyLowering):
             elif params.kwarg is not None and name not in accepted:
                 further[name] = value
             else:
-                raise self.fail("T032", f"the macro `{macro.name}` takes no further argument `{name}`", call)
+                near = suggest(name, accepted)
+                hint = f"did you mean `{near}`?" if near else None
+                message = f"the macro `{macro.name}` takes no further argument `{name}`"
+                raise self.fail("T032", message, call, hint=hint)
         if params.kwarg is not None:
             scope[params.kwarg.arg] = further
         defaults = dict(zip(names[len(names) - len(params.defaults) :], params.defaults, strict=True))

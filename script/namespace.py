@@ -287,7 +287,8 @@ class Namespace:
             return found
         near = suggest(name, self.__dict__)
         raise AttributeError(
-            f"`{self._letter}.{name}` does not exist" + (f"; did you mean `{self._letter}.{near}`?" if near else "")
+            f"`{self._letter}.{name}` does not exist" + (f"; did you mean `{self._letter}.{near}`?" if near else ""),
+            name=name,  # without its object, so that Python does not suggest the same again
         )
 
     def __repr__(self) -> str:

@@ -106,7 +106,11 @@ def _names(target: ast.expr) -> Iterator[str]:
 
 
 def targets_of(node: ast.stmt) -> list[str]:
-    """The names that a statement assigns."""
+    """The names that a statement assigns or defines."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [(item.asname or item.name).partition(".")[0] for item in node.names]
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     return [
         item.id

@@ -17,6 +17,7 @@ from tirscript.ir.target_tags import PROCESSORS
 from tirscript.passes.targets import own_target
 
 from .host import Host, host
+from .known import require_known
 
 # how architectures are called, and how we call them
 _ARCHITECTURES = {"x86_64": "x86-64", "amd64": "x86-64", "arm64": "aarch64", "aarch64": "aarch64", "i686": "x86"}
@@ -38,7 +39,16 @@ def system(triple: str) -> str:
 
 @cache
 def machine(target: Target) -> Host:
-    """The processor that a target means, with LLVM's names; what it leaves open is that of this machine."""
+    """The processor that a target means, with LLVM's names; what it leaves open is that of this machine.
+
+    Raises DiagnosticError where LLVM has no such processor.
+    """
+    found, here = _meant(target), host()
+    require_known(found, here, architecture(found.triple), tuple(target.get("mattr", ())), target.span)
+    return found
+
+
+def _meant(target: Target) -> Host:
     here = host()
     triple = target.triple or here.triple
     same = architecture(triple) == architecture(here.triple) and system(triple) == system(here.triple)

@@ -126,11 +126,22 @@ def _assign(func: PrimFunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> d
         words = ", ".join(f"`{_param_name(func, param)}`" for param in missing)
         verb = "is" if len(missing) == 1 else "are"
         problems.append(
-            error("T301", f"`{func.name}` takes {wanted}, but {words} {verb} missing", missing[0].span or func.span)
+            error(
+                "T301",
+                f"`{func.name}` takes {wanted}, but {words} {verb} missing",
+                missing[0].span or func.span,
+                hint=unpacking(args, len(params)),
+            )
         )
     if problems:
         raise DiagnosticError(problems)
     return {param: given[param] for param in params}
+
+
+def unpacking(args: Sequence[Any], count: int) -> str | None:
+    """The way out where one list or tuple is given for all arguments."""
+    whole = len(args) == 1 and isinstance(args[0], (list, tuple)) and len(args[0]) == count
+    return "unpack it: `f(*arguments)`" if whole else None
 
 
 def _param_name(func: PrimFunc, param: Param) -> str:

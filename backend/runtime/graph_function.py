@@ -21,7 +21,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, GraphType, PrimType, ShapeType, TensorType, TupleType
 
 from ..interpreter.ops import evaluate
-from .arguments import bind_arguments
+from .arguments import bind_arguments, unpacking
 
 _POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -86,7 +86,8 @@ class GraphFunction:
         missing = [name for name in names if name not in given]
         if missing:
             verb = "is" if len(missing) == 1 else "are"
-            self._wrong(f"takes {_arguments(names)}, but {', '.join(f'`{name}`' for name in missing)} {verb} missing")
+            words = ", ".join(f"`{name}`" for name in missing)
+            self._wrong(f"takes {_arguments(names)}, but {words} {verb} missing", unpacking(args, len(names)))
         return [given[name] for name in names]
 
     def _apart(self, value: Any, kind: GraphType, name: str) -> Iterator[Any]:

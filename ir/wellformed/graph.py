@@ -259,16 +259,19 @@ class GraphVerifier:
         name = self.impure(call)
         if name is None or not self.pure:
             return
+        kernel = None if isinstance(call, OpCall) else self.kernel(call)
+        written = None
+        if kernel is not None:
+            given = "".join(f"{arg.name}, " if type(arg) is GraphVar else "..., " for arg in call.args).strip()
+            written = f"what a tensor function writes is given by `G.call_tir(cls.{kernel.name}, ({given}))`"
         if self.flow is not None:
             hint = "put it before or behind the dataflow, and say that the function has effects: `pure=False`"
             notes = pointing(self.flow.span, "the dataflow is here")
-            self.report("T216", f"{name} has effects, which a dataflow has not", call, notes=notes, hint=hint)
+            self.report(
+                "T216", f"{name} has effects, which a dataflow has not", call, notes=notes, hint=written or hint
+            )
         else:
-            hint = "say that it has some: `@G.graph_func(pure=False)`"
-            kernel = None if isinstance(call, OpCall) else self.kernel(call)
-            if kernel is not None:
-                given = "".join(f"{arg.name}, " if type(arg) is GraphVar else "..., " for arg in call.args).strip()
-                hint = f"what a tensor function writes is given by `G.call_tir(cls.{kernel.name}, ({given}))`"
+            hint = written or "say that it has some: `@G.graph_func(pure=False)`"
             self.report("T216", f"{name} has effects, but `{self.func.name}` is a pure function", call, hint=hint)
 
     def kernel(self, call: FunctionCall) -> PrimFunc | None:
@@ -342,8 +345,9 @@ class GraphVerifier:
         """The result types that the call is told against what the function writes."""
         notes = pointing(callee.span, f"`{callee.name}` is here")
         if len(call.types) != len(expected):
-            count = f"{len(expected)} result{'s' if len(expected) != 1 else ''}"
-            message = f"`{callee.name}` writes {count} behind these arguments, but {len(call.types)} types stand here"
+            count, results = len(callee.params) - len(expected), len(call.types)
+            passed = f"{count} argument{'s' if count != 1 else ''} and {results} result{'s' if results != 1 else ''}"
+            message = f"`{callee.name}` has {len(callee.params)} parameters, but {passed} stand here"
             self.report("T101", message, call, notes=notes, hint=Signature(callee).order())
             return
         for at, (told, known) in enumerate(zip(call.types, expected, strict=True)):

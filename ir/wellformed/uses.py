@@ -99,7 +99,7 @@ class Uses(Scopes):
             cls = type(index)
             kind = rules[cls](index)
             if (cls is Const or cls is Ramp) and kind.is_int:
-                if at < known.ndim and known.extents[at] is not None:
+                if at < known.ndim:
                     self.bounds(node, index, at, known.extents[at])
             if not kind.is_int or (kind.is_vector and at != last):
                 self.wrong_index(node, index, kind)
@@ -167,15 +167,25 @@ class Uses(Scopes):
             return
         if type(index) is not Const and low >= 0 and self._runs_on(node.buffer, axis, high):
             return
-        if node.predicate is None and extent is not None:
+        if node.predicate is None:
             self.inside(node.buffer, axis, (low, high), extent, spot(index, node))
 
-    def inside(self, buffer: Buffer, axis: int, ends: tuple[int, int], extent: int, at: Any) -> None:
-        """The first and the last index of an access lie in a dimension."""
+    def inside(self, buffer: Buffer, axis: int, ends: tuple[int, int], extent: int | None, at: Any) -> None:
+        """The first and the last index of an access lie in a dimension; one of unknown extent begins at 0, too."""
         low, high = ends
-        if 0 <= low <= high < extent:
+        if 0 <= low <= high and (extent is None or high < extent):
             return
         odd = low if low < 0 else high
+        if extent is None:
+            size = buffer.shape[axis].script().strip()
+            self.report(
+                "T113",
+                f"index {odd} is outside of dimension {axis} of `{buffer.name}`, which begins at 0",
+                at,
+                notes=self.declared(buffer),
+                hint=f"indices do not wrap around; the last element is `{size} - 1`",
+            )
+            return
         hint = f"indices do not wrap around; the last element is `{extent - 1}`" if odd < 0 < extent else None
         self.report(
             "T113",

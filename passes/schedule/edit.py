@@ -117,11 +117,11 @@ class Edit:
         shown = [place if type(place) is tuple else (place, "") for place in places]
         nodes = [(place.stmt if type(place) is Place else place, words) for place, words in shown]
         nodes = [(node, words) for node, words in nodes if not isinstance(node, PrimFunc)]
-        raise refusal("T501", f"`{self.primitive}`: {message}", self.func, nodes, notes=notes, hint=hint)  # type: ignore[arg-type]
+        raise refusal("T501", f"`{self.primitive}`: {message}", self.func, nodes, notes=notes, hint=hint) from None  # type: ignore[arg-type]
 
     def wrong(self, message: str, *, hint: str | None = None) -> NoReturn:
         """Refuse the arguments (T503)."""
-        raise refusal("T503", f"`{self.primitive}`: {message}", None, hint=hint)
+        raise refusal("T503", f"`{self.primitive}`: {message}", None, hint=hint) from None
 
     # knowing
 

@@ -129,7 +129,7 @@ class Match:
         """Two integers that must be equal."""
         value = substitute(desc, self.vars)
         if not self.known.prove_equal(cast(value, given.dtype), given):
-            raise Mismatch(f"`{given.script().strip()}` is not the {desc.script().strip()} that is described", node)
+            raise Mismatch(f"`{given.script().strip()}` stands where `{desc.script().strip()}` is described", node)
 
     def expr(self, desc: Any, given: Any, around: Node) -> None:
         if type(desc) is BufferLoad and type(given) is BufferLoad:

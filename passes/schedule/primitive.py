@@ -177,7 +177,10 @@ def _each(reader: Reader, name: str, value: Any, edit: Edit) -> list[Any]:
 def _plain(hint: Any, name: str, value: Any, edit: Edit) -> Any:
     if hint is Any or (isinstance(hint, type) and type(value) is hint) or fits(value, hint) is None:
         return value
-    edit.wrong(f"`{name}` takes {in_words(hint)}, not {describe(value)}")
+    several = not isinstance(value, (list, tuple)) and fits([value], hint) is None
+    edit.wrong(
+        f"`{name}` takes {in_words(hint)}, not {describe(value)}", hint=f"write `[{value!r}]`" if several else None
+    )
 
 
 def _block(name: str, value: Any, edit: Edit) -> Place:

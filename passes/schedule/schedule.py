@@ -126,6 +126,12 @@ class Schedule:
     # steps
 
     def _call(self, entry: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        parameters = entry.signature.parameters
+        unknown = next((name for name in kwargs if name not in parameters), None)
+        if unknown is not None:
+            near = suggest(unknown, parameters)
+            hint = f"did you mean `{near}`?" if near else f"it is `{entry.usage}`"
+            raise refusal("T503", f"`{entry.name}`: there is no argument `{unknown}`", None, hint=hint)
         try:
             arguments = entry.signature.bind(*args, **kwargs).arguments
         except TypeError as problem:
@@ -235,7 +241,7 @@ class Schedule:
         if entry is None:
             near = suggest(name, [*PRIMITIVES, *vars(Schedule)])
             raise AttributeError(
-                f"there is no schedule primitive `{name}`" + (f"; did you mean `{near}`?" if near else "")
+                f"there is no schedule primitive `{name}`" + (f"; did you mean `{near}`?" if near else ""), name=name
             )
         call = functools.partial(self._invoke, entry)
         return functools.update_wrapper(call, entry.function)
@@ -257,6 +263,8 @@ def _read(
         parameter = entry.signature.parameters[name]
         reader = readers[name]
         if parameter.kind is parameter.VAR_POSITIONAL:
+            if len(value) == 1 and isinstance(value[0], (list, tuple)):
+                edit.wrong(f"`{name}` stands in brackets", hint=f"take them away: `{entry.usage}`")
             positional += [reader(name, item, edit) for item in value]
         else:
             named[name] = reader(name, value, edit)

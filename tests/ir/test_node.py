@@ -196,6 +196,11 @@ def test_modules() -> None:
     assert "f" in module
     assert "h" not in module
     assert list(module) == [f, g]
+    with pytest.raises(AttributeError, match=r"no attribute 'f'; its function is `module\['f'\]`"):
+        module.f  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="a module has no attribute 'h'"):
+        module.h  # type: ignore[attr-defined]
+    assert not hasattr(module, "__array__") and copy.copy(module) is not None
     with pytest.raises(KeyError, match="the module has no function 'h'; it has f, g"):
         module["h"]
     other = f.replace(private=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Range, Var
 from tirscript.ir.op import const
@@ -48,7 +50,7 @@ def tensorize(
         edit.refuse(
             f"the block `{stmt.name}` is not what `{tensor_intrin}` describes: {problem.reason}",
             (problem.node if inside else place, ""),
-            notes=[f"the intrinsic describes\n{intrin.desc.script()}".rstrip()],
+            notes=[f"the intrinsic describes:\n{textwrap.indent(intrin.desc.script(header=False), '    ')}".rstrip()],
         )
     matched, buffers = _matched(edit, place, intrin, match)
     body = refresh(substitute(body_of(intrin.impl), buffers))

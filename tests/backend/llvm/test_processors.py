@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,8 @@ def test_functions_of_one_module_are_each_for_their_own() -> None:
 
 
 def test_a_processor_that_has_more_than_this_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    unknown = told("llvm -mcpu=nobody")
-    assert unknown.startswith("T402 whether code for the processor `nobody` runs on this one")
+    unknown = told("llvm -mcpu=bdver2")
+    assert unknown.startswith("T402 whether code for the processor `bdver2` runs on this one")
     from tirscript.backend.llvm import machine as module
 
     real = host()
@@ -108,6 +109,54 @@ def test_a_processor_that_has_more_than_this_one_is_refused(monkeypatch: pytest.
             require_here(Target("llvm -mattr=+avx512f"))
     finally:
         machine.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "help_"),
+    [
+        ("-mcpu=haswel", "T402 LLVM has no processor `haswel` for x86_64", "did you mean `haswell`?"),
+        ("-mtriple=aarch64-linux-gnu -mcpu=nobody", "T402 LLVM has no processor `nobody` for aarch64", None),
+        ("-mtriple=riscv64-linux-gnu -mcpu=nobody", "T402 LLVM has no processor `nobody` for riscv64", None),
+        ("-mcpu=cortex-a72", "T402 LLVM has no processor `cortex-a72` for x86_64", "-mtriple=aarch64-linux-gnu"),
+        ("-mattr=+avx512ff", "T402 LLVM has no feature `avx512ff` for x86_64", "did you mean `avx512f`?"),
+        ("-mattr=avx2", "T404 the feature `avx2` of a target is neither", "write `+avx2` or `-avx2`"),
+        ("-mtriple=nowhere", "T402 LLVM makes no code for `nowhere`", "such as `x86_64-linux-gnu`"),
+        # LLVM would end the process on these
+        ("-mcpu=i386", "T402 LLVM cannot make code for the processor `i386`", None),
+        ("-mcpu=x86-64 -mattr=-64bit", "T402 LLVM cannot make code for the processor `x86-64`", None),
+        ("-mtriple=riscv64-linux-gnu -mabi=lp64d", "T402 LLVM cannot make code for the processor `generic`", None),
+    ],
+)
+def test_what_llvm_does_not_have_is_told(
+    options: str, message: str, help_: str | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        build_for(f"llvm {options}").export(tmp_path / "k.o")
+    (found,) = caught.value.diagnostics
+    assert f"{found.code} {found.message}".startswith(message)
+    assert (found.hint is None) == (help_ is None) and (help_ or "") in (found.hint or "")
+    assert capfd.readouterr().err == ""
+
+
+def build_for(target: str) -> Any:
+    return tirscript.build(tirscript.parse(KERNEL), target=target)
+
+
+def test_known_processors_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tirscript.backend.llvm import known
+
+    def refuse(*words: str) -> None:
+        raise AssertionError(f"asked for {words}")
+
+    monkeypatch.setattr(known, "_tried", refuse)
+    machine.cache_clear()
+    for options in ("", "-mcpu=haswell", "-mattr=-avx2", "-mcpu=haswell -mattr=+avx512f", "-mtriple=aarch64-linux-gnu"):
+        machine(Target(f"llvm {options}"))
+    for name in ("apple/m1", "aws/graviton2", "raspberry-pi/4b-aarch64", "wasm32/generic"):
+        machine(Target.parse(name))
+    machine(Target.host())
+    with pytest.raises(AssertionError, match="asked for"):
+        machine(Target("llvm -mcpu=bdver2"))
 
 
 def test_a_target_is_completed_by_this_machine() -> None:

@@ -65,6 +65,8 @@ def test_a_good_call_is_bound() -> None:
 def test_counts_and_names() -> None:
     assert refusal(ADD, *GOOD[:3]) == "`add` takes 5 arguments (A, B, alpha, k, flag), but `k`, `flag` are missing"
     assert refusal(ADD, *GOOD[:4]).endswith("but `flag` is missing")
+    with pytest.raises(DiagnosticError, match=r"help: unpack it: `f\(\*arguments\)`"):
+        bind_arguments(ADD, [list(GOOD)], {})
     assert refusal(ADD, *GOOD, 1) == "`add` takes 5 arguments (A, B, alpha, k, flag), but 6 are given"
     assert refusal(ADD, *GOOD, A=1) == "argument `A` of `add` is given twice"
     with pytest.raises(DiagnosticError) as caught:
@@ -410,6 +412,8 @@ def test_arguments_of_graph_functions_are_told_at_the_parameter() -> None:
     with pytest.raises(DiagnosticError) as caught:
         function(np.zeros(4, "float32"), np.zeros(4, "float64"))
     assert caught.value.diagnostics[0].labels[0].span.text.startswith("y: G.Tensor")
+    with pytest.raises(DiagnosticError, match=r"help: unpack it: `f\(\*arguments\)`"):
+        function([1, 2])
     with pytest.raises(DiagnosticError, match="but `x`, `y` are missing"):
         function()
     with pytest.raises(DiagnosticError, match="but `y` is missing"):

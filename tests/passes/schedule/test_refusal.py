@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import traceback
+from typing import Any
 
 import pytest
 
@@ -44,3 +46,32 @@ def test_who_only_tries_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(positions, "print_with_positions", printed)
     assert refused(Schedule(copied)).code == "T501"
     default_schedule(copied, CpuFacts(vector_bits=512, threads=2))
+
+
+@pytest.mark.parametrize(
+    ("step", "message", "hint"),
+    [
+        (lambda sch: sch.split("i", factor=[None, 4]), "there is no argument `factor`", "did you mean `factors`?"),
+        (lambda sch: sch.split("i", 4), "`factors` takes a sequence", "write `[4]`"),
+        (lambda sch: sch.reorder(sch.get_loops("copy")), "`loops` stands in brackets", "take them away"),
+    ],
+)
+def test_wrong_arguments_are_told_with_the_way_out(step: Any, message: str, hint: str) -> None:
+    with pytest.raises(ScheduleError) as caught:
+        step(Schedule(copied))
+    (told,) = caught.value.diagnostics
+    assert told.code == "T503" and message in told.message and hint in (told.hint or "")
+
+
+def test_a_refusal_tells_nothing_of_how_it_was_found() -> None:
+    with pytest.raises(ScheduleError) as caught:
+        Schedule(copied).transform_layout("copy", "A", lambda i, j: (i / 2, j))
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(("owner", "name", "near"), [(Schedule(copied), "splt", "split"), (T, "Bufer", "T.Buffer")])
+def test_a_name_is_suggested_once(owner: Any, name: str, near: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(owner, name)
+    lines = traceback.format_exception(caught.value)
+    assert lines[-1].count("id you mean") == 1 and f"did you mean `{near}`?" in lines[-1]

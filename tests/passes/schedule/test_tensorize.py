@@ -189,7 +189,7 @@ def test_a_registered_intrinsic(golden: Any) -> None:
         (one_off(value="* 1"), "i1", "test_add_8", "`A["),
         (one_off("vi * 1 % 32 // 2"), "i1", "test_add_8", "at other indices than described"),
         (one_off("39 - vi"), "i1", "test_add_8", "at other indices than described"),
-        (one_off(), "i1", "test_add_4", "is not the 4 that is described"),
+        (one_off(), "i1", "test_add_4", "`8` stands where `4` is described"),
         (one_off(), "i1", "test_add_9", "no tensor intrinsic `test_add_9`"),
     ],
 )

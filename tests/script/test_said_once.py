@@ -1,0 +1,150 @@
+"""One mistake is one message: what follows from it is not told, and a name that nothing defines is told once."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.script import HEADER, mistakes, one_mistake
+
+from tirscript.ir import Diagnostic, DiagnosticError
+from tirscript.script import parse
+from tirscript.script import tir as T
+
+
+def mistakes_of(text: str) -> list[Diagnostic]:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    return list(caught.value.diagnostics)
+
+
+def test_a_name_that_is_used_often_is_told_once() -> None:
+    found = one_mistake("A[M] = 1.0\nfor i in range(M):\n    A[i + M] = 1.0")
+    assert found.code == "T010" and found.span is not None and found.span.line == 6
+
+
+def test_each_name_and_each_function_is_told() -> None:
+    assert len(mistakes("A[M] = 1.0\nA[N] = 1.0\nA[M] = A[N]")) == 2
+    body = "    A[M] = 1.0\n    A[M] = 2.0\n"
+    text = "".join(f"@T.prim_func\ndef {name}(A: T.Buffer((4,), 'float32')):\n{body}" for name in "fg")
+    assert [found.message for found in mistakes_of(text)] == ["`M` is not defined"] * 2
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["def g(x):\n    return x", "class g:\n    pass", "import g", "from os import path as g", "async def g(): pass"],
+)
+def test_a_definition_that_is_refused_is_known(made: str) -> None:
+    assert one_mistake(f"{made}\nA[0] = g(A[1])").code == "T020"
+
+
+def test_parameters_that_are_refused_are_known() -> None:
+    found = mistakes("A[0] = x[0] + y + z", "A: T.Buffer((4,), 'float32'), *x, y: T.float32, **z")
+    assert [each.code for each in found] == ["T040"] * 3
+
+
+def test_a_value_at_the_top_that_is_refused_is_known() -> None:
+    text = f"{HEADER}N = nothing(4)\n\n\n@T.prim_func\ndef f(A: T.Buffer((N,), 'float32')):\n    A[N - 1] = N\n"
+    (found,) = mistakes_of(text)
+    assert found.message == "`nothing` is not defined"
+
+
+def test_a_dataflow_whose_output_is_wrong() -> None:
+    text = """
+@G.graph_func
+def f(x: G.Tensor((4,), "float32")):
+    with G.dataflow():
+        y = G.add(x, x)
+        G.output(z)
+    return y
+"""
+    (found,) = mistakes_of(text)
+    assert found.message == "`z` is not defined"
+
+
+MODULE = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def twice(A: T.Buffer((4,), "float32"), S: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] * 2.0 + S[i]
+
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32"), y: G.Tensor((4,), "float32")):
+        with G.dataflow():
+            z = CALL
+            G.output(z)
+        return z
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "text", "message", "hint"),
+    [
+        ("cls.twice(x, y)", "T010", "cls", "not defined", "`cls = M` before it"),
+        (
+            'G.call_tir(M.twice, x, y, out=G.Tensor((4,), "float32"))',
+            "T032",
+            "y",
+            "takes the arguments of the function as one tuple",
+            "write `(x, y)`",
+        ),
+        (
+            'G.call_tir(M.twice, (x,), out=G.Tensor((4,), "float32"))',
+            "T101",
+            'G.call_tir(M.twice, (x,), out=G.Tensor((4,), "float32"))',
+            "`twice` has 3 parameters, but 1 argument and 1 result stand here",
+            "the parameters are `A`, `S`, `B`",
+        ),
+        ("M.twice(x, y)", "T216", "M.twice(x, y)", "has effects", "`G.call_tir(cls.twice, (x, y,))`"),
+    ],
+)
+def test_calls_of_tensor_functions(call: str, code: str, text: str, message: str, hint: str) -> None:
+    (found,) = mistakes_of(MODULE.replace("CALL", call))
+    assert found.span is not None
+    assert (found.code, found.span.text) == (code, text), str(found)
+    assert message in found.message and hint in (found.hint or ""), str(found)
+
+
+def test_the_decorator_that_is_missing_is_that_of_its_types() -> None:
+    for wanted in ("@T.prim_func", "@G.graph_func"):
+        text = MODULE.replace("CALL", "G.add(x, y)").replace(f"    {wanted}\n", "")
+        assert mistakes_of(text)[0].hint == f"write `{wanted}` above it"
+
+
+def test_pythons_own_names_that_the_language_has_not_are_not_suggested() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+
+        @T.prim_func
+        def f(A: T.Buffer((4,), "float32")):
+            A[0] = local_(A[1])
+
+    (found,) = caught.value.diagnostics
+    assert "locals" not in (found.hint or "")
+
+
+def test_constant_indices_below_zero_are_told_where_the_size_is_unknown() -> None:
+    found = one_mistake("A[0] = A[-1]", 'A: T.Buffer(("m",), "float32")')
+    assert found.code == "T113" and found.span is not None and found.span.text == "-1"
+    assert found.hint == "indices do not wrap around; the last element is `m - 1`"
+    found = one_mistake("A[T.ramp(2, -1, 4)] = T.broadcast(T.float32(0), 4)", 'A: T.Buffer(("m",), "float32")')
+    assert found.code == "T113"
+
+
+def test_arguments_of_macros() -> None:
+    text = (
+        HEADER
+        + """
+@T.macro
+def put(out, value):
+    out[0] = value
+
+
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    CALL
+"""
+    )
+    (found,) = mistakes_of(text.replace("CALL", "put(out=A, valu=3)"))
+    assert found.hint == "did you mean `value`?"
+    (found,) = mistakes_of(text.replace("CALL", "x = put(A, 1)"))
+    assert found.hint is not None and "on a line of its own" in found.hint
