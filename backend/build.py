@@ -183,6 +183,10 @@ class BuiltModule:
         only = next(iter(functions.values())) if len(functions) == 1 else self._unclear
         self.__call__ = functions.get("main", only)
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.__call__)
+
     def _unclear(self, *args: object, **kwargs: object) -> NoReturn:
         names = ", ".join(f"`{name}`" for name in self._functions) or "none"
         message = f"module `{self.module.name}` has no function `main` to call; its functions: {names}"
@@ -200,10 +204,12 @@ class BuiltModule:
     def __getattr__(self, name: str) -> Any:
         functions = object.__getattribute__(self, "_functions")
         if name not in functions:
-            raise AttributeError(self._missing(name))
+            raise AttributeError(self._missing(name), name=name)
         return functions[name]
 
     def _missing(self, name: object) -> str:
+        if name in self.module:
+            return f"function {name!r} of module {self.module.name} is private; leave `private=True` out to call it"
         near = suggest(str(name), self._functions)
         names = ", ".join(self._functions) or "none"
         more = f"; did you mean {near!r}?" if near else f"; its functions: {names}"

@@ -15,7 +15,7 @@ from msgspec import Struct
 from .diagnostic import Diagnostic, DiagnosticError
 from .dtype import BOOL, FLOAT32, INT32, VOID, DType, dtype
 from .expr import Broadcast, BufferData, Call, CommReducer, Expr, const
-from .words import call_it, words
+from .words import EntryDoc, call_it, words
 
 Operand = Any  # an Expr or a Python number
 
@@ -91,6 +91,7 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
         return get_op, (self.name,)
 
 
+Op.__doc__ = EntryDoc(Op.__doc__)  # type: ignore[assignment]
 call_it(Expr, "value of the program")
 call_it(BufferData, "address")
 call_it(DType, "dtype", str)

@@ -34,6 +34,16 @@ def documentation(function: Callable[..., Any], what: str) -> str:
     return doc
 
 
+class EntryDoc:
+    """The `__doc__` of a class whose instances are documented by their field `doc`, so that `help(T.exp)` shows it."""
+
+    def __init__(self, of_class: str | None) -> None:
+        self.of_class = of_class
+
+    def __get__(self, entry: Any, cls: type) -> str | None:
+        return self.of_class if entry is None else entry.doc
+
+
 def identifier(name: str) -> str:
     """An identifier like a name of elsewhere: `fc_weight` for `fc.weight`, `v0` for `0`."""
     made = re.sub(r"\W+", "_", name).strip("_") or "v"

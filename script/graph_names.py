@@ -151,6 +151,9 @@ class GraphNamespace(Namespace):
         found = None if name.startswith("_") else self.find(name)
         return super().__getattr__(name) if found is None else found
 
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *(name.partition(".")[0] for name in self.names())})
+
     def names(self) -> Iterator[str]:
         """Every name that it has; those of operators with dots in the namespace around."""
         from tirscript.ir.graph_ops import GRAPH_OPS

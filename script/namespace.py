@@ -294,6 +294,20 @@ class Namespace:
     def __repr__(self) -> str:
         return f"<namespace {self._letter}>"
 
+    def __reduce__(self) -> Any:
+        """There is one of each: a copy is the namespace itself, also in another process."""
+        return _namespace, (self._letter,)
+
+
+def _namespace(path: str) -> Any:
+    from .entry import _NAMESPACES
+
+    first, *inner = path.split(".")
+    found: Any = _NAMESPACES[first]
+    for name in inner:
+        found = getattr(found, name)
+    return found
+
 
 class Unsupported:
     """A name of TVM's for what is not part of the language, mostly its GPU tile primitives."""

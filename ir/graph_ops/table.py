@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ..diagnostic import DiagnosticError
-from ..words import call_it
+from ..words import EntryDoc, call_it
 
 if TYPE_CHECKING:
     from ..graph import GraphType, OpCall
@@ -137,6 +137,7 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
         return graph_op, (self.name,)
 
 
+GraphOp.__doc__ = EntryDoc(GraphOp.__doc__)  # type: ignore[assignment]
 call_it(GraphOp, "graph operator", lambda entry: entry.spelling)
 
 GRAPH_OPS: dict[str, GraphOp] = {}

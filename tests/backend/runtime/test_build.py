@@ -247,6 +247,9 @@ def test_modules(way: Any) -> None:
     assert repr(m) == "<tirscript module Two: double, main>" and m.script() == Two.script()
     with pytest.raises(KeyError, match="no public function 'mian'; did you mean 'main'"):
         m["mian"]
+    with pytest.raises(KeyError, match="function 'hidden' of module Two is private; leave `private=True` out"):
+        m["hidden"]
+    assert str(inspect.signature(m)) == str(inspect.signature(m["main"]))
     with pytest.raises(AttributeError, match="no public function 'xyz'; its functions: double, main"):
         m.xyz
     with pytest.raises(TypeError, match="'Two' is machine code of this process and cannot be pickled"):
