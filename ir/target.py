@@ -52,6 +52,11 @@ class Target(Node, frozen=True, eq=False, metaclass=_TargetClass):
 
     Options keep the order they were given in and are compared without it. A kind or option that nothing here knows is
     kept; `build` refuses it. Inside of `with target:` it is what programs that name no other are for.
+
+    kind:  the name of a kind, with options as `parse` takes them: `Target("llvm -mcpu=haswell")`
+    keys:  what it is also known as, such as "cpu"; those of its kind where none are given
+    host:  the target of the processor that calls it
+    attrs: options by their names: `Attrs({"mcpu": "haswell"})`
     """
 
     kind: str

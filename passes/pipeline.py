@@ -107,7 +107,15 @@ def prim_func_pass(
     removes: tuple[Callable[[Node], bool], str] | None = None,
     opt_level: int = 0,
 ) -> _Decorator:
-    """Register a function from PrimFunc to PrimFunc as a pass."""
+    """Register a function from PrimFunc to PrimFunc as a pass.
+
+    name:      what it is called in pipelines; the function's name where it is not given
+    requires:  passes whose work must be done before: what they remove may not be in the program any more
+    removes:   what is gone behind it: a test of nodes, and how messages call what it finds
+    opt_level: the least `opt_level` of a PassContext at which it runs
+
+    Raises ValueError where the name is taken, the docstring is missing, or an option is not keyword-only.
+    """
     return _registrar("prim_func", name, requires, removes, opt_level)
 
 
@@ -118,7 +126,10 @@ def graph_func_pass(
     removes: tuple[Callable[[Node], bool], str] | None = None,
     opt_level: int = 0,
 ) -> _Decorator:
-    """Register a function from GraphFunc to GraphFunc as a pass; the tensor functions of a module stay as they are."""
+    """Register a function from GraphFunc to GraphFunc as a pass; the tensor functions of a module stay as they are.
+
+    The options are those of `prim_func_pass`.
+    """
     return _registrar("graph_func", name, requires, removes, opt_level)
 
 
@@ -129,7 +140,10 @@ def module_pass(
     removes: tuple[Callable[[Node], bool], str] | None = None,
     opt_level: int = 0,
 ) -> _Decorator:
-    """Register a function from Module to Module as a pass; one function is given to it as a module of its own."""
+    """Register a function from Module to Module as a pass; one function is given to it as a module of its own.
+
+    The options are those of `prim_func_pass`.
+    """
     return _registrar("module", name, requires, removes, opt_level)
 
 

@@ -60,7 +60,7 @@ def simplify(func: PrimFunc, *, contents: bool = False) -> PrimFunc:
 
 
 def simplified(expr: Expr, ranges: Mapping[Var, Interval] | None = None) -> Expr:
-    """An expression simplified with what is known of its variables."""
+    """An expression simplified with what is known of its variables, `ranges` of some."""
     return Analyzer(ranges).simplify(expr)
 
 

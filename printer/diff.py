@@ -17,7 +17,7 @@ def diff(a: Node | tuple[Node, ...], b: Node | tuple[Node, ...], *, context: int
     """The unified diff from the source text of `a` to that of `b`; empty where the texts agree.
 
     What both define at the same place has the name it has in `a`, so that a renamed variable is no difference.
-    `options` are those of `script`.
+    `context` is how many lines around a difference are shown; `options` are those of `script`.
     """
     from . import script
 

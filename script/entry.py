@@ -150,8 +150,8 @@ def parse(
     """The one function or module that a text defines. Never runs any Python of the text.
 
     `names` are values that the text may use beside T and I: numbers, strings, dtypes, sequences, arrays, parsed
-    functions. `constants` holds the data of constants that the text names by their digest; `folder` is where the files
-    of constants lie that it names. Raises DiagnosticError with every mistake found.
+    functions. `filename` is what messages call it. `constants` holds the data of constants that the text names by their
+    digest; `folder` is where the files of constants lie that it names. Raises DiagnosticError with every mistake found.
     """
     found = parse_all(text, names=names, filename=filename, constants=constants, folder=folder)
     if len(found) == 1:
@@ -201,7 +201,11 @@ def parse_file(
     names: dict[str, Any] | None = None,
     constants: ConstantStore | None = None,
 ) -> dict[str, Definition]:
-    """Every function and module of a file, by name; as safe as `parse`. Files of constants lie beside it."""
+    """Every function and module of the file at `path`, by name; as safe as `parse`. Files of constants lie beside it.
+
+    `names` and `constants` are those of `parse`. Raises DiagnosticError with every mistake found, OSError where the file
+    cannot be read.
+    """
     text = decode(read_source(path), str(path))
     return parse_all(text, names=names, filename=str(path), constants=constants, folder=Path(path).parent)
 

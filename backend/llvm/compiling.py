@@ -164,14 +164,12 @@ def object_of(text: str, target: Host, opt_level: int) -> bytes:
     import llvmlite.binding as llvm
 
     context = llvm.create_context()
-    module = None
-    try:
-        module, machine = optimize(text, target, opt_level, context=context)
-        return _emit(machine, module)
-    finally:
-        if module is not None:
-            module.close()
-        context.close()
+    module, machine = optimize(text, target, opt_level, context=context)
+    made = _emit(machine, module)
+    # not where something is raised, as by Ctrl-C: a module that is still alive then needs its context to be freed
+    module.close()
+    context.close()
+    return made
 
 
 def _emit(machine: Any, module: Any) -> bytes:

@@ -126,3 +126,35 @@ def test_a_build_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
     assert worker.stdout is not None
     assert worker.stdout.read() == "done\n" and worker.wait() == 0
     worker.stdout.close()
+
+
+INTERRUPTED = """
+import gc
+import tirscript
+from tirscript.backend.llvm import compiling
+from tirscript.examples import matmul
+
+def interrupt(manager):
+    raise KeyboardInterrupt
+
+kept, compiling._dispose = compiling._dispose, interrupt
+for _ in range(3):
+    try:
+        tirscript.build(matmul.matmul)
+    except KeyboardInterrupt:
+        gc.collect()
+        print("interrupted")
+compiling._dispose = kept
+tirscript.build(matmul.matmul)
+print("built")
+"""
+
+
+def test_a_build_that_is_interrupted_leaves_the_process_whole() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TIRSCRIPT_CACHE": "0", "TIRSCRIPT_CHECK": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["interrupted"] * 3 + ["built"]), done.stderr
