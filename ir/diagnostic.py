@@ -20,8 +20,8 @@ class Label(Struct, frozen=True, eq=False):
 
 
 class Diagnostic(Struct, frozen=True, eq=False, kw_only=False):
-    """One message. `code` is an entry of `CODES`; `labels` are its places, the first one that of the mistake; `notes` say
-    what is known beside; `hint` says the way out; `severity` is "error" or "warning"."""
+    """One message. `code` is an entry of `CODES`; `labels` are its places, the first one that of the mistake; `notes`
+    say what is known beside; `hint` says the way out; `severity` is "error" or "warning"."""
 
     code: str
     message: str

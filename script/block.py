@@ -333,7 +333,7 @@ class BlockLowering(BufferLowering):
         buffer = self.make_buffer(target, given, call)
         if data is not None and self.value(data) is not None:
             hint = "use `T.decl_buffer` for a view"
-            if isinstance(data, ast.Constant):
+            if type(data) is ast.Constant and isinstance(data.value, str):
                 hint = f'the third argument is `data`: write `scope="{data.value}"`'
             raise self.fail("T032", "`T.alloc_buffer` makes new memory; it takes no `data`", data, hint=hint)
         annotations = self.attrs(given["annotations"]) if "annotations" in given else NO_ATTRS

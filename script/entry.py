@@ -203,8 +203,8 @@ def parse_file(
 ) -> dict[str, Definition]:
     """Every function and module of the file at `path`, by name; as safe as `parse`. Files of constants lie beside it.
 
-    `names` and `constants` are those of `parse`. Raises DiagnosticError with every mistake found, OSError where the file
-    cannot be read.
+    `names` and `constants` are those of `parse`. Raises DiagnosticError with every mistake found, OSError where the
+    file cannot be read.
     """
     text = decode(read_source(path), str(path))
     return parse_all(text, names=names, filename=str(path), constants=constants, folder=Path(path).parent)

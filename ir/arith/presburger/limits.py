@@ -7,8 +7,11 @@ nothing is shared between threads, and errors stay in it instead of being printe
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -34,11 +37,30 @@ class Unknown(Exception):
 
 def context() -> islpy.Context:
     """A context of its own, silent about its errors."""
+    _load()
     import islpy
 
     fresh = islpy.Context()
     fresh.set_on_error(islpy.on_error.CONTINUE)
     return fresh
+
+
+@cache
+def _load() -> None:
+    """Load isl whole before Ctrl-C is heard: of an extension module that is interrupted, Python keeps the half."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is None or threading.current_thread() is not threading.main_thread():
+        import islpy
+
+        return
+    heard: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        import islpy  # noqa: F401 (to have it)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if heard:
+        signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
