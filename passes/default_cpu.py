@@ -61,7 +61,7 @@ def default_cpu(
                  the function's target
     cache:       bytes of results that are written past the caches; 0 is what the caches of the function's target hold
     """
-    from .schedule.default_cpu import CpuFacts, for_lengths
+    from .schedule.default_cpu import CpuFacts, scheduled
 
     known = [one for one in (target_of(func), Target.current()) if one is not None]
     bits = vector_bits or next((one.main.vector_bits for one in known if one.main.vector_bits), VECTOR_BITS)
@@ -74,7 +74,7 @@ def default_cpu(
     if dots is None:
         dots = next((_dots(one.main.features, bits) for one in known[:1]), "")
     held = cache or next((_held(one) for one in known), CACHE)
-    return for_lengths(func, CpuFacts(bits, cores, reassociate, tiles, float_tiles, dots, held))
+    return scheduled(func, CpuFacts(bits, cores, reassociate, tiles, float_tiles, dots, held))
 
 
 def _dots(features: Sequence[str], bits: int) -> str:

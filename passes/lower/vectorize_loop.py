@@ -84,6 +84,15 @@ def _vectorize(
     return map_except_buffers(serial, visit)
 
 
+def in_vectors(loop: For, around: tuple[For, ...] = ()) -> tuple[Stmt, ...] | None:
+    """A loop of a constant number of iterations, which the caller knows to be independent, as one vector of all of them;
+    None where it has no vector form."""
+    try:
+        return tuple(_Vectorizer(loop, loop.start, constant_extent(loop) or 0, around).body(loop.body, None))
+    except _Refuse:
+        return None
+
+
 def _pieces(loop: For, around: tuple[For, ...], extent: int, width: int) -> tuple[Stmt, ...]:
     """Vectors of `width` lanes in a loop, and what is left in one shorter vector."""
     kind, count, rest = loop.var.dtype, extent // width, extent % width
@@ -415,3 +424,6 @@ _CALLS: dict[str, Any] = {
     "logical_or": _Vectorizer.conditional,
     "likely": _Vectorizer.likely,
 }
+
+
+__all__ = ["in_vectors", "vectorize_loop"]

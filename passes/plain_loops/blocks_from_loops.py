@@ -23,6 +23,7 @@ matrices become matrices first (`dimensions.py`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ from .buffers_from_variables import buffers_from_variables
 from .choices_from_loops import added_always, begun_at_first, begun_blocks, chosen
 from .conditions_inward import conditions_inward
 from .dimensions import with_dimensions
-from .divided_loops import divided, independent_stores, inits_apart, pays_alone
+from .divided_loops import divided, independent_stores, inits_apart, pays_alone, totals_of_variables
 from .extremes_from_loops import search_of
 from .gains import adds_lines, gains_apart, reads_again
 from .gathers_from_scatters import gathers_from_scatters
@@ -54,7 +55,7 @@ from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scatters_from_loops import scatter_block
-from .scratch_apart import scratch_apart
+from .scratch_apart import MOST, scratch_apart
 from .single_sums import without_single_sums
 from .sums_of_differences import sums_of_differences
 from .triangles import rectangles
@@ -423,6 +424,7 @@ class _Nest:
             elements = not may_overlap(self.names.func)
             stmts = self.expanded(written_out(stmts, only_plain=True, elements=elements), loops)
             long = self.names.long_lines
+            stmts = tuple([self.with_elements(stmt, loops) for stmt in stmts])
             stmts = tuple(part for stmt in stmts for part in divided(chosen(stmt, self.begun_with), long))
         out: list[Stmt] = []
         inits: list[BufferStore] = []
@@ -439,6 +441,18 @@ class _Nest:
         if leaf and len(inits) > 1 and not independent_stores(inits):
             raise Refused
         return (*out, *(self.block(store, loops, None) for store in inits))
+
+    def with_elements(self, stmt: Stmt, loops: tuple[For, ...]) -> Stmt:
+        """A loop with elements of buffers for its variables where it adds these up, which may be done behind it then."""
+        if type(stmt) is not For or not totals_of_variables(stmt):
+            return stmt
+        extents = [extent for loop in (*loops, stmt) if type(extent := _extent(loop, self.names.sizes)) is Const]
+        if len(extents) <= len(loops) or may_overlap(self.names.func):
+            return stmt
+        sizes = [inner.buffer.dtype.itemsize for inner in stmt.body if type(inner) is ScalarDecl]
+        if max(sizes, default=1) * math.prod([int(extent.value) for extent in extents]) > MOST:
+            return stmt
+        return stmt.replace(body=self.expanded(written_out(stmt.body, only_plain=True, elements=True), (*loops, stmt)))
 
     def nested(self, loop: For, inits: list[BufferStore], around: tuple[For, ...]) -> list[Stmt]:
         """A loop behind stores: those that begin its sums become their init, the others blocks before it."""

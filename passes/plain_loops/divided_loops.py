@@ -17,8 +17,8 @@ from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.presburger import Dependences, may_merge
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import free_vars, refresh, uses, walk
-from tirscript.ir.stmt import BufferStore, For, Stmt
+from tirscript.ir.rewrite import defined_by, free_vars, refresh, uses, walk
+from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
 from ..statements import reads_memory
 
@@ -78,23 +78,44 @@ def divided(stmt: Stmt, long_lines: bool = True) -> list[Stmt]:
     return list(parts) if _may_be_apart(parts) else [stmt]
 
 
+def totals_of_variables(stmt: Stmt) -> bool:
+    """Whether the last statements of a loop add up variables that are made before them in it."""
+    if type(stmt) is not For or not any(type(inner) is For for inner in stmt.body):
+        return False
+    return _use_variables(*_totals(stmt))
+
+
+def _use_variables(body: tuple[Stmt, ...], totals: tuple[Stmt, ...]) -> bool:
+    """Whether totals are of variables of the statements before them."""
+    return any(uses(totals, name) for inner in body for name in defined_by(inner))
+
+
+def _totals(stmt: For) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+    """The statements of a loop, and those at its end that add up what the others make."""
+    at = len(stmt.body)
+    while at and _is_total(stmt.body[at - 1], stmt):
+        at -= 1
+    return stmt.body[:at], stmt.body[at:]
+
+
 def _totals_behind(stmt: For) -> list[Stmt]:
     """A loop whose last statements add up what those before them make in loops, with loops of their own behind it."""
-    body = list(stmt.body)
-    totals: list[Stmt] = []
-    while body and type(body[-1]) is BufferStore and _is_total(body[-1], stmt):
-        totals.insert(0, body.pop())
-    own = [getattr(one, name) for one in body for name in type(one).defines]
-    if not totals or not body or any(uses(one, made) for one in totals for made in own):
+    body, totals = _totals(stmt)
+    if not totals or not body or _use_variables(body, totals):
         return [stmt]
-    parts: list[For] = [stmt.replace(body=tuple(body))]
+    parts: list[For] = [stmt.replace(body=body)]
     parts += [refresh(stmt.replace(body=(one,), trivia=None)) for one in totals]
     return list(parts) if _may_be_apart(parts) else [stmt]
 
 
-def _is_total(store: BufferStore, loop: For) -> bool:
-    """Whether a store changes the same element in all iterations of a loop."""
-    return uses(store.value, store.buffer) and not uses(store.indices, loop.var)
+def _is_total(stmt: Stmt, loop: For) -> bool:
+    """Whether a statement changes the same elements in all iterations of a loop, or chooses what they hold."""
+    if type(stmt) is If:
+        inner: list[Any] = [node for node in walk((*stmt.then, *stmt.orelse)) if isinstance(node, Stmt)]
+        stores = [node for node in inner if type(node) is BufferStore]
+        plain = all(type(node) in (If, BufferStore) for node in inner)
+        return plain and not any(uses(store.indices, loop.var) for store in stores)
+    return type(stmt) is BufferStore and uses(stmt.value, stmt.buffer) and not uses(stmt.indices, loop.var)
 
 
 def _may_be_apart(parts: Sequence[For]) -> bool:
@@ -173,4 +194,4 @@ def strangers(stores: Sequence[Any]) -> bool:
     return not any(uses(a.value, b.buffer) or uses(b.value, a.buffer) for a, b in itertools.combinations(stores, 2))
 
 
-__all__ = ["divided", "independent_stores", "inits_apart", "pays_alone", "strangers"]
+__all__ = ["divided", "independent_stores", "inits_apart", "pays_alone", "strangers", "totals_of_variables"]

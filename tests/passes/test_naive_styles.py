@@ -131,3 +131,27 @@ def test_loops_that_begin_elsewhere(start: int) -> None:
     made = with_blocks(func)
     assert "T.block(" in made.script()
     assert_same_result(func, made)
+
+
+TOTALS = {
+    "the least of sums": "Y[0] = 1.0e30\nfor j in range(64):\n    d: T.float32 = 0.0\n    for i in range(64):\n        d += T.abs(M[j, i] - X[i])\n    Y[0] = T.min(Y[0], d)",
+    "by rows": "for n in range(4):\n    Y[n] = 1.0e30\n    for j in range(64):\n        d: T.float32 = 0.0\n        for i in range(64):\n            d += T.abs(M[j, i] - N[n, i])\n        Y[n] = T.min(Y[n], d)",
+    "where it is": "for n in range(4):\n    best: T.float32 = 1.0e30\n    at: T.int32 = 0\n    for j in range(64):\n        d: T.float32 = 0.0\n        for i in range(64):\n            d += (M[j, i] - N[n, i]) * (M[j, i] - N[n, i])\n        if d < best:\n            best = d\n            at = j\n    Y[n] = T.float32(at)",
+}
+
+
+@pytest.mark.parametrize("name", TOTALS)
+def test_totals_of_variables(name: str) -> None:
+    func = kernel(TOTALS[name])
+    x, m, n, y = results(func)
+    rows = (m[None, :, :] - (x[None, None, :64] if name == "the least of sums" else n[:4, None, :])).astype("float64")
+    sums = (rows * rows if name == "where it is" else abs(rows)).sum(axis=2)
+    wanted = sums.argmin(axis=1) if name == "where it is" else sums.min(axis=1)
+    np.testing.assert_allclose(y[: len(wanted)], wanted, rtol=1e-5)
+    if name != "the least of sums":  # the sums are made for all rows, before they are looked through
+        assert "for n, j, i in T.grid(4, 64, 64)" in with_blocks(func).script()
+
+
+def test_sums_that_are_too_many_to_keep() -> None:
+    body = "for n in range(10000):\n    Y[n % 4] = 1.0e30\n    for j in range(10000):\n        d: T.float32 = 0.0\n        for i in range(2):\n            d += T.abs(X[n - n // 4096 * 4096] - X[i])\n        Y[n % 4] = T.min(Y[n % 4], d)"
+    assert "alloc_buffer((10000, 10000)" not in with_blocks(kernel(body)).script()

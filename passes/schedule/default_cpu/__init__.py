@@ -29,6 +29,7 @@ from ..schedule import Schedule
 from ..trace import Name, Step, Trace
 from .facts import CpuFacts
 from .joined_lines import with_joined_lines
+from .outer_vectors import outer_vectors
 from .rules import apply_rules, may_schedule
 from .work import Work
 
@@ -42,6 +43,12 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     their order, as `reassociate` of False does.
     """
     return _scheduled(func, facts or CpuFacts()).sch
+
+
+def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
+    """What the pass `default_cpu` makes of a function: `for_lengths`, with vectors of what stayed plain loops."""
+    with recursion_room():
+        return outer_vectors(for_lengths(func, facts), facts) if may_schedule(func) else func
 
 
 def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
@@ -140,3 +147,4 @@ def _names(values: tuple[object, ...]) -> set[str]:
 
 
 __all__ = ["CpuFacts", "default_schedule", "for_lengths", "tidied", "with_joined_lines"]
+__all__ = ["CpuFacts", "default_schedule", "for_lengths", "scheduled", "tidied"]

@@ -1,0 +1,181 @@
+"""Plain loops along memory around other loops become vectors; LLVM makes vectors of innermost loops alone.
+
+before:                                            after:
+    for j in range(1024):                              for j_0 in T.parallel(16):
+        s: T.float32 = 0.0                                 s: T.float32x64 = T.broadcast(T.float32(0.0), 64)
+        for i in range(256):                               for i in range(256):
+            s = 0.5 * s + A[i, j]                              s = 0.5 * s + A[i, j_0 * 64 : j_0 * 64 + 64]
+            B[i, j] = s                                        B[i, j_0 * 64 : j_0 * 64 + 64] = s
+
+A lane does what an iteration does, in its order: no bit changes. Loops that no rule of the schedule takes come here:
+recurrences down columns, substitution with many right sides, sums over as many elements as memory says. Where columns
+are read again by each iteration of the loops around, their vectors go outside of these, so that the caches hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.effects import leaves_loop
+from tirscript.ir.expr import BufferLoad, Expr, Var, is_const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Node
+from tirscript.ir.op import const, get_op
+from tirscript.ir.rewrite import refresh, uses, walk
+from tirscript.ir.stmt import Bind, Block, BufferStore, For, If, ScalarDecl, Stmt
+
+from ...access import constant_extent
+from ...lower.vectorize_loop import in_vectors
+from ...simplify import simplified
+from ...statements import keep_comments, reads_memory
+from .facts import CpuFacts
+from .nests import UNKNOWN, stride_of
+from .work import PARALLEL_WORK
+
+# as many lanes as T.vectorized makes at once
+MOST = 64
+# vectors of a loop at once: where one waits for the one before it, others go on
+VECTORS = 4
+_TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
+
+
+def outer_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
+    """The function, which `may_schedule` leaves to us, with vectors of loops that hold others; itself where there are
+    none."""
+    body: list[Stmt] = []
+    for stmt in func.body:
+        plain = type(stmt) is For and not any(type(node) is Block for node in walk(stmt))
+        body += _Outer(func, facts).made(stmt) if plain else (stmt,)
+    same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
+    return func if same else func.replace(body=tuple(body))
+
+
+class _Outer:
+    """Makes vectors in a nest of a function."""
+
+    def __init__(self, func: PrimFunc, facts: CpuFacts) -> None:
+        self.func, self.facts = func, facts
+        self.threads = facts.threads > 1  # whether a loop may become parallel: none around it is
+
+    def made(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        """A statement with vectors where there may be."""
+        if type(stmt) is If:
+            then, orelse = self.each(stmt.then), self.each(stmt.orelse)
+            return (stmt if then is stmt.then and orelse is stmt.orelse else stmt.replace(then=then, orelse=orelse),)
+        if type(stmt) is not For:
+            return (stmt,)
+        inner = [node for node in walk(stmt) if type(node) is For and self.gains(node)]
+        if not inner:
+            return (stmt,)
+        for loop in (self.outward(stmt, inner[0]), stmt if inner[0] is stmt else None):
+            made = self.vectors(loop) if loop is not None and self.independent(loop) else None
+            if made is not None:
+                return made
+        parallel = self.threads and _work(stmt) >= PARALLEL_WORK and self.independent(stmt)
+        self.threads = self.threads and not parallel
+        body = self.each(stmt.body)
+        self.threads = self.threads or parallel
+        if body is stmt.body:
+            return (stmt,)
+        return (stmt.replace(body=body, kind="parallel" if parallel else stmt.kind),)
+
+    def each(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        made = [self.made(stmt) for stmt in stmts]
+        same = all(len(one) == 1 and one[0] is stmt for one, stmt in zip(made, stmts, strict=True))
+        return stmts if same else tuple(part for one in made for part in one)
+
+    def independent(self, loop: For) -> bool:
+        return may_parallel(Dependences((loop,), within=self.func), loop).legal is True
+
+    def gains(self, loop: For) -> bool:
+        """Whether a loop holds others and goes along memory in all that it does."""
+        nodes = list(walk(loop.body))
+        if not any(type(node) is For for node in nodes) or leaves_loop(loop.body) or loop.kind != "serial":
+            return False
+        if any(isinstance(node, Stmt) and type(node) not in _TAKEN for node in nodes):
+            return False
+        kinds = {loop.var.dtype, loop.start.dtype, loop.stop.dtype}
+        if loop.step is not None or len(kinds) > 1 or reads_memory(loop.start) or reads_memory(loop.stop):
+            return False
+        accesses = [node for node in nodes if type(node) in (BufferLoad, BufferStore) and node.indices]  # type: ignore[attr-defined]
+        strides = {stride_of(node, loop.var) for node in accesses}  # type: ignore[arg-type]
+        if not strides <= {0, 1} or 1 not in strides:
+            return False
+        extent = constant_extent(loop)
+        return extent is None or extent >= self.one(nodes)
+
+    def one(self, nodes: Sequence[Node]) -> int:
+        """The lanes of one vector of the widest elements."""
+        accesses = [node for node in nodes if type(node) in (BufferLoad, BufferStore, ScalarDecl)]
+        return self.facts.lanes(max(node.buffer.dtype.bits for node in accesses))  # type: ignore[attr-defined]
+
+    def outward(self, stmt: For, loop: For) -> For | None:
+        """A loop with those that are around it alone inside of it, where these read its columns again."""
+        around: list[For] = []
+        while stmt is not loop and len(stmt.body) == 1 and type(stmt.body[0]) is For:
+            around.append(stmt)
+            stmt = stmt.body[0]
+        if stmt is not loop or not around or any(uses((loop.start, loop.stop), one.var) for one in around):
+            return None
+        mine = [node for node in walk(loop.body) if type(node) is BufferLoad and uses(node.indices, loop.var)]
+        if not any(not uses(load.indices, one.var) for load in mine for one in around):
+            return None
+        body = loop.body
+        for one in reversed(around):
+            body = (one.replace(body=body, trivia=None),)
+        return loop.replace(body=body, trivia=around[0].trivia)
+
+    def vectors(self, loop: For) -> tuple[Stmt, ...] | None:
+        """A loop as one over vectors, and what is left of it behind that; None where it has no vector form."""
+        nodes = list(walk(loop.body))
+        values, one = sum(1 for node in nodes if type(node) is ScalarDecl), self.one(nodes)
+        lanes = min(MOST, one * max(1, min(VECTORS, self.facts.registers // (4 * (values + 1)))))
+        extent, kind = constant_extent(loop), loop.var.dtype
+        if extent is None:
+            # where it has iterations, their number is none that its dtype does not hold
+            count = simplified((loop.stop - loop.start) // lanes)
+            behind = simplified(loop.start + count * lanes)
+            left = simplified((loop.stop - behind + (one - 1)) // one)
+            rest = self.chunks(loop, behind, left, one, whole=False)
+            # what all lanes share is not loaded where some are off: where bounds of loops are, the rest stays a loop
+            parts = [self.chunks(loop, loop.start, count, lanes), rest or loop.replace(start=behind, trivia=None)]
+        else:
+            lanes = min(lanes, extent)
+            parts = [self.chunks(loop, loop.start, const(extent // lanes, kind), lanes)]
+            if extent % lanes:
+                behind = simplified(loop.start + extent // lanes * lanes)
+                parts.append(self.chunks(loop, behind, const(1, kind), extent % lanes))
+        made = [part for part in parts if part is not None]
+        if len(made) < len(parts):
+            return None
+        body = (made[0], *(refresh(part) for part in made[1:]))
+        if extent is None:
+            body = (If(get_op("less")(loop.start, loop.stop), body, ()),)
+        return keep_comments(loop, body)
+
+    def chunks(self, loop: For, start: Expr, count: Expr, lanes: int, *, whole: bool = True) -> For | None:
+        """So many vectors of a loop from an iteration on; where they are not `whole`, lanes behind its end are off."""
+        kind, parallel = loop.var.dtype, self.threads and _work(loop) >= PARALLEL_WORK and not is_const(count, 1)
+        outer = Var(f"{loop.var.name}_0", kind)
+        body = loop.body if whole else (If(get_op("less")(loop.var, loop.stop), loop.body, ()),)
+        first = simplified(start + outer * lanes)
+        made = in_vectors(loop.replace(start=first, stop=first + lanes, body=body))
+        if made is None:
+            return None
+        return For(outer, const(0, kind), count, made, kind="parallel" if parallel else "serial", span=loop.span)
+
+
+def _work(loop: For) -> int:
+    """About how many steps a nest takes."""
+    most, todo = 0, [(loop, 1)]
+    while todo:
+        one, count = todo.pop()
+        extent = constant_extent(one)
+        count *= UNKNOWN if extent is None else extent
+        most = max(most, count)
+        todo += [(inner, count) for stmt in one.body for inner in walk(stmt) if type(inner) is For]
+    return most
+
+
+__all__ = ["outer_vectors"]

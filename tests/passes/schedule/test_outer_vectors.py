@@ -1,0 +1,164 @@
+"""Plain loops along memory that hold others run in vectors, to the last bit as they were written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import BufferStore, PrimFunc, structural_equal, walk
+from tirscript.ir.verify import verify
+from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
+from tirscript.script import parse
+from tirscript.testing import copies
+
+FACTS = CpuFacts(vector_bits=512)
+PARAMS = (
+    'L: T.Buffer((19, 19), "float32"), X: T.Buffer((19, "n"), "float32"), Y: T.Buffer((19, "n"), "float32"), '
+    'I: T.Buffer((20,), "int32")'
+)
+
+TAKEN = {
+    "a recurrence down columns": """
+for j in range(N):
+    s: T.float32 = 0.0
+    for i in range(19):
+        s = T.float32(0.5) * s + X[i, j]
+        Y[i, j] = s
+""",
+    "substitution": """
+for i in range(19):
+    for j in range(N):
+        s: T.float32 = X[i, j]
+        for k in range(i):
+            s -= L[i, k] * Y[k, j]
+        Y[i, j] = s * L[i, i]
+""",
+    "a part of each line": """
+for k in range(19):
+    for j in range(k, N):
+        d: T.float32 = 0.0
+        for i in range(k, 19):
+            d += L[i, k] * Y[i, j]
+        for i in range(k, 19):
+            Y[i, j] -= d * L[i, k]
+""",
+    "as much as memory says": """
+for j in range(N):
+    for i in range(19):
+        Y[i, j] = 0.0
+        for k in range(I[i], I[i + 1]):
+            Y[i, j] += L[0, k] * X[k, j]
+""",
+    "conditions": """
+for j in range(N):
+    best: T.float32 = -1.0
+    at: T.int32 = 3
+    for i in range(19):
+        if X[i, j] > best:
+            best = X[i, j]
+            at = i
+        else:
+            Y[i, j] = X[i, j] / (best - X[i, j] + T.float32(1.5))
+    Y[0, j] = best + T.float32(at)
+""",
+    "steps in time": """
+for t in range(1, 19):
+    for j in range(N):
+        s: T.float32 = X[t, j]
+        for k in range(16):
+            s += Y[t - 1, k] * L[t, k]
+        Y[t, j] = s
+""",
+}
+LEFT = {
+    "a column that needs the one before": """
+for j in range(1, N):
+    for i in range(1, 19):
+        Y[i, j] = Y[i - 1, j - 1] + X[i, j]
+""",
+    "down the columns": """
+for j in range(19):
+    for i in range(1, N):
+        Y[j, i] = T.float32(0.5) * Y[j, i - 1] + X[j, i]
+""",
+    "a loop that is left": """
+for j in range(N):
+    for i in range(19):
+        if X[i, j] > 1.0:
+            break
+        Y[i, j] = 1.0
+""",
+    "a variable of all columns": """
+s: T.float32 = 0.0
+for j in range(N):
+    for i in range(I[0], 19):
+        s = T.float32(0.5) * s + X[i, j]
+        Y[i, j] = s
+""",
+}
+
+
+def kernel(body: str, size: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.replace("N", size).strip().splitlines())
+    params = PARAMS if size == "n" else PARAMS.replace('"n"', size)
+    found = parse(f"@T.prim_func\ndef main({params}):\n{lines}\n")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def arguments(columns: int) -> list[np.ndarray]:
+    random = np.random.default_rng(columns)
+    floats = [random.standard_normal(shape).astype("float32") for shape in ((19, 19), (19, columns), (19, columns))]
+    return [*floats, np.minimum(np.arange(20) * 2, 19).astype("int32")]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("columns", [19, 64, 131])
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("name", TAKEN)
+def test_lanes_do_what_iterations_do(name: str, symbolic: bool, columns: int, threads: int) -> None:
+    func = kernel(TAKEN[name], "n" if symbolic else str(columns))
+    made = scheduled(func, CpuFacts(vector_bits=512, threads=threads))
+    assert structural_equal(parse(made.script()), made) and not verify(made)
+    assert any(type(node) is BufferStore and node.value.dtype.is_vector for node in walk(made.body))
+    wanted = arguments(columns)
+    found = copies(wanted)
+    tirscript.interpret(func, *wanted)
+    tirscript.build(made)(*found)
+    assert all(map(np.array_equal, wanted, found))
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_stays_a_loop(name: str) -> None:
+    func = kernel(LEFT[name], "131")
+    assert scheduled(func, FACTS) is func
+    wanted = arguments(131)
+    found = copies(wanted)
+    tirscript.interpret(func, *wanted)
+    tirscript.build(func)(*found)
+    assert all(map(np.array_equal, wanted, found))
+
+
+def test_no_columns_and_few() -> None:
+    for name in TAKEN:
+        func = kernel(TAKEN[name], "n")
+        for columns in (0, 1, 5, 16) if name != "steps in time" else (16,):
+            wanted = arguments(columns)
+            found = copies(wanted)
+            tirscript.interpret(func, *wanted)
+            tirscript.build(scheduled(func, FACTS))(*found)
+            assert all(map(np.array_equal, wanted, found))
+
+
+def test_vectors_of_columns_that_are_read_again_are_outermost() -> None:
+    text = scheduled(kernel(TAKEN["substitution"], "128"), CpuFacts(vector_bits=512, threads=2)).script()
+    assert text.index("in range(19)") > text.index("j_0")
+    text = scheduled(kernel(TAKEN["steps in time"], "128"), FACTS).script()  # each step needs all of the one before
+    assert text.index("in range(1, 19)") < text.index("j_0")
+
+
+def test_order_that_users_ask_for_is_left() -> None:
+    body = "T.func_attr({'tir.is_scheduled': True})\n" + TAKEN["substitution"].strip()
+    func = kernel(body, "128")
+    assert scheduled(func, FACTS) is func
