@@ -85,7 +85,7 @@ def _vectorize(
 
 
 def in_vectors(loop: For, around: tuple[For, ...] = ()) -> tuple[Stmt, ...] | None:
-    """A loop of a constant number of iterations, which the caller knows to be independent, as one vector of all of them;
+    """A loop of a constant number of iterations, which the caller knows to be independent, as one vector;
     None where it has no vector form."""
     try:
         return tuple(_Vectorizer(loop, loop.start, constant_extent(loop) or 0, around).body(loop.body, None))

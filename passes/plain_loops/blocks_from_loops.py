@@ -443,7 +443,7 @@ class _Nest:
         return (*out, *(self.block(store, loops, None) for store in inits))
 
     def with_elements(self, stmt: Stmt, loops: tuple[For, ...]) -> Stmt:
-        """A loop with elements of buffers for its variables where it adds these up, which may be done behind it then."""
+        """A loop with elements of buffers for its variables where it adds these up: that may be done behind it."""
         if type(stmt) is not For or not totals_of_variables(stmt):
             return stmt
         extents = [extent for loop in (*loops, stmt) if type(extent := _extent(loop, self.names.sizes)) is Const]

@@ -113,6 +113,8 @@ def _chosen(store: BufferStore, value: Call) -> Update | None:
     """
     condition, one, other = value.args
     kept = _same_element(other, store)
+    if not kept and not _same_element(one, store):
+        return _either(store, value)
     if kept == _same_element(one, store):
         return None
     new = one if kept else other
@@ -133,6 +135,15 @@ def _chosen(store: BufferStore, value: Call) -> Update | None:
     else:
         return None
     return Update(store, OPS["max"] if greater == kept else OPS["min"], new, not kept)
+
+
+def _either(store: BufferStore, value: Call) -> Update | None:
+    """The update by one of two values that a choice of two updates is: `m + a if c else m + b`."""
+    condition, one, other = value.args
+    a, b = _update(store, one), _update(store, other)
+    if a is None or b is None or a.op is not b.op or a.first != b.first or _reads(condition, store):
+        return None
+    return Update(store, a.op, Call(OPS["if_then_else"], (condition, a.value, b.value), value.dtype), a.first)
 
 
 def only_update(edit: Edit, block: Place) -> Update:

@@ -38,6 +38,8 @@ SUMS = {
     "a condition": "s: T.float32 = 0.0\nfor i in range(4096):\n    if X[i] > T.float32(0):\n        s += X[i]\nY[0] = s",
     "taken off": "s: T.float32 = 0.0\nfor i in range(4096):\n    s -= X[i]\nY[0] = s",
     "another begin": "s: T.float32 = X[0]\nfor i in range(1, 4097):\n    s += X[i - 1]\nY[0] = s",
+    "either": "s: T.float32 = 0.0\nfor i in range(4096):\n    if X[i] > T.float32(0):\n        s += X[i] * X[i]\n    else:\n        s += T.float32(1)\nY[0] = s",
+    "changed behind it": "s: T.float32 = 0.0\nfor i in range(4096):\n    s += X[i] * X[i]\nfor i in range(4096):\n    X[i] = X[i] + s\nY[0] = s",
     "two": "s: T.float32 = 0.0\nq: T.float32 = 0.0\nfor i in range(4096):\n    s += X[i]\n    q += X[i] * X[i]\nY[0] = s\nY[1] = q",
 }
 
@@ -53,6 +55,8 @@ def test_sums_of_variables_are_made_in_lanes(name: str) -> None:
         "a condition": x[x > 0].sum(),
         "taken off": -x.sum(),
         "another begin": x[0] + x.sum(),
+        "either": np.where(x > 0, x * x, 1.0).sum(),
+        "changed behind it": ((x - results(func)[3][0]) ** 2).sum() if name == "changed behind it" else 0,
         "two": x.sum(),
     }
     np.testing.assert_allclose(results(func)[3][0], wanted[name], rtol=1e-4, atol=1e-3)
@@ -155,3 +159,12 @@ def test_totals_of_variables(name: str) -> None:
 def test_sums_that_are_too_many_to_keep() -> None:
     body = "for n in range(10000):\n    Y[n % 4] = 1.0e30\n    for j in range(10000):\n        d: T.float32 = 0.0\n        for i in range(2):\n            d += T.abs(X[n - n // 4096 * 4096] - X[i])\n        Y[n % 4] = T.min(Y[n % 4], d)"
     assert "alloc_buffer((10000, 10000)" not in with_blocks(kernel(body)).script()
+
+
+def test_what_reads_backward_along_its_result_is_made_in_vectors_of_results() -> None:
+    body = "for n in range(4096):\n    s: T.float32 = 0.0\n    for k in range(64):\n        if n - k >= 0:\n            s += M[0, k] * X[n - k]\n    N[n // 64, n % 64] = s"
+    func = kernel(body)
+    assert "s_local" in default_schedule(func, FACTS).func.script()
+    x, m, n, _ = results(func)
+    wanted = np.convolve(x.astype("float64"), m[0].astype("float64"))[:4096]
+    np.testing.assert_allclose(n.reshape(-1), wanted, rtol=1e-3, atol=1e-3)

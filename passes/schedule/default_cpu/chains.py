@@ -212,7 +212,7 @@ def _is_down(nest: Nest) -> bool:
     line = nest.reduced[-1]
     short = line.known and line.extent * nest.dtype.bits < LINE
     strides = [(stride_of(load, line.var), stride_of(load, nest.spatial[-1].var)) for load in nest.loads()]
-    return any((along is None or short) and across == 1 for along, across in strides)
+    return any((along not in (0, 1) or short) and across == 1 for along, across in strides)
 
 
 def _before(work: Work, nest: Nest) -> list[BlockHandle]:

@@ -130,14 +130,20 @@ def _inliner(edit: Edit, block: Place, store: BufferStore) -> Callable[[BufferLo
 
 
 def unchanged_since(edit: Edit, block: Place, scope: Place) -> None:
-    """Refuse where what a block reads is written again behind it, or in a loop around it: it would be read later."""
+    """Refuse where what a block reads is written again behind it, or in a loop around it: it would be read later.
+
+    What is written behind all readers of the block's result is written behind the block wherever it moves.
+    """
     stmt: Block = block.stmt
+    results = [reader for made in writes_of(stmt) for reader in readers(scope, made) if reader.stmt is not stmt]
     for buffer in reads_of(stmt):
         if buffer in writes_of(stmt):
             continue
         for writer in writers(scope, buffer):
             shared = common(block, writer)
             if before(writer, block) and not shared.in_loop(scope):
+                continue
+            if results and all(before(one, writer) and not common(one, writer).in_loop(scope) for one in results):
                 continue
             edit.refuse(
                 f"`{buffer.name}`, which the block `{stmt.name}` reads, may be written again before its value is used",
