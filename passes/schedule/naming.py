@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.stmt import Block
+from tirscript.ir.rewrite import rewrite
+from tirscript.ir.stmt import Block, Stmt
 
 from .tree import Tree
 
@@ -26,3 +29,14 @@ def named_apart(func: PrimFunc) -> PrimFunc:
         if name != place.stmt.name:
             tree.update(place, place.stmt.replace(name=name))
     return tree.func
+
+
+def renamed_apart(body: tuple[Stmt, ...], taken: set[str], suffix: str = "") -> tuple[Stmt, ...]:
+    """Statements whose blocks have names with a suffix that are not `taken`, to which they are added."""
+
+    def rename(block: Block) -> Block:
+        name = next(name for at in itertools.count() if (name := f"{block.name}{suffix}{at or ''}") not in taken)
+        taken.add(name)
+        return block if name == block.name else block.replace(name=name)
+
+    return rewrite(body, {Block: rename})

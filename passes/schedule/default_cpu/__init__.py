@@ -8,7 +8,6 @@ annotated, are left alone.
 from __future__ import annotations
 
 import functools
-import itertools
 
 from msgspec import structs
 
@@ -16,14 +15,14 @@ from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 from tirscript.ir.op import const, get_op
-from tirscript.ir.rewrite import free_vars, refresh, rewrite, walk
-from tirscript.ir.stmt import AllocateConst, Block, If, Stmt
+from tirscript.ir.rewrite import free_vars, refresh, walk
+from tirscript.ir.stmt import AllocateConst, Block, If
 
 from ...plain_loops.blocks_from_loops import with_blocks
 from ...plain_loops.dimensions import with_dimensions
 from ...plain_loops.whole_loops import whole_loops
 from ...statements import reads_memory
-from ..naming import named_apart
+from ..naming import named_apart, renamed_apart
 from ..primitive import PRIMITIVES
 from ..schedule import Schedule
 from ..trace import Name, Step, Trace
@@ -48,7 +47,7 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     """What the pass `default_cpu` makes of a function: `for_lengths`, with vectors of what stayed plain loops."""
     with recursion_room():
-        return outer_vectors(for_lengths(func, facts), facts) if may_schedule(func) else func
+        return outer_vectors(for_lengths(func, facts), facts, scheduled) if may_schedule(func) else func
 
 
 def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
@@ -71,19 +70,9 @@ def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     short = _scheduled(func, structs.replace(facts, long_lines=False)).sch.func
     with recursion_room():
         conditions = [get_op("less")(extent, const(least, extent.dtype)) for extent, least in lines.items()]
-        beside = refresh(_renamed(short.body, {node.name for node in walk(long.body) if type(node) is Block}))
+        taken = {node.name for node in walk(long.body) if type(node) is Block}
+        beside = refresh(renamed_apart(short.body, taken, "_short"))
         return long.replace(body=(If(functools.reduce(get_op("logical_and"), conditions), beside, long.body),))
-
-
-def _renamed(body: tuple[Stmt, ...], taken: set[str]) -> tuple[Stmt, ...]:
-    """Statements whose blocks have names that are not taken."""
-
-    def rename(block: Block) -> Block:
-        name = next(name for at in itertools.count() if (name := f"{block.name}_short{at or ''}") not in taken)
-        taken.add(name)
-        return block.replace(name=name)
-
-    return rewrite(body, {Block: rename})
 
 
 def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:

@@ -14,21 +14,26 @@ are read again by each iteration of the loops around, their vectors go outside o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import structs
 
 from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT32
 from tirscript.ir.effects import leaves_loop
-from tirscript.ir.expr import BufferLoad, Expr, Var, is_const
+from tirscript.ir.expr import BufferData, BufferLoad, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import const, get_op
-from tirscript.ir.rewrite import refresh, uses, walk
-from tirscript.ir.stmt import Bind, Block, BufferStore, For, If, ScalarDecl, Stmt
+from tirscript.ir.rewrite import free_buffers, free_vars, refresh, rewrite, uses, walk
+from tirscript.ir.stmt import Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ...access import constant_extent
 from ...lower.vectorize_loop import in_vectors
 from ...simplify import simplified
 from ...statements import keep_comments, reads_memory
+from ..naming import renamed_apart
 from .facts import CpuFacts
 from .nests import UNKNOWN, stride_of
 from .work import PARALLEL_WORK
@@ -40,13 +45,16 @@ VECTORS = 4
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 
-def outer_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
+def outer_vectors(
+    func: PrimFunc, facts: CpuFacts, schedule: Callable[[PrimFunc, CpuFacts], PrimFunc] | None = None
+) -> PrimFunc:
     """The function, which `may_schedule` leaves to us, with vectors of loops that hold others; itself where there are
-    none."""
+    none. The bodies of other loops are functions of their own for `schedule`, where it is given."""
     body: list[Stmt] = []
+    outer = _Outer(func, facts, schedule)
     for stmt in func.body:
         plain = type(stmt) is For and not any(type(node) is Block for node in walk(stmt))
-        body += _Outer(func, facts).made(stmt) if plain else (stmt,)
+        body += outer.made(stmt) if plain else (stmt,)
     same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
     return func if same else func.replace(body=tuple(body))
 
@@ -54,9 +62,14 @@ def outer_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
 class _Outer:
     """Makes vectors in a nest of a function."""
 
-    def __init__(self, func: PrimFunc, facts: CpuFacts) -> None:
-        self.func, self.facts = func, facts
+    def __init__(
+        self, func: PrimFunc, facts: CpuFacts, schedule: Callable[[PrimFunc, CpuFacts], PrimFunc] | None
+    ) -> None:
+        self.func, self.facts, self.schedule = func, facts, schedule
         self.threads = facts.threads > 1  # whether a loop may become parallel: none around it is
+        self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
+        if any(type(node) in (DeclBuffer, BufferData) for node in walk(func.body)):
+            self.schedule = None  # one memory under several names
 
     def made(self, stmt: Stmt) -> tuple[Stmt, ...]:
         """A statement with vectors where there may be."""
@@ -66,15 +79,15 @@ class _Outer:
         if type(stmt) is not For:
             return (stmt,)
         inner = [node for node in walk(stmt) if type(node) is For and self.gains(node)]
-        if not inner:
+        if not any(type(node) is For for node in walk(stmt.body)):
             return (stmt,)
-        for loop in (self.outward(stmt, inner[0]), stmt if inner[0] is stmt else None):
+        for loop in (self.outward(stmt, inner[0]), stmt if inner[0] is stmt else None) if inner else ():
             made = self.vectors(loop) if loop is not None and self.independent(loop) else None
             if made is not None:
                 return made
         parallel = self.threads and _work(stmt) >= PARALLEL_WORK and self.independent(stmt)
         self.threads = self.threads and not parallel
-        body = self.each(stmt.body)
+        body = self.inside(stmt) or self.each(stmt.body)
         self.threads = self.threads or parallel
         if body is stmt.body:
             return (stmt,)
@@ -84,6 +97,25 @@ class _Outer:
         made = [self.made(stmt) for stmt in stmts]
         same = all(len(one) == 1 and one[0] is stmt for one, stmt in zip(made, stmts, strict=True))
         return stmts if same else tuple(part for one in made for part in one)
+
+    def inside(self, loop: For) -> tuple[Stmt, ...] | None:
+        """The body of a loop as `schedule` schedules it; None where that does nothing."""
+        body = loop.body
+        if self.schedule is None or leaves_loop(body) or loop.kind != "serial":
+            return None
+        used = free_buffers(body)
+        cells = {one: Buffer(one.name, (const(1, INT32),), one.dtype) for one in used if one.is_scalar}
+        buffers = [cells.get(one, one) for one in used]
+        symbols = set(free_vars(tuple([dim for one in buffers for dim in one.shape])))
+        params = [var for var in free_vars(body) if var not in symbols]
+        func = PrimFunc(self.func.name, (*params, *buffers), _elements(body, cells), self.func.attrs)
+        made = self.schedule(func, self.facts if self.threads else structs.replace(self.facts, threads=1))
+        if made is func:
+            return None
+        found = _elements(made.body, {cell: one for one, cell in cells.items()})
+        if any(uses(found, cell) for cell in cells.values()):
+            return None  # a vector of it, or where it is
+        return renamed_apart(found, self.blocks)
 
     def independent(self, loop: For) -> bool:
         return may_parallel(Dependences((loop,), within=self.func), loop).legal is True
@@ -156,7 +188,8 @@ class _Outer:
 
     def chunks(self, loop: For, start: Expr, count: Expr, lanes: int, *, whole: bool = True) -> For | None:
         """So many vectors of a loop from an iteration on; where they are not `whole`, lanes behind its end are off."""
-        kind, parallel = loop.var.dtype, self.threads and _work(loop) >= PARALLEL_WORK and not is_const(count, 1)
+        kind = loop.var.dtype
+        parallel = whole and self.threads and _work(loop) >= PARALLEL_WORK and not is_const(count, 1)
         outer = Var(f"{loop.var.name}_0", kind)
         body = loop.body if whole else (If(get_op("less")(loop.var, loop.stop), loop.body, ()),)
         first = simplified(start + outer * lanes)
@@ -164,6 +197,19 @@ class _Outer:
         if made is None:
             return None
         return For(outer, const(0, kind), count, made, kind="parallel" if parallel else "serial", span=loop.span)
+
+
+def _elements(body: tuple[Stmt, ...], places: Mapping[Buffer, Buffer]) -> tuple[Stmt, ...]:
+    """Statements with variables for buffers of one element, or these for variables."""
+
+    def access(node: BufferLoad | BufferStore) -> BufferLoad | BufferStore:
+        found = places.get(node.buffer)
+        if found is None or node.predicate is not None or not all(is_const(index, 0) for index in node.indices):
+            return node
+        return node.replace(buffer=found, indices=() if found.is_scalar else (const(0, INT32),))
+
+    moved: tuple[Stmt, ...] = rewrite(body, {BufferLoad: access, BufferStore: access}) if places else body
+    return moved
 
 
 def _work(loop: For) -> int:
