@@ -143,10 +143,12 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True) ->
     """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
     them, or it is one of a product of matrices. Lines whose length is not known are taken for long ones where there are
     `long_lines`."""
-    from ..schedule.default_cpu.nests import stride_of
+    from ..schedule.default_cpu.nests import by_library, stride_of
 
     if multiplies_matrices(store):
         return True
+    if by_library(store.value):
+        return False  # what several sums call it for is computed once in one loop, sine and cosine by one call
     loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
     for loop in loops:
         if store.buffer.dtype.is_int and not uses(store.indices, loop.var):

@@ -168,3 +168,31 @@ def test_what_reads_backward_along_its_result_is_made_in_vectors_of_results() ->
     x, m, n, _ = results(func)
     wanted = np.convolve(x.astype("float64"), m[0].astype("float64"))[:4096]
     np.testing.assert_allclose(n.reshape(-1), wanted, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype, loops", [("float32", 2), ("float64", 1)])
+def test_sums_of_what_the_library_computes_share_its_calls(dtype: str, loops: int) -> None:
+    text = f"""
+@T.prim_func
+def main(X: T.Buffer((512,), "{dtype}"), R: T.Buffer((512,), "{dtype}"), I: T.Buffer((512,), "{dtype}")):
+    for k in range(512):
+        re: T.{dtype} = 0.0
+        im: T.{dtype} = 0.0
+        for t in range(512):
+            re += X[t] * T.cos(T.{dtype}(0.0123) * T.{dtype}(k * t % 512))
+            im += X[t] * T.sin(T.{dtype}(0.0123) * T.{dtype}(k * t % 512))
+        R[k] = re
+        I[k] = im
+"""
+    func = parse(text)
+    assert isinstance(func, PrimFunc)
+    assert (
+        with_blocks(func).script().count("for t in range(512)") + with_blocks(func).script().count("for k, t") == loops
+    )
+    x = np.random.default_rng(0).standard_normal(512).astype(dtype)
+    r, i = np.zeros_like(x), np.zeros_like(x)
+    tirscript.build(func)(x, r, i)
+    k = np.arange(512)
+    angles = np.dtype(dtype).type(0.0123) * (np.outer(k, k) % 512).astype(dtype)
+    np.testing.assert_allclose(r, np.cos(angles.astype("float64")) @ x.astype("float64"), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(i, np.sin(angles.astype("float64")) @ x.astype("float64"), rtol=1e-3, atol=1e-3)

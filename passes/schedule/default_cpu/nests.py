@@ -243,10 +243,19 @@ _DEAR = frozenset(
 )
 
 
+def by_library(value: Expr) -> bool:
+    """Whether a value calls the C library, for each lane of a vector (docs/mathematics.md): vectors gain nothing."""
+    return any(type(node) is Call and node.dtype.bits > 32 and node.op.name in _BY_LIBRARY for node in walk(value))
+
+
+_BY_LIBRARY = frozenset(("sin", "cos", "tan", "asinh", "acosh", "atanh", "pow", "hypot"))
+
+
 __all__ = [
     "Dim",
     "Nest",
     "begins_anyway",
+    "by_library",
     "extent_of",
     "factors",
     "heavy",

@@ -35,6 +35,7 @@ from ...simplify import simplified
 from ...statements import keep_comments, reads_memory
 from ..naming import renamed_apart
 from .facts import CpuFacts
+from .jammed_rows import ROWS, jammed, waits
 from .nests import UNKNOWN, stride_of
 from .work import PARALLEL_WORK
 
@@ -85,6 +86,8 @@ class _Outer:
             made = self.vectors(loop) if loop is not None and self.independent(loop) else None
             if made is not None:
                 return made
+        if waits(self.func, stmt) and self.independent(stmt):
+            return self.rows(stmt)
         parallel = self.threads and _work(stmt) >= PARALLEL_WORK and self.independent(stmt)
         self.threads = self.threads and not parallel
         body = self.inside(stmt) or self.each(stmt.body)
@@ -97,6 +100,21 @@ class _Outer:
         made = [self.made(stmt) for stmt in stmts]
         same = all(len(one) == 1 and one[0] is stmt for one, stmt in zip(made, stmts, strict=True))
         return stmts if same else tuple(part for one in made for part in one)
+
+    def rows(self, loop: For) -> tuple[Stmt, ...]:
+        """A loop over rows, several of them at once."""
+        extent = constant_extent(loop)
+        if extent is None or extent < 2 * ROWS or loop.step is not None:
+            return (loop,)
+        parallel = self.threads and _work(loop) >= PARALLEL_WORK
+        outer, kind = Var(f"{loop.var.name}_0", loop.var.dtype), loop.var.dtype
+        body = jammed(loop, simplified(loop.start + outer * ROWS), ROWS)
+        made = loop.replace(var=outer, start=const(0, kind), stop=const(extent // ROWS, kind), body=body)
+        made = made.replace(kind="parallel" if parallel else "serial")
+        if extent % ROWS == 0:
+            return (made,)
+        behind = simplified(loop.start + extent // ROWS * ROWS)
+        return made, *refresh(jammed(loop, behind, extent % ROWS))
 
     def inside(self, loop: For) -> tuple[Stmt, ...] | None:
         """The body of a loop as `schedule` schedules it; None where that does nothing."""

@@ -1,0 +1,113 @@
+"""Rows in which each element needs the one before go side by side, to the last bit as they were written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import PrimFunc, structural_equal
+from tirscript.ir.verify import verify
+from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
+from tirscript.script import parse
+from tirscript.testing import copies
+
+PARAMS = 'A: T.Buffer((N, 37), "float32"), B: T.Buffer((N, 37), "float32"), H: T.Buffer((N,), "uint32")'
+TAKEN = {
+    "a recurrence": """
+for n in range(N):
+    h: T.float32 = 0.0
+    for t in range(37):
+        h = T.float32(0.5) * h + A[n, t]
+        B[n, t] = h
+""",
+    "in place": """
+for n in range(1, N):
+    for t in range(1, 37):
+        A[n, t] = T.float32(0.5) * A[n, t - 1] + B[n, t]
+""",
+    "two, with a condition": """
+for n in range(N):
+    x1: T.float32 = 0.0
+    x2: T.float32 = A[n, 3]
+    for t in range(37):
+        y: T.float32 = T.float32(0.5) * x1 - T.float32(0.25) * x2 + A[n, t]
+        x2 = x1
+        if y > 1.0:
+            x1 = y * T.float32(0.5)
+        else:
+            x1 = y
+        B[n, t] = y
+    for t in range(5):
+        x1 = x1 * T.float32(0.5) + B[n, t]
+    B[n, 0] = x1
+""",
+    "a hash": """
+for n in range(N):
+    h: T.uint32 = T.uint32(2166136261)
+    for t in range(37):
+        h = (h ^ T.reinterpret("uint32", A[n, t])) * T.uint32(16777619)
+    H[n] = h
+""",
+}
+LEFT = {
+    "rows that need each other": """
+for n in range(1, N):
+    for t in range(1, 37):
+        B[n, t] = T.float32(0.5) * B[n, t - 1] + B[n - 1, t]
+""",
+    "extremes": """
+for n in range(N):
+    m: T.float32 = A[n, 0]
+    for t in range(37):
+        m = T.max(m, A[n, t])
+        B[n, t] = m
+""",
+    "sums of integers": """
+for n in range(N):
+    h: T.uint32 = T.uint32(0)
+    for t in range(n):
+        h = h + T.reinterpret("uint32", A[n, t])
+    H[n] = h
+""",
+}
+
+
+def kernel(body: str, rows: int) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.replace("N", str(rows)).strip().splitlines())
+    found = parse(f"@T.prim_func\ndef main({PARAMS.replace('N', str(rows))}):\n{lines}\n")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def same_as_interpreted(func: PrimFunc, made: PrimFunc, rows: int) -> None:
+    random = np.random.default_rng(rows)
+    wanted = [random.standard_normal((rows, 37)).astype("float32") for _ in range(2)] + [np.zeros(rows, "uint32")]
+    found = copies(wanted)
+    tirscript.interpret(func, *wanted)
+    tirscript.build(made)(*found)
+    assert all(map(np.array_equal, wanted, found))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("rows", [9, 23])
+@pytest.mark.parametrize("name", TAKEN)
+def test_rows_side_by_side(name: str, rows: int, threads: int) -> None:
+    func = kernel(TAKEN[name], rows)
+    made = scheduled(func, CpuFacts(vector_bits=512, threads=threads))
+    assert "n_0 * 4 + " in made.script()
+    assert not verify(made) and structural_equal(parse(made.script()), made)
+    same_as_interpreted(func, made, rows)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_rows_that_stay(name: str) -> None:
+    func = kernel(LEFT[name], 23)
+    made = scheduled(func, CpuFacts(vector_bits=512))
+    assert "n_0 * 4" not in made.script()
+    same_as_interpreted(func, made, 23)
+
+
+def test_few_rows_stay() -> None:
+    func = kernel(TAKEN["a recurrence"], 7)
+    assert "n_0" not in scheduled(func, CpuFacts(vector_bits=512)).script()
