@@ -111,6 +111,8 @@ def _chosen(store: BufferStore, value: Call) -> Update | None:
 
     `x if x > m else m` is `T.max(x, m)` and `m if m > x else x` is `T.max(m, x)`, of nan too.
     """
+    if value.dtype.is_vector:
+        return None  # what each lane chooses has no constant that changes nothing
     condition, one, other = value.args
     kept = _same_element(other, store)
     if not kept and not _same_element(one, store):

@@ -196,3 +196,11 @@ def main(X: T.Buffer((512,), "{dtype}"), R: T.Buffer((512,), "{dtype}"), I: T.Bu
     angles = np.dtype(dtype).type(0.0123) * (np.outer(k, k) % 512).astype(dtype)
     np.testing.assert_allclose(r, np.cos(angles.astype("float64")) @ x.astype("float64"), rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(i, np.sin(angles.astype("float64")) @ x.astype("float64"), rtol=1e-3, atol=1e-3)
+
+
+def test_sums_that_lanes_choose_stay() -> None:
+    body = "for i in range(4):\n    s: T.float32x16 = T.broadcast(T.float32(0), 16)\n    for k in range(64):\n        s = T.Select(T.ramp(k, 1, 16) < T.broadcast(50, 16), s + N[k, 0:16], s)\n    M[i, 0:16] = s"
+    func = kernel(body)
+    _, m, n, _ = results(func)
+    wanted = [sum(n[k, lane] for k in range(64) if k + lane < 50) for lane in range(16)]
+    np.testing.assert_allclose(m[0, :16], wanted, rtol=1e-4, atol=1e-4)

@@ -46,7 +46,7 @@ for t in range(40):
     for j in range(40):
         dot += A[t, j] * v[j]
     rest = T.float32(0.5) * rest + dot
-    v[t] = rest
+    B[t, 0] = rest
 S[0] = rest
 """,
     "triangles": """

@@ -9,6 +9,7 @@ import tirscript
 from tirscript.ir import BufferStore, PrimFunc, structural_equal, walk
 from tirscript.ir.verify import verify
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
+from tirscript.passes.schedule.default_cpu.outer_vectors import outer_vectors
 from tirscript.script import parse
 from tirscript.testing import copies
 
@@ -77,11 +78,6 @@ for j in range(1, N):
     for i in range(1, 19):
         Y[i, j] = Y[i - 1, j - 1] + X[i, j]
 """,
-    "down the columns": """
-for j in range(19):
-    for i in range(1, N):
-        Y[j, i] = T.float32(0.5) * Y[j, i - 1] + X[j, i]
-""",
     "a loop that is left": """
 for j in range(N):
     for i in range(19):
@@ -119,7 +115,7 @@ def arguments(columns: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("name", TAKEN)
 def test_lanes_do_what_iterations_do(name: str, symbolic: bool, columns: int, threads: int) -> None:
     func = kernel(TAKEN[name], "n" if symbolic else str(columns))
-    made = scheduled(func, CpuFacts(vector_bits=512, threads=threads))
+    made = outer_vectors(func, CpuFacts(vector_bits=512, threads=threads))
     assert structural_equal(parse(made.script()), made) and not verify(made)
     assert any(type(node) is BufferStore and node.value.dtype.is_vector for node in walk(made.body))
     wanted = arguments(columns)
@@ -132,7 +128,7 @@ def test_lanes_do_what_iterations_do(name: str, symbolic: bool, columns: int, th
 @pytest.mark.parametrize("name", LEFT)
 def test_what_stays_a_loop(name: str) -> None:
     func = kernel(LEFT[name], "131")
-    assert scheduled(func, FACTS) is func
+    assert outer_vectors(func, FACTS) is func
     wanted = arguments(131)
     found = copies(wanted)
     tirscript.interpret(func, *wanted)
@@ -147,14 +143,14 @@ def test_no_columns_and_few() -> None:
             wanted = arguments(columns)
             found = copies(wanted)
             tirscript.interpret(func, *wanted)
-            tirscript.build(scheduled(func, FACTS))(*found)
+            tirscript.build(outer_vectors(func, FACTS))(*found)
             assert all(map(np.array_equal, wanted, found))
 
 
 def test_vectors_of_columns_that_are_read_again_are_outermost() -> None:
-    text = scheduled(kernel(TAKEN["substitution"], "128"), CpuFacts(vector_bits=512, threads=2)).script()
+    text = outer_vectors(kernel(TAKEN["substitution"], "128"), CpuFacts(vector_bits=512, threads=2)).script()
     assert text.index("in range(19)") > text.index("j_0")
-    text = scheduled(kernel(TAKEN["steps in time"], "128"), FACTS).script()  # each step needs all of the one before
+    text = outer_vectors(kernel(TAKEN["steps in time"], "128"), FACTS).script()  # each step needs all of the one before
     assert text.index("in range(1, 19)") < text.index("j_0")
 
 
