@@ -207,8 +207,8 @@ def term(value: Expr) -> tuple[Expr, tuple[Expr, ...]]:
 _IN_TERMS = frozenset(OPS[name] for name in ("if_then_else", "mul", "cast", "negative"))
 
 
-def stride_of(load: BufferLoad, var: Var) -> int | None:
-    """How many elements further a step of `var` reads: 0 where it reads the same, 1 the next; None for another."""
+def stride_of(load: BufferLoad | BufferStore, var: Var) -> int | None:
+    """How many elements further a step of `var` reads or writes: 0 for the same, 1 the next; None for another."""
     if not any(uses(index, var) for index in load.indices):
         return 0
     strides = load.buffer.strides

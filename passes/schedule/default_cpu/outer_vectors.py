@@ -15,6 +15,7 @@ are read again by each iteration of the loops around, their vectors go outside o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from msgspec import structs
 
@@ -148,8 +149,8 @@ class _Outer:
         kinds = {loop.var.dtype, loop.start.dtype, loop.stop.dtype}
         if loop.step is not None or len(kinds) > 1 or reads_memory(loop.start) or reads_memory(loop.stop):
             return False
-        accesses = [node for node in nodes if type(node) in (BufferLoad, BufferStore) and node.indices]  # type: ignore[attr-defined]
-        strides = {stride_of(node, loop.var) for node in accesses}  # type: ignore[arg-type]
+        found: list[Any] = [node for node in nodes if type(node) in (BufferLoad, BufferStore)]
+        strides = {stride_of(node, loop.var) for node in found if node.indices}
         if not strides <= {0, 1} or 1 not in strides:
             return False
         extent = constant_extent(loop)
