@@ -16,11 +16,12 @@ from ..rewrite import map_except_buffers, substitute, walk
 from .bounds import bounds, exact, linear_bounds, whole
 from .elements import Elements
 from .folding import COMPARISONS, fold
-from .linear import Linear, expression, leaves, linear, wrap
+from .linear import Linear, expression, leaves, linear
 from .logic import negation
 from .order import decided, reduced_comparison
 from .patterns import Rules, apply, compile_rules
 from .proving import Search
+from .quotients import merge_quotients
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -476,35 +477,6 @@ class Simplifier:
                 return source
             return Call(node.op, (source,), node.dtype, span=node.span)
         return None
-
-
-def merge_quotients(form: Linear) -> Linear:
-    """`x // 4 * 4 + x % 4` is x, and `x - x // 4 * 4` is `x % 4`; the same form where there is no such pair."""
-    found = form
-    for atom in form.terms:
-        if type(atom) is not Call or atom.op is not _DIV or not is_const(atom.args[1]):
-            continue
-        x, by = atom.args
-        divisor = int(by.value)  # type: ignore[attr-defined]
-        rest = Call(_MOD, (x, by), atom.dtype)
-        terms = dict(found.terms)
-        quotients, remainders = terms.get(atom, 0), terms.get(rest, 0)
-        if not divisor or not quotients:
-            continue
-        if remainders and quotients == wrap(remainders * divisor, form.dtype):
-            del terms[atom], terms[rest]
-            found = Linear(terms, found.constant, form.dtype) + linear(x).scaled(remainders)
-            continue
-        alone = linear(x)
-        if len(alone.terms) != 1 or alone.constant:
-            continue
-        ((name, factor),) = alone.terms.items()
-        times = found.terms.get(name, 0)
-        if factor == 1 and times and wrap(-times * divisor, form.dtype) == quotients:
-            del terms[atom], terms[name]
-            terms[rest] = wrap(terms.get(rest, 0) + times, form.dtype)
-            found = Linear(terms, found.constant, form.dtype).clean()
-    return found
 
 
 def of_variables(node: Expr) -> bool:

@@ -186,6 +186,11 @@ def test_equality() -> None:
     assert not analyzer.prove_equal(n, m)
     assert not analyzer.prove_equal(n, cast(n, "int64"))
     assert analyzer.prove_equal(i // 4 * 4 + i % 4, i)
+    # digits of several bases, as of dimensions that were made one
+    assert str(analyzer.simplify(n // 3 % 5 * 6 + n % 3 * 2)) == str(analyzer.simplify(n % 15 * 2))
+    assert analyzer.prove_equal(n // 45 * 45 + n // 15 % 3 * 15 + n // 3 % 5 * 3 + n % 3, n)
+    assert not analyzer.prove_equal(n // 3 % 5 * 4 + n % 3, n % 15)
+    assert not analyzer.prove_equal(n // 3 % 5 * 3 + n % 4, n % 15)
     assert analyzer.prove_equal(load(0), load(0))
     undef = get_op("undef")("int32")
     assert not analyzer.prove_equal(undef, undef)
