@@ -16,10 +16,13 @@ before:                                            after:
 
 A kernel joins the function of its consumers where they are all in one, nothing else needs its result, and the kinds
 (`annotate_pattern`) allow it: elementwise, broadcast and injective ones join such, or a reduction that they feed; a
-contraction joins the elementwise work behind it, one for a function. `fuse_tir` makes one kernel of each function.
+contraction joins the elementwise work behind it, one for a function, even where that feeds a reduction. `fuse_tir`
+makes one kernel of each function.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from msgspec import Struct
 
@@ -77,6 +80,7 @@ class _Fusion:
     def __init__(self, module: Module, most: int) -> None:
         self.most = most
         self.functions = {function.name: function for function in module.functions}
+        self.finishing: set[GraphVar] = set()
         self.outlining = Outlining(module, PRIMITIVE, self.dataflow)
 
     def dataflow(self, stmt: Dataflow) -> Dataflow:
@@ -94,6 +98,7 @@ class _Fusion:
         of: dict[GraphVar, Group] = {}
         users: dict[GraphVar, list[_Use]] = {var: [_Use(None, None)] for var in stmt.outputs}
         groups: list[Group] = []
+        self.finishing = self.behind_contractions(stmt)
         for bind in reversed(stmt.body):
             group = self.placed(bind, users) if type(bind) is GraphBind else None
             if type(bind) is GraphBind and group is not None:
@@ -107,6 +112,24 @@ class _Fusion:
         for group in groups:
             group.members.reverse()
         return groups
+
+    def behind_contractions(self, stmt: Dataflow) -> set[GraphVar]:
+        """What is done element by element to results of contractions that nothing else uses."""
+        uses = Counter(stmt.outputs)
+        for bind in stmt.body:
+            uses.update({node for node in walk(bind) if type(node) is GraphVar} - {getattr(bind, "var", None)})
+        results: dict[GraphVar, GraphBind] = {}
+        found: set[GraphVar] = set()
+        for bind in stmt.body:
+            kind = self.kind(bind) if type(bind) is GraphBind else None
+            if type(bind) is not GraphBind or kind not in (CONTRACTION, ELEMENTWISE, BROADCAST):
+                continue
+            before = [results[node] for node in walk(bind.value) if type(node) is GraphVar and node in results]
+            if kind != CONTRACTION and any(_same_shape(bind, one) for one in before):
+                found.add(bind.var)
+            if (kind == CONTRACTION or bind.var in found) and uses[bind.var] == 1:
+                results[bind.var] = bind
+        return found
 
     def placed(self, bind: GraphBind, users: dict[GraphVar, list[_Use]]) -> Group | None:
         """The group of a binding: that of its consumers if it may join, else one of its own; None for no kernel."""
@@ -125,6 +148,8 @@ class _Fusion:
     def may_join(self, bind: GraphBind, kind: int, group: Group, uses: list[_Use]) -> bool:
         """Whether a kernel may be made where its result is used."""
         consumers = [group.kinds[group.members.index(use.bind)] for use in uses if use.bind is not None]
+        if bind.var in self.finishing and group.anchor == REDUCTION:
+            return False  # a contraction does it in its tiles, once
         if kind in (ELEMENTWISE, BROADCAST, INJECTIVE):
             # what feeds a contraction is read many times, and would be made as often
             return all(one != CONTRACTION for one in consumers)

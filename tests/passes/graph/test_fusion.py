@@ -134,6 +134,11 @@ def test_kinds_of_kernels() -> None:
         (["matmul x w", "relu a", "bias b v"], "c", ["fused_matmul_relu_bias"]),
         (["relu x", "flip a", "relu b"], "c", ["fused_relu_flip_relu"]),
         (["relu x", "rowsum a"], "b", ["fused_relu_rowsum"]),
+        # what feeds a reduction behind a contraction is done by the latter, once
+        (["matmul x w", "relu a", "bias b v", "rowsum c"], "d", ["fused_matmul_relu_bias"]),
+        (["matmul x w", "relu a", "flip b", "rowsum c"], "d", ["fused_matmul_relu", "fused_flip_rowsum"]),
+        # unless something else needs the contraction's own result
+        (["matmul x w", "relu a", "rowsum b"], "a, c", ["fused_relu_rowsum"]),
         # a contraction takes no producers, and only elementwise work behind it
         (["relu x", "matmul a w"], "b", []),
         (["matmul x w", "flip a"], "b", []),
