@@ -171,9 +171,14 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     j_0, j_1 = sch.split(dims[roles.columns.var.name], [None, width])
     outer = [dims[dim.var.name] for dim in roles.outer]
     inner = [dims[dim.var.name] for dim in roles.reduced]
-    panels = -(-roles.columns.extent // width) * _count(roles.outer)
-    by_panel = panels >= 8 * work.facts.threads or panels % work.facts.threads == 0 or not roles.columns.known
+    panels = -(-roles.columns.extent // width)
+    by_panel = _for_all_threads(work, roles, panels * _count(roles.outer))
     tiles = [j_0, i_0] if by_panel else [i_0, j_0]
+    # a panel is for all of a batch that has one operand of the columns
+    apart = tuple(dim for dim in roles.outer if uses(roles.right.indices, dim.var))
+    if right is not None and by_panel and _for_all_threads(work, roles, panels * _count(apart)):
+        batch = [dims[dim.var.name] for dim in roles.outer if not any(dim is one for one in apart)]
+        outer, tiles = [dims[dim.var.name] for dim in apart], [j_0, *batch, i_0]
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
     if right is not None and by_panel:
         if not turned and source is None:
@@ -183,7 +188,7 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
         _panels(work, right, width)
     if turned and right is not None and not _by_lines(work, right, roles, lanes):
         _by_columns(work, right)
-    sch.reverse_compute_at(result, tiles[1])
+    sch.reverse_compute_at(result, tiles[-1])
     sch.set_scope(nest.name, 0, "local")
     first = inner[0]
     most = WRITTEN_OUT // 4 if roles.mixed else WRITTEN_OUT
@@ -193,8 +198,8 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
         sch.annotate(inner[-1], "pragma_unroll", unrolled)
     copies = [copy for copy in (left, right, result) if copy is not None]
     names, depth = [nest.name], sch.get_loops(nest.name).index(first)
-    if not roles.rows.known and rows > 1 and work.attempt(_one_row, result, tiles[1], rows):
-        update, *others = work.sch.get_child_blocks(tiles[1])[-2:]
+    if not roles.rows.known and rows > 1 and work.attempt(_one_row, result, tiles[-1], rows):
+        update, *others = work.sch.get_child_blocks(tiles[-1])[-2:]
         names.append(update.name)
         copies += others
     for name in names:
@@ -211,6 +216,11 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     work.parallel([*outer, *tiles], nest.work)
     if left is not None:
         work.parallel(work.sch.get_loops(left)[:1], nest.work / 16)
+
+
+def _for_all_threads(work: Work, roles: Roles, panels: int) -> bool:
+    """Whether so many panels give all threads as much to do."""
+    return panels >= 8 * work.facts.threads or panels % work.facts.threads == 0 or not roles.columns.known
 
 
 def _one_row(work: Work, result: BlockHandle, tile: LoopHandle, rows: int) -> None:
@@ -293,7 +303,8 @@ def roles_of(work: Work, nest: Nest) -> Roles | None:
     sides = [dim for dim in nest.spatial if id(dim.var) in mine and id(dim.var) not in others]
     if not sides:
         return None
-    rows = max(sides, key=lambda dim: dim.extent)
+    # of dimensions that are as long the innermost, as both of a batch of rows are where neither is known
+    rows = max(reversed(sides), key=lambda dim: dim.extent)
     outer = tuple(dim for dim in nest.spatial if dim is not rows and dim is not columns)
     reduced = nest.reduced
     if work.facts.reassociate or not nest.dtype.is_float:

@@ -1,0 +1,78 @@
+"""Products of a batch with one operand of the columns: what is packed is packed once, whatever the call knows of sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.backend.interpreter import interpret
+from tirscript.ir import For, PrimFunc
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Block
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+
+
+def product(batch: int | str, rows: int | str, own: bool = False) -> PrimFunc:
+    """A product of a batch of matrices with one matrix, or with one of its `own` for each; names are symbolic sizes."""
+    shapes = [repr((batch, rows, 20)), repr((batch, 20, 40) if own else (20, 40)), repr((batch, rows, 40))]
+    found = parse(f"""
+@T.prim_func
+def product(
+    A: T.Buffer({shapes[0]}, "float32"), W: T.Buffer({shapes[1]}, "float32"), C: T.Buffer({shapes[2]}, "float32")
+):
+    for b, i, j, k in T.grid({batch}, {rows}, 40, 20):
+        with T.block("C"):
+            vb, vi, vj, vk = T.axis.remap("SSSR", [b, i, j, k])
+            with T.init():
+                C[vb, vi, vj] = 0.0
+            C[vb, vi, vj] += A[vb, vi, vk] * W[{"vb, " if own else ""}vk, vj]
+""")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def around(body: object, name: str) -> list[str]:
+    """The lengths of the loops around the block of a name."""
+    loops = [node for node in walk(body) if type(node) is For]  # type: ignore[arg-type]
+    found = [loop for loop in loops if any(type(node) is Block and node.name == name for node in walk(loop.body))]
+    return [loop.stop.script().strip() for loop in found]
+
+
+SYMBOLIC = ("many", "n")
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("sizes", [SYMBOLIC, ("many", 30), (5, 30)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_panel_is_for_all_of_a_batch(sizes: tuple[int | str, int | str], own: bool, threads: int) -> None:
+    kernel = product(*sizes, own)
+    made = default_schedule(kernel, CpuFacts(vector_bits=512, threads=threads)).func
+    (copy,) = [
+        node.name
+        for node in walk(made.body)
+        if type(node) is Block and node.name.startswith("W_") and not node.name.endswith("init")
+    ]
+    batch = str(sizes[0])
+    if threads == 1:
+        assert (batch in around(made.body, copy)) == own
+    native = tirscript.build(made, pipeline=DEFAULT_LOWERING)
+    rng = np.random.default_rng(1)
+    for b, n in ((5, 30), (1, 1), (2, 9), (4, 8), (0, 3), (3, 0)):
+        if any(isinstance(size, int) and size != one for size, one in zip(sizes, (b, n), strict=True)):
+            continue
+        A = rng.integers(-9, 9, (b, n, 20)).astype("float32")
+        W = rng.integers(-9, 9, (b, 20, 40) if own else (20, 40)).astype("float32")
+        for run in (native, lambda *given: interpret(made, *given)):
+            C = np.full((b, n, 40), np.nan, "float32")
+            run(A, W, C)
+            np.testing.assert_array_equal(C, A @ W)
+
+
+def test_rows_of_a_batch_are_rows_of_the_tile() -> None:
+    """Where neither length is known, those that lie beside each other: tiles of a batch would read a panel for each row."""
+    made = default_schedule(product(*SYMBOLIC), CpuFacts(vector_bits=512)).func
+    assert any(length == "many" for length in around(made.body, "C_update"))
+    assert any("n" in length.replace("many", "") and "8" in length for length in around(made.body, "C_update"))
