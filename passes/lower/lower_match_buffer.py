@@ -52,12 +52,17 @@ def lower_match_buffer(func: PrimFunc) -> PrimFunc:
 
 
 def _moved(index: Expr, by: Expr) -> Expr:
-    """An index further on; lanes at regular distances stay that."""
-    if type(index) is Ramp and index.base.dtype is by.dtype:
-        return index.replace(base=simplified(by + index.base))
-    if type(index) is Broadcast and index.value.dtype is by.dtype:
+    """An index further on; lanes at regular distances stay that, of a wider dtype too, as they are in the region."""
+    if type(index) is Ramp and _is_wider(by, index.base):
+        return index.replace(base=simplified(by + index.base), stride=cast(index.stride, by.dtype))
+    if type(index) is Broadcast and _is_wider(by, index.value):
         return index.replace(value=simplified(by + index.value))
     return simplified(by + index)
+
+
+def _is_wider(by: Expr, index: Expr) -> bool:
+    """Whether their sum has the dtype of `by`, and an index that is not negative is the same in it."""
+    return index.dtype is by.dtype or (index.dtype.is_int and by.dtype.is_int and index.dtype.bits < by.dtype.bits)
 
 
 class _Match:

@@ -116,7 +116,10 @@ class Match:
         for at, index in enumerate(given.indices):
             start: Expr = index
             if at >= more:
-                start = start - cast(substitute(desc.indices[at - more], self.vars), index.dtype)
+                # places are not negative, so what is narrower is exact before it is widened
+                narrow = index.args[0] if _is_widened(index) else index  # type: ignore[attr-defined]
+                own = cast(substitute(desc.indices[at - more], self.vars), narrow.dtype)
+                start = cast(narrow - own, index.dtype)
             start = self.known.simplify(start)
             if any(var in self.inner for var in free_vars(start)):
                 raise Mismatch(f"`{new.name}` is accessed at other indices than described", given)
@@ -168,6 +171,12 @@ class Match:
                 return
         assert problem is not None
         raise problem
+
+
+def _is_widened(index: Expr) -> bool:
+    """Whether an index is a narrower whole number, converted."""
+    inner = index.args[0] if type(index) is Call and index.op is OPS["cast"] else index
+    return inner.dtype.is_int and inner.dtype.is_signed and inner.dtype.bits < index.dtype.bits
 
 
 def free_buffers_in(expr: Expr) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Range, Var
 from tirscript.ir.op import const
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
@@ -120,7 +121,9 @@ def _matched(
                 edit.refuse(f"the box of `{target.name}` is not proved to lie in the buffer", place)
             ranges.append(Range(start, None if at < more else stop))
         fresh = _view(impl, target, more)
-        if impl.strides is not None and not all(map(known.prove_equal, impl.strides, fresh.strides or ())):
+        steps = [step.astype(INT64) for step in fresh.strides or ()]
+        wanted = [step.astype(INT64) for step in impl.strides or ()]
+        if impl.strides is not None and not all(map(known.prove_equal, wanted, steps)):
             edit.refuse(
                 f"`{intrin.name}` wants the strides {_listed(impl.strides)} of `{impl.name}`, and those of the box of "
                 f"`{target.name}` are {_listed(fresh.strides or ())}",
@@ -138,17 +141,17 @@ def _listed(strides: tuple[Expr, ...]) -> str:
 
 def _view(impl: Buffer, target: Buffer, more: int) -> Buffer:
     """The buffer of the implementation as it lies in the one of the program, whose strides it takes."""
-    shape = target.constant_shape()
     dtype = target.shape[0].dtype if target.shape else const(0).dtype
-    strides: tuple[Expr, ...]
-    if target.strides is None and shape is not None:
-        steps = [1] * target.ndim
-        for at in range(target.ndim - 2, -1, -1):
-            steps[at] = steps[at + 1] * shape[at + 1]
-        strides = tuple(const(step, dtype) for step in steps[more:])
-    else:
-        strides = tuple(Var(f"{impl.name}_s{at}", dtype) for at in range(impl.ndim))
-    return impl.replace(strides=strides, elem_offset=Var(f"{impl.name}_offset", dtype), scope=target.scope)
+    strides: list[Expr] = [Var(f"{impl.name}_s{at}", dtype) for at in range(impl.ndim)]
+    step = 1
+    for at in reversed(range(target.ndim) if target.strides is None else ()):
+        if at >= more:
+            strides[at - more] = const(step, dtype)
+        size = target.shape[at]
+        if type(size) is not Const:
+            break  # how far apart the lines outside of this dimension lie is for the call to know
+        step *= int(size.value)
+    return impl.replace(strides=tuple(strides), elem_offset=Var(f"{impl.name}_offset", dtype), scope=target.scope)
 
 
 def _dim(dim: Expr, start: Expr) -> Expr:
