@@ -13,7 +13,7 @@ for j_0 in T.parallel(n // columns):
 
 from __future__ import annotations
 
-from tirscript.ir.expr import BufferLoad
+from tirscript.ir.expr import BufferLoad, Var
 from tirscript.ir.index_map import IndexMap
 
 from ..primitive import BlockHandle
@@ -34,19 +34,19 @@ def byte_lanes(work: Work, nest: Nest) -> bool:
     if not work.facts.dots or not multiplies_bytes(nest) or nest.instances < LEAST:
         return False
     roles = roles_of(work, nest)
-    if roles is None or len(roles.reduced) != 1 or not all(dim.known for dim in nest.dims):
+    if roles is None or len(roles.reduced) != 1 or not (roles.columns.known and roles.reduced[0].known):
         return False
     if roles.rows.extent < ROWS or roles.columns.extent < work.facts.lanes(32):
         return False  # the copy would take longer than what it saves
     if roles.reduced[0].extent < GROUP * GROUP:
         return False
     reader = only_reader(work, nest)
-    if reader is not None and work.attempt(_scheduled, nest, reader):
+    if reader is not None and work.attempt(in_lanes, nest, reader):
         return True
-    return work.attempt(_scheduled, nest, None)
+    return work.attempt(in_lanes, nest, None)
 
 
-def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
+def in_lanes(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     """The schedule; the only `reader` of the result takes it where it is."""
     sch, name, lanes = work.sch, nest.name, work.facts.lanes(32)
     roles = roles_of(work, nest)
@@ -65,11 +65,15 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
         for dim, pad in ((roles.rows, rows), (roles.columns, columns), (roles.reduced[0], GROUP))
         if not dim.divides(pad)
     }
-    plain = work.nest(name)
+    plain = work.nest(name, symbolic=True)
     tiled = roles_of(work, plain) if plain is not None else None
     if plain is None or tiled is None:
         return False
     right = _copy(work, name, roles.right, tiled.right)
+    padded = None
+    if tiled.right.buffer is not roles.right.buffer and tiled.right.indices[-1] is tiled.columns.var:
+        if not work.copied_once(roles.right.buffer):  # lines are copied in turn by vectors, which ask no conditions
+            padded, right = right, _apart(work, name, tiled.right)
     left = None if _lies_in_lines(roles, odd) else _copy(work, name, roles.left, tiled.left)
     kinds = [str(load.dtype) for load in (tiled.left, tiled.right)]
     flipped, rest = "", None
@@ -96,13 +100,15 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     for loop in (row, vector, k_1, i_1, j_1):
         sch.unroll(loop)
     work.attempt(in_turn, right, tiled, flipped)
-    copies = {copy.name for copy in (left, right) if copy is not None}
+    if padded is not None:
+        work.attempt(vector_copy, padded, work.facts.lanes(8))
+    copies = {copy.name for copy in (left, right, padded) if copy is not None}
     for block in work.blocks():
         if block.name.removesuffix("_o") in copies:
             work.parallel(work.sch.get_loops(block)[:1], float(nest.instances) / 16)
     work.attempt(vector_copy, result, lanes)
     work.parallel([*outer, j_0, i_0], nest.work)
-    sums = work.nest(rest.name) if rest is not None else None
+    sums = work.nest(rest.name, symbolic=True) if rest is not None else None
     if sums is not None:
         work.attempt(lanes_apart, sums)
     made = {name, *copies}
@@ -114,7 +120,18 @@ def _copy(work: Work, name: str, given: BufferLoad, load: BufferLoad) -> BlockHa
     """The block that copies an operand: that of its padding, or a new one."""
     if load.buffer is not given.buffer:
         return maker_of(work, name, load.buffer.name)
-    copy: BlockHandle = work.sch.cache_read(name, load.buffer.name, "global", [name])
+    return _apart(work, name, load)
+
+
+def _apart(work: Work, name: str, load: BufferLoad) -> BlockHandle:
+    """A block that copies an operand by axes: what makes the operand may do that in another order."""
+    axes = [axis.var for axis in work.block(name).axes]
+    copied = IndexMap(tuple(axes), load.indices)
+    copy: BlockHandle = work.sch.reindex_cache_read(name, load.buffer.name, "global", copied)
+    used = [var for var in axes if any(index is var for index in load.indices)]
+    order = tuple(index for index in load.indices if type(index) is Var)
+    if list(order) != used:
+        work.sch.transform_block_layout(copy, IndexMap(tuple(used), order))
     return copy
 
 
@@ -139,4 +156,4 @@ def _lines(roles: Roles) -> IndexMap:
     return IndexMap(given, (*places.values(), k))
 
 
-__all__ = ["byte_lanes"]
+__all__ = ["GROUP", "ROWS", "byte_lanes", "in_lanes"]

@@ -11,6 +11,7 @@ from tirscript.ir.stmt import Attr, Block, For, LaunchThread
 from ...statements import may_overlap
 from ..schedule import Schedule
 from .byte_lanes import byte_lanes
+from .byte_windows import byte_windows
 from .chains import finishing, inline_producers, rows, shared_rows
 from .columns import down_columns
 from .contraction import contraction
@@ -35,6 +36,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
     tile_product,
     byte_lanes,
+    byte_windows,
     words,
     dot_products,
     filters_along,
@@ -59,6 +61,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
 # those that need no numbers of iterations
 SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
+    byte_lanes,
     words,
     contraction,
     operands_apart,

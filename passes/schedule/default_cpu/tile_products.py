@@ -300,8 +300,7 @@ def in_turn(work: Work, copy: BlockHandle | str, roles: Roles, kind: str = "") -
     group = 32 // roles.right.dtype.bits
     if roles.right.indices[-1] is roles.reduced[0].var:
         return _vectors(work, copy, group)
-    at = next(place for place, index in enumerate(roles.right.indices) if index is roles.reduced[0].var)
-    if at != len(loops) - 2 or work.copied_once(roles.right.buffer):
+    if roles.right.indices[-2] is not roles.reduced[0].var or work.copied_once(roles.right.buffer):
         return False
     k_0, k_1 = sch.split(loops[-2], [None, group])
     j_0, j_1 = sch.split(loops[-1], [None, SIDE])

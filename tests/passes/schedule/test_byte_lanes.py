@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from helpers.bytes import BYTES, KERNELS, product, words
@@ -16,6 +18,7 @@ from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.default_cpu import DOTS
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.passes.schedule.tensor_intrin import TensorIntrin
+from tirscript.script import tir as T
 
 FEATURES = set(host().features.split(","))
 KINDS = [(bits, kind) for bits, kinds in DOTS.items() for kind, _ in kinds]
@@ -97,6 +100,30 @@ def test_products_of_any_size(m: int, n: int, k: int, left: str, right: str, how
     else:
         interpret(made, A, B, C)
     assert np.array_equal(C, A.astype("int32") @ B.astype("int32"))
+
+
+@pytest.mark.parametrize(("left", "right"), list(itertools.product(BYTES, BYTES)))
+def test_rows_whose_number_only_the_call_knows(left: str, right: str) -> None:
+    @T.prim_func
+    def kernel(A: T.Buffer(("b", "n", 32), left), W: T.Buffer((32, 40), right), C: T.Buffer(("b", "n", 40), "int32")):
+        for h, i, j, p in T.grid(b, n, 40, 32):
+            with T.block("C"):
+                vb, vi, vj, vp = T.axis.remap("SSSR", [h, i, j, p])
+                with T.init():
+                    C[vb, vi, vj] = 0
+                C[vb, vi, vj] += T.cast(A[vb, vi, vp], "int32") * T.cast(W[vp, vj], "int32")
+
+    made = default_schedule(kernel, facts(512, "vnni")).func
+    assert "vpdpbusd" in words(made)
+    assert "T.cast(T.ramp" not in words(DEFAULT_LOWERING(made))  # four bytes are one load
+    native = tirscript.build(made, pipeline=DEFAULT_LOWERING) if here(512, "vnni") else None
+    rng = np.random.default_rng(1)
+    for b, n in ((1, 1), (2, 3), (1, 4), (3, 9), (0, 4), (2, 0)):
+        A = rng.integers(0, 256, (b, n, 32)).astype("uint8").view(left)
+        W = rng.integers(0, 256, (32, 40)).astype("uint8").view(right)
+        C = np.full((b, n, 40), -1, "int32")
+        (native or (lambda *given: interpret(made, *given)))(A, W, C)
+        np.testing.assert_array_equal(C, A.astype("int32") @ W.astype("int32"))
 
 
 def test_other_products_are_not() -> None:
