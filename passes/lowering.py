@@ -31,6 +31,7 @@ GRAPH_LOWERING = Sequential(
         "canonicalize_bindings",
         "common_graph_subexpression",
         "decompose_for_inference",
+        "quantized_products",
         "fold_graph_constant",
         "legalize_ops",
         "dead_code_elimination",

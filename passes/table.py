@@ -57,6 +57,7 @@ MODULES = {
     "narrow_index_types": "narrow_index_types",
     "pack_constants": "constants.pack_constants",
     "plan_buffer_allocation": "lower.plan_buffer_allocation",
+    "quantized_products": "graph.quantized_products",
     "reduce_loop_extents": "reduce_loop_extents",
     "reflow_layouts": "layouts.reflow_layouts",
     "remove_assume": "remove_assume",

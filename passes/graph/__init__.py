@@ -16,6 +16,7 @@ from .graph_to_tensor import graph_to_tensor
 from .lambda_lift import lambda_lift
 from .legalize_ops import legalize_ops
 from .merge_composite import merge_composite
+from .quantized_products import quantized_products
 from .rewrite_reshape import rewrite_reshape
 from .run_codegen import run_codegen
 from .static_memory_plan import static_memory_plan
@@ -40,6 +41,7 @@ __all__ = [
     "lambda_lift",
     "legalize_ops",
     "merge_composite",
+    "quantized_products",
     "rewrite_reshape",
     "run_codegen",
     "static_memory_plan",

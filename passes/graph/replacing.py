@@ -19,10 +19,15 @@ class Replacing:
     def __init__(self) -> None:
         self.values: dict[GraphVar, GraphExpr] = {}
         self.known: dict[Any, Any] = {}
+        self.changed = False
 
     def instead(self, stmt: GraphBind | MatchCast) -> GraphExpr | None:
         """The value that is used where the variable of `stmt` was; None where the binding stays."""
         raise NotImplementedError
+
+    def rewritten(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        """What takes the place of a statement that stays."""
+        return (stmt,)
 
     def forget(self, gone: set[GraphVar]) -> None:
         """Drop from `known` what needs one of these variables."""
@@ -31,7 +36,8 @@ class Replacing:
     def function(self, func: GraphFunc) -> GraphFunc:
         """The function without the bindings for which others stand."""
         body = self.body(func.body)
-        return func.replace(body=body, value=substitute(func.value, self.values)) if self.values else func
+        changed = self.values or self.changed
+        return func.replace(body=body, value=substitute(func.value, self.values)) if changed else func
 
     def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The statements that stay."""
@@ -51,7 +57,9 @@ class Replacing:
                 made: Any = substitute(stmt, self.values) if self.values else stmt
                 other = self.instead(made) if type(made) in (GraphBind, MatchCast) else None
                 if other is None:
-                    kept.append(made)
+                    found = self.rewritten(made)
+                    self.changed = self.changed or len(found) != 1 or found[0] is not made
+                    kept += found
                 else:
                     self.values[made.var] = other
         return tuple(kept)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from tirscript.ir.dtype import dtype
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
@@ -389,14 +389,20 @@ def _scale_axis(node: Node, x: GraphExpr, scale: GraphExpr) -> int:
 def _quantized(node: Node, scale: GraphExpr, zero: GraphExpr | None) -> tuple[GraphExpr, GraphExpr]:
     if node.attr("block_size", 0):
         raise node.wrong("quantization in blocks is not supported")
-    if dims.number(dims.product(node.shape(scale))) == 1 and node.shape(scale):
-        scale = node.op("reshape", scale, ShapeExpr(()))
+    single = dims.number(dims.product(node.shape(scale))) == 1
+    if single:
+        scale = _single(node, 1, scale)
     if zero is not None:
-        return scale, zero if node.shape(scale) or not node.shape(zero) else node.op("reshape", zero, ShapeExpr(()))
-    shape = node.shape(scale)
-    if not all(type(one) is Const for one in shape):
-        raise node.wrong("the shape of its scale is symbolic")
-    return scale, node.op("zeros", ShapeExpr(shape), "int8")
+        return scale, _single(node, 2, zero) if single else zero
+    return scale, node.constant(0, dtype("int8"))
+
+
+def _single(node: Node, at: int, value: GraphExpr) -> GraphExpr:
+    """An input of one element as a tensor without dimensions."""
+    number = node.scalar(at)
+    if number is not None:
+        return node.constant(number, node.dtype(value))
+    return node.op("reshape", value, ShapeExpr(())) if node.shape(value) else value
 
 
 __all__ = ["OPERATORS", "convolved", "gemm", "pooled", "quantized", "spatial", "with_bias"]
