@@ -64,15 +64,13 @@ def round_half_even(node: Node) -> GraphExpr:
 
 
 def nearest(node: Node, x: GraphExpr) -> GraphExpr:
-    """The nearest whole number, halves to the even one, in fewer steps than `Round` takes: 0 has no sign."""
-    kind = node.dtype(x)
-    half, one, two = (node.constant(value, kind) for value in (0.5, 1, 2))
-    low = node.op("floor", x)
-    high = node.op("add", low, one)
-    above = node.op("subtract", x, low)
-    even = node.op("multiply", node.op("floor", node.op("multiply", high, half)), two)
-    other = node.op("where", node.op("greater", above, half), high, low)
-    return node.op("where", node.op("equal", above, half), even, other)
+    """The nearest whole numbers of float32, halves to the even one; what is beyond 2^22 becomes that.
+
+    Sums with 1.5 times 2^23 have no digits behind the point, and are rounded as all sums are.
+    """
+    limit, whole = (node.constant(value, node.dtype(x)) for value in (1 << 22, 3 << 22))
+    within = node.op("minimum", node.op("maximum", x, node.op("negative", limit)), limit)
+    return node.op("subtract", node.op("add", within, whole), whole)
 
 
 @onnx_op("Shrink")
