@@ -246,6 +246,7 @@ CASES: dict[str, list[C]] = {
         C(f(3, 4), np.float32(0.1), np.uint8(128), const=(1, 2)),
         C(f(3, 4), f(3, low=0.05, high=0.2), np.zeros(3, np.int8), const=(1, 2), axis=0),
         C(np.arange(-9, 9, dtype="float32").reshape(3, 6), np.float32(2), np.uint8(7), const=(1, 2)),
+        C(np.float32([1e9, -1e9, 3e38, 4194303.5, -5e6, 254.5]), np.float32(1), np.uint8(7), const=(1, 2)),
         C(np.arange(-9, 9, dtype="float32").reshape(3, 6), np.float32([2, 6, 4]), np.array([1, 0, 2], np.int8), axis=0),
     ],
     "DequantizeLinear": [C(i(3, 4, kind="uint8"), np.float32(0.1), np.uint8(3), const=(1, 2)), C(i(3, 4, kind="int8"), np.float32(0.5), const=(1,))],
