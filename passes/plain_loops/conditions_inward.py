@@ -51,9 +51,9 @@ def _inward(stmt: Stmt, inlined: Inline) -> Stmt:
     if type(stmt) is not If or stmt.orelse:
         return stmt
     then = stmt.then if len(stmt.then) == 1 else inlined(_settled(stmt.then), False)
-    inner = then[0]
-    if len(then) != 1:
+    if len(then) != 1:  # none where all that stands there are variables that nobody reads
         return stmt
+    inner = then[0]
     if type(inner) is If and not inner.orelse:
         both = Call(OPS["logical_and"], (stmt.condition, inner.condition), BOOL)
         return _inward(stmt.replace(condition=both, then=inner.then), inlined)

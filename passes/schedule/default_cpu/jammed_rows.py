@@ -22,7 +22,7 @@ from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferLoad, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import refresh, substitute, uses, walk
+from tirscript.ir.rewrite import defined_by, refresh, substitute, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
 
 from ...simplify import simplified
@@ -42,7 +42,11 @@ def waits(func: PrimFunc, loop: For) -> bool:
         return False
     if leaves_loop(loop.body) or any(type(node) is For for one in inner for node in walk(one.body)):
         return False
-    if any(one.kind != "serial" or one.annotations or uses((one.start, one.stop), loop.var) for one in inner):
+    if any(one.kind != "serial" or one.annotations for one in inner):
+        return False
+    # rows of lengths of their own would end at different steps
+    own = {loop.var, *(name for node in nodes for name in defined_by(node))}
+    if any(uses((one.start, one.stop), name) for one in inner for name in own):
         return False
     if any(type(node) is BufferLoad for one in inner for node in walk((one.start, one.stop))):
         return False

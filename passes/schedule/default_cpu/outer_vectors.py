@@ -27,14 +27,15 @@ from tirscript.ir.expr import BufferData, BufferLoad, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import const, get_op
-from tirscript.ir.rewrite import free_buffers, free_vars, refresh, rewrite, uses, walk
-from tirscript.ir.stmt import Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
+from tirscript.ir.rewrite import free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
+from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ...access import constant_extent
 from ...lower.vectorize_loop import in_vectors
 from ...simplify import simplified
 from ...statements import keep_comments, reads_memory
 from ..naming import renamed_apart
+from ..tree import body_fields
 from .facts import CpuFacts
 from .jammed_rows import ROWS, jammed, waits
 from .nests import UNKNOWN, stride_of
@@ -69,6 +70,7 @@ class _Outer:
     ) -> None:
         self.func, self.facts, self.schedule = func, facts, schedule
         self.threads = facts.threads > 1  # whether a loop may become parallel: none around it is
+        self.around: list[For] = []  # the loops around what is looked at
         self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
         if any(type(node) in (DeclBuffer, BufferData) for node in walk(func.body)):
             self.schedule = None  # one memory under several names
@@ -91,7 +93,9 @@ class _Outer:
             return self.rows(stmt)
         parallel = self.threads and _work(stmt) >= PARALLEL_WORK and self.independent(stmt)
         self.threads = self.threads and not parallel
+        self.around.append(stmt)
         body = self.inside(stmt) or self.each(stmt.body)
+        self.around.pop()
         self.threads = self.threads or parallel
         if body is stmt.body:
             return (stmt,)
@@ -134,7 +138,8 @@ class _Outer:
         found = _elements(made.body, {cell: one for one, cell in cells.items()})
         if any(uses(found, cell) for cell in cells.values()):
             return None  # a vector of it, or where it is
-        return renamed_apart(found, self.blocks)
+        bound = _bound(found, self.around)
+        return None if bound is None else renamed_apart(bound, self.blocks)
 
     def independent(self, loop: For) -> bool:
         return may_parallel(Dependences((loop,), within=self.func), loop).legal is True
@@ -196,7 +201,8 @@ class _Outer:
             parts = [self.chunks(loop, loop.start, const(extent // lanes, kind), lanes)]
             if extent % lanes:
                 behind = simplified(loop.start + extent // lanes * lanes)
-                parts.append(self.chunks(loop, behind, const(1, kind), extent % lanes))
+                rest = self.chunks(loop, behind, const(1, kind), extent % lanes) if extent % lanes > 1 else None
+                parts.append(rest or loop.replace(start=behind, trivia=None))
         made = [part for part in parts if part is not None]
         if len(made) < len(parts):
             return None
@@ -216,6 +222,40 @@ class _Outer:
         if made is None:
             return None
         return For(outer, const(0, kind), count, made, kind="parallel" if parallel else "serial", span=loop.span)
+
+
+def _bound(body: tuple[Stmt, ...], around: Sequence[For]) -> tuple[Stmt, ...] | None:
+    """Statements whose blocks have axes for the loops around that they use; None where such a loop has no bounds that
+    hold for all of it."""
+    loops = {loop.var: loop for loop in around}
+    fixed = {
+        var
+        for var, loop in loops.items()
+        if loop.step is None
+        and loops.keys().isdisjoint(free_vars((loop.start, loop.stop)))
+        and not reads_memory(loop.start)
+        and not reads_memory(loop.stop)
+    }
+    varying = False
+
+    def visit(stmt: Stmt) -> Stmt:
+        nonlocal varying
+        if type(stmt) is not Block:
+            fields = body_fields(type(stmt))
+            return stmt.replace(**{name: tuple(map(visit, getattr(stmt, name))) for name in fields}) if fields else stmt
+        inside = stmt.replace(axes=())
+        used = [var for var in free_vars(inside) if var in loops]
+        varying = varying or not fixed.issuperset(used)
+        # nothing is promised of the order of its steps
+        own = {
+            var: Axis(Var(f"v{var.name}", var.dtype), "opaque", loops[var].start, loops[var].stop, var) for var in used
+        }
+        axes = (*stmt.axes, *own.values())
+        made: Stmt = substitute(inside, {var: axis.var for var, axis in own.items()}).replace(axes=axes)
+        return made
+
+    found = tuple(map(visit, body))
+    return None if varying else found
 
 
 def _elements(body: tuple[Stmt, ...], places: Mapping[Buffer, Buffer]) -> tuple[Stmt, ...]:

@@ -553,3 +553,18 @@ def test_blocks_without_a_name_of_their_own_are_scheduled(first: str, second: st
     once, twice = np.zeros((16, 16), "float32"), np.zeros((16, 16), "float32")
     tirscript.build(found)(values, once, twice)
     assert (once == values @ values).all() and (twice == values @ values @ values).all()
+
+
+def test_conditions_of_variables_that_nobody_reads() -> None:
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((40, 40)), B: T.Buffer((40,))):
+    for i in range(40):
+        for j in range(40):
+            if j < i:
+                s: T.float32 = A[i, j]
+                n: T.let[T.int32] = i + 1
+            B[i] = B[i] + A[i, j]
+""")
+    assert isinstance(func, PrimFunc)
+    assert_same_result(func, default_schedule(func, WIDE).func, tolerance=1e-4)

@@ -10,7 +10,7 @@ from tirscript.ir import Block, For, PrimFunc, structural_equal, walk
 from tirscript.ir.verify import verify
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
 from tirscript.script import parse
-from tirscript.testing import copies
+from tirscript.testing import assert_same_result, copies
 
 PARAMS = (
     'A: T.Buffer((40, 40), "float32"), B: T.Buffer((40, 40), "float32"), v: T.Buffer((40,), "float32"), '
@@ -26,6 +26,17 @@ for t in range(3):
             C[i, j] += A[i, k] * B[k, j]
     for i, j in T.grid(40, 40):
         B[i, j] = C[i, j] * T.float32(0.125)
+""",
+    "a greatest value for each step": """
+for t in range(30):
+    for i in range(40):
+        s: T.float32 = A[0, t] * (T.cast(i, "float32") * 0.1 - T.cast(t, "float32") * 0.1)
+        v[t] = T.max(v[t], s + A[1, i])
+    for i in range(T.min(t + 1, 40)):
+        B[t, i] = A[t, i]
+        S[0] = S[0] + A[t, i]
+        last: T.float32 = A[t, i]
+    v[t] = T.max(v[t], A[2, t])
 """,
     "powers of a vector": """
 w = T.alloc_buffer((40,), "float32")
@@ -104,6 +115,14 @@ def test_what_a_loop_does_is_scheduled(name: str, threads: int) -> None:
     tirscript.build(made)(*found)
     for a, b in zip(wanted, found, strict=True):
         np.testing.assert_allclose(b, a, rtol=2e-3, atol=2e-3)
+
+
+def test_blocks_have_axes_for_the_loops_around_that_they_use() -> None:
+    func = kernel(KERNELS["a greatest value for each step"])
+    made = scheduled(func, CpuFacts(vector_bits=128))
+    assert "opaque" in {axis.kind for node in walk(made.body) if type(node) is Block for axis in node.axes}
+    assert not verify(made) and structural_equal(parse(made.script()), made)
+    assert_same_result(func, made, tolerance=1e-3)
 
 
 def test_sums_in_rows_of_a_triangle_are_made_in_lanes() -> None:

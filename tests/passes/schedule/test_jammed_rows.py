@@ -63,6 +63,14 @@ for n in range(N):
         m = T.max(m, A[n, t])
         B[n, t] = m
 """,
+    "lengths of their own": """
+for n in range(N):
+    m: T.let[T.int32] = T.min(n + 3, 37)
+    h: T.float32 = 0.0
+    for t in range(m):
+        h = A[n, t] * h + B[n, t]
+        B[n, t] = h
+""",
     "sums of integers": """
 for n in range(N):
     h: T.uint32 = T.uint32(0)

@@ -147,6 +147,17 @@ def test_no_columns_and_few() -> None:
             assert all(map(np.array_equal, wanted, found))
 
 
+def test_one_column_is_left() -> None:
+    func = kernel(TAKEN["steps in time"], "33")
+    made = outer_vectors(func, CpuFacts(vector_bits=128))
+    assert "j in range(32, 33)" in made.script()
+    wanted = arguments(33)
+    found = copies(wanted)
+    tirscript.interpret(func, *wanted)
+    tirscript.build(made)(*found)
+    assert all(map(np.array_equal, wanted, found))
+
+
 def test_vectors_of_columns_that_are_read_again_are_outermost() -> None:
     text = outer_vectors(kernel(TAKEN["substitution"], "128"), CpuFacts(vector_bits=512, threads=2)).script()
     assert text.index("in range(19)") > text.index("j_0")
