@@ -138,7 +138,7 @@ class _LocatedText(FunctionText):
     """A function's text with locations."""
 
     def __init__(self, state: ModuleState, program: str) -> None:
-        super().__init__(state.text)
+        super().__init__(state.text, state.target)
         self.lines = _Lines()
         self.program = program
 

@@ -21,6 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.constant import constant
 from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import rewrite, uses, walk
@@ -95,7 +96,8 @@ def _nests(func: PrimFunc) -> list[_Nest] | None:
 
 def _plain_buffers(func: PrimFunc) -> set[Buffer]:
     """Parameters and allocations that lie whole in memory and that nothing but loads and stores reach."""
-    held = [stmt.buffer for stmt in func.body if type(stmt) in (AllocBuffer, AllocateConst)]  # type: ignore[attr-defined]
+    held = [stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer]
+    held += [stmt.buffer for stmt in func.body if type(stmt) is AllocateConst and stmt.data.resolved]
     found = {
         buffer
         for buffer in (*func.param_buffers, *held)
@@ -254,11 +256,13 @@ def _with_pairs(nest: _Nest, made: dict[Buffer, Buffer], behind: int) -> _Nest:
 
 def _declared(func: PrimFunc, nests: list[_Nest], views: dict[Buffer, Buffer]) -> PrimFunc:
     """The function with the views of parameters, and other allocations."""
-    head = [
-        stmt.replace(buffer=views.get(stmt.buffer, stmt.buffer))  # type: ignore[attr-defined]
-        for stmt in func.body
-        if type(stmt) in (AllocBuffer, AllocateConst)
-    ]
+    head: list[Stmt] = []
+    for stmt in func.body:
+        if type(stmt) in (AllocBuffer, AllocateConst):
+            view = views.get(stmt.buffer)  # type: ignore[attr-defined]
+            if view is not None and type(stmt) is AllocateConst:
+                stmt = stmt.replace(data=constant(stmt.data.array.reshape(view.constant_shape()), view.dtype))
+            head.append(stmt if view is None else stmt.replace(buffer=view))
     declared = [DeclBuffer(views[one], BufferData(one)) for one in func.param_buffers if one in views]
     return func.replace(body=(*head, *declared, *[nest.stmt() for nest in nests]))
 

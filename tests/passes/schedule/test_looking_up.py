@@ -30,7 +30,8 @@ def kernel(value: str, shape: str = "7, 70", dtype: str = "float32") -> PrimFunc
         ("T.tan(A[i, j])", "7, 16", "float32", True),
         ("T.sin(A[i, j])", '"m", "n"', "float32", True),
         ("T.sin(A[i, j])", "7, 70", "float16", True),
-        ("T.sin(A[i, j])", "7, 15", "float32", False),  # not one vector
+        ("T.sin(A[i, j])", "7, 15", "float32", True),  # one line of 105
+        ("T.sin(A[i, j]) + A[0, j]", "7, 15", "float32", True),  # written out under a mask
         ("T.sin(A[j, i])", "70, 70", "float32", False),  # across the lines
         ("T.sin(A[i, j])", "7, 70", "float64", False),  # calls the C library
         ("T.exp(A[i, j])", "7, 70", "float32", False),  # has no table
