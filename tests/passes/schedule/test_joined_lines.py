@@ -7,6 +7,7 @@ import pytest
 
 import tirscript
 from tirscript.ir import AllocateConst, DeclBuffer, PrimFunc, walk
+from tirscript.ir.verify import verify
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.passes.schedule.default_cpu.joined_lines import with_joined_lines
@@ -90,6 +91,7 @@ def test_lines_are_joined_and_single_elements_left_out() -> None:
 def test_the_results_are_the_same(func: PrimFunc) -> None:
     joined = with_joined_lines(func)
     assert any(type(stmt) is DeclBuffer for stmt in joined.body)
+    assert not verify(joined)
     assert_same_result(func, joined, tolerance=1e-5)
     compared(func)
 
