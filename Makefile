@@ -56,7 +56,8 @@ fuzz-layouts: $(STAMP)  ## LAYOUTS random graphs with random layouts: moved and 
 
 fuzz-native: $(STAMP)  ## KERNELS random kernels with the default schedule, native against interpreted, in each way of calling (1000)
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=$(KERNELS) $(BIN)/python -m pytest -n $(JOBS) -q \
-		tests/property/test_native_kernels.py tests/property/test_default_schedule.py tests/property/test_random_histograms.py
+		tests/property/test_native_kernels.py tests/property/test_default_schedule.py tests/property/test_random_histograms.py \
+		tests/property/test_random_nests.py
 
 fuzz-proofs: $(STAMP)  ## 20,000 programs with facts, and 16,000 others, through the passes that prove
 	HYPOTHESIS_PROFILE=fuzz TIRSCRIPT_CHECK=0 TIRSCRIPT_CASES=1350 $(BIN)/python -m pytest -n $(JOBS) -q \
