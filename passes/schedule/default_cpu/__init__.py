@@ -135,5 +135,4 @@ def _names(values: tuple[object, ...]) -> set[str]:
     return found
 
 
-__all__ = ["CpuFacts", "default_schedule", "for_lengths", "tidied", "with_joined_lines"]
-__all__ = ["CpuFacts", "default_schedule", "for_lengths", "scheduled", "tidied"]
+__all__ = ["CpuFacts", "default_schedule", "for_lengths", "scheduled", "tidied", "with_joined_lines"]
