@@ -84,11 +84,11 @@ def _vectorize(
     return map_except_buffers(serial, visit)
 
 
-def in_vectors(loop: For, around: tuple[For, ...] = ()) -> tuple[Stmt, ...] | None:
-    """A loop of a constant number of iterations, which the caller knows to be independent, as one vector;
-    None where it has no vector form."""
+def in_vectors(loop: For, first: Expr, lanes: int) -> tuple[Stmt, ...] | None:
+    """So many iterations of a loop, which the caller knows to be independent, from `first` on as one vector;
+    None where they have no vector form."""
     try:
-        return tuple(_Vectorizer(loop, loop.start, constant_extent(loop) or 0, around).body(loop.body, None))
+        return _Vectorizer(loop, first, lanes, ()).body(loop.body, None)
     except _Refuse:
         return None
 

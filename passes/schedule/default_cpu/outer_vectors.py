@@ -216,9 +216,10 @@ class _Outer:
         kind = loop.var.dtype
         parallel = whole and self.threads and _work(loop) >= PARALLEL_WORK and not is_const(count, 1)
         outer = Var(f"{loop.var.name}_0", kind)
-        body = loop.body if whole else (If(get_op("less")(loop.var, loop.stop), loop.body, ()),)
         first = simplified(start + outer * lanes)
-        made = in_vectors(loop.replace(start=first, stop=first + lanes, body=body))
+        # lanes are counted from the first one: behind the end their dtype may have no numbers left
+        inside = get_op("less")(loop.var - first, loop.stop - first)
+        made = in_vectors(loop if whole else loop.replace(body=(If(inside, loop.body, ()),)), first, lanes)
         if made is None:
             return None
         return For(outer, const(0, kind), count, made, kind="parallel" if parallel else "serial", span=loop.span)

@@ -11,7 +11,7 @@ from tirscript.ir.verify import verify
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
 from tirscript.passes.schedule.default_cpu.outer_vectors import outer_vectors
 from tirscript.script import parse
-from tirscript.testing import copies
+from tirscript.testing import assert_same_result, copies
 
 FACTS = CpuFacts(vector_bits=512)
 PARAMS = (
@@ -156,6 +156,24 @@ def test_one_column_is_left() -> None:
     tirscript.interpret(func, *wanted)
     tirscript.build(made)(*found)
     assert all(map(np.array_equal, wanted, found))
+
+
+@pytest.mark.parametrize(("kind", "stop", "lasts"), [("uint8", "T.uint8(200)", [200]), ("int8", "n", [5, 11, 74, 127])])
+def test_counters_of_a_byte(kind: str, stop: str, lasts: list[int]) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(n: T.{kind}, X: T.Buffer((20, 200)), Y: T.Buffer((20, 200))):
+    for j in T.serial(T.{kind}(10), {stop}):
+        s: T.float32 = 0.0
+        for i in range(20):
+            s = T.float32(0.5) * s + X[i, j]
+            Y[i, j] = s
+""")
+    for bits in (128, 512):
+        made = outer_vectors(func, CpuFacts(vector_bits=bits))
+        assert made is not func
+        for last in lasts:  # lanes behind 127 would be those from -128 on
+            assert_same_result(func, made, inputs=lambda rng, n=last: [n, *rng.random((2, 20, 200)).astype("float32")])
 
 
 def test_vectors_of_columns_that_are_read_again_are_outermost() -> None:
