@@ -8,6 +8,7 @@ annotated, are left alone.
 from __future__ import annotations
 
 import functools
+import itertools
 
 from msgspec import structs
 
@@ -16,7 +17,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, walk
-from tirscript.ir.stmt import AllocateConst, Block, If
+from tirscript.ir.stmt import AllocateConst, Block, If, MatchBuffer
 
 from ...plain_loops.blocks_from_loops import with_blocks
 from ...plain_loops.dimensions import with_dimensions
@@ -71,8 +72,12 @@ def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     with recursion_room():
         conditions = [get_op("less")(extent, const(least, extent.dtype)) for extent, least in lines.items()]
         taken = {node.name for node in walk(long.body) if type(node) is Block}
-        beside = refresh(renamed_apart(short.body, taken, "_short"))
-        return long.replace(body=(If(functools.reduce(get_op("logical_and"), conditions), beside, long.body),))
+        head = tuple(
+            itertools.takewhile(lambda stmt: type(stmt) is MatchBuffer, long.body)
+        )  # gives lengths their values
+        beside = refresh(renamed_apart(short.body[len(head) :], taken, "_short"))
+        condition = functools.reduce(get_op("logical_and"), conditions)
+        return long.replace(body=(*head, If(condition, beside, long.body[len(head) :])))
 
 
 def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:

@@ -9,9 +9,11 @@ import tirscript
 from tirscript.backend.interpreter import interpret
 from tirscript.ir import Attrs, PrimFunc
 from tirscript.ir.stmt import If
+from tirscript.ir.verify import verify
 from tirscript.passes import get_pass
 from tirscript.passes.schedule.default_cpu import CpuFacts, for_lengths
 from tirscript.script import parse
+from tirscript.testing import assert_same_result
 
 FACTS = CpuFacts(vector_bits=512, threads=2)
 
@@ -89,6 +91,27 @@ def test_each_length_has_the_result_of_the_loops(text: str, dtype: str) -> None:
         built(given, *results)
         for found, expected in zip(results, wanted, strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_lengths_come_from_handles_before_they_are_asked() -> None:
+    func = program("""
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    m = T.int32()
+    A = T.match_buffer(a, (n, m))
+    B = T.match_buffer(b, (n,))
+    for i in range(n):
+        B[i] = 0.0
+        for j in range(m):
+            B[i] += A[i, j]
+""")
+    made = for_lengths(func, FACTS)
+    assert type(made.body[-1]) is If and not verify(made)
+    for m in (3, 100):
+        assert_same_result(
+            func, made, inputs=lambda rng, m=m: [rng.random((5, m), "float32"), np.zeros(5, "float32")], tolerance=1e-5
+        )
 
 
 @pytest.mark.parametrize(
