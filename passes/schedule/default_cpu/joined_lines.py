@@ -194,7 +194,9 @@ def _with_one(parts: tuple[Expr, ...], one: Expr, behind: int) -> tuple[Expr, ..
 
 def _is_short(buffer: Buffer, behind: int) -> bool:
     lines, line = _pair(buffer.shape, behind)
-    return type(lines) is Const and type(line) is Const and lines.value > 1 and 1 < line.value < LONG
+    if type(lines) is not Const or type(line) is not Const or not 1 < line.value < LONG:
+        return False
+    return 1 < lines.value <= line.dtype.int_range()[1] // line.value
 
 
 def _goes_through(nest: _Nest, access: Any, buffers: set[Buffer], behind: int) -> bool:

@@ -135,6 +135,11 @@ def test_one_way_through_a_buffer_keeps_all_others() -> None:
     compared(func)
 
 
+def test_lines_of_more_elements_than_indices_count_stay() -> None:
+    func = kernel(buffers(X=(200_000_000, 14), Y=(200_000_000, 14)), ("200000000, 14", "SS", "Y[a, b] = X[a, b] + 1.0"))
+    assert with_joined_lines(func) is func
+
+
 def test_loops_in_another_order_stay() -> None:
     func = parse("""
 @T.prim_func
