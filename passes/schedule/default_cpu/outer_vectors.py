@@ -94,7 +94,10 @@ class _Outer:
         parallel = self.threads and _work(stmt) >= PARALLEL_WORK and self.independent(stmt)
         self.threads = self.threads and not parallel
         self.around.append(stmt)
-        body = self.inside(stmt) or self.each(stmt.body)
+        body, schedule = self.inside(stmt), self.schedule
+        if body is None or body is stmt.body:
+            self.schedule = schedule if body is None else None  # it has tried all that stands in the loops inside, too
+            body, self.schedule = self.each(stmt.body), schedule
         self.around.pop()
         self.threads = self.threads or parallel
         if body is stmt.body:
@@ -122,7 +125,7 @@ class _Outer:
         return made, *refresh(jammed(loop, behind, extent % ROWS))
 
     def inside(self, loop: For) -> tuple[Stmt, ...] | None:
-        """The body of a loop as `schedule` schedules it; None where that does nothing."""
+        """The body of a loop as `schedule` schedules it, itself where that does nothing; None where it may not."""
         body = loop.body
         if self.schedule is None or leaves_loop(body) or loop.kind != "serial":
             return None
@@ -134,7 +137,7 @@ class _Outer:
         func = PrimFunc(self.func.name, (*params, *buffers), _elements(body, cells), self.func.attrs)
         made = self.schedule(func, self.facts if self.threads else structs.replace(self.facts, threads=1))
         if made is func:
-            return None
+            return body
         found = _elements(made.body, {cell: one for one, cell in cells.items()})
         if any(uses(found, cell) for cell in cells.values()):
             return None  # a vector of it, or where it is

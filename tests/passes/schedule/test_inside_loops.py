@@ -9,6 +9,7 @@ import tirscript
 from tirscript.ir import Block, For, PrimFunc, structural_equal, walk
 from tirscript.ir.verify import verify
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
+from tirscript.passes.schedule.default_cpu.outer_vectors import outer_vectors
 from tirscript.script import parse
 from tirscript.testing import assert_same_result, copies
 
@@ -157,3 +158,23 @@ def test_order_of_sums_is_kept_inside_too() -> None:
     tirscript.interpret(func, *wanted)
     tirscript.build(func)(*found)
     assert all(map(np.array_equal, wanted, found))
+
+
+def test_loops_in_loops_are_looked_at_once() -> None:
+    lines = [
+        "for a in range(9):",
+        "    for b in range(9):",
+        "        for c in range(9):",
+        "            for d in range(9):",
+    ]
+    func = kernel(
+        "\n".join([*lines, "                v[a + b] = v[T.cast(v[a], 'int32')] * T.float32(0.5) + v[c + d]"])
+    )
+    seen: list[PrimFunc] = []
+
+    def counted(inner: PrimFunc, facts: CpuFacts) -> PrimFunc:
+        seen.append(inner)
+        return outer_vectors(inner, facts, counted)
+
+    assert counted(func, CpuFacts()) is func
+    assert len(seen) == 4  # the function, and the body of each loop around others
