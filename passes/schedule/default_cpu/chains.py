@@ -133,11 +133,13 @@ def rows(work: Work, nest: Nest) -> bool:
                 vectors = True
             else:
                 left.append(name)
-    _without_copies(work, nest)
+    last = work.sch.get_child_blocks(row)[-1].name  # the block, or what its reduction is updated by
+    if not nest.reduced:
+        _without_copies(work, nest)
     for dim in nest.dims[:depth]:
         instances *= dim.extent if dim.known else math.inf
-    work.parallel(work.sch.get_loops(nest.name)[:depth], instances)
-    next_row(work, nest.name)
+    work.parallel(work.sch.get_loops(last)[:depth], instances)
+    next_row(work, last)
     for name in left:
         work.attempt(begun_before, name, depth)
     # short rows of what is in the cache anyway gain nothing

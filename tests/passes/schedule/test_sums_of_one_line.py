@@ -139,3 +139,23 @@ def test_an_init_leaves_a_loop_with_other_blocks() -> None:
     assert_same_result(func, s.func)
     with pytest.raises(ScheduleError, match="holds more than the block `B`"):
         Schedule(function(BESIDE.format(other="B[vi]"))).decompose_reduction("B", "k")
+
+
+def test_a_sum_that_needs_other_sums_of_its_line() -> None:
+    """It is begun before its loop, as LLVM likes sums of integers: its block is two then."""
+    func = function("""
+@T.prim_func
+def main(A: T.Buffer((9, 200), "int8"), S: T.Buffer((9,), "int8")):
+    least = T.alloc_buffer((9,), "int8")
+    for i in range(9):
+        least[i] = T.max_value("int8")
+        for j in range(200):
+            least[i] = T.min(least[i], A[i, j])
+    for i in range(9):
+        S[i] = T.int8(0)
+        for j in range(200):
+            S[i] += A[i, j] - least[i]
+""")
+    made = default_schedule(func, CpuFacts(vector_bits=128, threads=2)).func
+    assert "S_update" in made.script()
+    assert_same_result(func, made)
