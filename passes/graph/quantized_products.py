@@ -26,7 +26,7 @@ from tirscript.ir.dtype import FLOAT32, INT32, DType
 from tirscript.ir.expr import Const
 from tirscript.ir.graph import GraphBind, GraphConst, GraphExpr, GraphFunc, GraphVar, MatchCast, OpCall, TensorType
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
-from tirscript.ir.graph_ops.axes import axis_at
+from tirscript.ir.graph_ops.axes import axis_at, space_of
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.stmt import Stmt
 
@@ -236,10 +236,9 @@ class _Products(Replacing):
         value, more = data.value, dict(attrs.items())
         if data.zero.any() and any(attrs["padding"]):
             width = [0] * (2 * rank)
-            for at, letter in enumerate(layouts[0]):
-                if letter not in "NC":
-                    place = [one for one in layouts[0] if one not in "NC"].index(letter)
-                    width[2 * at : 2 * at + 2] = attrs["padding"][place], attrs["padding"][place + rank - 2]
+            for place, letter in enumerate(space_of(layouts)):
+                at = axis_at(layouts[0], letter)
+                width[2 * at : 2 * at + 2] = attrs["padding"][place], attrs["padding"][place + rank - 2]
             value = self.op("nn.pad", value, pad_width=width, pad_value=float(data.zero), hint="padded")
             more["padding"] = [0] * len(attrs["padding"])
         total = self.op(call.op.name, value, weight.value, **{**more, "out_dtype": INT32}, hint="products")

@@ -160,12 +160,13 @@ def test_convolutions(kind: str, zero: int, attributes: str, by_filter: bool) ->
     assert products(made, "nn.conv2d") == {"int32"}
 
 
-def test_convolutions_of_other_layouts() -> None:
+@pytest.mark.parametrize("layout", ["NHWC", "NWHC"])
+def test_convolutions_of_other_layouts(layout: str) -> None:
     given = module(
         'x: G.Tensor((2, 9, 8, 5), "uint8"), w: G.Tensor((3, 3, 5, 6), "int8"), t: G.Tensor((6,), "float32")',
         f"a = {dequantized('x', 0.03, 7, 'uint8')}",
         'b = G.dequantize(w, t, G.const(0, "int8"), axis=3)',
-        'y = G.nn.conv2d(a, b, padding=[1, 2, 0, 1], data_layout="NHWC", kernel_layout="HWIO", out_layout="NCHW")',
+        f'y = G.nn.conv2d(a, b, padding=[1, 2, 0, 1], data_layout="{layout}", kernel_layout="HWIO", out_layout="NCHW")',
     )
     bound = bind_params(given, {"t": np.random.default_rng(1).random(6).astype("f") + 0.01})
     made = both(bound, drawn((2, 9, 8, 5), "uint8", 1), drawn((3, 3, 5, 6), "int8", 2))
