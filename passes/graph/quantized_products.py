@@ -11,7 +11,8 @@ float32. Zero points are taken off behind the product, since processors multiply
 weights `fold_graph_constant` leaves one vector of them. What follows is done in floats, in one kernel with the product.
 
 What gives some of its elements, such as a transposition or the greatest of windows, is done to the integers, and a
-quantization that only undoes a dequantization goes. Scales and zero points have to be constants.
+quantization that only undoes a dequantization goes. Scales have to be constants of float32, zero points such that the
+bytes may be.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class _Products(Replacing):
             or zero is None
         ):
             return
-        if call.attrs["out_dtype"] is FLOAT32 and _is_normal(scale):
+        if call.attrs["out_dtype"] is FLOAT32 and _is_normal(scale) and _are_bytes(zero, _dtype(kind)):
             self.known[var] = _Quantized(call, scale, zero)
 
     def quantized(self, value: GraphExpr) -> _Quantized | None:
@@ -272,12 +273,22 @@ def _is_exact(left: _Quantized, right: _Quantized, terms: list[Any]) -> bool:
 
 
 def _is_normal(scale: Array) -> bool:
-    """Whether scales are positive, and 256 times a scale is a number of float32, as the scale is."""
+    """Whether there are scales, in float32, and all are positive, and 256 times a scale is a number of float32, too."""
+    if not scale.size or scale.dtype != "float32":
+        return False
     return bool(((scale > SMALLEST) & (scale < LARGEST / 256)).all())
 
 
 def _fills_windows(call: OpCall) -> bool:
     """Whether each window of a pool has elements of the data, of which the greatest is one."""
+def _are_bytes(zero: Array, kind: DType) -> bool:
+    """Whether there are zero points, and all are values of the dtype of bytes, whatever their own is."""
+    if not zero.size or zero.dtype.kind not in "iu":
+        return False
+    low, high = kind.int_range()
+    return bool(((zero >= low) & (zero <= high)).all())
+
+
     attrs = call.attrs
     sizes = zip(attrs["pool_size"] * 2, attrs["padding"], strict=True)
     return not attrs["ceil_mode"] and all(one == 1 for one in attrs["dilation"]) and all(a > b for a, b in sizes)

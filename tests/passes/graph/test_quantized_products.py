@@ -208,16 +208,45 @@ def test_sums_that_may_leave_int32_stay(length: str) -> None:
     np.testing.assert_allclose(found, np.full((2, 2), 33025 * 255.0 * 255.0 / 4), rtol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [0.0, -0.5, 1e-39, 1e37, float("inf")])
-def test_odd_scales_stay(scale: float) -> None:
+@pytest.mark.parametrize(
+    "scale",
+    [
+        *map(np.float32, (0.0, -0.5, 1e-39, 1e37, np.inf, np.nan)),
+        np.float16(3e-4),  # the product of two of them is no more than some digits of a float16
+        np.float64(0.5),
+        np.full(0, 0.5, "float32"),
+    ],
+)
+def test_odd_scales_stay(scale: Any) -> None:
+    columns = scale.size if scale.ndim else 2
     given = module(
-        'x: G.Tensor((2, 4), "uint8"), w: G.Tensor((4, 2), "uint8"), s: G.Tensor((), "float32")',
+        f'x: G.Tensor(({columns}, 4), "uint8"), w: G.Tensor((4, 2), "uint8"), s: G.Tensor({scale.shape}, '
+        f'"{scale.dtype}")',
         'a = G.dequantize(x, s, G.const(0, "uint8"), axis=0)',
         f"b = {dequantized('w', 0.5, 0, 'uint8')}",
         "y = G.matmul(a, b)",
     )
-    bound = bind_params(given, {"s": np.float32(scale)})
+    bound = bind_params(given, {"s": scale})
     assert products(quantized_products(bound), "matmul") == {"None"}
+
+
+@pytest.mark.parametrize(
+    "zero", [np.int32(256), np.int32(-1), np.int64(1 << 40), np.float32(2.5), np.float32(np.nan), np.ones(0, "uint8")]
+)
+def test_zero_points_that_are_no_bytes_stay(zero: Any) -> None:
+    """A border of them is no border of bytes, and a quantization does not undo what it does with them."""
+    batch = zero.size if zero.ndim else 2
+    given = module(
+        f'x: G.Tensor(({batch}, 4, 5, 5), "uint8"), w: G.Tensor((4, 4, 3, 3), "uint8"), p: G.Tensor({zero.shape}, '
+        f'"{zero.dtype}")',
+        'a = G.dequantize(x, G.const(0.5, "float32"), p, axis=0)',
+        'c = G.quantize(a, G.const(0.5, "float32"), p, axis=0, out_dtype="uint8")',
+        f"b = {dequantized('w', 0.5, 0, 'uint8')}",
+        "d = G.nn.conv2d(a, b, padding=[1, 1, 1, 1])",
+        "y = (c, d)",
+    )
+    bound = bind_params(given, {"p": zero})
+    assert quantized_products(bound) is bound
 
 
 def test_functions_that_keep_the_order_of_sums_stay() -> None:
