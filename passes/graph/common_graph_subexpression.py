@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from tirscript.ir.equal import structural_equal, structural_hash
 from tirscript.ir.graph import FunctionCall, GraphBind, GraphExpr, GraphFunc, GraphVar, MatchCast, OpCall
-from tirscript.ir.graph_ops.calls import CALL_INPLACE_PACKED, CALL_TIR_INPLACE
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import walk
 
 from ..pipeline import module_pass
 from .dead_code import is_pure
-from .replacing import Replacing, variables
+from .replacing import Replacing, variables, written_in_place
 
 
 @module_pass(opt_level=1)
@@ -41,10 +39,7 @@ class _Common(Replacing):
         self.written: set[GraphVar] = set()
 
     def function(self, func: GraphFunc) -> GraphFunc:
-        calls = (
-            node for node in walk(func) if type(node) is OpCall and node.op in (CALL_TIR_INPLACE, CALL_INPLACE_PACKED)
-        )
-        self.written = {var for call in calls for var in variables(call)}
+        self.written = written_in_place(func)
         return super().function(func)
 
     def instead(self, stmt: GraphBind | MatchCast) -> GraphVar | None:

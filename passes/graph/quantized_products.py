@@ -32,7 +32,7 @@ from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import graph_func_pass
-from .replacing import Replacing, variables
+from .replacing import Replacing, variables, written_in_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ def quantized_products(func: GraphFunc) -> GraphFunc:
 
     A function with the attribute "fastmath" of False stays as it is.
     """
-    return func if func.attrs.get("fastmath") is False else _Products().function(func)
+    return func if func.attrs.get("fastmath") is False else _Products(func).function(func)
 
 
 class _Quantized(Struct, frozen=True, eq=False):
@@ -98,22 +98,23 @@ class _Quantized(Struct, frozen=True, eq=False):
 class _Products(Replacing):
     """`known` has what variables are that are dequantized from bytes, and the constants that variables are bound to."""
 
-    def __init__(self) -> None:
+    def __init__(self, func: GraphFunc) -> None:
         super().__init__()
         self.before: list[Stmt] = []
+        self.written = written_in_place(func)
 
     def forget(self, gone: set[GraphVar]) -> None:
         self.known = {
             var: value
             for var, value in self.known.items()
-            if var not in gone and not (type(value) is _Quantized and variables(value.value) & gone)
+            if var not in gone and not (type(value) is _Quantized and variables(value.call) & gone)
         }
 
     def instead(self, stmt: GraphBind | MatchCast) -> GraphExpr | None:
         call = stmt.value
         if type(stmt) is not GraphBind or type(call) is not OpCall or call.op.name != "quantize":
             return None
-        given = self.quantized(call.args[0])
+        given = None if stmt.var in self.written else self.quantized(call.args[0])
         if given is None or not given.plain or call.attrs["out_dtype"] is not given.kind.dtype:
             return None
         own = [self.array(arg) for arg in call.args[1:]]
@@ -152,6 +153,7 @@ class _Products(Replacing):
             or not _is_byte(kind.dtype)
             or scale is None
             or zero is None
+            or variables(call) & self.written
         ):
             return
         if call.attrs["out_dtype"] is FLOAT32 and _is_normal(scale) and _are_bytes(zero, _dtype(kind)):
@@ -279,8 +281,6 @@ def _is_normal(scale: Array) -> bool:
     return bool(((scale > SMALLEST) & (scale < LARGEST / 256)).all())
 
 
-def _fills_windows(call: OpCall) -> bool:
-    """Whether each window of a pool has elements of the data, of which the greatest is one."""
 def _are_bytes(zero: Array, kind: DType) -> bool:
     """Whether there are zero points, and all are values of the dtype of bytes, whatever their own is."""
     if not zero.size or zero.dtype.kind not in "iu":
@@ -289,6 +289,8 @@ def _are_bytes(zero: Array, kind: DType) -> bool:
     return bool(((zero >= low) & (zero <= high)).all())
 
 
+def _fills_windows(call: OpCall) -> bool:
+    """Whether each window of a pool has elements of the data, of which the greatest is one."""
     attrs = call.attrs
     sizes = zip(attrs["pool_size"] * 2, attrs["padding"], strict=True)
     return not attrs["ceil_mode"] and all(one == 1 for one in attrs["dilation"]) and all(a > b for a, b in sizes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.graph import Dataflow, GraphBind, GraphExpr, GraphFunc, GraphIf, GraphVar, MatchCast
+from tirscript.ir.graph import Dataflow, GraphBind, GraphExpr, GraphFunc, GraphIf, GraphVar, MatchCast, OpCall
+from tirscript.ir.graph_ops.calls import CALL_INPLACE_PACKED, CALL_TIR_INPLACE
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 
@@ -91,4 +92,10 @@ def variables(value: GraphExpr) -> set[GraphVar]:
     return {node for node in walk(value) if type(node) is GraphVar}
 
 
-__all__ = ["Replacing", "variables"]
+def written_in_place(func: GraphFunc) -> set[GraphVar]:
+    """The variables whose elements calls in a function may write, which are others from there on."""
+    calls = (node for node in walk(func) if type(node) is OpCall and node.op in (CALL_TIR_INPLACE, CALL_INPLACE_PACKED))
+    return {var for call in calls for var in variables(call)}
+
+
+__all__ = ["Replacing", "variables", "written_in_place"]

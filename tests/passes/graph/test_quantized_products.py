@@ -330,3 +330,52 @@ class M:
         assert [str(found) for found in verify(made)] == [] and products(made, "matmul") == {kind}
         x = drawn((4, 4), "uint8", 1)
         np.testing.assert_allclose(tirscript.interpret(made, x), tirscript.interpret(given, x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("use", ["y = G.permute_dims(a)", "y = G.matmul(a, a)"])
+def test_scales_that_are_not_seen_behind_a_dataflow_are_not_used(use: str) -> None:
+    given = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((4, 4), "uint8")):
+        with G.dataflow():
+            s = G.const(0.5, "float32")
+            a = G.dequantize(x, s, G.const(0, "uint8"), axis=0)
+            G.output(a)
+        {use}
+        return y
+""")
+    assert isinstance(given, Module) and quantized_products(given) is given
+
+
+@pytest.mark.parametrize("written", ["t", "q"])
+def test_bytes_that_are_written_in_place_stay_apart(written: str) -> None:
+    """What is dequantized before they are written, is what they were; and what is written is not the bytes."""
+    given = parse(f"""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def clear(A: T.Buffer((4, 4), "uint8")):
+        for i, j in T.grid(4, 4):
+            A[i, j] = T.uint8(0)
+
+    @G.graph_func
+    def main(x: G.Tensor((4, 4), "uint8")):
+        with G.dataflow():
+            t = G.add(x, x)
+            a = G.dequantize(t, G.const(0.5, "float32"), G.const(0, "uint8"), axis=0)
+            q = G.quantize(a, G.const(0.5, "float32"), G.const(0, "uint8"), axis=0, out_dtype="uint8")
+            c = G.call_tir_inplace(M.clear, ({written},), inplace_indices=[0], out=G.Tensor((4, 4), "uint8"))
+            m = G.matmul(a, a)
+            y = (m, G.add(t, c))
+            G.output(y)
+        return y
+""")
+    assert isinstance(given, Module)
+    x = np.arange(16, dtype="uint8").reshape(4, 4)
+    m = (x.astype("float32") @ x.astype("float32"), 2 * x if written == "q" else 0 * x)
+    for run in (given, quantized_products(given)):
+        for found in (tirscript.interpret(run, x), tirscript.build(run)(x)):
+            for one, wanted in zip(found, m, strict=True):
+                np.testing.assert_array_equal(one, wanted)
