@@ -574,7 +574,7 @@ def prod(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
     """The product of the elements along axes."""
 
 def quantize(data: _Any, scale: _Any, zero_point: _Any, axis: _Any = ..., out_dtype: _Any = ...) -> OpCall:
-    """round(data / scale) + zero_point, within the range of `out_dtype`; scale and zero point may be by channel."""
+    """round(data / scale) + zero_point, halves to even, within the range of `out_dtype`; by channel, too."""
 
 def repeat(data: _Any, repeats: _Any, axis: _Any = ...) -> OpCall:
     """Each element several times, along an axis or of all in order."""
@@ -589,7 +589,7 @@ def right_shift(x1: _Any, x2: _Any) -> OpCall:
     """The bits moved down, the sign copied."""
 
 def round(x: _Any) -> OpCall:
-    """Rounded to the nearest whole number, halves away from zero."""
+    """Rounded to the nearest whole number, halves to even."""
 
 def rsqrt(x: _Any) -> OpCall:
     """1 / sqrt(x)."""

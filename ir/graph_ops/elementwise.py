@@ -392,13 +392,6 @@ def _sign(x: Expr) -> Expr:
     return _choose(x < zero, const(-1, x.dtype), other)
 
 
-def _np_round(x: Any) -> Any:
-    import numpy as np
-
-    whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(np.ones_like(x), x), whole)
-
-
 def _rounded(name: str) -> Callable[[Expr], Expr]:
     return lambda x: OPS[name](x) if x.dtype.is_float else x
 
@@ -417,9 +410,9 @@ unary("ceil", _rounded("ceil"), _kept(numpy("ceil")), "Rounded up.", kinds=NUMBE
 unary("trunc", _rounded("trunc"), _kept(numpy("trunc")), "Rounded toward zero.", kinds=NUMBERS)
 unary(
     "round",
-    _rounded("round"),
-    _kept(_np_round),
-    "Rounded to the nearest whole number, halves away from zero.",
+    _rounded("nearbyint"),
+    _kept(numpy("rint")),
+    "Rounded to the nearest whole number, halves to even.",
     kinds=NUMBERS,
 )
 

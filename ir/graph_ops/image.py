@@ -19,7 +19,7 @@ from . import dims
 from .attrs import OUT_DTYPE, attr, boolean, integer, one_of, real, reals, text
 from .axes import SPACE, by_letter, check_layout
 from .kernel import T, kernel, size
-from .reference import numpy_dtype
+from .reference import numpy_dtype, round_away
 from .rules import FLOATS, NUMBERS, Types, equal_dims, like, of_rank, rank_of, refuse, target_shape, tensor
 from .table import FOLLOW, INJECTIVE, OPAQUE, GraphOp, Parameter, register
 
@@ -232,8 +232,6 @@ def _np_weights(extent: int, target: int, at: int, attrs: Mapping[str, Any]) -> 
     """The weights of the elements of an axis in those of the result, and which of these lie outside."""
     import numpy as np
 
-    from .elementwise import _np_round
-
     mode, method = attrs["coordinate_transformation_mode"], attrs["method"]
     roi, ops = attrs["roi"], _InNumpy()
     x = np.arange(target, dtype=np.float32)
@@ -244,7 +242,7 @@ def _np_weights(extent: int, target: int, at: int, attrs: Mapping[str, Any]) -> 
     if method == "nearest_neighbor":
         small = np.float32(1e-5)
         nearest = {
-            "round": lambda: _np_round(x),
+            "round": lambda: round_away(x),
             "round_prefer_floor": lambda: np.ceil(x - ops.half),
             "round_prefer_ceil": lambda: np.floor(x + ops.half),
             "floor": lambda: np.floor(x + small),

@@ -57,7 +57,7 @@ def _limits(kind: DType) -> tuple[float, float]:
 def _quantized(x: Expr, scale: Expr, zero: Expr, *, out_dtype: DType) -> Expr:
     low, high = _limits(out_dtype)
     value = cast_to(x, FLOAT32) / cast_to(scale, FLOAT32)
-    value = OPS["round"](value) if out_dtype.is_int else value
+    value = OPS["nearbyint"](value) if out_dtype.is_int else value
     value = value + cast_to(zero, FLOAT32)
     # the greatest integer of 32 bits is no float32: what lies below it is
     top = high if out_dtype.bits < 32 else float(int(high) - (1 << (out_dtype.bits - 25)) + 1)
@@ -79,9 +79,7 @@ def _np_quantize(x: Any, scale: Any, zero: Any, axis: int, out_dtype: DType) -> 
 
     scale, zero = (_along(one, axis, x.ndim).astype(np.float32) for one in (scale, zero))
     value = x.astype(np.float32) / scale
-    if out_dtype.is_int:
-        whole = np.trunc(value)
-        value = np.where(np.abs(value - whole) >= 0.5, whole + np.sign(value), whole)
+    value = np.rint(value) if out_dtype.is_int else value
     low, high = _limits(out_dtype)
     return np.clip((value + zero).astype(np.float64), low, high).astype(numpy_dtype(out_dtype))
 
@@ -102,7 +100,7 @@ for _name, _infer, _value, _reference, _kind, _doc in (
         _quantized,
         _np_quantize,
         "int8",
-        "round(data / scale) + zero_point, within the range of `out_dtype`; scale and zero point may be by channel.",
+        "round(data / scale) + zero_point, halves to even, within the range of `out_dtype`; by channel, too.",
     ),
     ("dequantize", _infer_dequantize, _dequantized, _np_dequantize, "float32", "(data - zero_point) * scale."),
 ):

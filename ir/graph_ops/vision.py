@@ -15,7 +15,7 @@ from .attrs import attr, boolean, each, element_type, integer, one_of, real, tex
 from .axes import by_letter, check_layout
 from .kernel import T, kernel, size
 from .reduce import accumulator
-from .reference import numpy_dtype, wide
+from .reference import numpy_dtype, round_away, wide
 from .rules import FLOATS, INTS, Types, common_dtype, equal_dims, like, of_rank, rank_of, refuse, tensor
 from .table import OPAQUE, GraphOp, Parameter, register
 
@@ -220,14 +220,12 @@ def _roi_pool(data: Any, rois: Any, out: Any, *, spatial_scale: Any, layout: Any
 def _np_roi_pool(data: Any, rois: Any, pooled_size: Any, spatial_scale: float, layout: str) -> Any:
     import numpy as np
 
-    from .elementwise import _np_round
-
     images = np.transpose(data, [layout.index(letter) for letter in "NCHW"]).astype(np.float32)
     _, channels, height, width = images.shape
     ph, pw = pooled_size
     out = np.zeros((len(rois), channels, ph, pw), np.float32)
     for r, roi in enumerate(rois.astype(np.float32)):
-        x1, y1, x2, y2 = _np_round(roi[1:] * np.float32(spatial_scale)).astype(int)
+        x1, y1, x2, y2 = round_away(roi[1:] * np.float32(spatial_scale)).astype(int)
         step_y, step_x = (np.float32(max(b - a + 1, 1)) / np.float32(n) for a, b, n in ((y1, y2, ph), (x1, x2, pw)))
         for i, j in np.ndindex(ph, pw):
             top, bottom = (

@@ -17,7 +17,7 @@ from .table import OPERATORS, onnx_op
 _SAME = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",
     "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor", "IsNaN": "isnan",
-    "Log": "log", "Neg": "negative", "Not": "logical_not", "Relu": "nn.relu", "Sigmoid": "sigmoid",
+    "Log": "log", "Neg": "negative", "Not": "logical_not", "Relu": "nn.relu", "Round": "round", "Sigmoid": "sigmoid",
     "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh",
     "Add": "add", "Sub": "subtract", "Mul": "multiply", "Equal": "equal", "Less": "less", "LessOrEqual": "less_equal",
     "Greater": "greater", "GreaterOrEqual": "greater_equal", "And": "logical_and", "Or": "logical_or",
@@ -50,27 +50,6 @@ def dropout(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
         return x
     mask = node.op("ones", ShapeExpr(node.shape(x)), "bool" if node.opset >= 10 else str(node.dtype(x)))
     return x, mask
-
-
-@onnx_op("Round")
-def round_half_even(node: Node) -> GraphExpr:
-    """`round` takes halves away from zero; they are twice the rounded half of the number that is even."""
-    x = node.tensor(0)
-    kind = node.dtype(x)
-    half, two = node.constant(0.5, kind), node.constant(2, kind)
-    between = node.op("equal", node.op("abs", node.op("subtract", x, node.op("trunc", x))), half)
-    even = node.op("multiply", node.op("round", node.op("multiply", x, half)), two)
-    return node.last("where", between, even, node.op("round", x))
-
-
-def nearest(node: Node, x: GraphExpr) -> GraphExpr:
-    """The nearest whole numbers of float32, halves to the even one; what is beyond 2^22 becomes that.
-
-    Sums with 1.5 times 2^23 have no digits behind the point, and are rounded as all sums are.
-    """
-    limit, whole = (node.constant(value, node.dtype(x)) for value in (1 << 22, 3 << 22))
-    within = node.op("minimum", node.op("maximum", x, node.op("negative", limit)), limit)
-    return node.op("subtract", node.op("add", within, whole), whole)
 
 
 @onnx_op("Shrink")
@@ -275,4 +254,4 @@ def bit_shift(node: Node) -> GraphExpr:
     return node.last("left_shift" if node.attr("direction") == "LEFT" else "right_shift", *node.tensors())
 
 
-__all__ = ["OPERATORS", "hard_sigmoid_of", "nearest"]
+__all__ = ["OPERATORS", "hard_sigmoid_of"]

@@ -9,7 +9,7 @@ from tirscript.ir.graph import GraphExpr, ShapeExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
-from .nn import convolved, quantized
+from .nn import convolved
 from .table import onnx_op
 
 
@@ -115,7 +115,7 @@ def requantized(
     scale, point = (along(node, node.tensor(at), total, None) for at in (own, own + 1))
     if node.shape(scale):
         raise node.wrong("a scale of the result for each of its rows is not supported")
-    return quantized(node, real, scale, point, str(node.dtype(point)), give or node.last)
+    return (give or node.last)("quantize", real, scale, point, axis=0, out_dtype=str(node.dtype(point)))
 
 
 __all__ = ["along", "centred", "integer_product", "quantized_convolution", "requantized", "zero_point"]

@@ -8,10 +8,9 @@ from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
-from .elementwise import nearest
 from .integer import along, integer_product, quantized_convolution, requantized, zero_point
 from .microsoft import channels_first, channels_last
-from .nn import pooled, quantized
+from .nn import pooled
 from .table import microsoft_op
 
 
@@ -36,7 +35,7 @@ def _by(node: Node, scale: int, kind: str) -> tuple[GraphExpr, GraphExpr]:
 def _back(node: Node, found: GraphExpr, scale: int, like: int = 0) -> GraphExpr:
     """Floats quantized by the scale and zero point of the result, as the input `like` is."""
     kind = str(node.dtype(node.tensor(like)))
-    return quantized(node, found, *_by(node, scale, kind), kind, node.last)
+    return node.last("quantize", found, *_by(node, scale, kind), axis=0, out_dtype=kind)
 
 
 @microsoft_op("QLinearAdd", "QLinearMul")
@@ -161,9 +160,9 @@ def quantized_by_range(node: Node, x: GraphExpr) -> tuple[GraphExpr, GraphExpr, 
     )
     width = node.op("divide", node.op("subtract", high, low), most)
     scale = node.op("where", node.op("equal", width, zero), node.constant(1, kind), width)
-    place = nearest(node, node.op("divide", node.op("subtract", zero, low), scale))
+    place = node.op("round", node.op("divide", node.op("subtract", zero, low), scale))
     point = node.op("astype", node.op("clip", place, 0.0, 255.0), "uint8")
-    return quantized(node, x, scale, point, "uint8", node.op), scale, point
+    return node.op("quantize", x, scale, point, axis=0, out_dtype="uint8"), scale, point
 
 
 @microsoft_op("MatMulNBits")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from tirscript.ir.dtype import dtype
-from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
-from .elementwise import nearest
 from .table import OPERATORS, onnx_op
 
 _LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
@@ -343,33 +340,8 @@ def quantize(node: Node) -> GraphExpr:
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
     kind = "uint8" if zero is None else str(node.dtype(zero))
-    scale, point = _quantized(node, scale, zero)
-    return quantized(node, x, scale, point, kind, node.last, _scale_axis(node, x, scale))
-
-
-def quantized(
-    node: Node,
-    x: GraphExpr,
-    scale: GraphExpr,
-    point: GraphExpr,
-    kind: str,
-    give: Callable[..., GraphExpr],
-    axis: int = 0,
-) -> GraphExpr:
-    """A tensor as integers by a scale and a zero point, halves rounded to even; scales may go along an axis."""
-    if not dtype(kind).is_int:
-        return give("quantize", x, scale, point, axis=axis, out_dtype=kind)
-    spread: list[Expr] = [dims.ONE] * len(node.shape(x))
-    for size in node.shape(scale):
-        spread[axis] = size
-    by = node.op("reshape", scale, ShapeExpr(tuple(spread))) if node.shape(scale) else scale
-    real = dtype("float32")
-    ratio = node.op(
-        "divide", *(one if node.dtype(one) is real else node.op("astype", one, "float32") for one in (x, by))
-    )
-    flat = node.constant(1, real)
-    ones = node.op("ones", ShapeExpr(node.shape(scale)), "float32") if node.shape(scale) else flat
-    return give("quantize", nearest(node, ratio), ones, point, axis=axis, out_dtype=kind)
+    given = _quantized(node, scale, zero)
+    return node.last("quantize", x, *given, axis=_scale_axis(node, x, given[0]), out_dtype=kind)
 
 
 @onnx_op("DequantizeLinear")
@@ -405,4 +377,4 @@ def _single(node: Node, at: int, value: GraphExpr) -> GraphExpr:
     return node.op("reshape", value, ShapeExpr(())) if node.shape(value) else value
 
 
-__all__ = ["OPERATORS", "convolved", "gemm", "pooled", "quantized", "spatial", "with_bias"]
+__all__ = ["OPERATORS", "convolved", "gemm", "pooled", "spatial", "with_bias"]

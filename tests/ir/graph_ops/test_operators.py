@@ -20,6 +20,7 @@ from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_ops.kernel import Legalized
 from tirscript.ir.verify import check_well_formed
+from tirscript.script import parse
 
 ROUNDS = 3  # random calls of each operator
 TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 2e-4, "float64": 1e-6}
@@ -33,6 +34,25 @@ def assert_close(found: Any, wanted: Any, name: str) -> None:
     a, b = (one.astype(np.float64) for one in (found, wanted))
     room = tolerance * max(1.0, float(np.abs(b[np.isfinite(b)]).max(initial=0.0)))
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=room, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_halves_are_rounded_to_even(kind: str) -> None:
+    """As R.round and R.quantize do in TVM 0.27."""
+    found = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((8,), "{kind}")):
+        y = G.round(x)
+        z = G.quantize(x, G.const(0.5, "float32"), G.const(3, "int8"), axis=0, out_dtype="int8")
+        return y, z
+""")
+    x = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.25, -0.75], kind)
+    for run in (build(found), lambda *args: interpret(found, *args)):
+        y, z = run(x)
+        assert y.tolist() == [-2, -2, 0, 0, 2, 2, 0, -1] and y.dtype == kind
+        assert z.tolist() == [-2, 0, 2, 4, 6, 8, 3, 1]
 
 
 @pytest.mark.parametrize("name", REFERENCED)

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 import tirscript
 from tirscript.ir import DiagnosticError, Module
 from tirscript.ir.graph import GraphFunc
-from tirscript.passes.graph import bind_params
+from tirscript.passes.graph import bind_params, quantized_products
 from tirscript.passes.graph import dead_code_elimination as dead
 from tirscript.script import parse
 from tirscript.testing import models
@@ -46,6 +46,21 @@ def compare(given: Any, **feeds: Any) -> Module:
 
 
 F = TensorProto.FLOAT
+
+
+def test_a_quantization_that_undoes_a_dequantization_goes() -> None:
+    """Through what only moves bytes, or chooses among them."""
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["a"]),
+        helper.make_node("MaxPool", ["a"], ["m"], kernel_shape=[2, 2]),
+        helper.make_node("Reshape", ["m", "shape"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "scale", "zero"], ["y"]),
+    ]
+    constants = {"scale": np.float32(0.3), "zero": np.uint8(7), "shape": np.array([3, 25])}
+    given = model(nodes, {"x": (TensorProto.UINT8, [1, 3, 6, 6])}, ["y"], constants)
+    module = compare(given, x=np.random.default_rng(1).integers(0, 256, (1, 3, 6, 6)).astype("uint8"))
+    made = dead(quantized_products(module))
+    assert isinstance(made, Module) and "quantize(" not in made["main"].script()
 
 
 def test_names_are_those_of_the_model() -> None:
