@@ -53,9 +53,10 @@ def pack_constants(module: Module, *, limit: int = LIMIT) -> Module:
     functions: dict[str, Any] = {
         one.name: _pack_own(one, limit) if type(one) is PrimFunc else one for one in module.functions
     }
+    given = _Given(functions)
     for one in module.functions:
         if type(one) is PrimFunc and one.private:
-            _pack_parameters(one.name, functions, limit)
+            _pack_parameters(one.name, given, limit)
     if all(functions[one.name] is one for one in module.functions):
         return module
     return module.replace(functions=tuple(functions.values()))
@@ -78,13 +79,12 @@ def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
     return func.replace(body=tuple(kept))
 
 
-def _pack_parameters(name: str, functions: dict[str, Any], limit: int) -> None:
+def _pack_parameters(name: str, given: _Given, limit: int) -> None:
     """Let a function take the copies of its parameters, where all that call it have constants for them."""
-    func = functions[name]
+    func = given.functions[name]
     copies = _copies(func, func.params)
     if not copies:
         return
-    given = _Given(functions)
     # by the new parameter: whose copy it is, and how that is made
     packed: dict[Buffer, tuple[Buffer, Copied]] = {}
     for copy in copies:
@@ -94,61 +94,55 @@ def _pack_parameters(name: str, functions: dict[str, Any], limit: int) -> None:
                 packed[copy.target] = (copy.source, copied)
     if packed:
         _, body = _without_copies(func, copies, dict.fromkeys(packed))
-        _take_copies(func, func.replace(body=tuple(body)), packed, functions)
+        _take_copies(func, func.replace(body=tuple(body)), packed, given)
 
 
 class _Given:
-    """What the functions of a module are called with."""
+    """What the functions of a module are called with; `functions` change, but who calls whom does not."""
 
-    def __init__(self, functions: Mapping[str, Any]) -> None:
+    def __init__(self, functions: dict[str, Any]) -> None:
         self.functions = functions
-        self.constants = {
-            one.name: {stmt.buffer for stmt in one.body if type(stmt) is AllocateConst and stmt.data.resolved}
-            for one in functions.values()
-            if type(one) is PrimFunc
-        }
+        self.callers: dict[str, dict[str, None]] = {}
+        self.referred: set[str] = set()  # those that are called otherwise, too
+        for name, func in functions.items():
+            for node in walk(func):
+                if type(node) is FunctionRef:
+                    self.referred.add(node.function)
+                elif type(node) is CallFunction and type(func) is PrimFunc:
+                    self.callers.setdefault(node.function, {})[name] = None
 
     def constant(self, name: str, at: int, asked: tuple[str, ...] = ()) -> bool:
         """Whether a parameter of a private function is a constant wherever that is called."""
-        if name in asked or any(type(node) is FunctionRef and node.function == name for node in self._nodes()):
+        if name in asked or name in self.referred or name not in self.callers:
             return False
-        calls = _calls(name, self.functions)
-        return bool(calls) and all(self._known(caller, node.args[at], (*asked, name)) for caller, node in calls)
+        return all(
+            self._known(self.functions[caller], node.args[at], (*asked, name))
+            for caller in self.callers[name]
+            for node in walk(self.functions[caller].body)
+            if type(node) is CallFunction and node.function == name
+        )
 
-    def _known(self, caller: str, value: Any, asked: tuple[str, ...]) -> bool:
+    def _known(self, caller: PrimFunc, value: Any, asked: tuple[str, ...]) -> bool:
         """Whether what a function hands on is a constant of it, or a parameter that always is one."""
-        func = self.functions[caller]
-        if value in self.constants[caller]:
+        if any(type(stmt) is AllocateConst and stmt.buffer is value and stmt.data.resolved for stmt in caller.body):
             return True
-        return bool(func.private and value in func.params) and self.constant(caller, func.params.index(value), asked)
-
-    def _nodes(self) -> Iterator[Any]:
-        return walk(tuple(self.functions.values()))
-
-
-def _calls(name: str, functions: Mapping[str, Any]) -> list[tuple[str, CallFunction]]:
-    """The calls of a function, with the names of those that call it."""
-    return [
-        (caller.name, node)
-        for caller in functions.values()
-        if type(caller) is PrimFunc
-        for node in walk(caller.body)
-        if type(node) is CallFunction and node.function == name
-    ]
+        at = caller.params.index(value) if caller.private and value in caller.params else None
+        return at is not None and self.constant(caller.name, at, asked)
 
 
 def _take_copies(
-    func: PrimFunc, without: PrimFunc, packed: Mapping[Buffer, tuple[Buffer, Copied]], functions: dict[str, Any]
+    func: PrimFunc, without: PrimFunc, packed: Mapping[Buffer, tuple[Buffer, Copied]], given: _Given
 ) -> None:
     """Give a function that is `without` copies these as parameters, in place of those that it does not use any more."""
     used = set(map(id, walk(without.body)))
     gone = {source for source, _ in packed.values() if id(source) not in used}
     kept = [at for at, param in enumerate(func.params) if param not in gone]
+    functions = given.functions
     functions[func.name] = without.replace(params=(*(func.params[at] for at in kept), *packed))
-    for caller in dict.fromkeys(caller for caller, _ in _calls(func.name, functions)):
+    for caller in given.callers[func.name]:
         made, more = _with_copies(functions[caller], func, kept, packed)
         if more:
-            _take_copies(functions[caller], made, more, functions)
+            _take_copies(functions[caller], made, more, given)
         else:
             functions[caller] = made
 

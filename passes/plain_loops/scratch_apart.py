@@ -24,7 +24,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.node import NO_ATTRS
+from tirscript.ir.node import NO_ATTRS, Node
 from tirscript.ir.op import const
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, Stmt
@@ -44,8 +44,13 @@ def scratch_apart(func: PrimFunc, pays: Callable[[PrimFunc, For], bool | None]) 
     `pays` says of such a function and its nest whether that is scheduled as products are, None where it becomes no
     blocks. Others gain where the memory is a row, which is kept in the loop over the rows again.
     """
-    for alloc in [stmt for stmt in func.body if type(stmt) is AllocBuffer]:
-        users = [stmt for stmt in func.body if stmt is not alloc and uses(stmt, alloc.buffer)]
+    allocs = [stmt for stmt in func.body if type(stmt) is AllocBuffer]
+    places: dict[Node, list[int]] = {alloc.buffer: [] for alloc in allocs}
+    for at, stmt in enumerate(func.body if allocs else ()):
+        for node in {node for node in walk(stmt) if type(node) is Buffer}:
+            places.get(node, []).append(at)
+    for alloc in allocs:
+        users = [func.body[at] for at in places[alloc.buffer] if func.body[at] is not alloc]
         nest = users[0] if len(users) == 1 else None
         if type(nest) is not For or alloc.annotations != NO_ATTRS or not _is_simple(alloc.buffer):
             continue
@@ -55,8 +60,8 @@ def scratch_apart(func: PrimFunc, pays: Callable[[PrimFunc, For], bool | None]) 
         wide = _widened(alloc.buffer, loops)
         if wide is None:
             continue
-        places = tuple(loop.var - loop.start if not _is_zero(loop.start) else loop.var for loop in loops)
-        apart = _moved(nest, alloc.buffer, wide, places)
+        own = tuple(loop.var - loop.start if not _is_zero(loop.start) else loop.var for loop in loops)
+        apart = _moved(nest, alloc.buffer, wide, own)
         new = {id(nest): apart, id(alloc): alloc.replace(buffer=wide)}
         made = func.replace(body=tuple([new.get(id(stmt), stmt) for stmt in func.body]))
         product = pays(made, apart)
