@@ -456,7 +456,8 @@ class GraphExprLowering(GraphLegacyLowering):
                     raise self.fail("T032", f"the result types are given twice, by `{name}` too", node)
                 kwargs[result] = kwargs.pop(name)
         at_name = {keyword.arg: keyword.value for keyword in node.keywords}
-        if len(args) > 2 and parameters[1].name == "args" and isinstance(args[2], GraphVar):
+        of_tuple = [one.name for one in parameters[1:2]] == ["args"]
+        if of_tuple and len(args) > 2 and isinstance(args[2], GraphVar):
             given_apart = ", ".join(self.span(one).text for one in nodes[1:])
             message = f"`{entry.spelling}` takes the arguments of the function as one tuple"
             raise self.fail("T032", message, nodes[2], hint=f"write `({given_apart})`")

@@ -88,6 +88,7 @@ class M:
             "takes the arguments of the function as one tuple",
             "write `(x, y)`",
         ),
+        ("G.nn.relu(x, y, y)", "T101", "G.nn.relu(x, y, y)", "takes 1 argument, not 3", "G.nn.relu(data)"),
         (
             'G.call_tir(M.twice, (x,), out=G.Tensor((4,), "float32"))',
             "T101",
