@@ -10,20 +10,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec.structs import force_setattr
 
-from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import ConstantTensor, constant
 from tirscript.ir.diagnostic import DiagnosticError, suggest
 from tirscript.ir.dtype import FLOAT64, INT64, DType
 from tirscript.ir.expr import Const, Expr, StringImm, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
-    CallableType,
     DTypeValue,
-    ExternFunction,
     FunctionCall,
     FunctionRef,
     GraphBind,
@@ -34,11 +31,9 @@ from tirscript.ir.graph import (
     GraphVar,
     MatchCast,
     MetadataConst,
-    ObjectType,
     OpCall,
     PrimType,
     PrimValue,
-    ShapeExpr,
     StringValue,
     TensorType,
     TupleExpr,
@@ -46,12 +41,10 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import GraphOp, graph_op
-from tirscript.ir.graph_ops.foreign import find_op, is_foreign
+from tirscript.ir.graph_ops.foreign import find_op
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import as_annotated
-from tirscript.ir.module import VDevice
-from tirscript.ir.node import NO_ATTRS, Attrs
-from tirscript.ir.op import OPS, Op
+from tirscript.ir.op import OPS
 from tirscript.ir.words import words
 
 from . import context
@@ -59,10 +52,10 @@ from .advice import LIBRARIES
 from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
 from .graph_legacy import GraphLegacyLowering
-from .graph_marks import Matched, Metadata, Method, is_leaf, plain_value
-from .graph_names import THEIR_FORMS, GraphForm, GraphNamespace, TypeForm, TypeSpec, UnsupportedForm
+from .graph_marks import Matched, Metadata, Method, is_leaf
+from .graph_names import THEIR_FORMS, GraphForm, GraphNamespace, TypeSpec, UnsupportedForm
 from .known import Known
-from .namespace import ModuleForm, TypeName
+from .namespace import TypeName
 from .python import BINARY, COMPARE, UNARY
 
 # Python's operators on tensors
@@ -91,13 +84,6 @@ _COMPARE: dict[type, str] = {
     ast.GtE: "greater_equal",
 }
 _AND, _OR, _IF = OPS["logical_and"], OPS["logical_or"], OPS["if_then_else"]
-# what a tuple of arguments holds beside numbers
-_PARTS = (GraphExpr, context.FunctionRef, tuple, list)
-# arguments that operators of TVM had until 2025, and the mode of `take_backward`, which it prints and does not read;
-# they say nothing where they are empty
-_DROPPED = ("axis_separators", "input_axis_separators", "mode")
-# how the argument that tells the result types is named
-_RESULT_NAMES = ("out", "out_ty", "out_sinfo", "ty_args", "sinfo_args", "type_args")
 # what TVM calls the type of a value, now and before
 _TYPE_NAMES = ("ty", "struct_info")
 
@@ -107,9 +93,6 @@ class GraphExprLowering(GraphLegacyLowering):
 
     known: Known  # the functions of the module
     flow: dict[str, GraphVar] | None = None  # the outputs of the dataflow that is being read
-    # the constructs that are values, and what completes the arguments of an operator
-    form_values: ClassVar[dict[str, Callable[[Any, ast.Call], Any]]] = {}
-    prepared: ClassVar[dict[str, Callable[..., None]]] = {}
 
     # -- values of the graph
 
@@ -374,144 +357,10 @@ class GraphExprLowering(GraphLegacyLowering):
             raise self.fail("T113", "metadata is counted from 0", node.slice)
         return MetadataConst(owner.kind, index, span=self.span(node))
 
-    # -- calls
-
-    def called(self, function: Any, node: ast.Call) -> Any:
-        if type(function) is Op:
-            return self.scalar_operator(function, node)
-        if type(function) is GraphOp:
-            return self.operator_call(function, node)
-        if isinstance(function, (GraphForm, ModuleForm)):
-            rule = self.form_values.get(function.name)
-            if rule is None:
-                raise self.fail("T022", f"`G.{function.name}` does not stand here", node, hint=function.__doc__)
-            return rule(self, node)
-        if isinstance(function, TypeForm):
-            args, kwargs = self.arguments(node)
-            return TypeSpec(function.name, tuple(args), kwargs)
-        if isinstance(function, Method):
-            args, kwargs = self.arguments(node)
-            return self.checked(graph_op("astype"), [self.leaf(function.owner, node), *args], kwargs, node)
-        if type(function) is context.FunctionRef:
-            return self.function_call(function, node)
-        if isinstance(function, GraphExpr) and type(function) is not GraphFunc:
-            return self.value_call(function, node)
-        if type(function) is GraphFunc:
-            self.as_graph(function, node.func)
-        return super().called(function, node)
-
-    def spelling(self, name: str) -> str | None:
-        """The operator of graphs that is called as a function of Python or numpy is; None where there is none."""
-        return f"G.{name}" if find_op(name) is not None else None
-
-    def instead(self, name: str) -> str | None:
-        return "a graph calls the operators of `G` and functions of its module"
-
-    def scalar_operator(self, entry: Op, node: ast.Call) -> Expr:
-        """An operator of the tensor language, which takes scalars."""
-        args, kwargs = self.arguments(node)
-        args = [self.scalar(arg) for arg in args]
-        if any(isinstance(arg, GraphExpr) for arg in args):
-            hint = f"did you mean `G.{entry.name}`?" if find_op(entry.name) is not None else None
-            raise self.fail(
-                "T104", f"`{entry.spelling}` takes scalars, and this is a value of the graph", node, hint=hint
-            )
-        return self.call_entry(entry, args, kwargs, node)
-
     def _library(self, node: ast.Attribute, owner: ast.Name) -> None:
         if owner.id in LIBRARIES and self.lookup(owner.id) is _MISSING:
             hint = f"did you mean `G.{node.attr}`?" if find_op(node.attr) is not None else None
             raise self.fail("T010", f"`{owner.id}` is not defined: a graph calls the functions of G", owner, hint=hint)
-
-    def operator_call(self, entry: GraphOp, node: ast.Call) -> GraphExpr:
-        """A call of an operator: values become leaves, attributes plain values, types types."""
-        args, kwargs = self.arguments(node)
-        for name in _DROPPED if self.theirs else ():
-            if not kwargs.get(name, True):
-                del kwargs[name]
-        self.moved(entry, args, kwargs)
-        if self.theirs and entry.name == "call_tir" and args and isinstance(args[0], str):
-            entry = graph_op("call_dps_packed")  # what Relax of 2022 wrote for both
-        nodes: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
-        if is_foreign(entry):
-            if args and type(args[-1]) is VDevice:  # TVM prints it by its name, and reads it without
-                kwargs["dst_vdevice"] = args.pop()
-            values = tuple(self.leaf(arg, at) for arg, at in zip(args, nodes, strict=False))
-            attrs = {name: self.foreign_attr(value, node) for name, value in kwargs.items()}
-            return OpCall(entry, values, Attrs(attrs) if attrs else NO_ATTRS, span=self.span(node))
-        parameters = entry.parameters
-        spread = next((at for at, one in enumerate(parameters) if one.kind == "spread"), None)
-        if spread is not None:
-            rest = zip(args[spread:], nodes[spread:], strict=True)
-            args[spread:] = [TupleExpr(tuple(self.leaf(arg, at) for arg, at in rest))]
-            nodes[spread:] = [node]
-        names = {one.name: one for one in parameters}
-        if self.theirs:  # of a truth value None is TVM's word for what is not given
-            plain = {one.name for one in parameters if isinstance(one.default, bool)}
-            kwargs = {name: value for name, value in kwargs.items() if value is not None or name not in plain}
-        result = next((one.name for one in parameters if one.kind == "type"), None)
-        for name in _RESULT_NAMES:
-            if name in kwargs and result is not None and name not in names:
-                if result in kwargs:
-                    raise self.fail("T032", f"the result types are given twice, by `{name}` too", node)
-                kwargs[result] = kwargs.pop(name)
-        at_name = {keyword.arg: keyword.value for keyword in node.keywords}
-        of_tuple = [one.name for one in parameters[1:2]] == ["args"]
-        if of_tuple and len(args) > 2 and isinstance(args[2], GraphVar):
-            given_apart = ", ".join(self.span(one).text for one in nodes[1:])
-            message = f"`{entry.spelling}` takes the arguments of the function as one tuple"
-            raise self.fail("T032", message, nodes[2], hint=f"write `({given_apart})`")
-        given = [
-            self.argument(entry, parameters[at].kind if at < len(parameters) else "value", arg, place)
-            for at, (arg, place) in enumerate(zip(args, nodes, strict=True))
-        ]
-        named = {
-            name: self.argument(entry, names[name].kind, value, at_name.get(name, node)) if name in names else value
-            for name, value in kwargs.items()
-        }
-        prepare = self.prepared.get(entry.name)
-        if prepare is not None:
-            prepare(self, entry, given, named, node)
-        return self.checked(entry, given, named, node)
-
-    def argument(self, entry: GraphOp, kind: str, value: Any, node: ast.expr) -> Any:
-        """An argument of an operator by the kind of its parameter."""
-        if kind == "attr":
-            return plain_value(value)
-        if kind == "type":
-            return self.result_types(value, node)
-        if kind == "function" and isinstance(value, PrimFunc):
-            hint = "put both in one `@I.ir_module` and name it as `cls.name`"
-            raise self.fail("T022", f"`{value.name}` is a tensor function outside of this module", node, hint=hint)
-        if isinstance(value, (GraphExpr, Buffer, context.FunctionRef, TypeName)):
-            return self.leaf(value, node)
-        if self.theirs and kind == "tensor" and isinstance(value, (bool, int, float)):
-            return self.as_graph(value, node)  # a scalar: TVM prints constants as such
-        if isinstance(value, (tuple, list)):
-            if kind != "shape" and any(isinstance(item, (GraphExpr, context.FunctionRef)) for item in value):
-                return tuple(self.leaf(item, node) if isinstance(item, _PARTS) else item for item in value)
-            return tuple(self.scalar(item) for item in value)
-        return value
-
-    def result_types(self, value: Any, node: ast.expr) -> Any:
-        """The result types that a call is told; shapes alone are left to who knows the dtype."""
-        if isinstance(value, (tuple, list)) and any(
-            isinstance(one, (TypeSpec, TypeForm, GraphType, TypeName)) for one in value
-        ):
-            return tuple(self.type_of_value(one, node) for one in value)
-        if value is None or isinstance(value, (tuple, list, ShapeExpr)):
-            return value
-        return self.type_of_value(value, node)
-
-    def foreign_attr(self, value: Any, node: ast.expr) -> Any:
-        """A named argument of an operator that is kept as it is."""
-        if isinstance(value, GraphExpr):
-            return self.leaf(value, node)
-        if isinstance(value, (TypeSpec, TypeForm)):
-            return self.type_of_value(value, node)
-        if isinstance(value, (tuple, list)):
-            return tuple(self.foreign_attr(item, node) for item in value)
-        return plain_value(value)
 
     def checked(self, entry: GraphOp, args: list[Any], kwargs: dict[str, Any], node: ast.expr) -> OpCall:
         """The call with its arguments bound; what does not fit is reported here."""
@@ -522,34 +371,6 @@ class GraphExprLowering(GraphLegacyLowering):
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
         return found
-
-    def function_call(self, function: context.FunctionRef, node: ast.Call) -> GraphExpr:
-        """A call of a function of the module; a tensor function is called for what it writes."""
-        self.known.find_result(function.name)
-        return self.value_call(FunctionRef(function.name, span=self.span(node.func)), node)
-
-    def value_call(self, function: GraphExpr, node: ast.Call) -> GraphExpr:
-        """A call of a value that is a function."""
-        args, kwargs = self.arguments(node)
-        types: tuple[GraphType, ...] = ()
-        for name in _RESULT_NAMES:
-            if name in kwargs:
-                self.old |= name == "type_args"
-                found = self.result_types(kwargs.pop(name), node)
-                types = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-        attrs = NO_ATTRS
-        if kwargs:
-            if type(function) is not ExternFunction:
-                raise self.fail("T032", "calls of graph functions take no keyword arguments", node)
-            attrs = Attrs({name: self.foreign_attr(value, node) for name, value in kwargs.items()})
-        kind = self.type_at_place(function, node)
-        if type(kind) not in (CallableType, ObjectType):
-            raise self.fail("T022", f"{words(function)} is no function", node.func)
-        places: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
-        values = tuple(self.leaf(arg, at) for arg, at in zip(args, places, strict=True))
-        made = FunctionCall(self.leaf(function, node), values, attrs, types, span=self.span(node))
-        self.type_at_place(made, node)
-        return made
 
 
 def _number(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:

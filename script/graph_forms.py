@@ -31,7 +31,7 @@ from tirscript.ir.graph_calls import Signature
 from tirscript.ir.graph_ops import GraphOp
 from tirscript.ir.graph_ops.infer import type_of
 
-from .graph_expr import GraphExprLowering
+from .graph_call import GraphCallLowering
 from .graph_marks import Matched, plain_value
 from .graph_names import DEVICE_KINDS
 from .python import is_numpy_scalar
@@ -39,7 +39,7 @@ from .python import is_numpy_scalar
 _NO_NUMBERS = ("inf", "-inf", "nan")
 
 
-class GraphFormLowering(GraphExprLowering):
+class GraphFormLowering(GraphCallLowering):
     """Lowers constructs."""
 
     def form(self, node: ast.Call, name: str, fields: tuple[str, ...], needed: int) -> dict[str, Any]:
