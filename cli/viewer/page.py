@@ -57,8 +57,10 @@ def page(
     ]
     for program in programs.values():
         tell(f"passes on {program.name}")
-        # passes that make kernels of graphs need a module to put them into
-        whole = Module((program,), name=program.name) if isinstance(program, GraphFunc) else program
+        # passes that make kernels of graphs need a module to put them into, those of the other kind one to take it in
+        whole = program
+        if isinstance(program, GraphFunc) or (isinstance(program, PrimFunc) and pipeline.needs_module(program)):
+            whole = Module((program,), name=program.name)
         stages = run_stages(whole, pipeline)
         for entry, stage in zip(passes, stages, strict=True):
             entry["doc"] = stage.doc

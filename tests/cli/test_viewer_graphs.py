@@ -55,6 +55,18 @@ def stage_after(page, name):
     return [one["name"] for one in page.manifest["passes"]].index(name)
 
 
+def test_a_kernel_beside_a_module_of_graphs():
+    text = BLOCK.replace("I\n", "I, tir as T\n", 1)
+    found = make(
+        f'{text}\n\n@T.prim_func\ndef halve(A: T.Buffer((8,), "float32")):\n    for i in range(8):\n        A[i] *= 0.5\n',
+        passes=WHOLE,
+        compiled=True,
+    )
+    assert found.listing("halve", 0)["text"].startswith("@T.prim_func\ndef halve(")
+    assert found.function("halve")["code"] and not found.function("halve")["problem"]
+    assert found.function("Model.main")["code"]
+
+
 def test_nodes_and_what_stands_in_them(page):
     found, nodes = drawn(page, 0)
     assert nodes["conv"]["title"] == "nn.conv2d" and "padding=[1, 1, 1, 1]" in nodes["conv"]["details"]
