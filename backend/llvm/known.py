@@ -43,8 +43,8 @@ def require_known(found: Host, here: Host, architecture: str, given: tuple[str, 
     if plain and not found.abi and (found.features == here.features or all(one[1:] in features for one in given)):
         return
     failed, said = _tried(found.triple, found.cpu, found.features, found.abi)
-    for what, pattern in (("processor", r"'(.*)' is not a recognized processor"), ("feature", r"'.(.*)' is not a rec")):
-        unknown = re.search(pattern, said)
+    for what, sign in (("processor", ""), ("feature", "[+-]")):
+        unknown = re.search(rf"'{sign}(.*)' is not a recognized {what}", said)
         if unknown is not None:
             message = f"LLVM has no {what} `{unknown[1]}` for {found.triple}"
             if unknown[1] in PROCESSORS:
@@ -68,7 +68,7 @@ def _tried(triple: str, cpu: str, features: str, abi: str) -> tuple[bool, str]:
     """Whether code cannot be made, and what LLVM says."""
     import subprocess
 
-    words = [sys.executable, "-c", _CHILD, "\n".join(sys.path), triple, cpu, features, abi]
+    words = [sys.executable or "", "-c", _CHILD, "\n".join(sys.path), triple, cpu, features, abi]
     try:
         child = subprocess.run(words, capture_output=True, text=True, check=False)
     except OSError as problem:  # an interpreter inside of another program has no executable

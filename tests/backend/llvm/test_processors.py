@@ -120,6 +120,7 @@ def test_a_processor_that_has_more_than_this_one_is_refused(monkeypatch: pytest.
         ("-mcpu=cortex-a72", "T402 LLVM has no processor `cortex-a72` for x86_64", "-mtriple=aarch64-linux-gnu"),
         ("-mattr=+avx512ff", "T402 LLVM has no feature `avx512ff` for x86_64", "did you mean `avx512f`?"),
         ("-mattr=avx2", "T404 the feature `avx2` of a target is neither", "write `+avx2` or `-avx2`"),
+        ("-mtriple=riscv64-linux-gnu -mabi=soft", "T402 LLVM cannot make code for the processor `generic`", None),
         ("-mtriple=nowhere", "T402 LLVM makes no code for `nowhere`", "such as `x86_64-linux-gnu`"),
         # LLVM would end the process on these
         ("-mcpu=i386", "T402 LLVM cannot make code for the processor `i386`", None),
