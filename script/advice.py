@@ -101,6 +101,23 @@ ADVICE: dict[str, str] = {
     "ptr": '`T.handle("float32")` is a typed pointer',
 }
 AXIS_ADVICE = {"C": "scan", "O": "opaque", "reduction": "reduce", "parallel": "spatial"}
+# what somebody who calls this builtin on a value of the program wants
+BUILTIN_ADVICE = {
+    "int": 'cast it: `x.astype("int32")`',
+    "float": 'cast it: `x.astype("float32")`',
+    "float32": 'cast it: `x.astype("float32")`',
+    "float64": 'cast it: `x.astype("float64")`',
+    "int32": 'cast it: `x.astype("int32")`',
+    "int64": 'cast it: `x.astype("int64")`',
+    "bool": "compare it: `x != 0`",
+    "len": "the extent of a dimension is `A.shape[0]`",
+    "range": "a loop runs then: `for i in range(n):`",
+    "print": ADVICE["print"],
+    "any": "join the conditions with `or`",
+    "all": "join the conditions with `and`",
+    "maximum": "did you mean `T.max`?",
+    "minimum": "did you mean `T.min`?",
+}
 
 
 def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str] = ()) -> str | None:

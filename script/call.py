@@ -29,7 +29,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.op import OPS, Op, as_expr
 from tirscript.ir.words import words
 
-from .advice import ADVICE, in_words
+from .advice import ADVICE, BUILTIN_ADVICE, in_words
 from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
 from .lengths import vscale_factor
@@ -411,7 +411,7 @@ class CallLowering(ExprLowering):
         place = next((arg for arg in places if self.span(arg).text == getattr(held, "name", None)), places[0])
         text = self.span(place).text
         word = f"`{text}`" if len(text) < 40 else "its argument"
-        hint = _INSTEAD.get(name) if name != "print" or not isinstance(held, GraphExpr) else None
+        hint = BUILTIN_ADVICE.get(name) if name != "print" or not isinstance(held, GraphExpr) else None
         if hint is None:
             own = isinstance(node.func, ast.Name) and name not in BUILTINS
             spelt = self.spelling(name)
@@ -574,23 +574,6 @@ def _of_the_program(value: Any) -> bool:
 
 _SAFE = set(BUILTINS.values())
 _PYTHON_TYPES = {id(BUILTINS[kind.__name__]): kind for kind in (int, float, bool)}
-# what somebody who calls this builtin on a value of the program wants
-_INSTEAD = {
-    "int": 'cast it: `x.astype("int32")`',
-    "float": 'cast it: `x.astype("float32")`',
-    "float32": 'cast it: `x.astype("float32")`',
-    "float64": 'cast it: `x.astype("float64")`',
-    "int32": 'cast it: `x.astype("int32")`',
-    "int64": 'cast it: `x.astype("int64")`',
-    "bool": "compare it: `x != 0`",
-    "len": "the extent of a dimension is `A.shape[0]`",
-    "range": "a loop runs then: `for i in range(n):`",
-    "print": ADVICE["print"],
-    "any": "join the conditions with `or`",
-    "all": "join the conditions with `and`",
-    "maximum": "did you mean `T.max`?",
-    "minimum": "did you mean `T.min`?",
-}
 _EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", BUILTINS["sum"]: "add", abs: "abs"}
 _VALUE_FORMS: dict[str, Callable[[Any, ast.Call], Any]] = {
     "ramp": CallLowering._ramp,
