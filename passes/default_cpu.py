@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.target import Target
 
@@ -35,6 +36,8 @@ DOTS = {
     256: (("vnni", (("+avx512vnni", "+avx512vl"), ("+avxvnni",))), ("madd", (("+avx2",),))),
     128: (("vnni", (("+avx512vnni", "+avx512vl"), ("+avxvnni",))), ("madd", (("+sse2",),))),
 }
+# what these options name
+WAYS = {"float_tiles": [way for way, _ in FLOAT_TILES], "dots": [way for way, _ in DOTS[512]]}
 
 
 @prim_func_pass(opt_level=1)
@@ -63,6 +66,10 @@ def default_cpu(
     """
     from .schedule.default_cpu import CpuFacts, scheduled
 
+    for name, given in (("float_tiles", float_tiles), ("dots", dots)):
+        if given and given not in WAYS[name]:
+            message = f"option `{name}` of pass `default_cpu` is {' or '.join(map(repr, WAYS[name]))}, not {given!r}"
+            raise DiagnosticError([error("T404", message, hint="an empty one leaves them out")])
     known = [one for one in (target_of(func), Target.current()) if one is not None]
     bits = vector_bits or next((one.main.vector_bits for one in known if one.main.vector_bits), VECTOR_BITS)
     cores = threads or next((one.main.cores for one in known if one.main.cores), THREADS)

@@ -134,6 +134,14 @@ def test_outer_loops_of_enough_work_run_in_parallel_and_chains_are_one_nest() ->
     assert "parallel" not in kinds(default_schedule(total, WIDE).func)  # less than it takes to begin
 
 
+@pytest.mark.parametrize(("option", "known"), [("float_tiles", "'amx' or 'avx512'"), ("dots", "'vnni' or 'madd'")])
+def test_what_multiplies_tiles_is_one_of_what_is_known(option: str, known: str) -> None:
+    with pytest.raises(DiagnosticError, match=f"T404.*`{option}` of pass `default_cpu` is {known}, not 'vnnii'"):
+        get_pass("default_cpu", **{option: "vnnii"})(matmul)
+    for value in ("", *known.replace("'", "").split(" or ")):
+        assert_same_result(matmul, get_pass("default_cpu", **{option: value})(matmul))
+
+
 def test_a_function_that_says_how_it_runs_is_left_alone() -> None:
     @T.prim_func
     def mine(A: T.Buffer((512, 256), "float32"), B: T.Buffer((512, 256), "float32")):
