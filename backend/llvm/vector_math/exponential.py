@@ -1,6 +1,7 @@
 """exp and its relatives: exp2, exp10, expm1, sinh, cosh, tanh, sigmoid, in float32 and float64.
 
-x is n log(2) + r with |r| <= log(2) / 2, so that exp(x) is exp(r), a polynomial, times 2^n, which is made of bits.
+x is n log(2) + r with |r| <= log(2) / 2, so that exp(x) is exp(r), a polynomial, times 2^n, by an instruction where
+the processor has one, else made of bits.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def _expm1_series(f: Lanes, r: str) -> str:
 
 
 def _scaled(f: Lanes, value: str, exponent: str, x: str, denormal: float) -> str:
-    """`value` times 2 to the exponent; where x is below `denormal` in two steps, so that what is below the normal
-    range is rounded once."""
+    """`value` times 2 to the exponent, rounded once: without an instruction for it in two steps where x is below
+    `denormal`, so that what is below the normal range is, too."""
     if f.b.host.scales:
         return f.scaled(value, f.isub(exponent, f.format.bits_of(f.format.magic) + f.format.bias))
     shift = 2 * f.format.mantissa + 18
