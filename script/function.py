@@ -64,31 +64,29 @@ class FunctionLowering(MacroLowering):
         if module is not None:
             self.scopes[0][module.name] = module
 
+    def refuse_parameters(self, arguments: ast.arguments) -> None:
+        """Report the kinds of parameters that Python has and the language has not."""
+        default = next((each for each in [*arguments.defaults, *arguments.kw_defaults] if each is not None), None)
+        refused = [
+            (arguments.vararg, "`*args`"),
+            (arguments.kwarg, "`**kwargs`"),
+            (arguments.kwonlyargs[0] if arguments.kwonlyargs else None, "a keyword-only parameter"),
+            (default, "a default value"),
+        ]
+        hint = "every argument is given at the call, by place or name"
+        for found, what in refused:
+            if found is not None:
+                self.report("T040", f"{what} is not part of the language", found, hint=hint)
+        for param in filter(None, (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs)):
+            self.scopes[-1][param.arg] = Poison()
+
     def signature(self) -> None:
         """Read the parameters and the return annotation; mistakes are reported."""
         node = self.node
         for item in getattr(node, "type_params", ()):
             self.symbol(item.name, self._bound(item))
         arguments = node.args
-        refused = [
-            (arguments.vararg, "`*args`"),
-            (arguments.kwarg, "`**kwargs`"),
-            (arguments.kwonlyargs[0] if arguments.kwonlyargs else None, "a keyword-only parameter"),
-            (
-                next((d for d in [*arguments.defaults, *arguments.kw_defaults] if d is not None), None),
-                "a default value",
-            ),
-        ]
-        for found, what in refused:
-            if found is not None:
-                self.report(
-                    "T040",
-                    f"{what} is not part of the language",
-                    found,
-                    hint="every argument is given at the call, by place or name",
-                )
-        for param in filter(None, (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs)):
-            self.scopes[0][param.arg] = Poison()
+        self.refuse_parameters(arguments)
         given = [*arguments.posonlyargs, *arguments.args]
         if self.theirs:
             self._their_symbols(given)

@@ -88,16 +88,7 @@ class GraphLowering(GraphStmtLowering):
         self.graph_params: list[GraphVar] = []
         self.own_scopes = len(self.scopes)
         arguments = node.args
-        default = next((each for each in [*arguments.defaults, *arguments.kw_defaults] if each is not None), None)
-        refused = [
-            (arguments.vararg, "`*args`"),
-            (arguments.kwarg, "`**kwargs`"),
-            (arguments.kwonlyargs[0] if arguments.kwonlyargs else None, "a keyword-only parameter"),
-            (default, "a default value"),
-        ]
-        for found, what in refused:
-            if found is not None:
-                self.report("T040", f"{what} is not part of the language", found, hint="every argument is given")
+        self.refuse_parameters(arguments)
         given = [*arguments.posonlyargs, *arguments.args]
         for item in getattr(node, "type_params", ()):
             self.symbol(item.name, self._bound(item))

@@ -39,6 +39,8 @@ def test_a_definition_that_is_refused_is_known(made: str) -> None:
 def test_parameters_that_are_refused_are_known() -> None:
     found = mistakes("A[0] = x[0] + y + z", "A: T.Buffer((4,), 'float32'), *x, y: T.float32, **z")
     assert [each.code for each in found] == ["T040"] * 3
+    text = '@G.graph_func\ndef f(x: G.Tensor((4,), "float32"), *y, z, **w):\n    return G.add(x, y), z, w\n'
+    assert [each.code for each in mistakes_of(text)] == ["T040"] * 3
 
 
 def test_a_value_at_the_top_that_is_refused_is_known() -> None:
