@@ -37,7 +37,8 @@ def writing(path: str | None, beside: str | None = None) -> Iterator[None]:
     except OSError as problem:
         if path is None:
             raise
-        if beside is not None and problem.filename == os.path.normpath(beside):
+        where = problem.filename
+        if beside is not None and isinstance(where, str) and os.path.realpath(where) == os.path.realpath(beside):
             path = beside
         why = problem.strerror or str(problem)
         message = f"{path} cannot be written: {why[:1].lower()}{why[1:]}"

@@ -149,14 +149,14 @@ def test_of_a_folder_what_holds_no_kernels_is_passed_over(name: str, tmp_path: P
     assert asked.exit_code in (1, 123) and "is not UTF-8" in asked.output
 
 
-@pytest.mark.parametrize(("output", "header"), [("k.o", "folder"), ("folder.o", "k.h")])
+@pytest.mark.parametrize(("output", "header"), [("k.o", "folder"), ("k.o", "folder/../folder"), ("folder.o", "k.h")])
 def test_of_two_files_that_are_written_the_wrong_one_is_told(
     output: str, header: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "k.py").write_text(DOUBLE)
     monkeypatch.chdir(tmp_path)
     wrong = output if output.startswith("folder") else header
-    (tmp_path / wrong).mkdir()
+    (tmp_path / wrong.partition("/")[0]).mkdir()
     result = run("build", "k.py", "-o", output, "--header", header)
     assert result.exit_code == 1
     assert f"error[T002]: {wrong} cannot be written: is a directory" in result.output
