@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import operator
+import struct
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -216,19 +217,35 @@ def _ldexp(args: tuple[DType, ...], result: DType) -> Fn:
 
 def _fma(args: tuple[DType, ...], result: DType) -> Fn:
     to = float_converter(result)
+    if result.bits < 64:
+        return lambda a, b, c: to(_sum_to_odd(float(a) * float(b), float(c)))
 
     def run(a: Any, b: Any, c: Any) -> Any:
         x, y, z = float(a), float(b), float(c)
         if math.isfinite(x) and math.isfinite(y) and not math.isfinite(z):
             return to(z)  # whatever the product, which must not overflow here
         if not (math.isfinite(x) and math.isfinite(y)):
-            return to(np.float64(x) * np.float64(y) + np.float64(z))
+            return to(x * y + z)
         exact = Fraction(x) * Fraction(y) + Fraction(z)
-        if exact == 0:
-            return to(np.float64(x) * np.float64(y) + np.float64(z))  # the sign of zero
-        return to(_to_odd(exact) if result.bits < 64 else _nearest(exact))
+        return to(x * y + z if exact == 0 else _nearest(exact))  # the sum has the sign of zero
 
     return run
+
+
+def _sum_to_odd(x: float, y: float) -> float:
+    """x + y as a float64 rounded to odd, so that rounding once more to fewer bits is exact.
+
+    The rounding error is found as by Knuth (TwoSum); a product of two numbers of 32 bits or fewer has none.
+    """
+    near = x + y
+    back = near - x
+    error = (x - (near - back)) + (y - back)
+    if error == 0 or not math.isfinite(near) or _BITS.unpack(_DOUBLE.pack(near))[0] & 1:
+        return near
+    return math.nextafter(near, math.inf if error > 0 else -math.inf)
+
+
+_DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
 
 
 def _nearest(exact: Fraction) -> float:
@@ -236,17 +253,6 @@ def _nearest(exact: Fraction) -> float:
         return float(exact)
     except OverflowError:
         return math.inf if exact > 0 else -math.inf
-
-
-def _to_odd(exact: Fraction) -> float:
-    """The fraction as a float64 rounded to odd, so that rounding once more to fewer bits is exact."""
-    near = _nearest(exact)
-    if math.isinf(near):
-        return near
-    have = Fraction(near)
-    if have == exact or np.float64(near).view(np.int64) & 1:
-        return near
-    return math.nextafter(near, math.inf if exact > have else -math.inf)
 
 
 def _float32_to_odd(x: float) -> Any:

@@ -265,6 +265,15 @@ def test_fma_rounds_once() -> None:
                 for direction in (math.inf, -math.inf):
                     other = float(np.nextafter(out, kind.type(direction)))
                     assert math.isnan(other) or math.isinf(other) or error <= abs(Fraction(other) - exact)
+    # the product lies between two numbers of float32, and what is added is too small for a float64 beside it
+    middle = [np.full(3, x), np.full(3, x), np.array([2**-80, 0, -(2**-80)], np.float32)]
+    up, even = 1 + 2**-11 + 2**-23, 1 + 2**-11
+    assert run_elementwise("fma", middle, ["float32"] * 3, "float32").tolist() == [up, even, even]
+    middle[0] = np.full(3, np.float32(1 + 2**-11 + 2**-23))
+    middle[1], middle[2] = np.full(3, np.float32(1.5)), middle[2] * np.float32(-1)
+    got = run_elementwise("fma", middle, ["float32"] * 3, "float32").tolist()
+    down, whole = 1.5 + 3 * 2**-12 + 2**-23, 1.5 + 3 * 2**-12 + 2**-22
+    assert got == [down, whole, whole]
     special = [
         np.array([math.inf, 0.0, -0.0, 1.0], np.float32),
         np.array([0.0, 1.0, 1.0, 1.0], np.float32),
