@@ -28,7 +28,6 @@ from tirscript.ir.op import OPS, cast, get_op
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, BufferStore, Stmt
 
-from ..plain_loops.blocks_from_loops import COMBINERS
 from ..statements import conjunction
 from ..trapping import may_trap
 from .filling import fill_statements
@@ -318,9 +317,11 @@ class Packing:
             if load.buffer is stage.buffer and (load.indices != stage.store.indices or update_of(stage) is None):
                 return False
         if any(group.kind == "reduce" and not keeps_order(group) for group in one.groups):
+            from ..schedule.reducers import IDENTITIES
+
             # max and min of floats have an order too, where there is nan
             update = update_of(stage)
-            if stage.buffer.dtype.is_float or update is None or update[0].op not in COMBINERS:
+            if stage.buffer.dtype.is_float or update is None or update[0].op not in IDENTITIES:
                 return False
         used = {node for index in stage.store.indices for node in walk(index) if type(node) is Var}
         if any(group.kind == "spatial" and not set(group.axes) <= used for group in one.groups):
