@@ -8,16 +8,15 @@ annotated, are left alone.
 from __future__ import annotations
 
 import functools
-import itertools
 
 from msgspec import structs
 
-from tirscript.ir.expr import Const
+from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, walk
-from tirscript.ir.stmt import AllocateConst, Block, If, MatchBuffer
+from tirscript.ir.stmt import AllocateConst, Block, If, MatchBuffer, Stmt
 
 from ...plain_loops.blocks_from_loops import with_blocks
 from ...plain_loops.dimensions import with_dimensions
@@ -72,12 +71,19 @@ def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     with recursion_room():
         conditions = [get_op("less")(extent, const(least, extent.dtype)) for extent, least in lines.items()]
         taken = {node.name for node in walk(long.body) if type(node) is Block}
-        head = tuple(
-            itertools.takewhile(lambda stmt: type(stmt) is MatchBuffer, long.body)
-        )  # gives lengths their values
-        beside = refresh(renamed_apart(short.body[len(head) :], taken, "_short"))
+        beside = refresh(renamed_apart(_without_matches(short), taken, "_short"))
         condition = functools.reduce(get_op("logical_and"), conditions)
-        return long.replace(body=(*head, If(condition, beside, long.body[len(head) :])))
+        matches = [stmt for stmt in long.body if _gives_lengths(stmt)]
+        return long.replace(body=(*matches, If(condition, beside, _without_matches(long))))
+
+
+def _gives_lengths(stmt: Stmt) -> bool:
+    """Whether a statement gives a parameter its shape, and with that lengths their values."""
+    return type(stmt) is MatchBuffer and type(stmt.source) is Var
+
+
+def _without_matches(func: PrimFunc) -> tuple[Stmt, ...]:
+    return tuple([stmt for stmt in func.body if not _gives_lengths(stmt)])
 
 
 def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:

@@ -93,8 +93,17 @@ def test_each_length_has_the_result_of_the_loops(text: str, dtype: str) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_lengths_come_from_handles_before_they_are_asked() -> None:
-    func = program("""
+TOTAL = """
+    total: T.float32 = 0.0
+    for i in range(n):
+        total = total * 0.5 + B[i]
+    B[0] = total
+"""
+
+
+@pytest.mark.parametrize("behind", ["", TOTAL])  # the total becomes a buffer, which is allocated before all else
+def test_lengths_come_from_handles_before_they_are_asked(behind: str) -> None:
+    func = program(f"""
 @T.prim_func
 def main(a: T.handle, b: T.handle):
     n = T.int32()
@@ -105,7 +114,7 @@ def main(a: T.handle, b: T.handle):
         B[i] = 0.0
         for j in range(m):
             B[i] += A[i, j]
-""")
+{behind}""")
     made = for_lengths(func, FACTS)
     assert type(made.body[-1]) is If and not verify(made)
     for m in (3, 100):
