@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, DeclBuffer, MatchBuffer
 
 from .blocks import reads_of, writes_of
@@ -34,17 +36,20 @@ def allocation(edit: Edit, buffer: Buffer) -> Place | None:
 
 
 def accesses_outside_blocks(scope: Place, buffer: Buffer) -> Place | None:
-    """A statement in `scope` that stands in no block of it and touches `buffer`; None where there is none."""
+    """A statement in `scope` that stands in no block of it and touches `buffer`, or a block whose axes or predicate do;
+    None where there is none."""
     for place in scope.below(nested=False):
         stmt = place.stmt
-        if type(stmt) in (Block, AllocBuffer, AllocateConst):
+        if type(stmt) in (AllocBuffer, AllocateConst):
             continue
         if type(stmt) is MatchBuffer and type(stmt.source) is not BufferRegion:
             continue  # what gives a parameter its shape
         if type(stmt) is DeclBuffer and stmt.buffer is buffer and _is_only_view(scope, stmt):
             continue
-        own = stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ())) if body_fields(type(stmt)) else stmt
-        if any(node is buffer for node in walk(own)):
+        own: Any = stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ())) if body_fields(type(stmt)) else stmt
+        if type(stmt) is Block:
+            own = stmt.axes if stmt.predicate is None else (*stmt.axes, stmt.predicate)
+        if uses(own, buffer):
             return place
     return None
 

@@ -258,7 +258,7 @@ class Schedule:
                                                                C[vi] += A[vi, vk]
 
         Refused where a loop outside of the given one runs over the reduction, since the init would then come again, and
-        where another block in the loop touches the result.
+        where something besides the block touches the result: another block in the loop, a condition, how far a loop runs.
         """
 
     def denormals_apart(

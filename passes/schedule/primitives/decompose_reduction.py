@@ -10,6 +10,7 @@ from tirscript.ir.stmt import Axis, Block, For, Stmt
 
 from ...statements import conjunction
 from ..blocks import inferred, init_of, writes_of
+from ..dataflow import accesses_outside_blocks
 from ..edit import Edit
 from ..loops import inner_loops
 from ..primitive import BlockAt, LoopAt, primitive
@@ -31,13 +32,17 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
                                                            C[vi] += A[vi, vk]
 
     Refused where a loop outside of the given one runs over the reduction, since the init would then come again, and
-    where another block in the loop touches the result.
+    where something besides the block touches the result: another block in the loop, a condition, how far a loop runs.
     """
     stmt: Block = block.stmt
     if stmt.init is None:
         edit.refuse(f"the block `{stmt.name}` has no T.init", block)
     hint = "the init would come before all of it; move the other blocks out first"
     inner = inner_loops(edit, block, loop, hint, apart=writes_of(stmt))
+    for buffer in writes_of(stmt):
+        bare = loop if uses(loop.stmt.replace(body=()), buffer) else accesses_outside_blocks(loop, buffer)
+        if bare is not None:
+            edit.refuse(f"`{buffer.name}` would begin before what is asked of it here", (block, ""), (bare, "here"))
     reduced = [axis for axis in stmt.axes if axis.kind == "reduce"]
     for place in loop.loops():
         for axis in reduced:

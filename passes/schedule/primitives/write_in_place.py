@@ -81,7 +81,7 @@ def _check_alike(edit: Edit, block: Place, temporary: Buffer, result: Buffer) ->
         edit.refuse(f"`{temporary.name}` and `{result.name}` differ in shape, dtype or scope", block)
     for buffer in (temporary, result):
         check_not_viewed(edit, block, buffer)
-        bare = accesses_outside_blocks(edit.tree.root, buffer)
+        bare = accesses_outside_blocks(scope_of(edit, block), buffer)
         if bare is not None:
             edit.refuse(f"`{buffer.name}` is accessed outside of blocks", (block, ""), (bare, "here"))
 

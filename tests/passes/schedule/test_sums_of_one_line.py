@@ -141,6 +141,21 @@ def test_an_init_leaves_a_loop_with_other_blocks() -> None:
         Schedule(function(BESIDE.format(other="B[vi]"))).decompose_reduction("B", "k")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("C[vi, vk] =", "T.where(B[i] > 2)\n            C[vi, vk] ="),
+        ("with T.init()", "T.where(B[i] > 2)\n            with T.init()"),
+        ("for i, k in T.grid(6, 8):", "for i in range(6):\n      for k in range(T.min(T.max(B[i], 1), 8)):"),
+    ],
+)
+def test_an_init_stays_where_its_loop_asks_for_the_result(old: str, new: str) -> None:
+    text = BESIDE.format(other="1")
+    assert old in text
+    with pytest.raises(ScheduleError, match="`B` would begin before what is asked of it here"):
+        Schedule(function(text.replace(old, new))).decompose_reduction("B", "k")
+
+
 def test_a_sum_that_needs_other_sums_of_its_line() -> None:
     """It is begun before its loop, as LLVM likes sums of integers: its block is two then."""
     func = function("""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tirscript.ir import PrimFunc
+from tirscript.ir.stmt import Block
 from tirscript.passes.schedule import Schedule, ScheduleError, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
@@ -67,7 +68,12 @@ def function(text: str) -> PrimFunc:
     return found
 
 
-@pytest.mark.parametrize("func", [shares(), function(IN_ONE_LOOP.format(loop="i", kind="range"))])
+def inside(func: PrimFunc) -> PrimFunc:
+    """All that a function does in one block."""
+    return func.replace(body=(Block("all", (), func.body),))
+
+
+@pytest.mark.parametrize("func", [shares(), inside(shares()), function(IN_ONE_LOOP.format(loop="i", kind="range"))])
 @pytest.mark.parametrize("which", [0, "power"])
 def test_a_temporary_lies_in_the_result(func: PrimFunc, which: int | str) -> None:
     s = Schedule(func, verify=True)
@@ -96,6 +102,8 @@ AGAIN = """    for i, j, k in T.grid(6, 9, 2):
         with T.block("B"):
             vi, vj, vk = T.axis.remap("SSS", [i, j, k])
             B[vi, vj] = power[vi, vj] / total[vi]"""
+BARE = "\n    A[0, 0] = B[0, 0]"
+ASKED = LATER.replace("A[vi, vj] = power[vi, vj]", "T.where(B[i, j] > 0.0)\n            A[vi, vj] = 1.0")
 CROSSED = IN_ONE_LOOP.format(loop="i", kind="range").replace(
     'vi, vj = T.axis.remap("SR", [i, j])',
     "vi = T.axis.spatial(6, 5 - i)\n                vj = T.axis.reduce(9, j)",
@@ -112,6 +120,9 @@ WHOLE = SHARES[SHARES.rindex("    for i, j") :].format(read="vi, vj").rstrip()
         (shares(read="vi, 8 - vj"), "it reads another element than it writes"),
         (shares(change=(STORE, STORE + LATER)), "`power` is used behind the block `B`"),
         (shares(change=(TOTAL, TOTAL + BESIDE)), "`B` is used besides"),
+        (shares(change=(TOTAL, TOTAL + BARE)), "`B` is accessed outside of blocks"),
+        (inside(shares(change=(TOTAL, TOTAL + BARE))), "`B` is accessed outside of blocks"),
+        (shares(change=(TOTAL, TOTAL + ASKED)), "`B` is accessed outside of blocks"),
         (shares(change=(STORE, IF)), "since its store is conditional"),
         (shares(change=(WHOLE, AGAIN)), "it may write an element more than once"),
         (shares(change=(WHOLE, WHOLE.replace("T.grid(6, 9)", "T.grid(3, 9)"))), "not proved"),
