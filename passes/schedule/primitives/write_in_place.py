@@ -81,9 +81,10 @@ def _check_alike(edit: Edit, block: Place, temporary: Buffer, result: Buffer) ->
         edit.refuse(f"`{temporary.name}` and `{result.name}` differ in shape, dtype or scope", block)
     for buffer in (temporary, result):
         check_not_viewed(edit, block, buffer)
-        bare = accesses_outside_blocks(scope_of(edit, block), buffer)
-        if bare is not None:
-            edit.refuse(f"`{buffer.name}` is accessed outside of blocks", (block, ""), (bare, "here"))
+        for place in (edit.tree.root, *block.above()):
+            bare = accesses_outside_blocks(place, buffer)
+            if bare is not None:
+                edit.refuse(f"`{buffer.name}` is accessed outside of blocks", (block, ""), (bare, "here"))
 
 
 def _around(one: Place, other: Place) -> list[Place]:

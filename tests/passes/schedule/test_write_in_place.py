@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tirscript.ir import PrimFunc
-from tirscript.ir.stmt import Block
+from tirscript.ir.stmt import Block, DeclBuffer
 from tirscript.passes.schedule import Schedule, ScheduleError, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
@@ -69,8 +69,9 @@ def function(text: str) -> PrimFunc:
 
 
 def inside(func: PrimFunc) -> PrimFunc:
-    """All that a function does in one block."""
-    return func.replace(body=(Block("all", (), func.body),))
+    """All that a function does in one block, behind the views that it has."""
+    views = tuple(stmt for stmt in func.body if type(stmt) is DeclBuffer)
+    return func.replace(body=(*views, Block("all", (), tuple(stmt for stmt in func.body if stmt not in views))))
 
 
 @pytest.mark.parametrize("func", [shares(), inside(shares()), function(IN_ONE_LOOP.format(loop="i", kind="range"))])
@@ -102,6 +103,7 @@ AGAIN = """    for i, j, k in T.grid(6, 9, 2):
         with T.block("B"):
             vi, vj, vk = T.axis.remap("SSS", [i, j, k])
             B[vi, vj] = power[vi, vj] / total[vi]"""
+VIEW = "    V = T.decl_buffer((6, 9), data=B.data)\n"
 BARE = "\n    A[0, 0] = B[0, 0]"
 ASKED = LATER.replace("A[vi, vj] = power[vi, vj]", "T.where(B[i, j] > 0.0)\n            A[vi, vj] = 1.0")
 CROSSED = IN_ONE_LOOP.format(loop="i", kind="range").replace(
@@ -123,6 +125,10 @@ WHOLE = SHARES[SHARES.rindex("    for i, j") :].format(read="vi, vj").rstrip()
         (shares(change=(TOTAL, TOTAL + BARE)), "`B` is accessed outside of blocks"),
         (inside(shares(change=(TOTAL, TOTAL + BARE))), "`B` is accessed outside of blocks"),
         (shares(change=(TOTAL, TOTAL + ASKED)), "`B` is accessed outside of blocks"),
+        (
+            inside(shares(change=(TOTAL, VIEW + TOTAL + BESIDE), view=(STORE, STORE.replace("B[", "V[")))),
+            "outside of blocks",
+        ),
         (shares(change=(STORE, IF)), "since its store is conditional"),
         (shares(change=(WHOLE, AGAIN)), "it may write an element more than once"),
         (shares(change=(WHOLE, WHOLE.replace("T.grid(6, 9)", "T.grid(3, 9)"))), "not proved"),
