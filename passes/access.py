@@ -347,6 +347,8 @@ def _relax(
     width = high - low
     if width.is_constant and not (width.constant >= 0 and reach < 1 << (form.dtype.bits - 1)):
         return None
+    if low.is_constant and high.is_constant and low.constant > high.constant:
+        return None  # it goes on at the least number of the dtype
     return low, high
 
 
@@ -427,11 +429,11 @@ def union(a: tuple[Extent, ...] | None, b: tuple[Extent, ...] | None) -> tuple[E
         if p is None or q is None or p[0].dtype is not q[0].dtype:
             found.append(None)
             continue
-        low, high = p[0] - q[0], p[1] - q[1]
-        if not (low.is_constant and high.is_constant):
+        low, high = distance(p[0], q[0]), distance(p[1], q[1])
+        if low is None or high is None:
             found.append(None)
         else:
-            found.append((p[0] if low.constant <= 0 else q[0], p[1] if high.constant >= 0 else q[1]))
+            found.append((p[0] if low <= 0 else q[0], p[1] if high >= 0 else q[1]))
     return tuple(found)
 
 
@@ -442,10 +444,21 @@ def contains(outer: tuple[Extent, ...], inner: tuple[Extent, ...]) -> bool:
     for p, q in zip(outer, inner, strict=True):
         if p is None or q is None or p[0].dtype is not q[0].dtype:
             return False
-        low, high = q[0] - p[0], p[1] - q[1]
-        if not (low.is_constant and high.is_constant and low.constant >= 0 and high.constant >= 0):
+        low, high = distance(q[0], p[0]), distance(p[1], q[1])
+        if low is None or high is None or low < 0 or high < 0:
             return False
     return True
+
+
+def distance(a: Linear, b: Linear) -> int | None:
+    """How much more one end is than another as numbers; None where that is not known."""
+    if a.is_constant and b.is_constant:
+        return a.constant - b.constant
+    apart = a - b
+    if not apart.is_constant or (apart.constant and apart.dtype.bits < 32):
+        return None  # what is constant is the distance modulo a power of two that is soon reached
+    half = 1 << (apart.dtype.bits - 1)
+    return apart.constant if apart.constant < half else apart.constant - 2 * half
 
 
 def access_regions(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
@@ -505,6 +518,7 @@ __all__ = [
     "constant_extent",
     "constant_ranges",
     "contains",
+    "distance",
     "here",
     "leaves_early",
     "loop_range",

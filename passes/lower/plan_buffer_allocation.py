@@ -28,7 +28,7 @@ from tirscript.ir.node import Node, nodes_in, shape_of
 from tirscript.ir.rewrite import definitions, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt, While
 
-from ..access import Access, Accesses, Extent, box, constant_extent, contains, here, loop_range, sum_of
+from ..access import Access, Accesses, Extent, box, constant_extent, contains, distance, here, loop_range, sum_of
 from ..pipeline import prim_func_pass
 
 
@@ -224,8 +224,7 @@ def _join(written: list[tuple[Extent, ...]], area: tuple[Extent, ...]) -> None:
         if len(apart) == 1:
             before, after = known[apart[0]], area[apart[0]]
             if before is not None and after is not None and before[0].dtype is after[0].dtype:
-                gap = after[0] - before[1]
-                if gap.is_constant and gap.constant == 1:
+                if distance(after[0], before[1]) == 1:
                     area = (*area[: apart[0]], (before[0], after[1]), *area[apart[0] + 1 :])
                     written[at] = area
                     return

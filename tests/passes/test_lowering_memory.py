@@ -59,6 +59,8 @@ class TestPlan:
             "for j in range(3):\n    B[j] = i\nC[i] = B[3]",
             "for j in range(3):\n    B[j] = i\nfor j in range(4, 8):\n    B[j] = i\nC[i] = B[3]",
             "for j in range(2):\n    D[0, j] = i\nfor j in range(2, 4):\n    D[1, j] = i\nC[i] = D[0, 3]",
+            # what is not written stands before all other indices, in numbers without signs
+            "for j in range(T.uint8(1), T.uint8(8)):\n    B[j] = i\nfor j in range(T.uint8(8)):\n    C[i] += B[j]",
             # written in steps with gaps
             "for j in range(2):\n    B[j * 2] = i\nfor j in range(3):\n    C[i] = B[j]",
             # the condition may be false
@@ -193,6 +195,32 @@ class TestCompact:
         keeps(
             compact_buffer_allocation,
             f'def f(C: T.Buffer((8,), "int32"), n: T.int32):\n    B = T.alloc_buffer((8,), "int32")\n    B[1] = 0\n{lines}\n',
+        )
+
+    def test_boxes_of_indices_without_signs_are_compared_as_numbers(self) -> None:
+        keeps(
+            compact_buffer_allocation,
+            """
+            def f(A: T.Buffer((100,), "int32"), C: T.Buffer((100,), "int32")):
+                B = T.alloc_buffer((100,), "int32")
+                for i in range(T.uint8(100)):
+                    B[i] = A[i]
+                for i in range(T.uint8(1), T.uint8(100)):
+                    C[i] = B[i]
+            """,
+        )
+
+    def test_narrow_indices_that_begin_anew_are_no_box(self) -> None:
+        keeps(
+            compact_buffer_allocation,
+            """
+            def f(C: T.Buffer((8,), "int32")):
+                B = T.alloc_buffer((256,), "int32")
+                for i in range(T.uint8(100)):
+                    B[i + T.uint8(200)] = 1
+                for i in range(T.uint8(8)):
+                    C[i] = B[i]
+            """,
         )
 
     def test_a_box_that_wraps_is_not_believed(self) -> None:
