@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tirscript.ir.arith.bounds import exact
 from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.buffer import Buffer
@@ -195,6 +196,8 @@ class _Squares:
         bounded = [self.bounds(form) for form in (first, end)]
         if bounded[0] and bounded[1]:
             raise _Refuse  # a band: the square would be much more
+        if first.dtype.bits < 32 and any(bounded) and not all(map(self.is_exact, (first, end))):
+            raise _Refuse  # its bounds may begin anew at the least number of their dtype
         low, high = self.extreme(first, least=True), self.extreme(end, least=False)
         shortest = self.extreme(end, least=True) - self.extreme(first, least=False)
         extent = high - low
@@ -223,6 +226,12 @@ class _Squares:
         if len(used) > 1 or (used and (used[0] not in self.ranges or abs(form.terms[used[0]]) != 1)):
             raise _Refuse
         return bool(used)
+
+    def is_exact(self, form: Linear) -> bool:
+        """Whether a bound is known not to wrap."""
+        known = {var: (one.first, one.last) for var, one in self.ranges.items()}
+        numbers = {v: (a.constant, b.constant) for v, (a, b) in known.items() if a.is_constant and b.is_constant}
+        return exact(form, numbers)
 
     def extreme(self, form: Linear, *, least: bool) -> Linear:
         """The least or greatest value of a bound."""

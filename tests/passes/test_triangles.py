@@ -149,6 +149,23 @@ def test_what_stays(body: str) -> None:
     assert with_blocks(func) is func
 
 
+@pytest.mark.parametrize("more", [210, 230])
+def test_bounds_that_begin_anew_are_those_of_no_triangle(more: int) -> None:
+    """At i = 26 the second one begins at 0."""
+    func = kernel(
+        f"""
+for i, j in T.grid(T.uint8(40), 2):
+    C[i, j] = 0.0
+    for k in range(i + T.uint8({more})):
+        C[i, j] += A[i, k] * B[k, j]
+""",
+        "A: T.Buffer((40, 255)), B: T.Buffer((255, 2)), C: T.Buffer((40, 2))",
+    )
+    made = with_blocks(func)
+    assert (made is func) == (more == 230)
+    assert_same_result(func, made)
+
+
 def test_what_is_written_before_stays_outside_of_the_triangle() -> None:
     """Of a buffer of the function all could be written, were it not for those before."""
     func = kernel("""
