@@ -22,6 +22,7 @@ from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
 
+from ..blocks import writes_of
 from ..primitive import BlockHandle, LoopHandle
 from .contraction import FIRST_CACHE, maker_of
 from .nests import Dim, Nest, is_plain, stride_of
@@ -132,6 +133,7 @@ def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | Non
     sch.pad_einsum(name, [by_axis.get(axis.var, 1) for axis in nest.block.axes])
     grown = work.block(name).axes != nest.block.axes
     copy = _copy(work, nest, window, grown)
+    sch = work.sch  # another one where an attempt failed
     if grown:
         (cut,) = sch.get_consumers(name)
         if reader is not None:
@@ -160,6 +162,7 @@ def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | Non
     sch.set_scope(name, 0, "local")
     if copy is not None:
         _near(work, copy, places, window)
+        sch = work.sch
     sch.decompose_reduction(name, inner[0])
     for part in (f"{name}_init", f"{name}_update"):
         loops = sch.get_loops(part)
@@ -193,14 +196,14 @@ def _copy(work: Work, nest: Nest, window: Window, grown: bool) -> BlockHandle | 
     sch, image = work.sch, window.image.buffer
     makers = {block.name for block in sch.get_producers(nest.name)}
     if not grown:
-        own = [name for name in makers if work.block(name).body[0].buffer is image]  # type: ignore[attr-defined]
+        own = [name for name in makers if image in writes_of(work.block(name))]
         alone = len(own) == 1 and work.fresh(own[0]) and len(sch.get_consumers(own[0])) == 1
         return sch.get_block(own[0]) if alone else None
     copy = maker_of(work, nest.name, f"{image.name}_pad")
     for maker in sch.get_producers(copy):
-        if len(sch.get_consumers(maker)) == 1:
+        if len(work.sch.get_consumers(maker)) == 1:
             work.attempt(_inline, maker.name)
-    return work.sch.get_block(copy.name)
+    return copy
 
 
 def _inline(work: Work, name: str) -> None:

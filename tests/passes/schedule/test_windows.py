@@ -207,3 +207,48 @@ def main(X: T.Buffer((34, 34), "float32"), W: T.Buffer((3, 3, 3), "float32"), Y:
     made = default_schedule(func, WIDE)
     assert [made.get(loop).stop.value for loop in made.get_loops("sum_update")][-3:] == [3, 2, 16]
     compared(func)
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize("width", [18, 23])
+@pytest.mark.parametrize(
+    "maker",
+    [
+        """
+    for c, y, x, k in T.grid(8, 18, {width}, 8):
+        with T.block("product"):
+            vc, vy, vx, vk = T.axis.remap("SSSR", [c, y, x, k])
+            with T.init():
+                P[vc, vy, vx] = 0.0
+            P[vc, vy, vx] += X[vk, vy, vx] * W[vc, vk]""",
+        """
+    for c, y in T.grid(8, 18):
+        with T.block("line"):
+            vc, vy = T.axis.remap("SS", [c, y])
+            for x in range({width}):
+                P[vc, vy, x] = X[vc, vy, x] + W[0, vc]""",
+        """
+    for c, y, x in T.grid(8, 18, {width}):
+        with T.block("scaled"):
+            vc, vy, vx = T.axis.remap("SSS", [c, y, x])
+            P[vc, vy, vx] = X[vc, vy, vx] * W[0, vc]""",
+    ],
+    ids=["product", "line", "scaled"],
+)
+def test_images_may_be_more_than_copies_and_be_seen_by_the_caller(maker: str, width: int, seen: bool) -> None:
+    image = f'T.Buffer((8, 18, {width}), "float32")'
+    given, own = ("", f"P = T.alloc_buffer((8, 18, {width}), 'float32')") if not seen else (f"P: {image},", "")
+    func = parse(f"""
+@T.prim_func
+def main(X: {image}, W: T.Buffer((8, 8), "float32"), {given} Y: T.Buffer((8, 16, {width - 2}), "float32")):
+    {own}{maker.format(width=width)}
+    for c, y, x, u, v in T.grid(8, 16, {width - 2}, 3, 3):
+        with T.block("sum"):
+            vc, vy, vx, vu, vv = T.axis.remap("SSSRR", [c, y, x, u, v])
+            with T.init():
+                Y[vc, vy, vx] = 0.0
+            Y[vc, vy, vx] += P[vc, vy + vu, vx + vv]
+""")
+    assert isinstance(func, PrimFunc)
+    compared(func)
+    assert lanes_of(func) == [8 if width == 23 else 16]
