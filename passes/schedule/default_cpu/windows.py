@@ -24,7 +24,7 @@ from tirscript.ir.rewrite import uses, walk
 
 from ..blocks import writes_of
 from ..primitive import BlockHandle, LoopHandle
-from .contraction import FIRST_CACHE, maker_of
+from .contraction import FIRST_CACHE, maker_of, nest_loop
 from .nests import Dim, Nest, is_plain, stride_of
 from .streams import in_vectors
 from .work import Work, only_reader
@@ -129,6 +129,7 @@ def _goes_along(work: Work, reader: BlockHandle, window: Window) -> bool:
 def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | None) -> None:
     """The schedule of a reduction of windows; its only `reader` takes the results where they are, in registers."""
     sch, name = work.sch, nest.name
+    sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     by_axis = {dim.axis.var: window.padding.get(id(dim), 1) for dim in nest.dims}
     sch.pad_einsum(name, [by_axis.get(axis.var, 1) for axis in nest.block.axes])
     grown = work.block(name).axes != nest.block.axes

@@ -252,3 +252,13 @@ def main(X: {image}, W: T.Buffer((8, 8), "float32"), {given} Y: T.Buffer((8, 16,
     assert isinstance(func, PrimFunc)
     compared(func)
     assert lanes_of(func) == [8 if width == 23 else 16]
+
+
+def test_loops_may_stand_in_another_order_than_the_axes() -> None:
+    text = depthwise(7, (29, 31), (5, 3), border=1).script()
+    inner = parse(
+        text.replace("for c, y, x, u, v in T.grid(7, 27, 31, 5, 3)", "for u, y, v, c, x in T.grid(5, 27, 3, 7, 31)")
+    )
+    assert isinstance(inner, PrimFunc) and inner.script() != text
+    compared(inner)
+    assert lanes_of(inner) == lanes_of(depthwise(7, (29, 31), (5, 3), border=1))
