@@ -72,6 +72,8 @@ def tile_product(work: Work, nest: Nest) -> bool:
 
 def multiplies_bytes(nest: Nest) -> bool:
     """Whether what is added up is the product of two bytes, each as a number of 32 bits."""
+    if nest.update is None or nest.update.op is not OPS["add"]:
+        return False
     value = nest.value
     return type(value) is Call and value.op is OPS["mul"] and all(map(_is_byte, value.args))
 

@@ -17,6 +17,7 @@ from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.default_cpu import DOTS
 from tirscript.passes.schedule.default_cpu import CpuFacts, byte_windows, default_schedule
 from tirscript.script import tir as T
+from tirscript.testing import assert_same_result
 
 FEATURES = set(host().features.split(","))
 HERE = any(set(wanted) <= FEATURES for wanted in dict(DOTS[512])["vnni"])
@@ -161,6 +162,23 @@ def test_other_convolutions_are_not(facts: CpuFacts, kernel: PrimFunc) -> None:
     given = arguments(kernel)
     run(made, given)
     np.testing.assert_array_equal(given[2], expected(kernel, "NCHW", 1))
+
+
+def test_greatest_products_are_no_sums() -> None:
+    @T.prim_func
+    def kernel(P: T.Buffer((8, 10, 10), "uint8"), W: T.Buffer((8, 8, 3, 3), "int8"), C: T.Buffer((8, 8, 8), "int32")):
+        for f, y, x, i, u, v in T.grid(8, 8, 8, 8, 3, 3):
+            with T.block("C"):
+                vf, vy, vx, vi, vu, vv = T.axis.remap("SSSRRR", [f, y, x, i, u, v])
+                with T.init():
+                    C[vf, vy, vx] = -100
+                C[vf, vy, vx] = T.max(
+                    C[vf, vy, vx], T.cast(P[vi, vy + vu, vx + vv], "int32") * T.cast(W[vf, vi, vu, vv], "int32")
+                )
+
+    made = default_schedule(kernel, FACTS).func
+    assert "llvm.x86" not in words(made)
+    assert_same_result(kernel, made)
 
 
 def test_windows_of_too_many_bytes_are_not_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
