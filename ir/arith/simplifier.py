@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _ADDRESS = OPS["address_of"]
 _ADD, _SUB, _MUL, _NEG = OPS["add"], OPS["sub"], OPS["mul"], OPS["negative"]
-_DIV, _MOD = OPS["floordiv"], OPS["floormod"]
 _UNDEF = OPS["undef"]
 _UNDEFINED = {OPS["equal"]: False, OPS["not_equal"]: True}  # two undefined values are not equal
 _SUMS = frozenset((_ADD, _SUB, _MUL, _NEG))
