@@ -191,6 +191,11 @@ def test_equality() -> None:
     assert analyzer.prove_equal(n // 45 * 45 + n // 15 % 3 * 15 + n // 3 % 5 * 3 + n % 3, n)
     assert not analyzer.prove_equal(n // 3 % 5 * 4 + n % 3, n % 15)
     assert not analyzer.prove_equal(n // 3 % 5 * 3 + n % 4, n % 15)
+    assert not analyzer.prove_equal(n // 4 % -8 * 4 + n % 4, n % -32)  # 3 and -29, where n is 3
+    byte = Var("b", dtype("int8"))
+    assert str(analyzer.simplify(byte // 8 % 8 * 8 + byte % 8)) == "b % 64"
+    digits = byte // 16 % 16 * 16 + byte % 16  # there is no 256
+    assert analyzer.simplify(digits) == digits
     assert analyzer.prove_equal(load(0), load(0))
     undef = get_op("undef")("int32")
     assert not analyzer.prove_equal(undef, undef)
