@@ -109,7 +109,7 @@ def convolution(node: Node) -> GraphExpr:
 
 @microsoft_op("QGemm")
 def gemm(node: Node) -> GraphExpr:
-    """alpha * (A - a) (B - b) + C, whose C has the scale of the product; floats where the result has no scale."""
+    """alpha * (A - a) (B - b) + C, whose C has the scale of the product; floats where the result has no zero point."""
     a, b = (
         node.op("permute_dims", node.tensor(at), [1, 0]) if node.attr(name, 0) else node.tensor(at)
         for at, name in ((0, "transA"), (3, "transB"))
@@ -121,8 +121,10 @@ def gemm(node: Node) -> GraphExpr:
     alpha = float(node.attr("alpha", 1.0))
     if alpha != 1.0:
         scales[0] = node.op("multiply", scales[0], node.constant(alpha, node.dtype(scales[0])))
-    if node.has(7):
+    if node.has(8):
         return requantized(node, total, scales, 7)
+    if node.has(7):  # floats in units of it
+        scales[0] = node.op("divide", scales[0], along(node, node.tensor(7), total, None))
     return _scaled(node, total, scales, node.last)
 
 

@@ -133,6 +133,7 @@ CASES: dict[str, list[C]] = {
         C(u8(3, 4), S, Z, i8(5, 4), f(5, low=0.01, high=0.02), i(5, high=1, kind="int8"), i(5, kind="int32"), np.float32(0.3), Z, transB=1,
           const=(1, 2, 4, 5, 7, 8)),
         C(u8(3, 4), S, Z, u8(4, 5), S, Z, alpha=0.5, const=(1, 2, 4, 5)),
+        C(u8(3, 4), S, Z, u8(4, 5), S, Z, None, S, const=(1, 2, 4, 5, 7)),
     ],
     "MatMulIntegerToFloat": [
         C(u8(2, 3, 4), i8(4, 5), S, np.float32(0.02), np.uint8(3), np.int8(2), f(5)),
