@@ -25,14 +25,10 @@ class _Heads:
         """The number of keys."""
         return self.node.shape(self.key)[1]
 
-    def mixed(self, causal: bool, window: int | None = None) -> GraphExpr:
+    def mixed(self, causal: bool) -> GraphExpr:
         """What the layer gives: (batch, length, heads * size of a value)."""
         node, scale = self.node, float(self.node.attr("scale", 0.0))
-        attrs = {
-            "scale": scale or None,
-            "causal_mask": "BottomRight" if causal else None,
-            "window_size": window,
-        }
+        attrs = {"scale": scale or None, "causal_mask": "BottomRight" if causal else None}
         given: tuple[GraphExpr, ...] = (self.query, self.key, self.value)
         if self.bias:
             total = self.bias[0]
@@ -158,12 +154,15 @@ def multi_head_attention(node: Node) -> tuple[GraphExpr, ...]:
     _refuse(node, {8: "the length of before", 9: "which beam keys are of"}, (), (3,))
     heads = int(node.attr("num_heads"))
     query, key, value = _projected(node, heads)
+    causal = bool(node.attr("unidirectional", 0))
+    if causal and not dims.same(node.shape(query)[1], node.shape(key)[1]):
+        raise node.wrong("attention in one direction with other numbers of queries and new keys is not supported")
     pasts = [node.tensor(at) if node.has(at) else None for at in (6, 7)]
     key, value = (_behind(node, past, one) for past, one in zip(pasts, (key, value), strict=True))
     own = _Heads(node, query, key, value)
     own.mask(4)
     own.add(5)
-    found = own.mixed(bool(node.attr("unidirectional", 0)))
+    found = own.mixed(causal)
     if not any(node.proto.output[1:]):
         return (found,)
     return found, _turned(node, key), _turned(node, value)

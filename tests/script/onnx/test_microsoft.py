@@ -332,6 +332,7 @@ def test_every_operator_of_the_table_is_tried() -> None:
         ("Attention", C(f(2, 3, 8), f(8, 24), num_heads=2, do_rotary=1), "its attribute `do_rotary`"),
         ("Attention", C(f(2, 3, 8), f(8, 24), None, i(8, kind="int32"), num_heads=2), "a mask whose length is neither"),
         ("MultiHeadAttention", C(f(2, 3, 8), f(2, 5, 8), f(2, 5, 8), num_heads=2, outputs="0..3"), "its output 3"),
+        ("MultiHeadAttention", C(f(2, 3, 8), f(2, 5, 8), f(2, 5, 8), num_heads=2, unidirectional=1), "in one direction"),
         ("GroupQueryAttention", C(f(2, 5, 32), f(2, 5, 16), f(2, 5, 16), None, None, i(2, kind="int32"), np.int32(5), num_heads=4, kv_num_heads=2,
                                   softcap=3.0), "its attribute `softcap`"),
         ("GroupQueryAttention", C(f(1, 1, 32), f(1, 1, 16), f(1, 1, 16), f(1, 2, 6, 8), f(1, 2, 6, 8), i(1, kind="int32"), np.int32(5), num_heads=4,
