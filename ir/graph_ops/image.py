@@ -19,7 +19,7 @@ from . import dims
 from .attrs import OUT_DTYPE, attr, boolean, integer, one_of, real, reals, text
 from .axes import SPACE, by_letter, check_layout
 from .kernel import T, kernel, size
-from .reference import numpy_dtype, round_away
+from .reference import numpy_dtype
 from .rules import FLOATS, NUMBERS, Types, equal_dims, like, of_rank, rank_of, refuse, target_shape, tensor
 from .table import FOLLOW, INJECTIVE, OPAQUE, GraphOp, Parameter, register
 
@@ -119,7 +119,7 @@ class _InKernel:
 
 
 _NEAREST: dict[str, Callable[[Expr], Expr]] = {
-    "round": lambda x: OPS["round"](x),
+    "round": lambda x: OPS["nearbyint"](x),
     "round_prefer_floor": lambda x: OPS["ceil"](x - _number(0.5)),
     "round_prefer_ceil": lambda x: OPS["floor"](x + _number(0.5)),
     "floor": lambda x: OPS["floor"](x + _number(1e-5)),
@@ -242,7 +242,7 @@ def _np_weights(extent: int, target: int, at: int, attrs: Mapping[str, Any]) -> 
     if method == "nearest_neighbor":
         small = np.float32(1e-5)
         nearest = {
-            "round": lambda: round_away(x),
+            "round": lambda: np.rint(x),
             "round_prefer_floor": lambda: np.ceil(x - ops.half),
             "round_prefer_ceil": lambda: np.floor(x + ops.half),
             "floor": lambda: np.floor(x + small),

@@ -59,14 +59,6 @@ def erf(x: Any) -> Any:
     return np.array([math.erf(one) for one in values.reshape(-1)]).reshape(values.shape).astype(x.dtype)
 
 
-def round_away(x: Any) -> Any:
-    """The nearest whole numbers, halves away from zero."""
-    import numpy as np
-
-    whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(np.ones_like(x), x), whole)
-
-
 def numpy_dtype(kind: Any) -> Any:
     """The dtype of numpy (or ml_dtypes) for an attribute's dtype."""
     from ..constant import numpy_dtype

@@ -15,7 +15,7 @@ from .attrs import attr, boolean, each, element_type, integer, one_of, real, tex
 from .axes import by_letter, check_layout
 from .kernel import T, kernel, size
 from .reduce import accumulator
-from .reference import numpy_dtype, round_away, wide
+from .reference import numpy_dtype, wide
 from .rules import FLOATS, INTS, Types, common_dtype, equal_dims, like, of_rank, rank_of, refuse, tensor
 from .table import OPAQUE, GraphOp, Parameter, register
 
@@ -196,10 +196,10 @@ def _roi_pool(data: Any, rois: Any, out: Any, *, spatial_scale: Any, layout: Any
         with T.block("roi_pool"):
             vr, vc, vh, vw = T.axis.remap("SSSS", [r, c, ph, pw])
             n = T.cast(rois[vr, 0], "int32")
-            x1 = T.cast(T.round(T.cast(rois[vr, 1], "float32") * T.float32(spatial_scale)), "int32")
-            y1 = T.cast(T.round(T.cast(rois[vr, 2], "float32") * T.float32(spatial_scale)), "int32")
-            x2 = T.cast(T.round(T.cast(rois[vr, 3], "float32") * T.float32(spatial_scale)), "int32")
-            y2 = T.cast(T.round(T.cast(rois[vr, 4], "float32") * T.float32(spatial_scale)), "int32")
+            x1 = T.cast(T.floor(T.cast(rois[vr, 1], "float32") * T.float32(spatial_scale) + T.float32(0.5)), "int32")
+            y1 = T.cast(T.floor(T.cast(rois[vr, 2], "float32") * T.float32(spatial_scale) + T.float32(0.5)), "int32")
+            x2 = T.cast(T.floor(T.cast(rois[vr, 3], "float32") * T.float32(spatial_scale) + T.float32(0.5)), "int32")
+            y2 = T.cast(T.floor(T.cast(rois[vr, 4], "float32") * T.float32(spatial_scale) + T.float32(0.5)), "int32")
             step_x = T.cast(T.max(x2 - x1 + 1, 1), "float32") / T.float32(pooled_size[1])
             step_y = T.cast(T.max(y2 - y1 + 1, 1), "float32") / T.float32(pooled_size[0])
             limit_y = T.cast(data.shape[layout.index("H")], "int32")
@@ -225,7 +225,7 @@ def _np_roi_pool(data: Any, rois: Any, pooled_size: Any, spatial_scale: float, l
     ph, pw = pooled_size
     out = np.zeros((len(rois), channels, ph, pw), np.float32)
     for r, roi in enumerate(rois.astype(np.float32)):
-        x1, y1, x2, y2 = round_away(roi[1:] * np.float32(spatial_scale)).astype(int)
+        x1, y1, x2, y2 = np.floor(roi[1:] * np.float32(spatial_scale) + np.float32(0.5)).astype(int)
         step_y, step_x = (np.float32(max(b - a + 1, 1)) / np.float32(n) for a, b, n in ((y1, y2, ph), (x1, x2, pw)))
         for i, j in np.ndindex(ph, pw):
             top, bottom = (

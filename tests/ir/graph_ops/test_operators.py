@@ -36,7 +36,7 @@ def assert_close(found: Any, wanted: Any, name: str) -> None:
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=room, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
 def test_halves_are_rounded_to_even(kind: str) -> None:
     """As R.round and R.quantize do in TVM 0.27."""
     found = parse(f"""
@@ -48,11 +48,30 @@ class M:
         z = G.quantize(x, G.const(0.5, "float32"), G.const(3, "int8"), axis=0, out_dtype="int8")
         return y, z
 """)
-    x = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.25, -0.75], kind)
+    x = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.25, -0.75], numpy_dtype(dtype(kind)))
     for run in (build(found), lambda *args: interpret(found, *args)):
         y, z = run(x)
-        assert y.tolist() == [-2, -2, 0, 0, 2, 2, 0, -1] and y.dtype == kind
+        assert y.tolist() == [-2, -2, 0, 0, 2, 2, 0, -1] and y.dtype == x.dtype
         assert z.tolist() == [-2, 0, 2, 4, 6, 8, 3, 1]
+
+
+def test_pixels_as_near_as_the_next() -> None:
+    """As in TVM 0.27: the even one of resized images, the upper one of regions."""
+    found = parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(line: G.Tensor((1, 1, 1, 4), "float32"), image: G.Tensor((1, 1, 6, 6), "float32"), rois: G.Tensor((1, 5), "float32")):
+        larger = G.image.resize2d(line, G.shape([1, 8]), method="nearest_neighbor", coordinate_transformation_mode="asymmetric")
+        part = G.vision.roi_pool(image, rois, pooled_size=(2, 2), spatial_scale=0.5)
+        return larger, part
+""")
+    line, image = (np.arange(n, dtype="float32") for n in (4, 36))
+    rois = np.array([[0, -3, -1, 5, 9]], "float32")
+    for run in (build(found), lambda *args: interpret(found, *args)):
+        larger, part = run(line.reshape(1, 1, 1, 4), image.reshape(1, 1, 6, 6), rois)
+        assert larger.ravel().tolist() == [0, 0, 1, 2, 2, 2, 3, 3]
+        assert part.ravel().tolist() == [13, 15, 31, 33]
 
 
 @pytest.mark.parametrize("name", REFERENCED)
