@@ -209,7 +209,9 @@ def definitions(root: Node | tuple[Node, ...]) -> list[Any]:
     """The variables and buffers that `root` defines, in source order; those of graph functions too."""
     found: dict[Any, None] = {}
     for node in walk(root):
-        found.update(dict.fromkeys(defined_by(node)))
+        cls = type(node)
+        if cls.defines or cls in _WITH_SYMBOLS:
+            found.update(dict.fromkeys(defined_by(node)))
     return list(found)
 
 
