@@ -236,6 +236,7 @@ CASES: dict[str, list[C]] = {
         C(f(3, 2, 4), f(2, 20, 4), f(2, 20, 5), f(2, 40), None, f(2, 2, 5), f(2, 2, 5), f(2, 15),
           hidden_size=5, outputs=3, direction="bidirectional"),
         C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), hidden_size=5, outputs=3, direction="reverse", clip=0.7),
+        C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), f(1, 40), None, None, f(1, 2, 5), hidden_size=5, outputs=3, clip=0.3),
         C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), f(1, 40), None, None, f(1, 2, 5), f(1, 15), hidden_size=5, outputs=3, input_forget=1),
         C(f(4, 3, 4), f(2, 20, 4), f(2, 20, 5), f(2, 40), ints(2, 4, 1).astype("int32"), f(2, 3, 5), f(2, 3, 5), hidden_size=5, outputs=3,
           direction="bidirectional"),

@@ -82,11 +82,12 @@ def test_lengths_and_batches_that_only_the_call_knows(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_the_batch_may_be_the_first_axis(kind: str) -> None:
     random = np.random.default_rng(2)
+    names = ("h0", "c0") if kind == "LSTM" else ("h0",)
     x = random.uniform(-1, 1, (5, 3, GIVEN)).astype("float32")
-    state = random.uniform(-1, 1, (2, 3, HIDDEN)).astype("float32")
-    whole, *ends = expected(layer(kind, [5, 3, GIVEN], ("h0",), 2, direction="bidirectional"), x, state)
-    model = layer(kind, [3, 5, GIVEN], ("h0",), 2, direction="bidirectional", layout=1)
-    found = tirscript.build(tirscript.from_onnx(model))(x.transpose(1, 0, 2).copy(), state.transpose(1, 0, 2).copy())
+    states = [random.uniform(-1, 1, (2, 3, HIDDEN)).astype("float32") for _ in names]
+    whole, *ends = expected(layer(kind, [5, 3, GIVEN], names, 2, direction="bidirectional"), x, *states)
+    model = layer(kind, [3, 5, GIVEN], names, 2, direction="bidirectional", layout=1)
+    found = tirscript.build(tirscript.from_onnx(model))(*(one.transpose(1, 0, 2).copy() for one in (x, *states)))
     check(found, [whole.transpose(2, 0, 1, 3), *(one.transpose(1, 0, 2) for one in ends)])
 
 
