@@ -19,6 +19,8 @@ Program = PrimFunc | GraphFunc | Module
 STDIN = "-"
 _GOLDEN = re.compile(r"# --- .+ ---\s*$")
 SEPARATOR = "# -----"  # between the programs of one file, as `// -----` is for mlir-opt
+# those of other names (TVM's `@R.function`, macros) are everyday words, which count behind an `@` alone
+_DECORATORS = re.compile(r"prim_func|graph_func|ir_module|@\s*[\w.]+\.(?:function|func|macro|inline)\b")
 # folders that hold no sources of the user's own
 _PASSED_OVER = frozenset(("__pycache__", "node_modules", "site-packages", "venv", "build", "dist"))
 
@@ -247,7 +249,7 @@ def _files_in(folder: str) -> Iterator[str]:
 
 def may_hold_programs(text: str) -> bool:
     """Whether a file of a folder is worth parsing: it says one of the decorators somewhere."""
-    return "prim_func" in text or "ir_module" in text
+    return _DECORATORS.search(text) is not None
 
 
 def has_graphs(program: Program) -> bool:

@@ -162,7 +162,7 @@ def parse(
                 error(
                     "T022",
                     f"{filename} defines no function and no module",
-                    hint="decorate one with `@T.prim_func` or `@I.ir_module`",
+                    hint="decorate one with `@T.prim_func`, `@G.graph_func` or `@I.ir_module`",
                 )
             ]
         )

@@ -93,7 +93,7 @@ def parse_python(
     found = extract(text, filename=filename)
     if not found.places:
         message = f"{filename} is empty" if not text.strip() else f"{filename} defines no function and no module"
-        hint = "a function is decorated with `@T.prim_func`, a module with `@I.ir_module`, at the top of the file"
+        hint = "above a function stands `@T.prim_func` or `@G.graph_func`, above a module `@I.ir_module`"
         raise DiagnosticError([error("T022", message, hint=hint)])
     return found.definitions(folder)
 

@@ -136,6 +136,31 @@ def test_a_missing_file_has_a_neighbour(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            'from tirscript.script import graph as G\n\n\n@G.graph_func\ndef f(x: G.Tensor(("n" , 4), "float32")):\n'
+            "    return x\n",
+            ("lint", "roundtrip", "fmt"),
+        ),
+        (
+            'from tvm.script import relax as R\n\n\n@R.function\ndef f(x: R.Tensor(("n" , 4), "float32")):\n    return x\n',
+            ("lint", "roundtrip", "fmt"),
+        ),
+        ("from tirscript.script import tir as T\n\n\n@T.macro\ndef f(x , y):\n    T.evaluate(x + y)\n", ("fmt",)),
+    ],
+    ids=["graph", "tvm", "macro"],
+)
+def test_of_a_folder_every_kind_of_definition_is_found(text: str, names: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(text)
+    (tmp_path / "other.py").write_text("import matplotlib  # inline, a macro or function\n")
+    said = {name: run(name, tmp_path).stderr for name in names}
+    assert said["fmt"] == f"reformatted {tmp_path / 'one.py'}\n1 file reformatted, 1 file left unchanged.\n"
+    if len(said) > 1:
+        assert said["lint"] == "nothing found (1 file)\n" and "1 program exact" in said["roundtrip"]
+
+
 @pytest.mark.parametrize("name", ["lint", "roundtrip", "fmt"])
 def test_of_a_folder_what_holds_no_kernels_is_passed_over(name: str, tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(DOUBLE)

@@ -205,7 +205,7 @@ def test_nothing_to_find() -> None:
     with pytest.raises(DiagnosticError, match=r"x\.py is empty"):
         parse_python("\n", filename="x.py")
     message = str(first("def f():\n    pass\n"))
-    assert "k.py defines no function and no module" in message and "@T.prim_func" in message
+    assert "k.py defines no function and no module" in message and "`@T.prim_func` or `@G.graph_func`" in message
 
 
 def test_what_is_no_python() -> None:
