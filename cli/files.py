@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -175,23 +175,25 @@ class Chosen(NamedTuple):
 
 
 def choose(argument: str) -> Chosen:
-    """The one function that `FILE[:function]` names; without a name `main`, or the only one that is public."""
+    """The one function that `FILE[:name]` names; of a file or module `main`, or the only one that is public."""
     path, name = split_name(argument)
     found = programs(path)
     known = {key: chosen for program in found.values() for key, chosen in _callable(program).items()}
+    where = name_of(path)
     if name is not None:
         chosen = known.get(name) or next((one for key, one in known.items() if key.endswith(f".{name}")), None)
-        if chosen is None:
-            near = suggest(name, known)
-            hint = f"did you mean `{near}`?" if near else f"it has {', '.join(known)}"
-            raise DiagnosticError([error("T307", f"{name_of(path)} has no function `{name}`", hint=hint)])
-        return chosen
+        if chosen is not None:
+            return chosen
+        if name not in found:
+            raise _not_there(name, {**found, **known}, path)
+        known = _callable(found[name])
+        where = f"`{name}` of {where}"
     public = {key: one for key, one in known.items() if not one.func.private} or known
     mains = [one for key, one in public.items() if key.rpartition(".")[2] == "main"]
     if len(public) == 1 or len(mains) == 1:
         return mains[0] if len(mains) == 1 else next(iter(public.values()))
     example = next(iter(public), "function")
-    message = f"{name_of(path)} has {len(public)} functions: {', '.join(public) or 'none'}"
+    message = f"{where} has {len(public)} functions: {', '.join(public) or 'none'}"
     hint = f"name one: {path}:{example}" if public else "a module without functions cannot be run"
     if path == STDIN and public:
         hint = f"name one, behind the options: -- -:{example}"  # click takes `-:` for an option
@@ -220,10 +222,14 @@ def named(found: dict[str, Program], name: str | None, path: str) -> dict[str, P
     known = {key: chosen.func for program in found.values() for key, chosen in _callable(program).items()}
     match = known.get(name) or next((func for key, func in known.items() if key.endswith(f".{name}")), None)
     if match is None:
-        near = suggest(name, {**found, **known})
-        hint = f"did you mean `{near}`?" if near else f"it has {', '.join({**found, **known})}"
-        raise DiagnosticError([error("T307", f"{name_of(path)} has no function or module `{name}`", hint=hint)])
+        raise _not_there(name, {**found, **known}, path)
     return {name: match}
+
+
+def _not_there(name: str, known: Iterable[str], path: str) -> DiagnosticError:
+    near = suggest(name, known)
+    hint = f"did you mean `{near}`?" if near else f"it has {', '.join(known)}"
+    return DiagnosticError([error("T307", f"{name_of(path)} has no function or module `{name}`", hint=hint)])
 
 
 def expand(paths: Sequence[str]) -> list[str]:

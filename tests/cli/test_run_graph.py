@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -115,3 +116,17 @@ def test_build_compiles_graph_functions(file: Path, tmp_path: Path, module: bool
     assert "define" in run("build", file, "--emit", "llvm").stdout
     refused = run("build", file, "--passes", "lower_blocks")
     assert refused.exit_code == 1 and "the passes leave graph functions" in refused.stderr
+
+
+def test_a_module_stands_for_its_main_function(file: Path) -> None:
+    both = ("--random", "--size", "n=3")
+    assert report(f"{file}:M", *both) == {**report(f"{file}:M.main", *both), "seconds": ANY}
+    assert run("bench", f"{file}:M", "--rounds", "3", "--against", f"{file}:M.main").exit_code == 0
+    file.write_text(SOURCE.replace("def main", "def first"))
+    result = run("run", f"{file}:M", "--random")
+    assert result.stderr.splitlines() == [
+        f"error[T307]: `M` of {file} has 2 functions: M.first, M.several",
+        f"  = help: name one: {file}:M.first",
+    ]
+    told = run("run", f"{file}:N", "--random").stderr
+    assert "has no function or module `N`\n  = help: it has M, M.double, M.first, M.several\n" in told
