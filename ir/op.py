@@ -181,6 +181,8 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
         from .buffer import Buffer
 
         hint = f"take an element: `{value.name}[...]`" if isinstance(value, Buffer) else None
+        if isinstance(value, Op):
+            hint = f"call it: `T.{value.name}(...)`"
         if isinstance(value, (tuple, list)):
             hint = "a value is one number: take its items one by one"
         raise fail("T104", f"{words(value)} is not a value of the program", hint) from None

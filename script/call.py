@@ -32,6 +32,7 @@ from tirscript.ir.words import words
 from .advice import ADVICE, BUILTIN_ADVICE, in_words
 from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
+from .graph_names import TypeForm
 from .lengths import vscale_factor
 from .limits import limit, special_float
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
@@ -379,7 +380,7 @@ class CallLowering(ExprLowering):
             raise self.fail("T022", f"this is a value of {function.dtype}, which cannot be called", node.func)
         if not callable(function) or isinstance(function, (PrimFunc, GraphExpr, Module)):
             raise self.fail("T022", f"this is {words(function)}, which cannot be called", node.func)
-        if not self.trusted and function not in _SAFE:
+        if not self.trusted and function not in _SAFE and not isinstance(function, TypeForm):
             name = getattr(function, "__name__", type(function).__name__)
             raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)
         args, kwargs = self.arguments(node)

@@ -464,9 +464,13 @@ class Reader(ModuleReader):
             return None
         if isinstance(node, ast.ClassDef) and decorator == "ir_module":
             return self.module(node, last)
-        self.report(
-            "T022", f"this decorator does not fit a {'class' if isinstance(node, ast.ClassDef) else 'function'}", node
-        )
+        if isinstance(node, ast.AsyncFunctionDef):
+            self.report("T020", "`async def` is not part of the language", node, hint="write `def`")
+        elif isinstance(node, ast.ClassDef):
+            self.report("T022", "this decorator does not fit a class", node, hint="that of a module is `@I.ir_module`")
+        else:
+            hint = "that of a function is `@T.prim_func` or `@G.graph_func`"
+            self.report("T022", "this decorator does not fit a function", node, hint=hint)
         return None
 
     def hygienic(self, node: ast.FunctionDef) -> bool:

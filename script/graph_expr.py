@@ -40,7 +40,7 @@ from tirscript.ir.graph import (
     TupleItem,
     TupleType,
 )
-from tirscript.ir.graph_ops import GraphOp, graph_op
+from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp, graph_op
 from tirscript.ir.graph_ops.foreign import find_op
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import as_annotated
@@ -107,6 +107,8 @@ class GraphExprLowering(GraphLegacyLowering):
             if hasattr(value, "__array_interface__"):
                 return self.constant(value, None, node)
             hint = value.__doc__ if isinstance(value, GraphForm) else None
+            if isinstance(value, GraphOp):
+                hint = f"call it: `{value.spelling}(...)`"
             raise self.fail("T104", f"{words(value)} is not a value of the graph", node, hint=hint)
         return self.at(rule(self, value, node), node)
 
@@ -319,6 +321,9 @@ class GraphExprLowering(GraphLegacyLowering):
             return found
         near = suggest(name, ("shape", "dtype", "ndim", "astype"))
         hint = f"did you mean `{near}`?" if near else "it has `shape`, `dtype`, `ndim` and `astype`"
+        operator = next((known for known in GRAPH_OPS if known.rpartition(".")[2] == name), None)
+        if operator is not None:
+            hint = f"did you mean `G.{operator}(x)`?"
         raise self.fail("T030", f"a value of the graph has no `{name}`", node, hint=hint)
 
     def item_of(self, owner: Any, node: ast.Subscript) -> Any:

@@ -20,6 +20,7 @@ from tirscript.ir.graph import (
     StringValue,
     TupleExpr,
 )
+from tirscript.ir.words import call_it
 
 from .namespace import TypeName
 
@@ -49,6 +50,9 @@ class Method:
 
     def __init__(self, owner: GraphExpr, name: str) -> None:
         self.owner, self.name = owner, name
+
+
+call_it(Method, "method", lambda method: method.name)
 
 
 class Matched:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tirscript.ir.graph import GraphExpr, GraphType
 from tirscript.ir.words import call_it
 
 from .namespace import Namespace
@@ -182,5 +181,3 @@ call_it(GraphForm, "construct", lambda form: f"G.{form.name}")
 call_it(TypeForm, "type", lambda form: f"G.{form.name}")
 call_it(TypeSpec, "type", lambda spec: f"G.{spec.name}")
 call_it(GraphNamespace, "namespace", lambda namespace: namespace._letter)
-call_it(GraphType, "type")
-call_it(GraphExpr, "value of the graph")

@@ -52,12 +52,11 @@ class PlainLowering(Context):
         """Run an operation of parse-time Python within its bounds. `nodes` are the places of the operands."""
         for at, operand in enumerate(operands):
             if isinstance(operand, (Buffer, Form, Op, TypeName, Namespace)):
-                name = getattr(operand, "name", repr(operand))
-                kind = f"the whole buffer `{name}`" if isinstance(operand, Buffer) else f"`T.{name}`"
                 hint = element_hint(operand) if isinstance(operand, Buffer) else None
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
                     hint = ADVICE["matmul"]
-                raise self.fail("T104", f"{kind} is not a value here", nodes[at] if nodes else node, hint=hint)
+                at_node = nodes[at] if nodes else node
+                raise self.fail("T104", f"{words(operand)} is not a value here", at_node, hint=hint)
             if isinstance(operand, BufferType):
                 raise self.fail(
                     "T104",
