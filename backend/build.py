@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @public
 def build(
     x: Any,
-    *,
     target: Any = None,
+    *,
     pipeline: Any = "default",
     opt_level: int = 3,
     debug: bool = False,
@@ -34,14 +34,14 @@ def build(
 
     A tensor function writes into the arrays it is called with; a graph function returns new ones.
 
+    target:    what functions are for that say nothing themselves, nor their module: a Target, or its string, dict or
+               tag. None is the innermost `with target:`, else "llvm", this machine
     pipeline:  "default" (`default_pipeline(target)`), passes (a Sequential, a list of them or their text), or None for
                a lowered program
     opt_level: how hard LLVM tries, 0 to 3
     debug:     add checks of indices, divisors and assumptions to the code, and run each statement where it was
                written
     bounds_check: add those checks, and schedule as without them
-    target:    what functions are for that say nothing themselves, nor their module: a Target, or its string, dict or
-               tag. None is the innermost `with target:`, else "llvm", this machine
 
     Raises DiagnosticError with what is wrong with the program or the target, or cannot be compiled.
     """

@@ -138,6 +138,7 @@ def test_options() -> None:
         f(b.copy(), b, 1.0)
         assert (b == 1).all()
     assert told(tirscript.build, grow, target="cuda").startswith("T402 there is no kind of target `cuda` | there are ")
+    assert told(tirscript.build, grow, "cuda") == told(tirscript.build, grow, target="cuda")
     assert told(tirscript.build, grow, opt_level=4) == "T404 opt_level is an int from 0 to 3, not 4"
     assert told(tirscript.build, grow, opt_level=True).startswith("T404")
     assert told(tirscript.build, grow, pipeline=3).startswith('T404 pipeline is "default", passes, their text, or None')
