@@ -207,8 +207,9 @@ Object.assign(App.prototype, {
 
   recall() {
     const given = new URLSearchParams(location.hash.slice(1)), known = (view) => [...this.left.pick.options].some((one) => one.value === view);
-    const at = +given.get("f") || 0;
-    this.at = at < this.manifest.functions.length ? at : 0;
+    const functions = this.manifest.functions, main = functions.findIndex((one) => one.name.split(".").pop() === "main");
+    const at = given.has("f") ? Math.trunc(given.get("f")) : main;
+    this.at = at > 0 && at < functions.length ? at : 0;
     document.getElementById("functions").value = this.at;
     this.drawings = given.get("text") !== "1";
     const left = given.get("l"), right = given.get("r"), line = +given.get("line");

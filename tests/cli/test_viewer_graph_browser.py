@@ -172,3 +172,16 @@ def test_zooming(viewer):
     viewer.one(".pane.left .zooms button:first-child").click()
     viewer.one(".pane.left .zooms button:first-child").click()
     assert larger > first > width()
+
+
+@pytest.mark.parametrize(("anchor", "at"), [("", 1), ("#f=0", 0), ("#f=1", 1), ("#f=-1", 0), ("#f=99", 0), ("#f=x", 0)])
+def test_a_page_opens_on_the_main_function(driver, tmp_path, anchor, at):
+    kernel = (
+        '    @T.prim_func(private=True)\n    def copy(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n'
+        "        for i in range(4):\n            B[i] = A[i]\n\n"
+    )
+    text = SOURCE.replace("ir as I", "ir as I, tir as T").replace("    @G.graph_func", f"{kernel}    @G.graph_func")
+    page = write(tmp_path, "both", render(text, passes="legalize_ops", compiled=False))
+    viewer = Viewer(driver, page, anchor)
+    assert viewer.run("return viewer.at") == at
+    assert viewer.one("#functions").get_attribute("value") == str(at)
