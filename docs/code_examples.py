@@ -290,7 +290,7 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
     ),
     "T211": Example(
         "A warning: an axis of a block is never used in it, so that all its iterations do the same work. Usually an "
-        "index is misspelt. `tirscript.ir.verify.warnings` finds it; the program is legal.",
+        "index is misspelt. `tirscript lint` tells it; the program is legal.",
         kernel(
             "for i, j in T.grid(4, 4):",
             '    with T.block("fill"):',
