@@ -1,4 +1,4 @@
-"""Whether LLVM has the processor, the features and the system of a target.
+"""Whether LLVM has the architecture, the processor and the features of a target.
 
 LLVM ends the process on some that it has not, and passes over others with a line on standard error. So what is not in
 the table of processors is tried in a child process first, once for each target.
