@@ -218,6 +218,32 @@ def test_what_is_handed_on_stays_where_it_may_be_no_constant() -> None:
         assert pack_constants(module) is module
 
 
+def test_what_a_graph_or_the_function_itself_hands_on_stays() -> None:
+    text = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((64,), "float32"), W: T.Buffer((64, 32), "float32"), B: T.Buffer((32,), "float32")):
+        B[0] = 0.0
+
+    @T.prim_func(private=True)
+    def between(A: T.Buffer((64,), "float32"), W: T.Buffer((64, 32), "float32"), B: T.Buffer((32,), "float32")):
+        M.f(A, W, B)
+        if A[0] < 0.0:
+            M.between(A, W, B)
+
+    @G.graph_func
+    def graph(A: G.Tensor((64,), "float32"), W: G.Tensor((64, 32), "float32")):
+        return G.call_tir(M.f, (A, W), out=G.Tensor((32,), "float32"))
+"""
+    _, itself, graph = parse(text).functions  # type: ignore[union-attr]
+    inner, between, main = handed_on(called()).functions
+    assert itself.name == between.name
+    for module in ((inner, itself, main), (*called().functions, graph)):
+        given = called().replace(functions=module)
+        assert pack_constants(given) is given
+
+
 def test_copies_with_overlaps_stay() -> None:
     """Elements that are written twice, as many as the target has elements altogether."""
     func = program("P[vj // 16, vi // 2 * 2, vj % 16]")
