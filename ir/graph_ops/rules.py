@@ -63,7 +63,8 @@ def as_tensor(call: OpCall, kind: GraphType, what: str, kinds: tuple[str, ...] =
     if type(kind) is not TensorType:
         refuse(call, f"{what} is a tensor, not {describe(kind)}", _instead(kind), "T104")
     if kinds and kind.dtype is not None and kind.dtype.kind not in kinds:
-        hint = f'convert it: `{what.strip("`")}.astype("{"float32" if kinds == FLOATS else "int64"}")`'
+        wanted = {FLOATS: "float32", BOOLS: "bool"}.get(kinds, "int64")
+        hint = f'convert it: `{what.strip("`")}.astype("{wanted}")`'
         refuse(call, f"{what} is a tensor of {_WORDS.get(kinds, 'other numbers')}, not of {kind.dtype}", hint, "T105")
     return kind
 

@@ -149,6 +149,14 @@ def test_a_node_without_inputs_is_refused(op: str) -> None:
         tirscript.from_onnx(model([helper.make_node(op, [], ["y"])], {"x": (F, [2])}, ["y"], {}))
 
 
+def test_sizes_are_no_conditions() -> None:
+    """One that only the call knows counted as false."""
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Where", ["s", "a", "b"], ["y"])]
+    given = model(nodes, {"x": (F, ["n", 3])}, ["y"], {"a": np.array([1, 2]), "b": np.array([3, 4])})
+    with pytest.raises(DiagnosticError, match=r"(?s)a tensor of bools, not of int64.*astype\(\"bool\"\)"):
+        tirscript.from_onnx(given)
+
+
 def test_how_many_are_wanted_may_be_computed_of_a_shape() -> None:
     """As torch sorts: the greatest of all that there are."""
     nodes = [
