@@ -19,8 +19,10 @@ Program = PrimFunc | GraphFunc | Module
 STDIN = "-"
 _GOLDEN = re.compile(r"# --- .+ ---\s*$")
 SEPARATOR = "# -----"  # between the programs of one file, as `// -----` is for mlir-opt
-# those of other names (TVM's `@R.function`, macros) are everyday words, which count behind an `@` alone
-_DECORATORS = re.compile(r"prim_func|graph_func|ir_module|@\s*[\w.]+\.(?:function|func|macro|inline)\b")
+# those of other names (TVM's `@R.function`, macros) are everyday words, which other libraries decorate with, too
+_DECORATORS = re.compile(
+    r"prim_func|graph_func|ir_module|@\s*(?:\w+\.)*(?:[TIGR]|tir|graph|relax)\.(?:function|func|macro|inline)\b"
+)
 # folders that hold no sources of the user's own
 _PASSED_OVER = frozenset(("__pycache__", "node_modules", "site-packages", "venv", "build", "dist"))
 

@@ -154,7 +154,9 @@ def test_a_missing_file_has_a_neighbour(tmp_path: Path) -> None:
 )
 def test_of_a_folder_every_kind_of_definition_is_found(text: str, names: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(text)
-    (tmp_path / "other.py").write_text("import matplotlib  # inline, a macro or function\n")
+    (tmp_path / "other.py").write_bytes(
+        b"# -*- coding: latin-1 -*-\n@tf.function\ndef f():  # '\xe9', inline\n    pass\n"
+    )
     said = {name: run(name, tmp_path).stderr for name in names}
     assert said["fmt"] == f"reformatted {tmp_path / 'one.py'}\n1 file reformatted, 1 file left unchanged.\n"
     if len(said) > 1:
