@@ -22,7 +22,7 @@ from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.rewrite import map_except_buffers, walk
+from tirscript.ir.rewrite import free_buffers, map_except_buffers, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, For
 
 from ..statements import may_overlap
@@ -173,8 +173,9 @@ def _declared(func: PrimFunc, views: dict[Buffer, tuple[Buffer, tuple[int, ...]]
         stmt.replace(buffer=views[stmt.buffer][0]) if type(stmt) is AllocBuffer and stmt.buffer in views else stmt
         for stmt in func.body
     ]
-    declared = [DeclBuffer(views[one][0], BufferData(one)) for one in func.param_buffers if one in views]
-    at = next(place for place, stmt in enumerate(body) if type(stmt) is For)
+    given = [buffer for buffer in func.param_buffers if buffer in views]
+    declared = [DeclBuffer(views[one][0], BufferData(one)) for one in given]
+    at = next((at for at, stmt in enumerate(func.body) if not {*free_buffers(stmt)}.isdisjoint(given)), 0)
     return func.replace(body=(*body[:at], *declared, *body[at:]))
 
 

@@ -75,6 +75,18 @@ def test_others_stay(body: str) -> None:
     assert with_dimensions(func) is func
 
 
+def test_views_are_there_before_the_first_loop() -> None:
+    func = program("""
+if n >= 0 and n < 60:
+    B[A[0] % 6] = A[n % 6 * 10]
+for i, j in T.grid(6, 10):
+    B[i * 10 + j] = B[i * 10 + j] + A[i * 10 + j]
+""")
+    made = with_dimensions(func)
+    assert "A_2d[n % 6, 0]" in made.script()
+    assert_same_result(func, made)
+
+
 def test_what_a_function_makes_has_dimensions_itself() -> None:
     func = program("""
 C = T.alloc_buffer((60,), "int32")
