@@ -133,6 +133,8 @@ def _place(index: Expr, dim: Expr, loops: list[For]) -> _Place | None:
     factor, dtype = form.terms[longest.var], longest.var.dtype
     if factor < 1 or index.dtype is not dtype:
         return None
+    if dtype.bits < 32 or int(dim.value) > dtype.int_range()[1]:  # type: ignore[attr-defined]
+        return None  # it may begin anew at the least number of its dtype, or has no number for the end
     var = Var(longest.var.name, dtype)
     loop = longest.replace(var=var, start=const(0, dtype), stop=const(int(dim.value), dtype))  # type: ignore[attr-defined]
     left = var - expression(form.without(longest.var))

@@ -78,6 +78,17 @@ def main(X: T.Buffer((3, 16)), W: T.Buffer((3, 8, 4)), at: T.Buffer((4,), "int32
     assert f"Y[f, {index}]" in with_blocks(func).script() or "T.block" in with_blocks(func).script()
 
 
+def test_places_that_begin_anew_at_zero_stay() -> None:
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((3, 100)), W: T.Buffer((3, 8, 4)), Y: T.Buffer((8, 256))):
+    for c, f, x, k in T.grid(3, 8, T.uint8(100), T.uint8(4)):
+        Y[f, x * T.uint8(4) + k] += X[c, x] * W[c, f, k]
+""")
+    assert isinstance(func, PrimFunc)
+    assert_same_result(func, with_blocks(func), runs=1)
+
+
 def test_a_store_beside_its_buffer_is_found() -> None:
     func = parse("""
 @T.prim_func
