@@ -176,11 +176,11 @@ def flat_index(buffer: Buffer, indices: tuple[Expr, ...], start: Expr | None = N
         total = total + cast(index, dtype) * cast(stride, dtype)
     if last is None:
         return simplified(total)
-    return _vector_offset(simplified(total), last, cast(strides[-1], dtype), dtype)
+    return _vector_offset(simplified(total), last, buffer.shape[-1], cast(strides[-1], dtype), dtype)
 
 
-def _vector_offset(offset: Expr, last: Expr, stride: Expr, dtype: DType) -> Expr:
-    if type(last) is Ramp and (last.base.dtype is dtype or _never_wraps(last)):
+def _vector_offset(offset: Expr, last: Expr, dim: Expr, stride: Expr, dtype: DType) -> Expr:
+    if type(last) is Ramp and (last.base.dtype is dtype or _never_wraps(last, dim)):
         base = simplified(offset + cast(last.base, dtype) * stride)
         return Ramp(base, simplified(cast(last.stride, dtype) * stride), last.lanes, last.scalable, span=last.span)
     if type(last) is Broadcast:
@@ -193,6 +193,13 @@ def _vector_offset(offset: Expr, last: Expr, stride: Expr, dtype: DType) -> Expr
     return Broadcast(offset, lanes, scalable) + scaled
 
 
-def _never_wraps(ramp: Ramp) -> bool:
-    """Whether all lanes of a ramp are what they would be as wider integers: an index in bounds does not wrap."""
-    return type(ramp.stride) is Const
+def _never_wraps(ramp: Ramp, dim: Expr) -> bool:
+    """Whether all lanes of a ramp are what they would be as wider integers.
+
+    Indices in bounds are: what goes on behind the greatest number is outside, unless the dimension is as long as that.
+    """
+    kind = ramp.base.dtype
+    if type(ramp.stride) is not Const:
+        return False
+    length = int(dim.value) if type(dim) is Const else 1 << 31
+    return kind.is_signed or length + int(ramp.stride.value) <= 1 << kind.bits

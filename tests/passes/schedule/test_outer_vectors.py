@@ -176,6 +176,23 @@ def main(n: T.{kind}, X: T.Buffer((20, 200)), Y: T.Buffer((20, 200))):
             assert_same_result(func, made, inputs=lambda rng, n=last: [n, *rng.random((2, 20, 200)).astype("float32")])
 
 
+@pytest.mark.parametrize("index", ["j + T.uint8(100)", "j * T.uint8(3)", "T.uint8(99) - j"])
+def test_indices_of_a_byte_begin_anew_at_zero(index: str) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer((20, 256)), Y: T.Buffer((20, 256))):
+    for j in T.serial(T.uint8(200)):
+        s: T.float32 = 0.0
+        for i in range(20):
+            s = T.float32(0.5) * s + X[i, {index}]
+            Y[i, j + T.uint8(101)] = s
+""")
+    for bits in (128, 512):
+        made = outer_vectors(func, CpuFacts(vector_bits=bits))
+        assert (made is func) == (index != "j + T.uint8(100)")
+        assert_same_result(func, made, runs=1)
+
+
 def test_vectors_of_columns_that_are_read_again_are_outermost() -> None:
     text = outer_vectors(kernel(TAKEN["substitution"], "128"), CpuFacts(vector_bits=512, threads=2)).script()
     assert text.index("in range(19)") > text.index("j_0")
