@@ -22,9 +22,9 @@ Item = TypeVar("Item")
 HEAD = f"""
 @T.prim_func
 def main(
-    A: T.Buffer(({ROWS}, {COLUMNS})), B: T.Buffer(({ROWS}, {COLUMNS})), X: T.Buffer(({COLUMNS},)),
-    Y: T.Buffer(({ROWS},)), L: T.Buffer(({COLUMNS},), "int32"), C: T.Buffer(({ROWS}, {COLUMNS})),
-    D: T.Buffer(({COLUMNS},)), E: T.Buffer(({ROWS},)),
+    A: T.Buffer(({ROWS}, {COLUMNS}), "float32"), B: T.Buffer(({ROWS}, {COLUMNS}), "float32"),
+    X: T.Buffer(({COLUMNS},), "float32"), Y: T.Buffer(({ROWS},), "float32"), L: T.Buffer(({COLUMNS},), "int32"),
+    C: T.Buffer(({ROWS}, {COLUMNS}), "float32"), D: T.Buffer(({COLUMNS},), "float32"), E: T.Buffer(({ROWS},), "float32"),
 ):
 """
 
@@ -50,10 +50,13 @@ class Names(NamedTuple):
 
 
 class Writer:
-    """Writes statements as a seed has it: what hypothesis draws itself are mostly the shortest programs there are."""
+    """Writes statements as a seed has it: what hypothesis draws itself are mostly the shortest programs there are.
 
-    def __init__(self, seed: int) -> None:
-        self.random, self.count = random.Random(seed), 0
+    Values read `results` where these cannot grow beyond all bounds.
+    """
+
+    def __init__(self, seed: int, *, results: bool) -> None:
+        self.random, self.count, self.results = random.Random(seed), 0, results
 
     def one(self, choices: Iterable[Item]) -> Item:
         return self.random.choice(tuple(choices))
@@ -69,6 +72,9 @@ class Writer:
         leaves = [*names.variables, *names.variables, "T.float32(0.5)", "T.float32(-0.75)"]
         leaves += [f"{array}[{i}, {j}]" for array in "AB" for i in names.rows for j in names.columns]
         leaves += [*(f"X[{j}]" for j in names.columns), *(f"Y[{i}]" for i in names.rows)]
+        if self.results:
+            leaves += [f"C[{i}, {j}]" for i in names.rows for j in names.columns]
+            leaves += [*(f"D[{j}]" for j in names.columns), *(f"E[{i}]" for i in names.rows)]
         leaves += [f'T.cast({name}, "float32") * T.float32(0.1)' for name in names.integers[:2]]
         left = self.one(leaves)
         form = self.one(("leaf", "leaf", "+", "-", "*", "max", "choice")) if depth < 2 else "leaf"
@@ -123,7 +129,9 @@ class Writer:
         name, is_row = self.name("k"), self.maybe()
         extent = ROWS if is_row else COLUMNS
         length = f"T.max(T.min({self.one(names.integers)} + 1, {extent}), 0)" if names.integers else ""
-        bounds = self.one((f"{extent}", f"{extent}", f"1, {extent}", length or f"{extent}"))
+        own = names.rows if is_row else names.columns
+        triangle = self.one([f"{other} + 1" for other in own] + [f"{other}, {extent}" for other in own]) if own else ""
+        bounds = self.one((f"{extent}", f"{extent}", f"1, {extent}", length or f"{extent}", triangle or f"{extent}"))
         body = self.statements(names.loop(name, is_row, bounds.startswith("1, ")), depth + 1)
         return [f"for {name} in range({bounds}):", *self.inner(body)]
 
@@ -146,12 +154,19 @@ class Writer:
         return [f"    {line}" for line in lines]
 
 
-def nests(seed: int) -> PrimFunc:
+# what stands in the text of floats for an integer
+NUMBERS = {"(0.5)": "(3)", "(-0.75)": "(2)", "(0.1)": "(7)", "= 0.0": "= 1"}
+
+
+def nests(seed: int, dtype: str) -> PrimFunc:
     """One or two nests, each of a loop with several statements."""
-    writer, lines = Writer(seed), []
+    writer, lines = Writer(seed, results=dtype != "float32"), []
     for _ in range(writer.random.randint(1, 2)):
         lines += writer.loop(Names(), 1)
     text = HEAD + "\n".join(writer.inner(lines)) + "\n"
+    if dtype != "float32":
+        for number, other in {**NUMBERS, "float32": dtype}.items():
+            text = text.replace(number, other)
     note(text)
     found = parse(text)
     assert isinstance(found, PrimFunc)
@@ -159,9 +174,14 @@ def nests(seed: int) -> PrimFunc:
 
 
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 2**32), st.sampled_from((128, 512)), st.sampled_from((1, 2)))
-def test_nests_do_what_they_did(seed: int, bits: int, threads: int) -> None:
-    func = nests(seed)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(("float32", "int32", "uint8")),
+    st.sampled_from((128, 512)),
+    st.sampled_from((1, 2)),
+)
+def test_nests_do_what_they_did(seed: int, dtype: str, bits: int, threads: int) -> None:
+    func = nests(seed, dtype)
     made = scheduled(func, CpuFacts(vector_bits=bits, threads=threads))
     if made is func:
         return
