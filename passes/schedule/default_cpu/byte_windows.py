@@ -57,7 +57,7 @@ def _roles_of(work: Work, nest: Nest) -> _Roles | None:
     loads = factors(nest.value)
     if loads is None or len(loads) != 2 or loads[0].buffer is loads[1].buffer:
         return None
-    if not nest.known or any(nest.dim(index) is None for index in nest.store.indices):
+    if any(nest.dim(index) is None for index in nest.store.indices):
         return None
     for weights, image in (loads, loads[::-1]):
         filters = [dim for dim in nest.spatial if uses(weights.indices, dim.var)]

@@ -181,6 +181,38 @@ def test_greatest_products_are_no_sums() -> None:
     assert_same_result(kernel, made)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "image", "weights"),
+    [
+        ({"f": 8, "y": 8, "x": 8, "c": 8, "u": 3, "v": 3}, "f, c, y + u, x + v", "f, c, u, v"),  # an image for each
+        ({"f": 8, "y": 8, "x": 8, "c": 2, "u": 3, "v": 3, "w": 4}, "c, y + u, x + v, w", "f, c, u, v"),
+        ({"f": 8, "y": 8, "x": 8, "c": 2, "u": 3, "v": 3, "w": 4}, "c, y + u, x + v", "f, c, u, v, w"),
+        ({"f": 8, "b": 3, "y": 8, "x": 8, "c": 3, "u": 3, "v": 3}, "c, y + u, x + v", "f, c, u, v"),  # the same thrice
+    ],
+)
+def test_windows_that_are_not_for_all_filters_and_terms_stay(sizes: dict[str, int], image: str, weights: str) -> None:
+    given = [sum(sizes[one] - 1 for one in index.split(" + ")) + 1 for index in image.split(", ")]
+    spatial, loops = [one for one in sizes if one not in "cuvw"], ", ".join(f"i_{one}" for one in sizes)
+    kernel = tirscript.parse(f"""
+@T.prim_func
+def main(
+    P: T.Buffer({tuple(given)}, "uint8"),
+    W: T.Buffer({tuple(sizes[one] for one in weights.split(", "))}, "int8"),
+    C: T.Buffer({tuple(sizes[one] for one in spatial)}, "int32"),
+):
+    for {loops} in T.grid({", ".join(map(str, sizes.values()))}):
+        with T.block("C"):
+            {", ".join(sizes)} = T.axis.remap("{"S" * len(spatial)}{"R" * (len(sizes) - len(spatial))}", [{loops}])
+            with T.init():
+                C[{", ".join(spatial)}] = 0
+            C[{", ".join(spatial)}] += T.cast(P[{image}], "int32") * T.cast(W[{weights}], "int32")
+""")
+    assert isinstance(kernel, PrimFunc)
+    made = default_schedule(kernel, FACTS).func
+    assert "llvm.x86" not in words(made)
+    assert_same_result(kernel, made)
+
+
 def test_windows_of_too_many_bytes_are_not_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = convolution((1, 8, 10), "NCHW", 8, 3, 1)
     size = 8 * 9 * 64
