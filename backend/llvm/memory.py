@@ -130,7 +130,7 @@ class Access:
         self.offsets = ""
         if self.vector is not None:
             step = self.place.strides[-1]
-            form = lane_form(g, self.vector)
+            form = lane_form(g, self.vector, None if predicate is None else buffer.shape[-1])
             if form is not None:
                 index = add(g, index, multiply(g, form[0], step))
                 self.stride = multiply(g, form[1], step)
@@ -238,12 +238,14 @@ class Access:
         return g.b.op(f"shufflevector {kind} {value}, {kind} poison, <{total} x i32> <{repeat}>")
 
 
-def lane_form(g: Codegen, index: Expr) -> tuple[str, str] | None:
-    """A vector of indices as (first, stride), or None where it is not that regular."""
+def lane_form(g: Codegen, index: Expr, masked: Expr | None = None) -> tuple[str, str] | None:
+    """A vector of indices as (first, stride), or None where it is not that regular.
+
+    Where a predicate takes out lanes, `masked` is the size of the dimension that the others are in.
+    """
     kind = type(index)
     if kind is Ramp:
-        # lanes that wrapped around would be out of bounds, except unsigned ones
-        if index.dtype.element.kind == "uint" and not g.ranges.exact(index):  # type: ignore[attr-defined]
+        if not (g.ranges.exact(index) or _leaves(index, masked)):  # type: ignore[arg-type]
             return None
         return g.wide(index.base), g.wide(index.stride)  # type: ignore[attr-defined]
     if kind is Broadcast:
@@ -252,19 +254,35 @@ def lane_form(g: Codegen, index: Expr) -> tuple[str, str] | None:
         a, b = index.args  # type: ignore[attr-defined]
         if type(b) is Broadcast or (type(a) is Broadcast and index.op.name == "add"):  # type: ignore[attr-defined]
             whole, constant = (a, b) if type(b) is Broadcast else (b, a)
-            form = lane_form(g, whole)
+            form = lane_form(g, whole, masked)
             if form is None:
                 return None
             return g.b.op(f"{index.op.name} nsw i64 {form[0]}, {g.wide(constant.value)}"), form[1]  # type: ignore[attr-defined]
     if kind is Call and index.op.name == "mul" and g.ranges.exact(index):  # type: ignore[attr-defined]
         a, b = index.args  # type: ignore[attr-defined]
         whole, factor = (a, b) if type(b) is Broadcast else (b, a)
-        form = lane_form(g, whole) if type(factor) is Broadcast else None
+        form = lane_form(g, whole, masked) if type(factor) is Broadcast else None
         if form is None:
             return None
         times = g.wide(factor.value)
         return multiply(g, form[0], times), multiply(g, form[1], times)
     return None
+
+
+def _leaves(ramp: Ramp, masked: Expr | None) -> bool:
+    """Whether a ramp that wraps around is out of bounds there: one of signed integers is, as its next lane would be
+    further away than any two indices; but that lane may be masked, and a later one come back."""
+    dtype = ramp.dtype.element
+    if dtype.kind == "uint":
+        return False
+    if masked is None or dtype.bits == 64:  # offsets wrap as the index does
+        return True
+    if type(ramp.stride) is not Const:
+        return False
+    reach, above = int(ramp.stride.value) * (ramp.lanes - 1), 1 << (dtype.bits - 1)
+    if reach >= 0:
+        return reach < above  # to less than nothing
+    return type(masked) is Const and masked.value <= above + reach
 
 
 def load(g: Codegen, expr: BufferLoad) -> str:
