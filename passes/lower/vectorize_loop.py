@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tirscript.ir.arith.bounds import Interval, bounds, exact
-from tirscript.ir.arith.linear import Linear, linear
+from tirscript.ir.arith.linear import Linear, linear, wrap
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Let, Ramp, StringImm, Var
@@ -101,12 +101,12 @@ def _pieces(loop: For, around: tuple[For, ...], extent: int, width: int) -> tupl
         pieces += _Vectorizer(loop, loop.start, width, around).body(loop.body, None)
     else:
         chunk = Var(f"{loop.var.name}_outer", kind)
-        base = simplified(loop.start + chunk * width)
+        base = simplified(loop.start + chunk * Const(wrap(width, kind), kind))
         body = _Vectorizer(loop, base, width, around).body(loop.body, None)
         plain = loop.replace(var=chunk, start=Const(0, kind), stop=Const(count, kind), kind="serial", body=body)
         pieces.append(plain.replace(trivia=None))
     if rest:
-        body, first = refresh(loop.body), simplified(loop.start + count * width)
+        body, first = refresh(loop.body), simplified(loop.start + Const(wrap(count * width, kind), kind))
         if rest == 1:
             pieces += substitute(body, {loop.var: first})
         else:
