@@ -158,11 +158,17 @@ class Uses(Scopes):
         if type(index) is Const:
             low = high = int(index.value)
         elif (
-            type(index.base) is Const and type(index.stride) is Const and not index.scalable and node.predicate is None
+            type(index.base) is Const
+            and type(index.stride) is Const
+            and index.base.dtype.is_int
+            and not index.scalable
+            and node.predicate is None
         ):
-            first = int(index.base.value)
-            ends = (first, first + int(index.stride.value) * (index.lanes - 1))
-            low, high = min(ends), max(ends)
+            from ..arith.linear import wrap
+
+            first, step = int(index.base.value), int(index.stride.value)
+            lanes = [wrap(first + step * lane, index.base.dtype) for lane in range(index.lanes)]
+            low, high = min(lanes), max(lanes)
         else:
             return
         if type(index) is not Const and low >= 0 and self._runs_on(node.buffer, axis, high):
