@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from tirscript.ir.arith.bounds import bounds, whole
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, INT64, DType
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.expr import Const, Expr, Ramp
 from tirscript.ir.op import cast, get_op
 
 from .simplify import simplified
@@ -90,3 +91,19 @@ def offset_dtype(buffer: Buffer) -> DType:
         strides = [int(stride.value) for stride in buffer.strides if type(stride) is Const]
         size = 1 + sum(abs((dim - 1) * stride) for dim, stride in zip(shape, strides, strict=True))
     return INT32 if size < 1 << 31 else INT64
+
+
+def never_wraps(ramp: Ramp) -> bool:
+    """Whether all lanes of an index are in a wider dtype what they are in its own.
+
+    Lanes that are not negative and less than half the range apart do not wrap between; those that a predicate takes out
+    may be anything, and where they count down, lane 0 need not be one of the others.
+    """
+    if type(ramp.stride) is not Const:
+        return False
+    dtype, reach = ramp.base.dtype, int(ramp.stride.value) * (ramp.lanes - 1)
+    if dtype.kind == "int" and 0 <= reach < 1 << (dtype.bits - 1):
+        return True
+    low, high = bounds(ramp.base, {})
+    least, greatest = whole(dtype)
+    return least <= low + min(reach, 0) and high + max(reach, 0) <= greatest

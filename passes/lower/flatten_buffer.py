@@ -26,7 +26,7 @@ from tirscript.ir.op import OPS, cast
 from tirscript.ir.rewrite import Rule, rewrite, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, Stmt
 
-from ..layout import flat_size, is_contiguous, offset_dtype, row_major_strides, span
+from ..layout import flat_size, is_contiguous, never_wraps, offset_dtype, row_major_strides, span
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
 from ..statements import is_zero
@@ -176,11 +176,11 @@ def flat_index(buffer: Buffer, indices: tuple[Expr, ...], start: Expr | None = N
         total = total + cast(index, dtype) * cast(stride, dtype)
     if last is None:
         return simplified(total)
-    return _vector_offset(simplified(total), last, buffer.shape[-1], cast(strides[-1], dtype), dtype)
+    return _vector_offset(simplified(total), last, cast(strides[-1], dtype), dtype)
 
 
-def _vector_offset(offset: Expr, last: Expr, dim: Expr, stride: Expr, dtype: DType) -> Expr:
-    if type(last) is Ramp and (last.base.dtype is dtype or _never_wraps(last, dim)):
+def _vector_offset(offset: Expr, last: Expr, stride: Expr, dtype: DType) -> Expr:
+    if type(last) is Ramp and (last.base.dtype is dtype or never_wraps(last)):
         base = simplified(offset + cast(last.base, dtype) * stride)
         return Ramp(base, simplified(cast(last.stride, dtype) * stride), last.lanes, last.scalable, span=last.span)
     if type(last) is Broadcast:
@@ -191,15 +191,3 @@ def _vector_offset(offset: Expr, last: Expr, dim: Expr, stride: Expr, dtype: DTy
     wide: DType = dtype.with_lanes(lanes, scalable)
     scaled = cast(last, wide) * Broadcast(stride, lanes, scalable)
     return Broadcast(offset, lanes, scalable) + scaled
-
-
-def _never_wraps(ramp: Ramp, dim: Expr) -> bool:
-    """Whether all lanes of a ramp are what they would be as wider integers.
-
-    Indices in bounds are: what goes on behind the greatest number is outside, unless the dimension is as long as that.
-    """
-    kind = ramp.base.dtype
-    if type(ramp.stride) is not Const:
-        return False
-    length = int(dim.value) if type(dim) is Const else 1 << 31
-    return kind.is_signed or length + int(ramp.stride.value) <= 1 << kind.bits

@@ -17,6 +17,7 @@ from typing import Any
 from tirscript.ir.arith.linear import constant_difference
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label, error
+from tirscript.ir.dtype import INT32, INT64, DType
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -35,7 +36,7 @@ from tirscript.ir.op import cast, get_op
 from tirscript.ir.rewrite import defined_by, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Assert, Bind, BufferStore, MatchBuffer, Stmt
 
-from ..layout import row_major_strides
+from ..layout import never_wraps, row_major_strides
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
 from ..statements import equal, keep_comments, map_except_buffers
@@ -53,16 +54,23 @@ def lower_match_buffer(func: PrimFunc) -> PrimFunc:
 
 def _moved(index: Expr, by: Expr) -> Expr:
     """An index further on; lanes at regular distances stay that, of a wider dtype too, as they are in the region."""
-    if type(index) is Ramp and _is_wider(by, index.base):
-        return index.replace(base=simplified(by + index.base), stride=cast(index.stride, by.dtype))
-    if type(index) is Broadcast and _is_wider(by, index.value):
-        return index.replace(value=simplified(by + index.value))
-    return simplified(by + index)
+    dtype = _sum_dtype(by.dtype, index.dtype.element)
+    by = cast(by, dtype)
+    if not index.dtype.is_vector:
+        return simplified(by + cast(index, dtype))
+    if type(index) is Broadcast:
+        return index.replace(value=simplified(by + cast(index.value, dtype)))
+    if type(index) is Ramp and (index.base.dtype is dtype or never_wraps(index)):
+        return index.replace(base=simplified(by + cast(index.base, dtype)), stride=cast(index.stride, dtype))
+    lanes, scalable = index.dtype.lanes, index.dtype.scalable
+    return simplified(Broadcast(by, lanes, scalable) + cast(index, dtype.with_lanes(lanes, scalable)))
 
 
-def _is_wider(by: Expr, index: Expr) -> bool:
-    """Whether their sum has the dtype of `by`, and an index that is not negative is the same in it."""
-    return index.dtype is by.dtype or (index.dtype.is_int and by.dtype.is_int and index.dtype.bits < by.dtype.bits)
+def _sum_dtype(a: DType, b: DType) -> DType:
+    """The integer type of a sum of two indices: theirs where they share one of at least 32 bits."""
+    if a is b and a.bits >= 32:
+        return a
+    return INT64 if any(one.bits > 32 or (one.bits == 32 and one.kind == "uint") for one in (a, b)) else INT32
 
 
 class _Match:
@@ -87,7 +95,7 @@ class _Match:
         out = [Range(start) for start in self.starts]
         for dim, one in zip(self.dims, ranges, strict=True):
             start = self.starts[dim]
-            out[dim] = Range(simplified(start + one.start), None if one.stop is None else simplified(start + one.stop))
+            out[dim] = Range(_moved(one.start, start), None if one.stop is None else _moved(one.stop, start))
         return tuple(out)
 
 
@@ -202,9 +210,10 @@ class _Lowering:
             for dim, wanted in enumerate(buffer.strides):
                 bind(wanted, strides[match.dims[dim]], f"stride {dim}")
         if type(buffer.elem_offset) is Var:
-            offset: Expr = source.elem_offset if source.elem_offset is not None else Const(0, buffer.elem_offset.dtype)
+            dtype = buffer.elem_offset.dtype
+            offset = cast(source.elem_offset, dtype) if source.elem_offset is not None else Const(0, dtype)
             for start, stride in zip(match.starts, strides, strict=True):
-                offset = offset + start * stride
+                offset = offset + cast(start, dtype) * cast(stride, dtype)
             bind(buffer.elem_offset, simplified(offset), "elem_offset")
         # a variable that nothing uses once the accesses are rewritten needs no binding
         asserted = [one for one in found if type(one) is Assert]
