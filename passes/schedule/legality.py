@@ -8,7 +8,7 @@ a block nothing of others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tirscript.ir.arith.presburger import Dependences, MappedDomain, Verdict, may_parallel, may_permute
 from tirscript.ir.arith.presburger.steps import Step
@@ -16,8 +16,8 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import children, substitute, uses
-from tirscript.ir.stmt import Block, BufferStore, Evaluate, If
+from tirscript.ir.rewrite import children, free_vars, substitute, uses
+from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, If
 
 from ..access import Accesses
 from ..statements import has_effect
@@ -28,6 +28,8 @@ from .refusal import KINDS
 from .tree import Place
 
 EFFECTS = (BufferStore, Evaluate)
+# no memory has a dimension that is as great
+MOST = 1 << 40
 
 
 def dependences(edit: Edit, place: Place) -> Dependences:
@@ -115,38 +117,73 @@ def check_permutation(edit: Edit, old: Sequence[Place], new: Sequence[Place]) ->
     _check_bare(edit, old[0], "reordered", verdict)
 
 
-def check_covers(edit: Edit, block: Place, *, once: bool = False) -> None:
+def check_covers(edit: Edit, block: Place, *, once: bool = False, of: Sequence[Axis] | None = None) -> None:
     """Refuse where the loops around a block are not proved to run it for every point of its axes.
 
-    A block that reads what it writes must be run for each point `once`.
+    A block that reads what it writes must be run for each point `once`. `of` are the axes as they were before the block
+    moved: the points that it has to run for.
     """
     stmt: Block = block.stmt
     check_runs(edit, block)
     loops = [place.stmt for place in block.loops()]
     shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in loops}
+    wanted = stmt.axes if of is None else of
     mapping = IndexMap(
         tuple(loop.var for loop in loops),
-        tuple(substitute(axis.value - axis.start, shifted) for axis in stmt.axes),
+        tuple(substitute(axis.value - old.start, shifted) for axis, old in zip(stmt.axes, wanted, strict=True)),
     )
     known = edit.analyzer(block.loops()[0] if loops else block).known
     predicate = None if stmt.predicate is None else substitute(stmt.predicate, shifted)
-    domain = MappedDomain(mapping, [loop.extent for loop in loops], dict(known), predicate=predicate)
-    shape = [axis.extent for axis in stmt.axes]
+    ranges = {**_sizes(edit), **known}
+    domain = MappedDomain(mapping, [loop.extent for loop in loops], ranges, predicate=predicate)
     once = once or any(axis.kind == "reduce" for axis in stmt.axes)
     if any(loop.step is not None for loop in loops):
         edit.refuse("a loop around the block counts by a step", block)
-    if domain.is_bijective(shape):
+    if _fills(domain, wanted, once):
         return
-    if not once:
-        places = [Var(f"p{at}", axis.var.dtype) for at, axis in enumerate(stmt.axes)]
-        missing = domain.padding(shape, places)
-        if missing is not None and is_const(missing, False):
-            return
+    if of is not None:
+        edit.refuse(f"it is not proved that the block `{stmt.name}` would still run for every point of its axes", block)
     edit.refuse(
         f"it is not proved that the loops run the block `{stmt.name}` for every point of its axes" + " once" * once,
         block,
         hint="a predicate that leaves points out makes the block a part of its axes; give the axes their true domains",
     )
+
+
+def _fills(domain: MappedDomain, axes: Sequence[Axis], once: bool) -> bool:
+    """Whether a map is proved to take every point of the axes, counted from where they begin."""
+    shape = [axis.extent for axis in axes]
+    if domain.is_bijective(shape):
+        return True
+    if once:
+        return False
+    places = [Var(f"p{at}", axis.var.dtype) for at, axis in enumerate(axes)]
+    missing = domain.padding(shape, places)
+    return missing is not None and is_const(missing, False)
+
+
+def _sizes(edit: Edit) -> dict[Var, tuple[int, int]]:
+    """Ranges for the sizes of 64 bits of what the caller passes, where nothing that is worked out of them wraps."""
+    found = {var for buffer in edit.func.param_buffers for var in free_vars(buffer.shape)}
+    return {var: (0, MOST) for var in found if var.dtype.is_int and var.dtype.bits == 64}
+
+
+def check_makes_all(edit: Edit, block: Place, producer: Place, values: Mapping[Var, Expr]) -> None:
+    """Refuse where the axes of a block, as `values` of those of its producer, are not proved to take every point."""
+    maker: Block = producer.stmt
+    stmt: Block = block.stmt
+    shifted = {axis.var: axis.start + axis.var for axis in maker.axes if not is_const(axis.start, 0)}
+    mapping = IndexMap(
+        tuple(axis.var for axis in maker.axes),
+        tuple(substitute(values[axis.var], shifted) - axis.start for axis in stmt.axes),
+    )
+    ranges = {**_sizes(edit), **edit.analyzer(producer).known}
+    if not _fills(MappedDomain(mapping, [axis.extent for axis in maker.axes], ranges), stmt.axes, False):
+        edit.refuse(
+            f"it is not proved that the block `{maker.name}` makes an element for every point of `{stmt.name}`",
+            (producer, ""),
+            (block, "this makes more"),
+        )
 
 
 def check_runs(edit: Edit, block: Place, at: Place | None = None) -> None:
@@ -204,6 +241,7 @@ def written_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Ex
 
 __all__ = [
     "check_covers",
+    "check_makes_all",
     "check_parallel",
     "check_permutation",
     "check_runs",

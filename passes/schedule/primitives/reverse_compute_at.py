@@ -109,6 +109,7 @@ def reverse_compute_at(
     at = last if index == -1 else index
     remove(edit, block)
     edit.tree.splice(loop, "body", at, at, (made,))
+    check_covers(edit, edit.block(stmt.name), of=stmt.axes)
     for buffer in own:
         _allocate_before(edit, buffer, loop)
 

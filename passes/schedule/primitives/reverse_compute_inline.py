@@ -23,7 +23,7 @@ from ..dataflow import (
     writers,
 )
 from ..edit import Edit
-from ..legality import check_covers
+from ..legality import check_covers, check_makes_all, check_stores_always
 from ..moving import axes_of_indices
 from ..primitive import BlockAt, primitive
 from ..removal import remove
@@ -59,6 +59,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
         edit.refuse(f"the block `{maker.name}` stores under a mask or reads what it writes", (producer, ""))
     check_covers(edit, block)
     check_covers(edit, producer)
+    check_stores_always(edit, producer, buffer)
     _inputs_ready(edit, block, producer, scope, buffer)
     axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
     values: dict[Var, Expr] = {}
@@ -83,6 +84,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     for var, index, other in zip(axes, made[0].indices, load.indices, strict=True):
         if var is None and not known.prove_equal(index, other):
             conditions.append(get_op("equal")(index, other))
+    check_makes_all(edit, block, producer, values)
     value = made[0].value
 
     def put(node: BufferLoad) -> Expr:
