@@ -11,6 +11,7 @@ from tirscript.ir.op import cast, const, get_op
 from tirscript.ir.stmt import Block, Break, Continue, For, If, Stmt, While
 
 from ..statements import may_overlap
+from ..trapping import is_movable
 from .blocks import reads_of, writes_of
 from .dataflow import is_viewed
 from .edit import Edit
@@ -191,8 +192,9 @@ def guarded(body: tuple[Stmt, ...], condition: Expr) -> tuple[Stmt, ...]:
 
 
 def _only_blocks(stmt: Stmt) -> bool:
+    """Whether a statement is a nest of blocks, in loops whose ranges can be worked out where no block runs."""
     if type(stmt) is For:
-        return all(map(_only_blocks, stmt.body))
+        return is_movable(stmt.start) and is_movable(stmt.stop) and all(map(_only_blocks, stmt.body))
     return type(stmt) is Block
 
 
@@ -200,8 +202,11 @@ def _predicated(stmt: Stmt, condition: Expr) -> Stmt:
     if type(stmt) is For:
         return stmt.replace(body=tuple(_predicated(inner, condition) for inner in stmt.body))
     assert type(stmt) is Block
-    both = condition if stmt.predicate is None else get_op("logical_and")(stmt.predicate, condition)
-    return stmt.replace(predicate=both)
+    if stmt.predicate is None:
+        return stmt.replace(predicate=condition)
+    # what reads memory, or may divide by 0, may do so where the condition holds alone
+    both = (stmt.predicate, condition) if is_movable(stmt.predicate) else (condition, stmt.predicate)
+    return stmt.replace(predicate=get_op("logical_and")(*both))
 
 
 def is_one(expr: Expr) -> bool:

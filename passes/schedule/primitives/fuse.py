@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.expr import Expr, Var
-from tirscript.ir.op import const
+from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import For
 
@@ -46,7 +47,7 @@ def fuse(edit: Edit, *loops: LoopAt, preserve_unit_iters: bool = True) -> Place:
                 )
     dtype = max((stmt.var.dtype for stmt in stmts), key=lambda d: d.bits)
     extents = [stmt.extent.astype(dtype) if stmt.extent.dtype is not dtype else stmt.extent for stmt in stmts]
-    whole = product(edit, extents, order)
+    whole = product(edit, _iterations(edit, order[0], extents), order)
     fused = edit.fresh_var("_".join(stmt.var.name for stmt in stmts) + "_fused", dtype)
     values: dict[Var, Expr] = {}
     below: Expr = const(1, dtype)
@@ -63,3 +64,12 @@ def fuse(edit: Edit, *loops: LoopAt, preserve_unit_iters: bool = True) -> Place:
     body = substitute(stmts[-1].body, values)
     new = For(fused, const(0, dtype), whole, body, span=stmts[0].span, trivia=stmts[0].trivia)
     return edit.replace(loops[0], new)[0]
+
+
+def _iterations(edit: Edit, outer: Place, extents: list[Expr]) -> list[Expr]:
+    """The extents as numbers of iterations, where two that are negative would make a product that is not."""
+    known = edit.analyzer(outer)
+    Scoped(known).enter_function(edit.func)
+    unsure = [extent for extent in extents if not known.can_prove(extent >= 0)]
+    # one of them may be: then the product is not positive
+    return [get_op("max")(extent, 0) if any(extent is one for one in unsure[:-1]) else extent for extent in extents]
