@@ -56,6 +56,10 @@ class _Flattening:
 
     def view(self, buffer: Buffer) -> DeclBuffer:
         """The declaration of a flat view of a buffer that stays."""
+        return DeclBuffer(self.flattened(buffer), BufferData(buffer), span=buffer.span)
+
+    def flattened(self, buffer: Buffer) -> Buffer:
+        """The buffer as flat memory, which begins at its lowest address."""
         size, offset, factor = flat_size(buffer), buffer.elem_offset, buffer.offset_factor
         if buffer.strides is not None and any(
             type(stride) is not Const or stride.value < 0 for stride in buffer.strides
@@ -65,17 +69,10 @@ class _Flattening:
                 self.lowest[buffer] = lowest
                 offset = lowest if offset is None else simplified(cast(offset, lowest.dtype) + lowest)
                 factor = 0
-        flat = self.flat[buffer] = Buffer(
-            buffer.name,
-            (size,),
-            buffer.dtype,
-            elem_offset=offset,
-            scope=buffer.scope,
-            align=buffer.align,
-            offset_factor=factor,
-            span=buffer.span,
+        flat = self.flat[buffer] = buffer.replace(
+            shape=(size,), strides=None, elem_offset=offset, offset_factor=factor, axis_separators=()
         )
-        return DeclBuffer(flat, BufferData(buffer), span=buffer.span)
+        return flat
 
     def run(self) -> PrimFunc:
         rules: dict[type, Rule] = {
@@ -119,8 +116,7 @@ class _Flattening:
             return stmt
         if buffer in self.whole:
             return (stmt, self.view(buffer)) if buffer in self.accessed else stmt
-        flat = self.flat[buffer] = buffer.replace(shape=(flat_size(buffer),), strides=None, axis_separators=())
-        return stmt.replace(buffer=flat)
+        return stmt.replace(buffer=self.flattened(buffer))
 
     def access(self, node: Any) -> Any:
         buffer = node.buffer

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from helpers.passes import keeps, program, rewrites, same
 
+import tirscript
 from tirscript.ir import For, walk
 from tirscript.passes.lower import (
     compact_buffer_allocation,
     flatten_buffer,
     plan_buffer_allocation,
 )
-from tirscript.testing import Golden, assert_same_result
+from tirscript.testing import Golden, assert_same_result, copies
 
 
 class TestPlan:
@@ -378,3 +380,23 @@ class M:
             flatten_buffer,
             'def f(A: T.Buffer(("n",), "float32")):\n    x: T.float32 = A[0]\n    x = x + x\n    A[1] = x',
         )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "V = T.decl_buffer((8,), 'int32', data=A.data, strides=(-1,), elem_offset=7)\nfor j in range(8):\n    V[j] = B[j]",
+        "V = T.decl_buffer((8, 3), 'int32', data=A.data, strides=(-3, 2), elem_offset=30)\n"
+        "for j, k in T.grid(8, 3):\n    V[j, k] = B[j] + A[k + 40]",
+    ],
+)
+def test_a_view_that_counts_down_is_flat_from_its_lowest_address(body: str) -> None:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    func = program(f"def f(A: T.Buffer((64,), 'int32'), B: T.Buffer((64,), 'int32')):\n{lines}")
+    assert_same_result(func, flatten_buffer(func))
+    rng = np.random.default_rng(0)
+    given = [rng.integers(0, 99, 64).astype("int32") for _ in range(2)]
+    wanted, found = copies(given), copies(given)
+    tirscript.interpret(func, *wanted)
+    tirscript.build(func, debug=True)(*found)  # each index is checked
+    assert all(map(np.array_equal, wanted, found))
