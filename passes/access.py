@@ -8,9 +8,10 @@ from typing import Any
 from msgspec import Struct, structs
 
 from tirscript.ir.arith.analyzer import Analyzer
-from tirscript.ir.arith.bounds import Interval, Ranges, bounds, exact
+from tirscript.ir.arith.bounds import Interval, Ranges, bounds, kept
 from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import DType
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -302,14 +303,18 @@ def relax_index(index: Expr, loops: tuple[For, ...], seen: Accesses, inner: froz
 
 def sum_of(expr: Expr, seen: Accesses) -> Linear:
     """The linear form of an expression, bound names and widening casts seen through."""
-    form = linear(expr, seen.values, lambda inner: exact(linear(inner, seen.values), seen.ranges))
+
+    def keeps(inner: Expr, dtype: DType) -> bool:
+        return kept(linear(inner, seen.values), dtype, seen.ranges)
+
+    form = linear(expr, seen.values, keeps)
     if all(type(atom) is not Call or atom.op not in _DIVISIONS for atom in form.terms):
         return form
     # a quotient of a sum may be a sum: (i * 32 + j) // 16, where j is below 16
     while any(node in seen.values for node in walk(expr)):
         expr = substitute(expr, seen.values)
     simpler = Analyzer(seen.ranges).simplify(expr)
-    return linear(simpler, seen.values, lambda inner: exact(linear(inner, seen.values), seen.ranges))
+    return linear(simpler, seen.values, keeps)
 
 
 _DIVISIONS = (OPS["floordiv"], OPS["floormod"])

@@ -138,9 +138,14 @@ def linear_bounds(form: Linear, ranges: Ranges) -> Interval:
 
 def exact(form: Linear, ranges: Ranges) -> bool:
     """Whether the form is the expression's value as a number: its bounds fit the dtype, so nothing wraps."""
+    return kept(form, form.dtype, ranges)
+
+
+def kept(form: Linear, dtype: DType, ranges: Ranges) -> bool:
+    """Whether the form is the expression's value as a number, and that in another dtype too."""
     low, high = linear_bounds(form, ranges)
-    least, greatest = whole(form.dtype)
-    return least <= low and high <= greatest
+    (least, greatest), (first, last) = whole(form.dtype), whole(dtype)
+    return max(least, first) <= low and high <= min(greatest, last)
 
 
 def _fit(interval: Interval, dtype: DType) -> Interval:
@@ -317,4 +322,4 @@ _OPS: dict[str, Callable[[Call, Ranges], Interval]] = {
     }.items()
 }
 
-__all__ = ["Interval", "Known", "Ranges", "bounds", "exact", "linear_bounds", "meet", "whole", "wrap"]
+__all__ = ["Interval", "Known", "Ranges", "bounds", "exact", "kept", "linear_bounds", "meet", "whole", "wrap"]

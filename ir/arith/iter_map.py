@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ..dtype import BOOL
+from ..dtype import BOOL, DType
 from ..expr import Call, Const, Expr, Var
 from ..node import recursion_room
 from ..op import OPS, cast, get_op
 from .analyzer import Analyzer
-from .bounds import exact
+from .bounds import exact, kept
 from .linear import linear
 from .logic import comparison, conjuncts
 
@@ -230,7 +230,7 @@ class _Reader:
 
     def sum(self, expr: Expr) -> tuple[list[Term], int]:
         """An index as terms and a constant."""
-        form = linear(expr, None, self.analyzer_widens)
+        form = linear(expr, None, self.keeps)
         if not exact(form, self.analyzer.known):
             raise _No
         terms: list[Term] = []
@@ -240,8 +240,8 @@ class _Reader:
             terms += [Term(term.digit, term.scale * c) for term in self.atom(atom)]
         return self.joined(terms), form.constant
 
-    def analyzer_widens(self, inner: Expr) -> bool:
-        return exact(linear(inner), self.analyzer.known)
+    def keeps(self, inner: Expr, dtype: DType) -> bool:
+        return kept(linear(inner), dtype, self.analyzer.known)
 
     def atom(self, atom: Expr) -> list[Term]:
         if type(atom) is Var:

@@ -80,12 +80,12 @@ _CAST = OPS["cast"]
 
 
 def linear(
-    expr: Expr, values: Mapping[Var, Expr] | None = None, widens: Callable[[Expr], bool] | None = None
+    expr: Expr, values: Mapping[Var, Expr] | None = None, kept: Callable[[Expr, DType], bool] | None = None
 ) -> Linear:
     """The linear form of an integer scalar; variables in `values` stand for their values.
 
-    A cast to a wider dtype is seen through where `widens` says of what is cast that it does not wrap; atoms may then be
-    of narrower dtypes than the form.
+    A cast is seen through where `kept` says of what is cast that it is the same number in a dtype: in its own, which
+    does for a cast to the dtype of the form, else in that of the cast. Atoms may then be of other dtypes than the form.
     """
     dtype = expr.dtype
     terms: dict[Expr, int] = {}
@@ -116,9 +116,11 @@ def linear(
                 if type(left) is Const:
                     stack.append((right, factor * int(left.value)))
                     continue
-            if op is _CAST and widens is not None and args[0].dtype.is_int and widens(args[0]):
-                stack.append((args[0], factor))
-                continue
+            if op is _CAST and kept is not None and args[0].dtype.is_int:
+                inner = args[0]
+                if kept(inner, inner.dtype if node.dtype is dtype else node.dtype):
+                    stack.append((inner, factor))
+                    continue
         elif kind is Var and values is not None and node in values:
             stack.append((values[node], factor))  # type: ignore[index]
             continue

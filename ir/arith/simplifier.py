@@ -8,12 +8,12 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from ..buffer import Buffer
-from ..dtype import BOOL
+from ..dtype import BOOL, DType
 from ..effects import has_effect, misses, reads_memory
 from ..expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Let, Var, is_const
 from ..op import OPS, Op
 from ..rewrite import map_except_buffers, substitute, walk
-from .bounds import bounds, exact, linear_bounds, whole
+from .bounds import bounds, exact, kept, linear_bounds, whole
 from .elements import Elements
 from .folding import COMPARISONS, fold
 from .linear import Linear, expression, leaves, linear
@@ -341,7 +341,7 @@ class Simplifier:
         if not (type(divisor) is Const and divisor.value > 1 and node.dtype.is_int and not node.dtype.is_vector):
             return None
         by = int(divisor.value)
-        form = linear(node.args[0], None, self.widens)
+        form = linear(node.args[0], None, self.keeps)
         if not exact(form, self.known):
             return None
         rest = {atom: c for atom, c in form.terms.items() if c % by}
@@ -354,9 +354,9 @@ class Simplifier:
             return None
         return whole_, remainder, by
 
-    def widens(self, inner: Expr) -> bool:
-        """Whether a cast of a sum to a wider integer is the sum of the casts: the sum does not wrap."""
-        return exact(linear(inner), self.known)
+    def keeps(self, inner: Expr, dtype: DType) -> bool:
+        """Whether the sum of the casts to a dtype is the cast of a sum: it wraps neither in its own nor in that one."""
+        return kept(linear(inner), dtype, self.known)
 
     def comparison(self, node: Call) -> Expr | None:
         """A comparison of integers that what is known decides, or that says the same with less."""

@@ -69,3 +69,11 @@ def test_a_vectorized_loop_of_more_iterations_than_its_variable_has_numbers_abov
         f"for i in T.vectorized(T.int8(-128), T.int8({stop})):\n"
         "    A[T.cast(i, 'int32') + 128] = B[T.cast(i, 'int32') + 128] + 1"
     )
+
+
+def test_an_index_that_a_cast_wraps_around_is_in_the_box_of_its_buffer() -> None:
+    runs(
+        "L = T.alloc_buffer((256,), 'int32')\n"
+        "for i in range(-3, 4):\n    L[T.cast(T.cast(i, 'uint8'), 'int32')] = B[i + 3]\n"
+        "for i in range(-3, 4):\n    A[i + 3] = L[T.cast(T.cast(i, 'uint8'), 'int32')]"
+    )
