@@ -19,7 +19,7 @@ from tirscript.ir.stmt import Axis, Block, For, Stmt
 from ..statements import conjunction, reads_memory
 from .blocks import inferred
 from .edit import Edit
-from .legality import dependences
+from .legality import check_begun_once, dependences
 from .loops import plus, times
 from .tree import Place
 
@@ -285,7 +285,9 @@ class _Division:
         stmt: Block = block.stmt
         reduced = [part for part in parts if part.axis.kind != "spatial"]
         spatial = [part for part in parts if part.axis.kind == "spatial"]
-        loops = [place.stmt for place in block.loops() if any(place.stmt is one for one in self.inside)]
+        places = [place for place in block.loops() if any(place.stmt is one for one in self.inside)]
+        check_begun_once(edit, block, places)
+        loops = [place.stmt for place in places]
         over: list[For] = []
         starts: dict[Var, Expr] = {}
         for loop in loops:

@@ -186,6 +186,22 @@ def check_makes_all(edit: Edit, block: Place, producer: Place, values: Mapping[V
         )
 
 
+def check_begun_once(edit: Edit, block: Place, loops: Sequence[Place]) -> None:
+    """Refuse where loops around a reduction may run it for a point of its axes again: its T.init would come again."""
+    stmts = [place.stmt for place in loops]
+    shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in stmts}
+    values = tuple(substitute(axis.value, shifted) for axis in block.stmt.axes)
+    mapping = IndexMap(tuple(loop.var for loop in stmts), values)
+    known = edit.analyzer(loops[0]).known if loops else {}
+    if not MappedDomain(mapping, [loop.extent for loop in stmts], {**_sizes(edit), **known}).is_injective():
+        edit.refuse(
+            f"it is not proved that the loops run the block `{block.stmt.name}` once for each point of its axes: where "
+            "they run it again, its T.init begins anew",
+            (block, ""),
+            *[(place, "") for place in loops[:1]],
+        )
+
+
 def check_runs(edit: Edit, block: Place, at: Place | None = None) -> None:
     """Refuse where a condition decides whether a block runs; or would, if it were moved to the loop `at`."""
     place = block if at is None else at
@@ -240,6 +256,7 @@ def written_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Ex
 
 
 __all__ = [
+    "check_begun_once",
     "check_covers",
     "check_makes_all",
     "check_parallel",

@@ -12,6 +12,7 @@ from ...statements import conjunction
 from ..blocks import inferred, init_of, writes_of
 from ..dataflow import accesses_outside_blocks
 from ..edit import Edit
+from ..legality import check_begun_once
 from ..loops import inner_loops
 from ..primitive import BlockAt, LoopAt, primitive
 from ..tree import Place
@@ -54,6 +55,7 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
                     (place, "this loop"),
                     hint="reorder the loops, or give an outer one",
                 )
+    check_begun_once(edit, block, inner)
     spatial = [axis for axis in stmt.axes if axis.kind != "reduce"]
     over = [place.stmt for place in inner if any(uses(axis.value, place.stmt.var) for axis in spatial)]
     starts = {place.stmt.var: place.stmt.start for place in inner if all(place.stmt is not kept for kept in over)}

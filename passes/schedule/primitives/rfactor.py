@@ -18,6 +18,7 @@ from ...statements import conjunction
 from ..blocks import inferred, init_of
 from ..edit import Edit
 from ..extremes import Extreme, extreme_of
+from ..legality import check_begun_once
 from ..loops import check_counted, check_straight
 from ..primitive import LoopAt, primitive
 from ..reducers import Update, only_update
@@ -172,6 +173,9 @@ def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> For:
         reduce = any(a.kind == "reduce" and uses(a.value, other.var) for a in stmt.axes)
         if spatial and reduce:
             edit.refuse(f"the loop `{other.var.name}` runs over spatial and reduction axes at once", place)
+    reduced = [axis for axis in stmt.axes if axis.kind == "reduce"]
+    first = next(at for at, place in enumerate(loops) if any(uses(axis.value, place.stmt.var) for axis in reduced))
+    check_begun_once(edit, block, loops[first:])
     return rf
 
 
