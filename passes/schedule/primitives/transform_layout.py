@@ -10,7 +10,7 @@ from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.dtype import INT32
-from tirscript.ir.expr import BufferLoad, BufferRegion, Call, Expr, Var, is_const
+from tirscript.ir.expr import BufferLoad, BufferRegion, Call, Const, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, as_expr, cast, get_op
 from tirscript.ir.rewrite import substitute, walk
@@ -178,7 +178,14 @@ class Moved(Scoped):
     def places(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         dtype = self.old.shape[0].dtype if self.old.shape else None
         given = tuple(index if dtype is None else cast(index, self.mapping.params[0].dtype) for index in indices)
-        return tuple(self.analyzer.simplify(place) for place in self.mapping.apply(given))
+        return tuple(map(self.simplified, self.mapping.apply(given), self.new.shape))
+
+    def simplified(self, place: Expr, dim: Expr) -> Expr:
+        """A place, left as it is where it would be a number outside of its dimension: then nothing ever gets there."""
+        found = self.analyzer.simplify(place)
+        if type(found) is Const and (found.value < 0 or (type(dim) is Const and found.value >= dim.value)):
+            return place
+        return found
 
     def renewed(self, block: Block) -> Block:
         """A block whose regions, where it has them, say where the accesses are now."""
