@@ -10,7 +10,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import uses, walk
-from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, DeclBuffer, MatchBuffer
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, DeclBuffer, For, MatchBuffer, While
 
 from .blocks import reads_of, writes_of
 from .edit import Edit
@@ -99,6 +99,13 @@ def common(first: Place, second: Place) -> Place:
     return root
 
 
+def left_behind(block: Place, other: Place, target: Place) -> bool:
+    """Whether a block that moves to `target` leaves a loop in which another one runs behind it, and before it again."""
+    shared = common(block, other)
+    loops = (place for place in (shared, *shared.above()) if type(place.stmt) in (For, While))
+    return any(not place.contains(target) for place in loops)
+
+
 def is_viewed(func: PrimFunc, buffer: Buffer) -> bool:
     """Whether a buffer's memory is reached by other ways than loads and stores: views, regions, addresses, calls."""
     return view_of(func, buffer) is not None
@@ -152,6 +159,7 @@ __all__ = [
     "check_not_viewed",
     "common",
     "is_viewed",
+    "left_behind",
     "loads_of",
     "readers",
     "same_indices",

@@ -14,6 +14,7 @@ from ..dataflow import (
     allocation,
     before,
     check_not_viewed,
+    left_behind,
     loads_of,
     readers,
     same_indices,
@@ -164,7 +165,8 @@ def _output_free(edit: Edit, block: Place, loop: Place, scope: Place) -> None:
     """Refuse where what the block writes is touched between the loop and the block's old place."""
     for buffer in writes_of(block.stmt):
         for other in {id(p): p for p in (*writers(scope, buffer), *readers(scope, buffer))}.values():
-            if other is block or before(block, other):
+            again = other is not block and buffer in writes_of(other.stmt) and left_behind(block, other, loop)
+            if other is block or (before(block, other) and not again):
                 continue
             if before(other, loop) or (loop.contains(other) and _read_before(edit, block, other, buffer)):
                 continue

@@ -17,6 +17,7 @@ from ..dataflow import (
     before,
     common,
     is_viewed,
+    left_behind,
     loads_of,
     readers,
     scope_of,
@@ -173,7 +174,8 @@ def _inputs_ready(edit: Edit, block: Place, producer: Place, scope: Place, buffe
                 edit.refuse(f"`{other.name}` is written in a loop around `{producer.stmt.name}`", (writer, ""))
     for target in writes_of(stmt):
         for other_place in {id(p): p for p in (*writers(scope, target), *readers(scope, target))}.values():
-            if other_place is block or before(block, other_place) or before(other_place, producer):
+            again = target in writes_of(other_place.stmt) and left_behind(block, other_place, producer)
+            if other_place is block or (before(block, other_place) and not again) or before(other_place, producer):
                 continue
             edit.refuse(
                 f"`{target.name}`, which the block `{stmt.name}` writes, is used before it",

@@ -83,3 +83,48 @@ def test_readers_of_what_is_made_move(program) -> None:
     outer, _ = moved.split(moved.get_loops("B")[0], [None, 4])
     moved.reverse_compute_at("C", outer)
     assert_same_result(program, moved.func)
+
+
+@T.prim_func
+def never_reached(A: T.Buffer((1, 4), "int32"), C: T.Buffer((1, 4), "int32")):
+    B = T.alloc_buffer((1, 4), "int32")
+    for i, j in T.grid(1, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + 1
+    for i, j in T.grid(1, 4):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.if_then_else(vj + 4 < 4 and vi > 0, B[vi - 1, vj + 4], B[vi, vj])
+
+
+def test_a_layout_of_what_is_never_read_is_a_program() -> None:
+    schedule = Schedule(never_reached, verify=True)
+    schedule.transform_layout("B", "B", lambda i, j: (i, j))
+    assert_same_result(never_reached, schedule.func)
+
+
+@T.prim_func
+def written_again(A: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+    B = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] * 2
+    for _ in range(2):
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = B[vi] + 1
+        for i in range(4):
+            with T.block("update"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = C[vi] * 3
+
+
+def test_what_is_begun_again_in_a_loop_stays_in_it() -> None:
+    schedule = Schedule(written_again)
+    with pytest.raises(ScheduleError, match="`C`, which the block `C` writes, is used"):
+        schedule.reverse_compute_at("C", schedule.get_loops("B")[0])
+    with pytest.raises(ScheduleError, match="`C`, which the block `C` writes, is used"):
+        schedule.reverse_compute_inline("C")
