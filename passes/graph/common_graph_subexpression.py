@@ -8,7 +8,7 @@ before:                                            after:
         G.output(c)
 
 Calls of operators and kernels are taken, and of graph functions that are pure. Memory that is allocated twice stays
-two, and so do what a branch computes and the code behind it, and a value that is written in place.
+two, and so do what a branch computes and the code behind it, and what is written in place or made of that.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class _Common(Replacing):
         return super().function(func)
 
     def instead(self, stmt: GraphBind | MatchCast) -> GraphVar | None:
-        if type(stmt) is not GraphBind or stmt.var in self.written or not self.is_computed(stmt.value):
+        if type(stmt) is not GraphBind or not self.is_computed(stmt.value):
+            return None
+        if {stmt.var, *variables(stmt.value)} & self.written:
             return None
         before: list[GraphBind] = self.known.setdefault(structural_hash(stmt.value), [])
         for other in before:

@@ -28,6 +28,7 @@ from tirscript.ir.graph import (
     GraphVar,
     OpCall,
 )
+from tirscript.ir.graph_ops.calls import IN_PLACE
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
@@ -119,9 +120,9 @@ def _forget(value: GraphExpr, counts: Counter[GraphVar]) -> None:
 
 
 def is_pure(value: GraphExpr, module: Module | None) -> bool:
-    """Whether evaluating a value does nothing but give it."""
+    """Whether evaluating a value does nothing but give it: writes no argument, above all."""
     for node in walk(value):
-        if type(node) is OpCall and not node.op.pure:
+        if type(node) is OpCall and (not node.op.pure or node.op in IN_PLACE):
             return False
         if type(node) is FunctionCall:
             callee: Any = node.function

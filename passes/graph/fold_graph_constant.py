@@ -7,12 +7,14 @@ before:                                            after:
         G.output(b)
 
 The meaning of an operator is its numpy reference. A tensor function that is called with constants alone is compiled and
-run now, where its loops show that it ends. Results of over `limit` bytes stay as they are.
+run now, where its loops show that it ends. What is written in place stays as it is, and results of over `limit` bytes.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from msgspec import Struct
 
 from tirscript.ir.constant import constant
 from tirscript.ir.expr import Const
@@ -39,6 +41,7 @@ from tirscript.ir.stmt import Stmt
 from ..constants.parameters import hindrance, with_constants
 from ..constants.running import results_of
 from ..pipeline import module_pass
+from .replacing import written_in_place
 
 LIMIT = 1 << 28
 
@@ -51,27 +54,35 @@ def fold_graph_constant(module: Module, *, limit: int = LIMIT) -> Module:
     return module if same else module.replace(functions=functions)
 
 
+class _Folding(Struct, frozen=True, eq=False):
+    """What folding a function takes: `written` are the variables whose elements are written in place."""
+
+    module: Module
+    limit: int
+    written: set[GraphVar]
+
+
 def _function(func: GraphFunc, module: Module, limit: int) -> GraphFunc:
     values: dict[GraphVar, GraphExpr] = {}
-    body = _folded(func.body, values, module, limit)
+    body = _folded(func.body, values, _Folding(module, limit, written_in_place(func)))
     if not values:
         return func
     return func.replace(body=body, value=substitute(func.value, values))
 
 
-def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], module: Module, limit: int) -> tuple[Stmt, ...]:
+def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], folding: _Folding) -> tuple[Stmt, ...]:
     kept: list[Stmt] = []
     for stmt in body:
         if type(stmt) is Dataflow:
-            inner = _folded(stmt.body, values, module, limit)
+            inner = _folded(stmt.body, values, folding)
             outputs = tuple(var for var in stmt.outputs if var not in values)
             if inner:
                 kept.append(stmt.replace(body=inner, outputs=outputs))
             continue
         if type(stmt) is GraphIf:
             then, orelse = (
-                _folded(stmt.then_body, values, module, limit),
-                _folded(stmt.else_body, values, module, limit),
+                _folded(stmt.then_body, values, folding),
+                _folded(stmt.else_body, values, folding),
             )
             stmt = stmt.replace(
                 then_body=then,
@@ -83,7 +94,7 @@ def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], module: M
         else:
             stmt = substitute(stmt, values) if values else stmt
             if type(stmt) is GraphBind:
-                found = _value(stmt, module, limit)
+                found = None if stmt.var in folding.written else _value(stmt, folding.module, folding.limit)
                 if found is not None:
                     values[stmt.var] = found
                     continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tirscript.ir.graph import Dataflow, GraphBind, GraphExpr, GraphFunc, GraphIf, GraphVar, MatchCast, OpCall
-from tirscript.ir.graph_ops.calls import CALL_INPLACE_PACKED, CALL_TIR_INPLACE
+from tirscript.ir.graph_ops.calls import IN_PLACE
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 
@@ -93,9 +93,27 @@ def variables(value: GraphExpr) -> set[GraphVar]:
 
 
 def written_in_place(func: GraphFunc) -> set[GraphVar]:
-    """The variables whose elements calls in a function may write, which are others from there on."""
-    calls = (node for node in walk(func) if type(node) is OpCall and node.op in (CALL_TIR_INPLACE, CALL_INPLACE_PACKED))
-    return {var for call in calls for var in variables(call)}
+    """The variables whose elements calls in a function may write, which are others from there on; under all names."""
+    nodes = list(walk(func))
+    found = {var for node in nodes if type(node) is OpCall and node.op in IN_PLACE for var in variables(node)}
+    if not found:
+        return found
+    # operators make values of their own; a tuple, an item, a branch or another function may give what it got
+    named = [node for node in nodes if isinstance(node, (GraphBind, MatchCast, GraphIf))]
+    alike = [{stmt.var, *_given(stmt)} for stmt in named]
+    while True:
+        more = set[GraphVar]().union(*(names for names in alike if names & found)) - found
+        if not more:
+            return found
+        found |= more
+
+
+def _given(stmt: GraphBind | MatchCast | GraphIf) -> set[GraphVar]:
+    """The variables of whose values the one that a statement binds may be another name."""
+    if isinstance(stmt, GraphIf):
+        return variables(stmt.then_value) | variables(stmt.else_value)
+    value = stmt.value
+    return set() if type(value) is OpCall and value.op not in IN_PLACE else variables(value)
 
 
 __all__ = ["Replacing", "variables", "written_in_place"]

@@ -21,7 +21,7 @@ from tirscript.ir.expr import BufferLoad, CallFunction, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionRef, GraphExpr, GraphFunc, OpCall, ShapeExpr, TensorType, TupleExpr
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
-from tirscript.ir.graph_ops.calls import CALL_INPLACE_PACKED, CALL_TIR, CALL_TIR_INPLACE
+from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
 from tirscript.ir.op import get_op
@@ -48,8 +48,7 @@ def rewrite_reshape(module: Module) -> Module:
 
 
 def _rewritten(func: GraphFunc, still: set[str], module: Module) -> GraphFunc:
-    written = (CALL_TIR_INPLACE, CALL_INPLACE_PACKED)
-    if any(type(node) is OpCall and node.op in written for node in walk(func)) or not is_pure(func, module):
+    if not is_pure(func, module):
         return func
 
     def reshaped(call: OpCall) -> GraphExpr:

@@ -12,6 +12,7 @@ from tirscript.ir import Module, differences
 from tirscript.ir.graph import GraphFunc, MatchCast, OpCall
 from tirscript.ir.rewrite import walk
 from tirscript.ir.verify import verify
+from tirscript.passes import Sequential
 from tirscript.passes.graph import canonicalize_bindings, common_graph_subexpression
 from tirscript.script import parse
 
@@ -133,3 +134,45 @@ class M:
     x = np.arange(4, dtype=np.float32)
     for run in (lambda: tirscript.interpret(after, x), lambda: tirscript.build(before)(x)):
         np.testing.assert_array_equal(run(), 8 * x)
+
+
+WRITTEN = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def double(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = A[i] + A[i]
+
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        {0}
+        c = G.call_tir_inplace(M.double, ({1},), inplace_indices=[0], out=G.Tensor((4,), "float32"))
+        {2}
+        return {3}
+"""
+
+
+@pytest.mark.parametrize(
+    "before, written, behind, result",
+    [
+        # made of what is written, before and behind it
+        ("h = G.add(x, x); a = G.negative(h)", "h", "b = G.negative(h)", "G.add(G.subtract(a, b), c)"),
+        ("h = G.add(x, x); t = (h, x); u = t[0]; a = G.negative(h)", "u", "b = G.negative(h)", "(a, b)"),
+        # nothing uses the result, but what was written
+        ("h = G.add(x, x)", "h", "b = G.negative(h)", "b"),
+        # a constant cannot be written
+        ("h = G.add(G.const([1.0, 2.0, 3.0, 4.0]), G.const([1.0, 1.0, 1.0, 1.0]))", "h", "b = G.add(c, x)", "b"),
+    ],
+)
+@pytest.mark.parametrize(
+    "name", ["common_graph_subexpression", "dead_code_elimination", "fold_graph_constant", "build"]
+)
+def test_what_is_written_in_place_is_another_value_behind_it(
+    before: str, written: str, behind: str, result: str, name: str
+) -> None:
+    module = parse(WRITTEN.format(before.replace("; ", "\n        "), written, behind, result))
+    x = np.arange(4, dtype=np.float32)
+    wanted = tirscript.interpret(module, x)
+    found = tirscript.build(module)(x) if name == "build" else tirscript.interpret(Sequential([name])(module), x)
+    np.testing.assert_array_equal(found, wanted)
