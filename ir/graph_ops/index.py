@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..dtype import INT32, INT64
+from ..dtype import INT32, INT64, DType, dtype
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, PrimType, TensorType, TupleType
 from ..op import OPS
@@ -32,13 +32,25 @@ from .table import INJECTIVE, OPAQUE, GraphOp, Parameter, register
 X, DATA, INDICES = Parameter("x"), Parameter("data"), Parameter("indices")
 
 
+def with_length(index: Expr, extent: Any) -> tuple[Expr, Expr]:
+    """An index and the length of its axis in one dtype that holds both: an index of 8 bits may be one of 300."""
+    kind = _wide(index.dtype, extent)
+    return cast_to(index, kind), const(extent, kind) if type(extent) is int else cast_to(extent, kind)
+
+
+def _wide(kind: DType, extent: Any) -> DType:
+    if kind is dtype("uint64"):
+        return kind
+    length = extent.dtype if isinstance(extent, Expr) else INT32 if abs(extent) < 1 << 31 else INT64
+    return INT32 if length is INT32 and kind.bits + (not kind.is_signed) <= 32 else INT64
+
+
 def wrapped(index: Expr, extent: Any) -> Expr:
     """An index counted from the front; a negative one counts from the back."""
-    wide = cast_to(index, extent.dtype) if isinstance(extent, Expr) and extent.dtype is not index.dtype else index
+    wide, length = with_length(index, extent)
     if not index.dtype.is_signed:
         return wide
-    back = wide + (extent if isinstance(extent, Expr) else const(extent, wide.dtype))
-    return OPS["Select"](wide < const(0, wide.dtype), back, wide)
+    return OPS["Select"](wide < const(0, wide.dtype), wide + length, wide)
 
 
 # -- take
@@ -89,19 +101,22 @@ def _buffer() -> Any:
 
 def in_bounds(index: Expr, extent: Any) -> Expr:
     """Whether an index, which may count from the back, is one of an axis."""
-    low = const(-extent, index.dtype) if type(extent) is int else -extent
-    high = const(extent, index.dtype) if type(extent) is int else extent
-    return OPS["logical_and"](OPS["greater_equal"](index, low), OPS["less"](index, high))
+    wide, length = with_length(index, extent)
+    below = OPS["less"](wide, length)
+    if not index.dtype.is_signed:
+        return below
+    low = -length if isinstance(extent, Expr) else const(-extent, wide.dtype)
+    return OPS["logical_and"](OPS["greater_equal"](wide, low), below)
 
 
 def taken(v: Sequence[Expr], index: Expr, axis: int, indices: Any, x: Any, mode: str) -> list[Any]:
     """The place in `x`."""
     extent = size(x, axis)
-    bound = const(extent, index.dtype) if type(extent) is int else extent
+    wide, length = with_length(index, extent)
     if mode == "clip":
-        index = OPS["min"](OPS["max"](index, const(0, index.dtype)), bound - const(1, index.dtype))
+        index = OPS["min"](OPS["max"](wide, const(0, wide.dtype)), length - const(1, wide.dtype))
     elif mode == "wrap":
-        index = index % bound
+        index = wide % length
     elif mode == "nan":
         index = wrapped(index, extent)
     rank = getattr(indices, "ndim", 0)
@@ -117,8 +132,11 @@ def _np_take(x: Any, indices: Any, axis: int | None, mode: str) -> Any:
     import numpy as np
 
     indices = np.asarray(indices)
+    if mode == "wrap" and x.shape[axis or 0]:
+        # numpy's own mode subtracts the length again and again
+        indices = indices.astype(np.uint64 if indices.dtype == np.uint64 else np.int64) % x.shape[axis or 0]
     if mode != "nan":
-        found = np.take(x, indices, axis or 0, mode="raise" if mode == "fast" else mode)  # type: ignore[call-overload]
+        found = np.take(x, indices, axis or 0, mode="clip" if mode == "clip" else "raise")
         return np.asarray(found, x.dtype)
     at = (axis or 0) % x.ndim
     extent = x.shape[at]
@@ -334,8 +352,8 @@ def _one_hot(indices: Any, on_value: Any, off_value: Any, out: Any, *, axis: Any
 
 def hit(indices: Any, v: Sequence[Expr], axis: int) -> Expr:
     """Whether a place along the axis is the one that the index gives."""
-    index = element(indices, [*v[:axis], *v[axis + 1 :]], indices.shape)
-    return OPS["equal"](index, cast_to(v[axis], index.dtype))
+    index, place = with_length(element(indices, [*v[:axis], *v[axis + 1 :]], indices.shape), v[axis])
+    return OPS["equal"](index, place)
 
 
 def _one_hot_axis(call: OpCall, types: Types) -> Mapping[str, Any] | None:

@@ -1,0 +1,68 @@
+"""Arguments that models seldom have: indices of 8 bits, unsigned ones, scalars of other dtypes, bounds beyond a dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tirscript import build, interpret
+from tirscript.script import parse
+
+
+def run(params: str, value: str, *args: Any) -> Any:
+    """What native code and the interpreter give, which is the same."""
+    graph = parse(f"@G.graph_func\ndef main({params}):\n    return {value}\n")
+    found, wanted = build(graph)(*args), interpret(graph, *args)
+    for one, other in zip(fields(found), fields(wanted), strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_array_equal(one, other)
+    return found
+
+
+def fields(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+LONG = np.arange(300, dtype="float32")
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "uint64"])
+@pytest.mark.parametrize("length", ["300", '"n"'])
+def test_indices_of_a_dtype_that_does_not_hold_the_length(kind: str, length: str) -> None:
+    back = -3 if kind.startswith("i") else 3
+    i = np.array([5, 100, 0, back]).astype(kind)
+    x, at = f'x: G.Tensor(({length},), "float32")', f'i: G.Tensor((4,), "{kind}")'
+    updates, ones = f'{x}, {at}, u: G.Tensor((4,), "float32")', np.ones(4, "float32")
+    wanted = [5, 100, 0, back % 300]
+    for value in (
+        "G.gather_elements(x, i, axis=0)",
+        "G.gather_nd(x, G.expand_dims(i, axis=1))",
+        "G.index_tensor(x, (i,))",
+        'G.take(x, i, axis=0, mode="wrap")',
+        'G.take(x, i, axis=0, mode="nan")',
+    ):
+        assert run(f"{x}, {at}", value, LONG, i).tolist() == wanted
+    assert run(f"{x}, {at}", 'G.take(x, i, axis=0, mode="clip")', LONG, i).tolist() == [5, 100, 0, max(back, 0)]
+    put = LONG.copy()
+    put[wanted] = 1
+    for value in (
+        "G.scatter_elements(x, i, u, axis=0)",
+        "G.scatter_nd(x, G.expand_dims(i, axis=1), u)",
+        "G.index_put(x, (i,), u)",
+    ):
+        assert run(updates, value, LONG, i, ones).tolist() == put.tolist()
+
+
+def test_far_indices_are_counted_round_at_once() -> None:
+    i = np.array([4, -1, 2**63 - 1, -(2**63)], "int64")
+    given = 'x: G.Tensor((3,), "float32"), i: G.Tensor((4,), "int64")'
+    found = run(given, 'G.take(x, i, axis=0, mode="wrap")', np.arange(3, dtype="float32"), i)
+    assert found.tolist() == [1, 2, (2**63 - 1) % 3, -(2**63) % 3]
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_one_hot_of_more_classes_than_the_indices_hold(kind: str) -> None:
+    found = run(f'i: G.Tensor((2,), "{kind}")', "G.one_hot(i, 1, 0, depth=300)", np.array([5, 100], kind))
+    assert np.argwhere(found).tolist() == [[0, 5], [1, 100]]
