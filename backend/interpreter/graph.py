@@ -190,6 +190,14 @@ class _Scope:
         found = evaluate(expr, self.symbols)
         return found.item() if isinstance(found, np.generic) else found
 
+    def operand(self, expr: GraphExpr) -> Any:
+        """The value of an operator's argument; a scalar has the dtype that its type says."""
+        value = self.value(expr)
+        kind = PrimType(expr.value.dtype) if type(expr) is PrimValue else getattr(expr, "type", None)
+        if type(kind) is not PrimType or not isinstance(value, (bool, int, float)):
+            return value
+        return np.asarray(value, numpy_dtype(kind.dtype))[()]
+
     def op_call(self, expr: OpCall) -> Any:
         op = expr.op
         special = _SPECIAL.get(op.name)
@@ -198,7 +206,7 @@ class _Scope:
         if op.reference is None:
             why = "an operator of TVM's that has no meaning here" if is_foreign(op) else "not executed"
             raise _wrong("T308", f"`{op.spelling}` is {why}", expr.span)
-        args = [self.value(arg) for arg in expr.args]
+        args = [self.operand(arg) for arg in expr.args]
         try:
             found = op.reference(*args, **expr.attrs)
         except DiagnosticError:

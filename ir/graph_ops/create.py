@@ -31,9 +31,13 @@ def _generate(*args: Any, value: Any) -> None:
 def generated(value: Callable[[Sequence[Expr], Sequence[Any], Any], Expr]) -> Legalize:
     """The legalization of an operator whose elements follow from their places.
 
-    value: (v, arguments, result) -> the element `v`
+    value: (v, arguments, result) -> the element `v`; arguments that are constant are plain numbers
     """
-    return kernel(_generate, inline=True, value=value)
+
+    def plain(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
+        return value(v, [one.value if type(one) is Const else one for one in args], out)
+
+    return kernel(_generate, inline=True, value=plain)
 
 
 # -- one value
@@ -219,6 +223,7 @@ def _length(call: OpCall, types: Types, at: int) -> Expr | None:
 def _np_arange(start: Any, end: Any, step: Any, dtype: DType) -> Any:
     import numpy as np
 
+    start, end, step = (one.item() if isinstance(one, np.generic) else one for one in (start, end, step))
     count = max(0, math.ceil((end - start) / step))
     return (start + np.arange(count) * step).astype(numpy_dtype(dtype))
 
@@ -267,7 +272,7 @@ def _np_window(length: int, periodic: Any, alpha: float, beta: float, dtype: DTy
 def _window(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
     length, periodic, alpha, beta = args
     span = length if periodic else length - 1
-    divisor = cast_to(span, FLOAT64) if isinstance(span, Expr) else const(max(span, 1), FLOAT64)
+    divisor = cast_to(OPS["max"](span, 1), FLOAT64) if isinstance(span, Expr) else const(max(span, 1), FLOAT64)
     angle = cast_to(v[0], FLOAT64) * const(2 * math.pi, FLOAT64) / divisor
     return cast_to(const(alpha, FLOAT64) - const(beta, FLOAT64) * OPS["cos"](angle), out.dtype)
 

@@ -78,7 +78,8 @@ def kernel(
     """The legalization by a kernel.
 
     prepare: (call, types) -> further keyword arguments of the kernel; None where it has no kernel for the call
-    inline:  scalar constants stand in the kernel as numbers; a tensor argument is then a buffer or an expression
+    inline:  scalar constants stand in the kernel as numbers of their dtype; a tensor argument is then a buffer or
+             an expression
     given:   further keyword arguments
     """
     takes = inspect.signature(function).parameters
@@ -163,6 +164,8 @@ class _Buffers:
         return None if kind.values is None else tuple(map(self.local, kind.values))
 
     def prim(self, name: str, arg: GraphExpr, kind: PrimType) -> Any:
+        if self.inline and type(kind.value) is Const:
+            return kind.value
         return None if kind.value is None else self.local(kind.value)
 
     def results(self, results: Sequence[TensorType]) -> list[Buffer]:

@@ -66,3 +66,17 @@ def test_far_indices_are_counted_round_at_once() -> None:
 def test_one_hot_of_more_classes_than_the_indices_hold(kind: str) -> None:
     found = run(f'i: G.Tensor((2,), "{kind}")', "G.one_hot(i, 1, 0, depth=300)", np.array([5, 100], kind))
     assert np.argwhere(found).tolist() == [[0, 5], [1, 100]]
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "int8", "int32", "uint8"])
+def test_scalars_keep_their_dtype(kind: str) -> None:
+    i, at = np.array([1, 0]), 'i: G.Tensor((2,), "int64")'
+    one, two = (f"G.prim_value(T.{kind}({number}))" for number in (1, 2))
+    assert run(at, f"G.one_hot(i, {two}, {one}, depth=2)", i).dtype == kind
+    assert run(at, f"G.full((2,), {two})", i).dtype == kind
+    found = run(at, f'G.where(G.greater(i, G.const(0, "int64")), {two}, {one})', i)
+    assert found.dtype == kind and found.tolist() == [2, 1]
+
+
+def test_a_taken_index_that_is_a_scalar() -> None:
+    assert run('x: G.Tensor((300,), "float32")', 'G.take(x, G.prim_value(T.int8(7)), axis=0, mode="clip")', LONG) == 7
