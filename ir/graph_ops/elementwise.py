@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dtype import BOOL, FLOAT64, DType
-from ..expr import Expr, const
+from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimType
 from ..op import OPS
 from ..op import cast as cast_to
@@ -494,14 +494,32 @@ register(
 
 
 def _clip(x: Expr, low: Any, high: Any) -> Expr:
-    return _op("min", _op("max", x, _op("cast", low, x.dtype)), _op("cast", high, x.dtype))
+    return _op("min", _op("max", x, _bound(low, x.dtype)), _bound(high, x.dtype))
+
+
+def _bound(value: Expr, kind: DType) -> Expr:
+    """A bound in the dtype of what it bounds: one beyond the integers of the dtype is the last of them."""
+    if kind.is_float:
+        return cast_to(value, kind)
+    least, greatest = kind.int_range()
+    if type(value) is Const:
+        return const(int(min(max(value.value, least), greatest)), kind)
+    if value.dtype.is_int:
+        low, high = value.dtype.int_range()
+        value = value if low >= least else _op("max", value, const(least, value.dtype))
+        value = value if high <= greatest else _op("min", value, const(greatest, value.dtype))
+    return cast_to(value, kind)
 
 
 def _np_clip(x: Any, low: Any, high: Any) -> Any:
     import numpy as np
 
+    if x.dtype.kind in "iu":
+        limits = np.iinfo(x.dtype)
+        low, high = (int(min(max(np.asarray(one).item(), limits.min), limits.max)) for one in (low, high))
     bottom, top = (np.asarray(one).astype(x.dtype) for one in (low, high))
-    return np.minimum(np.maximum(x, bottom), top)
+    found = np.where(x > bottom, x, bottom)
+    return np.where(found < top, found, top)
 
 
 register(

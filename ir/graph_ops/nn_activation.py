@@ -90,7 +90,8 @@ def _np_relu(x: Any) -> Any:
 def _np_relu6(x: Any) -> Any:
     import numpy as np
 
-    return np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(6))
+    found = _np_relu(x)
+    return np.where(found < 6, found, np.full_like(x, 6))
 
 
 def _leaky(x: Expr, *, alpha: float) -> Expr:

@@ -80,3 +80,17 @@ def test_scalars_keep_their_dtype(kind: str) -> None:
 
 def test_a_taken_index_that_is_a_scalar() -> None:
     assert run('x: G.Tensor((300,), "float32")', 'G.take(x, G.prim_value(T.int8(7)), axis=0, mode="clip")', LONG) == 7
+
+
+def test_bounds_beyond_the_integers_of_a_dtype() -> None:
+    x = np.array([0, 1, 200, 255], "uint8")
+    for low, high, wanted in ((-1, 100, [0, 1, 100, 100]), (1, 300, [1, 1, 200, 255]), (-5, 1e9, [0, 1, 200, 255])):
+        assert run('x: G.Tensor((4,), "uint8")', f"G.clip(x, {low}, {high})", x).tolist() == wanted
+    sizes = 'x: G.Tensor((4,), "uint8"), y: G.Tensor(("n",), "float32")'
+    assert run(sizes, "G.clip(x, -n, n)", x, LONG).tolist() == [0, 1, 200, 255]
+
+
+def test_nan_within_bounds() -> None:
+    x = np.array([np.nan, -1, 7, np.inf, -np.inf], "float32")
+    for value in ("G.clip(x, 0, 6)", "G.nn.relu6(x)"):
+        assert run('x: G.Tensor((5,), "float32")', value, x).tolist() == [0, 0, 6, 6, 0]
