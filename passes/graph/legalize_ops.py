@@ -83,18 +83,24 @@ class _Maker:
         found = op.legalize(call, types, op.name.rpartition(".")[2])
         if found is None:
             return call
-        result = op.infer(call, types)
-        if type(result) is TupleType and len(result.fields) == 1:
-            return call  # the result of `call_tir` with one type is a tensor, not a tuple
         function = self.shared(found.func)
         args: list[GraphExpr] = [FunctionRef(function.name), TupleExpr(found.args)]
         if found.symbols:
             args.append(ShapeExpr(tuple(map(dims.dim, found.symbols))))
-        return OpCall(CALL_TIR, tuple(args), types=found.results, span=call.span)
+        made = OpCall(CALL_TIR, tuple(args), types=found.results, span=call.span)
+        result = op.infer(call, types)
+        # the result of `call_tir` with one type is a tensor, not a tuple
+        return TupleExpr((made,), span=call.span) if type(result) is TupleType and len(result.fields) == 1 else made
 
     def bound(self, stmt: GraphBind) -> Any:
         """A statement, before which the fields of a tuple that its kernel takes one by one have names of their own."""
         call = stmt.value
+        if type(call) is TupleExpr and len(call.fields) == 1 and type(call.fields[0]) is OpCall:
+            only = call.fields[0]
+            var = GraphVar(f"{stmt.var.name}_0", only.types[0])
+            first = self.bound(GraphBind(var, only, span=stmt.span))
+            rest = stmt.replace(value=TupleExpr((var,), span=call.span))
+            return (*first, rest) if isinstance(first, tuple) else (first, rest)
         if type(call) is not OpCall or call.op is not CALL_TIR or type(call.args[1]) is not TupleExpr:
             return stmt
         items: list[GraphBind] = []

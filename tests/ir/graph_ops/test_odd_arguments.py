@@ -94,3 +94,9 @@ def test_nan_within_bounds() -> None:
     x = np.array([np.nan, -1, 7, np.inf, -np.inf], "float32")
     for value in ("G.clip(x, 0, 6)", "G.nn.relu6(x)"):
         assert run('x: G.Tensor((5,), "float32")', value, x).tolist() == [0, 0, 6, 6, 0]
+
+
+def test_a_grid_of_one_vector() -> None:
+    x = np.arange(3, dtype="float32")
+    found = run('x: G.Tensor((3,), "float32")', "G.meshgrid((x,))", x)
+    assert isinstance(found, tuple) and [one.tolist() for one in found] == [[0, 1, 2]]
