@@ -100,3 +100,8 @@ def test_a_grid_of_one_vector() -> None:
     x = np.arange(3, dtype="float32")
     found = run('x: G.Tensor((3,), "float32")', "G.meshgrid((x,))", x)
     assert isinstance(found, tuple) and [one.tolist() for one in found] == [[0, 1, 2]]
+
+
+def test_a_window_of_one_number() -> None:
+    given = 'x: G.Tensor(("n",), "float32")'
+    assert run(given, "G.hamming_window(n, False)", np.zeros(1, "float32")).tolist() == pytest.approx([0.08])
