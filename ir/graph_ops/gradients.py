@@ -15,7 +15,7 @@ from . import dims
 from .attrs import attr, boolean, borders, each, integer, one_of, text
 from .index import picked, wrapped
 from .kernel import Legalized, T, kernel, part, rearranged, size
-from .nn_pool import data_index, in_window, pool_parts, window_count
+from .nn_pool import data_index, in_window, padded_count, pool_parts, window_count
 from .reference import Reference, wide
 from .rules import FLOATS, INTS, Types, axis_of, equal_dims, like, rank_of, refuse, tensor
 from .table import ELEMENTWISE, GRAPH_OPS, OPAQUE, GraphOp, Parameter, register
@@ -179,7 +179,7 @@ def within(i: Sequence[Any], chosen: Any, pool: Sequence[int]) -> list[Any]:
 
 
 def _avg_pool(
-    output_grad: Any, data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any, sure: Any,
+    output_grad: Any, data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any, sure: Any, inside: Any,
     count_include_pad: Any,
 ) -> None:  # fmt: skip
     zeros(out)
@@ -188,7 +188,7 @@ def _avg_pool(
             for (*k,) in T.grid(*pool_size):
                 if in_window([*i, *k], data, layouts, places, sure):
                     out[*data_index([*i, *k], data, layouts, places)] += output_grad[*i] / T.cast(
-                        window_count(i, data, pool_size, layouts, places, sure, count_include_pad), out.dtype
+                        window_count(i, data, pool_size, layouts, places, sure, inside, count_include_pad), out.dtype
                     )
 
 
@@ -212,7 +212,7 @@ def _np_pool(kind: str) -> Reference:
             ]
             taps = list(itertools.product(*axes))
             grad = given[(..., *place)]
-            count = pool[0] * pool[1] if attrs["count_include_pad"] else len(taps)
+            count = padded_count(place, x.shape[2:], attrs) if attrs["count_include_pad"] else len(taps)
             if kind == "avg":
                 for tap in taps:
                     found[(..., *tap)] += grad / count

@@ -127,8 +127,9 @@ def _max_pool(data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any,
 
 
 def _avg_pool(
-    data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any, sure: Any, acc: Any, count_include_pad: Any
-) -> None:
+    data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any, sure: Any, inside: Any, acc: Any,
+    count_include_pad: Any,
+) -> None:  # fmt: skip
     total = T.alloc_buffer(out.shape, acc)
     for (*i,) in T.grid(*out.shape, *pool_size):
         with T.block("sum"):
@@ -147,7 +148,9 @@ def _avg_pool(
         with T.block("mean"):
             (*v,) = T.axis.remap("S" * len(i), i)
             out[*v] = mean(
-                total[*v], window_count(v, data, pool_size, layouts, places, sure, count_include_pad), out.dtype
+                total[*v],
+                window_count(v, data, pool_size, layouts, places, sure, inside, count_include_pad),
+                out.dtype,
             )
 
 
@@ -158,21 +161,24 @@ def mean(total: Expr, number: Any, kind: Any) -> Expr:
 
 
 def window_count(
-    v: Sequence[Any], data: Any, pool: Sequence[int], layouts: Any, places: Any, sure: Any, padded: bool
+    v: Sequence[Any], data: Any, pool: Sequence[int], layouts: Any, places: Any, sure: Any, inside: Any, padded: bool
 ) -> Any:
-    """The number of elements of a window that count; at least 1."""
+    """The number of elements of a window that count; at least 1.
+
+    Where the padding counts, what `ceil_mode` adds behind it does not.
+    """
     strides, dilation, padding = places
     found: Any = 1
     result = by_letter(layouts[1], v)
     for at, letter in enumerate(SPACE[len(pool)]):
-        if padded or sure[at]:
+        if sure[at] or (padded and inside[at]):
             found = times(found, pool[at])
             continue
         start = scaled(result[letter], strides[at]) - padding[at]
-        extent = size(data, axis_at(layouts[0], letter))
+        end = size(data, axis_at(layouts[0], letter)) + (padding[at + len(pool)] if padded else 0)
         by = dilation[at]
-        first = OPS["max"](-start if by == 1 else (by - 1 - start) // by, 0)
-        last = OPS["min"](extent - start if by == 1 else (extent + (by - 1) - start) // by, pool[at])
+        first = 0 if padded else OPS["max"](-start if by == 1 else (by - 1 - start) // by, 0)
+        last = OPS["min"](end - start if by == 1 else (end + (by - 1) - start) // by, pool[at])
         found = times(OPS["max"](last - first, 0), found)
     return found if type(found) is int else OPS["max"](found, 1)
 
@@ -190,17 +196,23 @@ def pool_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     attrs = call.attrs
     rank = len(attrs["pool_size"])
     data, out = extents(attrs["layout"], kind.shape, dims.mul), extents(attrs["out_layout"], to.shape, dims.mul)
-    sure = []
+    sure, inside = [], []
     for at, letter in enumerate(SPACE[rank]):
         extent, length = dims.number(data[letter]), dims.number(out[letter])
         reach = attrs["dilation"][at] * (attrs["pool_size"][at] - 1) + 1
-        fits = extent is not None and length is not None and (length - 1) * attrs["strides"][at] + reach <= extent
+        beyond = None  # how far the last window, from the start of the padding, goes beyond the data
+        if extent is not None and length is not None:
+            beyond = (length - 1) * attrs["strides"][at] + reach - extent
+        fits = beyond is not None and beyond <= 0
+        around = attrs["padding"][at] + attrs["padding"][at + rank]
+        inside.append(not attrs["ceil_mode"] or (beyond is not None and beyond <= around))
         exact = not attrs["ceil_mode"] and attrs["padding"][at + rank] == 0  # the last window ends in the data
         sure.append(attrs["padding"][at] == 0 and (fits or (exact and extent is None)))
     return {
         "layouts": (attrs["layout"], attrs["out_layout"]),
         "places": (attrs["strides"], attrs["dilation"], attrs["padding"]),
         "sure": tuple(sure),
+        "inside": tuple(inside),
         "start": least(kind.dtype),
         "acc": accumulator(kind.dtype),
     }
@@ -316,6 +328,16 @@ def _adaptive_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 # -- references
 
 
+def padded_count(place: Sequence[int], extents: Sequence[int], attrs: Mapping[str, Any]) -> int:
+    """The number of elements of a window that are data or padding."""
+    pool, strides, padding, dilation = (attrs[k] for k in ("pool_size", "strides", "padding", "dilation"))
+    rank, found = len(pool), 1
+    for at in range(rank):
+        end = extents[at] + padding[at] + padding[at + rank]
+        found *= len(range(place[at] * strides[at], end, dilation[at])[: pool[at]])
+    return found
+
+
 def _np_pool(kind: str) -> Reference:
     def reference(data: Any, **attrs: Any) -> Any:
         import numpy as np
@@ -342,7 +364,8 @@ def _np_pool(kind: str) -> Reference:
                 low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
                 found[(..., *place)] = window.max(-1, initial=low)
             else:
-                divisor = int(np.prod(pool)) if attrs["count_include_pad"] else max(window.shape[-1], 1)
+                divisor = padded_count(place, x.shape[2:], attrs) if attrs["count_include_pad"] else window.shape[-1]
+                divisor = max(divisor, 1)
                 total = window.sum(-1, dtype=x.dtype)
                 found[(..., *place)] = np.trunc(total / divisor) if x.dtype.kind in "iu" else total / divisor
         return rearranged(found, "NC" + SPACE[rank], attrs["out_layout"])

@@ -105,3 +105,18 @@ def test_a_grid_of_one_vector() -> None:
 def test_a_window_of_one_number() -> None:
     given = 'x: G.Tensor(("n",), "float32")'
     assert run(given, "G.hamming_window(n, False)", np.zeros(1, "float32")).tolist() == pytest.approx([0.08])
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize(("padding", "length"), [((0, 0), "7"), ((0, 0), '"n"'), ((2, 1), "7"), ((2, 0), "7")])
+def test_what_ceil_mode_adds_does_not_count(dilation: int, padding: tuple[int, int], length: str) -> None:
+    """As in TVM 0.27, and in PyTorch, which has no dilation here; padding that was asked for counts."""
+    x = np.arange(1, 8, dtype="float32")
+    attrs = f"pool_size=[3], strides=[3], padding={list(padding)}, dilation=[{dilation}], ceil_mode=True"
+    value = f"G.nn.avg_pool1d(x, {attrs}, count_include_pad=True)"
+    found = run(f'x: G.Tensor((1, 1, {length}), "float32")', value, x.reshape(1, 1, -1)).reshape(-1)
+    assert found.size >= 2
+    for at, one in enumerate(found):
+        start = 3 * at - padding[0]
+        places = [place for place in range(start, start + 3 * dilation, dilation) if place < 7 + padding[1]]
+        assert one == pytest.approx(sum(x[place] for place in places if 0 <= place < 7) / len(places))
