@@ -152,11 +152,7 @@ def _divided(a: Expr, b: Expr) -> Expr:
 
 
 def _np_divide(a: Any, b: Any) -> Any:
-    import numpy as np
-
-    if a.dtype.kind not in "iu":
-        return np.divide(a, b)
-    return (np.sign(a) * np.sign(b)) * (np.abs(a) // np.abs(b)) if a.dtype.kind == "i" else a // b
+    return ref.quotient(a, b) if a.dtype.kind in "iu" else a / b
 
 
 def _chosen(above: bool) -> Reference:

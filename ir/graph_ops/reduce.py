@@ -14,7 +14,7 @@ from ..op import cast as cast_to
 from . import dims
 from .attrs import AXES, DTYPE_OF_ARGUMENT, KEEPDIMS, attr, boolean, integer
 from .kernel import T, flat, kernel, part, size, unflat
-from .reference import NARROW, Reference, wide
+from .reference import NARROW, Reference, quotient, wide
 from .rules import NUMBERS, Types, axes_of, axis_of, like, of_rank, tensor
 from .table import OPAQUE, REDUCTION, GraphOp, Parameter, register
 
@@ -239,7 +239,7 @@ def _np_mean(x: Any, axis: Any, keepdims: bool) -> Any:
     if x.dtype.kind not in "iub":
         return np.mean(x, axis=axis, keepdims=keepdims)
     total = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-    return np.trunc(total / (x.size // max(total.size, 1))).astype(x.dtype)
+    return quotient(total, np.asarray(x.size // max(total.size, 1), x.dtype))
 
 
 def _np_moment(name: str) -> Reference:

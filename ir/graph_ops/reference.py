@@ -59,6 +59,11 @@ def erf(x: Any) -> Any:
     return np.array([math.erf(one) for one in values.reshape(-1)]).reshape(values.shape).astype(x.dtype)
 
 
+def quotient(a: Any, b: Any) -> Any:
+    """The quotient of integers, rounded toward zero."""
+    return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
+
+
 def numpy_dtype(kind: Any) -> Any:
     """The dtype of numpy (or ml_dtypes) for an attribute's dtype."""
     from ..constant import numpy_dtype

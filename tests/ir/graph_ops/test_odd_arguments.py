@@ -127,3 +127,11 @@ def test_halves_of_nearest_pixels_are_rounded_to_even() -> None:
     x = np.arange(6, dtype="float32").reshape(1, 1, 2, 3)
     value = 'G.image.resize2d(x, (2, 5), method="nearest_neighbor", coordinate_transformation_mode="align_corners")'
     assert run('x: G.Tensor((1, 1, 2, 3), "float32")', value, x)[0, 0].tolist() == [[0, 0, 1, 2, 2], [3, 3, 4, 5, 5]]
+
+
+def test_quotients_of_the_largest_integers() -> None:
+    least, most = -(2**63), 2**63 - 1
+    a, b = np.array([least, least, most, 7, -7]), np.array([-2, 3, -3, -2, 2])
+    given = 'a: G.Tensor((5,), "int64"), b: G.Tensor((5,), "int64")'
+    assert run(given, "G.divide(a, b)", a, b).tolist() == [2**62, -(2**63 // 3), -(most // 3), -3, -3]
+    assert run('a: G.Tensor((2,), "int64")', "G.mean(a)", np.array([most, 0])) == 2**62 - 1
