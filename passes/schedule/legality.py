@@ -28,8 +28,8 @@ from .refusal import KINDS
 from .tree import Place
 
 EFFECTS = (BufferStore, Evaluate)
-# no memory has a dimension that is as great
-MOST = 1 << 40
+# by the bits of sizes: no memory has a dimension that is as great, and what tiles round up is no number of 32 bits before
+MOST = {64: 1 << 40, 32: (1 << 31) - (1 << 16)}
 
 
 def dependences(edit: Edit, place: Place) -> Dependences:
@@ -163,9 +163,9 @@ def _fills(domain: MappedDomain, axes: Sequence[Axis], once: bool) -> bool:
 
 
 def _sizes(edit: Edit) -> dict[Var, tuple[int, int]]:
-    """Ranges for the sizes of 64 bits of what the caller passes, where nothing that is worked out of them wraps."""
+    """Ranges for the sizes of what the caller passes, in which nothing that is worked out of them wraps."""
     found = {var for buffer in edit.func.param_buffers for var in free_vars(buffer.shape)}
-    return {var: (0, MOST) for var in found if var.dtype.is_int and var.dtype.bits == 64}
+    return {var: (0, MOST[var.dtype.bits]) for var in found if var.dtype.kind == "int" and var.dtype.bits in MOST}
 
 
 def check_makes_all(edit: Edit, block: Place, producer: Place, values: Mapping[Var, Expr]) -> None:
