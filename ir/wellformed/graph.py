@@ -391,8 +391,17 @@ _STATEMENTS: dict[type, Callable[[GraphVerifier, Any], None]] = {
 # -- of whole modules
 
 
+def _circle(shown: str, span: Span | None) -> Diagnostic:
+    hint = "write the repetition out, or put the loop into a tensor function"
+    return error("T215", f"{shown}: a graph function does not call itself", span, hint=hint)
+
+
 def circles(module: Module) -> Iterator[Diagnostic]:
     """Graph functions that call each other in a circle, each circle once, at the call that closes it."""
+    for bind in (part for func in module.graph_funcs for part in walk(func) if type(part) is GraphBind):
+        name = bind.var.name
+        if type(bind.value) is GraphFunc and any(part is bind.var for part in walk(bind.value)):
+            yield _circle(f"`{name}` calls `{name}`", bind.value.span or bind.span)
     calls = {func.name: [part for part in walk(func) if type(part) is FunctionRef] for func in module.graph_funcs}
     done: set[str] = set()
     for start in calls:
@@ -411,9 +420,7 @@ def circles(module: Module) -> Iterator[Diagnostic]:
             elif ref.function in path:
                 circle = [*path[path.index(ref.function) :], ref.function]
                 shown = " calls ".join(f"`{one}`" for one in circle)
-                message = f"{shown}: a graph function does not call itself"
-                hint = "write the repetition out, or put the loop into a tensor function"
-                yield error("T215", message, ref.span or module[name].span, hint=hint)
+                yield _circle(shown, ref.span or module[name].span)
             elif ref.function in calls and ref.function not in done:
                 path.append(ref.function)
                 stack.append((ref.function, iter(calls[ref.function])))

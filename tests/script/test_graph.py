@@ -485,3 +485,23 @@ def test_recursion_is_read_from_tvm_and_comes_back() -> None:
     assert structural_equal(parse(made.script()), made)
     with pytest.raises(DiagnosticError, match=r"T215.*`f` calls `f`"):
         parse(text.replace("R.", "G."))
+
+
+def test_local_functions_do_not_call_themselves() -> None:
+    with pytest.raises(DiagnosticError, match=r"T215.*`f` calls `f`"):
+        parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        @G.graph_func
+        def f(a: G.Tensor((4,), "float32")) -> G.Tensor((4,), "float32"):
+            if G.greater(G.sum(a), G.const(10.0, "float32")):
+                r = a
+            else:
+                r = f(G.add(a, a))
+            return r
+
+        b = f(x)
+        return b
+""")
