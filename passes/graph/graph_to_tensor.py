@@ -54,7 +54,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
-from tirscript.ir.op import OPS, get_op
+from tirscript.ir.op import OPS, cast, get_op
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import (
     AllocateConst,
@@ -196,7 +196,8 @@ class _Lowering:
             return [scalar]
         if isinstance(value, Shape):
             made = self.allocated("shape", (const(len(value.dims), INT64),), const(0, INT64))
-            self.body.extend(BufferStore(made, (const(at, INT64),), dim) for at, dim in enumerate(value.dims))
+            stores = (BufferStore(made, (const(at, INT64),), cast(dim, INT64)) for at, dim in enumerate(value.dims))
+            self.body.extend(stores)
             return [made]
         raise self.refused("a function that is compiled returns tensors, scalars, shapes and tuples of them", node)
 

@@ -38,6 +38,8 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops.calls import CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE
 from tirscript.ir.module import Module
 from tirscript.ir.stmt import Stmt
+from tirscript.ir.verify import verify
+from tirscript.passes.graph import bind_symbolic_vars, legalize_ops
 from tirscript.passes.graph.graph_to_tensor import graph_to_tensor
 from tirscript.script import parse
 
@@ -226,3 +228,25 @@ class M:
 """)
     with pytest.raises(DiagnosticError, match=r"`G.memory.view` is no kernel"):
         tirscript.build(module)
+
+
+def test_the_shape_of_a_tensor_is_a_result() -> None:
+    module = parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((4, "n"), "float32")):
+        return G.shape_of(x)
+""")
+    assert [str(found) for found in verify(graph_to_tensor(legalize_ops(module)))] == []
+    assert tuple(tirscript.build(module)(np.zeros((4, 3), np.float32))) == (4, 3)
+    whole = bind_symbolic_vars(module, {"n": 3})
+    assert tuple(tirscript.build(whole)(np.zeros((4, 3), np.float32))) == (4, 3)
+
+
+@pytest.mark.parametrize("value", ["G.clip(x, 0.0, 1.0)", "G.nn.relu6(x)", "G.nn.relu(x)", "G.maximum(x, x)"])
+def test_kernels_choose_of_nan_what_the_interpreter_does(value: str) -> None:
+    text = '@G.graph_func\ndef main(x: G.Tensor((6,), "float32")):\n    return ' + value + "\n"
+    x = np.array([np.nan, -1, 0.5, 7, np.inf, -np.inf], np.float32)
+    module = Module((parse(text),))
+    np.testing.assert_array_equal(tirscript.build(module)(x), tirscript.interpret(module, x))
