@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from tirscript.ir.arith.presburger import Dependences, MappedDomain, Verdict, may_parallel, may_permute
 from tirscript.ir.arith.presburger.steps import Step
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Expr, Var, is_const
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import Call, Expr, Var, is_const
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import children, free_vars, substitute, uses
+from tirscript.ir.rewrite import children, free_vars, rewrite, substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, If
 
 from ..access import Accesses
@@ -28,7 +30,7 @@ from .refusal import KINDS
 from .tree import Place
 
 EFFECTS = (BufferStore, Evaluate)
-# by the bits of sizes: no memory has a dimension that is as great, and what tiles round up is no number of 32 bits before
+# by the bits of sizes: no memory has so great a dimension, and rounded up to tiles it still is a number of 32 bits
 MOST = {64: 1 << 40, 32: (1 << 31) - (1 << 16)}
 
 
@@ -128,18 +130,15 @@ def check_covers(edit: Edit, block: Place, *, once: bool = False, of: Sequence[A
     loops = [place.stmt for place in block.loops()]
     shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in loops}
     wanted = stmt.axes if of is None else of
-    mapping = IndexMap(
-        tuple(loop.var for loop in loops),
-        tuple(substitute(axis.value - old.start, shifted) for axis, old in zip(stmt.axes, wanted, strict=True)),
-    )
+    values = [substitute(axis.value - old.start, shifted) for axis, old in zip(stmt.axes, wanted, strict=True)]
     known = edit.analyzer(block.loops()[0] if loops else block).known
     predicate = None if stmt.predicate is None else substitute(stmt.predicate, shifted)
-    ranges = {**_sizes(edit), **known}
-    domain = MappedDomain(mapping, [loop.extent for loop in loops], ranges, predicate=predicate)
     once = once or any(axis.kind == "reduce" for axis in stmt.axes)
     if any(loop.step is not None for loop in loops):
         edit.refuse("a loop around the block counts by a step", block)
-    if _fills(domain, wanted, once):
+    sizes = _Sizes(edit.func)
+    domain = sizes.domain([(loop.var, loop.extent) for loop in loops], values, known, predicate)
+    if _fills(domain, [sizes.named(axis.extent) for axis in wanted], once):
         return
     if of is not None:
         edit.refuse(f"it is not proved that the block `{stmt.name}` would still run for every point of its axes", block)
@@ -150,22 +149,53 @@ def check_covers(edit: Edit, block: Place, *, once: bool = False, of: Sequence[A
     )
 
 
-def _fills(domain: MappedDomain, axes: Sequence[Axis], once: bool) -> bool:
-    """Whether a map is proved to take every point of the axes, counted from where they begin."""
-    shape = [axis.extent for axis in axes]
+def _fills(domain: MappedDomain, shape: Sequence[Expr], once: bool) -> bool:
+    """Whether a map is proved to take every point of a box."""
     if domain.is_bijective(shape):
         return True
     if once:
         return False
-    places = [Var(f"p{at}", axis.var.dtype) for at, axis in enumerate(axes)]
+    places = [Var(f"p{at}", extent.dtype) for at, extent in enumerate(shape)]
     missing = domain.padding(shape, places)
     return missing is not None and is_const(missing, False)
 
 
-def _sizes(edit: Edit) -> dict[Var, tuple[int, int]]:
-    """Ranges for the sizes of what the caller passes, in which nothing that is worked out of them wraps."""
-    found = {var for buffer in edit.func.param_buffers for var in free_vars(buffer.shape)}
-    return {var: (0, MOST[var.dtype.bits]) for var in found if var.dtype.kind == "int" and var.dtype.bits in MOST}
+class _Sizes:
+    """The sizes of what the caller passes, in whose ranges nothing that is worked out of them wraps.
+
+    A dimension that is computed, as `batch * length`, is a size itself, and gets a variable of its own.
+    """
+
+    def __init__(self, func: PrimFunc) -> None:
+        shapes = tuple(buffer.shape for buffer in func.param_buffers)
+        found = {var for shape in shapes for var in free_vars(shape)}
+        computed = [dim for shape in shapes for dim in shape if type(dim) is Call]
+        self.computed = [(dim, Var("size", dim.dtype)) for dim in computed]
+        found.update(var for _, var in self.computed)
+        self.ranges = {v: (0, MOST[v.dtype.bits]) for v in found if v.dtype.kind == "int" and v.dtype.bits in MOST}
+
+    def named(self, value: Expr) -> Expr:
+        """An expression with the variables of computed dimensions."""
+        if not self.computed:
+            return value
+        named: Expr = rewrite(value, {Call: self._named})
+        return named
+
+    def _named(self, call: Call) -> Expr:
+        return next((var for dim, var in self.computed if dim is call or structural_equal(dim, call)), call)
+
+    def domain(
+        self,
+        loops: Sequence[tuple[Var, Expr]],
+        values: Sequence[Expr],
+        known: Mapping[Var, tuple[int, int]],
+        predicate: Expr | None = None,
+    ) -> MappedDomain:
+        """What loops of these extents make of these values."""
+        mapping = IndexMap(tuple(var for var, _ in loops), tuple(map(self.named, values)))
+        condition = None if predicate is None else self.named(predicate)
+        extents = [self.named(extent) for _, extent in loops]
+        return MappedDomain(mapping, extents, {**self.ranges, **known}, predicate=condition)
 
 
 def check_makes_all(edit: Edit, block: Place, producer: Place, values: Mapping[Var, Expr]) -> None:
@@ -173,12 +203,10 @@ def check_makes_all(edit: Edit, block: Place, producer: Place, values: Mapping[V
     maker: Block = producer.stmt
     stmt: Block = block.stmt
     shifted = {axis.var: axis.start + axis.var for axis in maker.axes if not is_const(axis.start, 0)}
-    mapping = IndexMap(
-        tuple(axis.var for axis in maker.axes),
-        tuple(substitute(values[axis.var], shifted) - axis.start for axis in stmt.axes),
-    )
-    ranges = {**_sizes(edit), **edit.analyzer(producer).known}
-    if not _fills(MappedDomain(mapping, [axis.extent for axis in maker.axes], ranges), stmt.axes, False):
+    places = [substitute(values[axis.var], shifted) - axis.start for axis in stmt.axes]
+    sizes = _Sizes(edit.func)
+    domain = sizes.domain([(axis.var, axis.extent) for axis in maker.axes], places, edit.analyzer(producer).known)
+    if not _fills(domain, [sizes.named(axis.extent) for axis in stmt.axes], False):
         edit.refuse(
             f"it is not proved that the block `{maker.name}` makes an element for every point of `{stmt.name}`",
             (producer, ""),
@@ -190,10 +218,9 @@ def check_begun_once(edit: Edit, block: Place, loops: Sequence[Place]) -> None:
     """Refuse where loops around a reduction may run it for a point of its axes again: its T.init would come again."""
     stmts = [place.stmt for place in loops]
     shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in stmts}
-    values = tuple(substitute(axis.value, shifted) for axis in block.stmt.axes)
-    mapping = IndexMap(tuple(loop.var for loop in stmts), values)
+    values = [substitute(axis.value, shifted) for axis in block.stmt.axes]
     known = edit.analyzer(loops[0]).known if loops else {}
-    if not MappedDomain(mapping, [loop.extent for loop in stmts], {**_sizes(edit), **known}).is_injective():
+    if not _Sizes(edit.func).domain([(loop.var, loop.extent) for loop in stmts], values, known).is_injective():
         edit.refuse(
             f"it is not proved that the loops run the block `{block.stmt.name}` once for each point of its axes: where "
             "they run it again, its T.init begins anew",

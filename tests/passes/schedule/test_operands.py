@@ -121,6 +121,32 @@ def main(a: T.handle, b: T.handle, c: T.handle):
     np.testing.assert_allclose(C, np.maximum(A, 0) @ B, rtol=1e-5, atol=1e-5)
 
 
+def test_rows_whose_number_is_computed() -> None:
+    func = parse("""
+@T.prim_func
+def main(u: T.handle, a: T.handle, B: T.Buffer((32, 32), "float32"), c: T.handle):
+    n = T.int64()
+    m = T.int64()
+    U = T.match_buffer(u, (n, m), "float32")
+    A = T.match_buffer(a, (n * m, 32), "float32")
+    C = T.match_buffer(c, (n * m, 32), "float32")
+    for i, j, k in T.grid(n * m, 32, 32):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, FACTS)
+    assert "reverse_compute_at" in [step.primitive for step in made.trace.steps]
+    n, m = 5, 7
+    A, B = np.random.default_rng(1).standard_normal((2, n * m, 32)).astype("float32")
+    C = np.full((n * m, 32), 7, "float32")
+    tirscript.build(func)(np.zeros((n, m), "float32"), A, B[:32], C)
+    np.testing.assert_allclose(C, A @ B[:32], rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "value",
     [
