@@ -196,6 +196,8 @@ class _Scope:
         kind = PrimType(expr.value.dtype) if type(expr) is PrimValue else getattr(expr, "type", None)
         if type(kind) is not PrimType or not isinstance(value, (bool, int, float)):
             return value
+        if kind.dtype.name in ("bool", "int64", "float64"):
+            return value  # numpy takes Python's own for these
         return np.asarray(value, numpy_dtype(kind.dtype))[()]
 
     def op_call(self, expr: OpCall) -> Any:

@@ -272,7 +272,11 @@ def _np_window(length: int, periodic: Any, alpha: float, beta: float, dtype: DTy
 def _window(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
     length, periodic, alpha, beta = args
     span = length if periodic else length - 1
-    divisor = cast_to(OPS["max"](span, 1), FLOAT64) if isinstance(span, Expr) else const(max(span, 1), FLOAT64)
+    divisor = (
+        cast_to(OPS["max"](span, const(1, span.dtype)), FLOAT64)
+        if isinstance(span, Expr)
+        else const(max(span, 1), FLOAT64)
+    )
     angle = cast_to(v[0], FLOAT64) * const(2 * math.pi, FLOAT64) / divisor
     return cast_to(const(alpha, FLOAT64) - const(beta, FLOAT64) * OPS["cos"](angle), out.dtype)
 
