@@ -123,7 +123,7 @@ ASSERT_OP = register(
 )
 NULL_VALUE = register(GraphOp("null_value", (), told, "No value."))
 
-# those whose results are told by types, which annotations need not say once more
 # their arguments hold other elements behind them
 IN_PLACE = (CALL_TIR_INPLACE, CALL_INPLACE_PACKED)
+# those whose results are told by types, which annotations need not say once more
 DESTINATION_PASSING = (CALL_TIR, CALL_TIR_INPLACE, CALL_TIR_WITH_GRAD, CALL_DPS_PACKED)
