@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.arith.presburger import Dependences, MappedDomain, Verdict, may_parallel, may_permute
 from tirscript.ir.arith.presburger.steps import Step
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import Call, Expr, Var, is_const
+from tirscript.ir.expr import Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import get_op
@@ -151,6 +152,9 @@ def check_covers(edit: Edit, block: Place, *, once: bool = False, of: Sequence[A
 
 def _fills(domain: MappedDomain, shape: Sequence[Expr], once: bool) -> bool:
     """Whether a map is proved to take every point of a box."""
+    sizes = [int(extent.value) for extent in shape if type(extent) is Const]
+    if not once and len(sizes) == len(shape) and domain.is_filled(sizes):
+        return True
     if domain.is_bijective(shape):
         return True
     if once:
@@ -218,7 +222,8 @@ def check_begun_once(edit: Edit, block: Place, loops: Sequence[Place]) -> None:
     """Refuse where loops around a reduction may run it for a point of its axes again: its T.init would come again."""
     stmts = [place.stmt for place in loops]
     shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in stmts}
-    values = [substitute(axis.value, shifted) for axis in block.stmt.axes]
+    inside = {loop.var for loop in stmts}
+    values = [substitute(_moving(axis.value, inside), shifted) for axis in block.stmt.axes]
     known = edit.analyzer(loops[0]).known if loops else {}
     if not _Sizes(edit.func).domain([(loop.var, loop.extent) for loop in stmts], values, known).is_injective():
         edit.refuse(
@@ -227,6 +232,13 @@ def check_begun_once(edit: Edit, block: Place, loops: Sequence[Place]) -> None:
             (block, ""),
             *[(place, "") for place in loops[:1]],
         )
+
+
+def _moving(value: Expr, loops: set[Var]) -> Expr:
+    """The terms of an index that loops change: without the others it is as different from iteration to iteration."""
+    form = linear(value)
+    terms = {atom: factor for atom, factor in form.terms.items() if not loops.isdisjoint(free_vars(atom))}
+    return expression(Linear(terms, 0, form.dtype))
 
 
 def check_runs(edit: Edit, block: Place, at: Place | None = None) -> None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ...dtype import BOOL, INT64, DType
-from ...expr import Const, Expr, Var
+from ...expr import Const, Expr, Var, is_const
 from ...index_map import IndexMap
 from ...op import as_expr
 from ...rewrite import free_vars
 from ..bounds import Interval
 from ..evaluate import Undecided, evaluate
+from ..linear import Linear, linear
+from ..logic import comparison, conjuncts
 from .back import Back
 from .build import Build
 from .digits import digit_ranges
@@ -120,6 +122,19 @@ class MappedDomain:
         if len(sizes) < len(shape):
             return None
         return self._tried(lambda table: inside and injective and len(table) == math.prod(sizes))
+
+    def is_filled(self, shape: Sequence[int]) -> bool:
+        """Whether places are taken as digits of a number are, all of a box of `shape` among them; False is unknown.
+
+        A condition may leave out what is beyond the box: `i * 8 + j < 30` of a place that is below 32.
+        """
+        digits = digit_ranges(self.index_map.params, self.shape, self.index_map.indices)
+        if digits is None or len(digits) != len(shape):
+            return False
+        if not all(isinstance(digit, int) and digit >= size for digit, size in zip(digits, shape)):
+            return False
+        forms = [linear(index) for index in self.index_map.indices]
+        return self._predicate is None or all(_is_beyond(one, forms, shape) for one in conjuncts(self._predicate))
 
     def stays_within(self, shape: Sequence[Expr | int]) -> bool | None:
         """Whether every element goes to a place inside of `shape`."""
@@ -388,6 +403,18 @@ class MappedDomain:
         dtype = max((index.dtype for index in self.index_map.indices), key=lambda one: one.bits)
         ranges = {**self.ranges, **dict(zip(places, intervals))}
         return Back(self.symbols, places, dtype, ranges)
+
+
+def _is_beyond(condition: Expr, places: Sequence[Linear], shape: Sequence[int]) -> bool:
+    """Whether a condition holds for all places in a box, as it bounds one of the indices from above."""
+    compared = comparison(condition)
+    if compared is None or compared[0] != "less" or type(compared[2]) is not Const:
+        return is_const(condition, True)
+    if compared[1].dtype.bits < 32:
+        return False  # it may wrap
+    form, bound = linear(compared[1]), int(compared[2].value)
+    apart = [(form - place, size) for place, size in zip(places, shape) if place.dtype is form.dtype]
+    return any(more.is_constant and size + more.constant <= bound for more, size in apart)
 
 
 def _same(a: Expr | int, b: Expr | int) -> bool:

@@ -254,3 +254,29 @@ def test_digits_do_not_wrap() -> None:
     i = Var("i", dtype("int8"))
     assert digit_ranges((i,), (const(300, INT64),), (i,)) is None
     assert digit_ranges((i,), (const(128, INT64),), (i,)) == [128]
+
+
+@pytest.mark.parametrize(
+    ("condition", "shape", "filled"),
+    [
+        (None, (6, 32), True),
+        (None, (5, 30), True),
+        (None, (7, 32), False),
+        (lambda i, j, k: j * 8 + k < 30, (6, 30), True),
+        (lambda i, j, k: j * 8 + k < 29, (6, 30), False),
+        (lambda i, j, k: j * 8 + k + 2 < 32, (6, 30), True),
+        (lambda i, j, k: j * 8 + k + 3 < 32, (6, 30), False),
+        (lambda i, j, k: i < 5, (5, 32), True),
+        (lambda i, j, k: k < 7, (6, 32), False),
+        (lambda i, j, k: j * 8 + k > 1, (6, 30), False),
+    ],
+)
+def test_a_box_is_filled(condition: Callable[..., Expr] | None, shape: tuple[int, ...], filled: bool) -> None:
+    i, j, k = (Var(name, INT32) for name in "ijk")
+    index_map = IndexMap((i, j, k), (i, j * 8 + k))
+    predicate = None if condition is None else condition(i, j, k)
+    domain = MappedDomain(index_map, (6, 4, 8), predicate=predicate)
+    assert domain.is_filled(shape) is filled
+    elements = itertools.product(range(6), range(4), range(8))
+    taken = {(x, y * 8 + z) for x, y, z in elements if predicate is None or evaluate(predicate, {i: x, j: y, k: z})}
+    assert set(itertools.product(*map(range, shape))) <= taken or not filled
