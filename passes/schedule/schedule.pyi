@@ -257,8 +257,9 @@ class Schedule:
                                                                vi, vk = T.axis.remap("SR", [i, k])
                                                                C[vi] += A[vi, vk]
 
-        Refused where a loop outside of the given one runs over the reduction, since the init would then come again, and
-        where something besides the block touches the result: another block in the loop, a condition, how far a loop runs.
+        Refused where a loop outside of the given one runs over the reduction, since the init would then come again; where
+        the loops inside come to a point of the axes again, since it has to; and where something besides the block touches
+        the result: another block in the loop, a condition, how far a loop runs.
         """
 
     def denormals_apart(
@@ -670,7 +671,8 @@ class Schedule:
                                                                with T.block("C"): ...
 
         `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
-        `preserve_unit_loops` keeps loops of one iteration.
+        `preserve_unit_loops` keeps loops of one iteration. Refused where it is not proved that the block still runs for all
+        that it stores, and where it would leave a loop in which its result is changed behind it.
         """
 
     def reverse_compute_inline(self, block: BlockHandle | str) -> None:
@@ -682,7 +684,8 @@ class Schedule:
             with T.block("C"):
                 C[vi] = T.max(B[vi], 0.0)
 
-        The block must read one element of one buffer that only another block writes, and store one element for each.
+        The block must read one element of one buffer that only another block writes, all that is read of it, and store one
+        element for each.
         """
 
     def rfactor(self, loop: LoopHandle | str, factor_axis: int = 0) -> BlockHandle:

@@ -32,8 +32,9 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
                                                            vi, vk = T.axis.remap("SR", [i, k])
                                                            C[vi] += A[vi, vk]
 
-    Refused where a loop outside of the given one runs over the reduction, since the init would then come again, and
-    where something besides the block touches the result: another block in the loop, a condition, how far a loop runs.
+    Refused where a loop outside of the given one runs over the reduction, since the init would then come again; where
+    the loops inside come to a point of the axes again, since it has to; and where something besides the block touches
+    the result: another block in the loop, a condition, how far a loop runs.
     """
     stmt: Block = block.stmt
     if stmt.init is None:

@@ -41,7 +41,8 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
         with T.block("C"):
             C[vi] = T.max(B[vi], 0.0)
 
-    The block must read one element of one buffer that only another block writes, and store one element for each.
+    The block must read one element of one buffer that only another block writes, all that is read of it, and store one
+    element for each.
     """
     stmt: Block = block.stmt
     store = _single_store(edit, block)
