@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tirscript.ir.arith.linear import Linear, expression, linear
+from tirscript.ir.arith.logic import conjuncts
 from tirscript.ir.arith.presburger import Dependences, MappedDomain, Verdict, may_parallel, may_permute
 from tirscript.ir.arith.presburger.steps import Step
 from tirscript.ir.buffer import Buffer
@@ -23,7 +24,7 @@ from tirscript.ir.rewrite import children, free_vars, rewrite, substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, If
 
 from ..access import Accesses
-from ..statements import has_effect
+from ..statements import conjunction, has_effect, reads_memory
 from .edit import Edit
 from .loops import WHERE, WORDS
 from .moving import axes_of_indices, only_store
@@ -124,7 +125,7 @@ def check_covers(edit: Edit, block: Place, *, once: bool = False, of: Sequence[A
     """Refuse where the loops around a block are not proved to run it for every point of its axes.
 
     A block that reads what it writes must be run for each point `once`. `of` are the axes as they were before the block
-    moved: the points that it has to run for.
+    moved: the points that it has to run for, which is refused where they are known not to be all.
     """
     stmt: Block = block.stmt
     check_runs(edit, block)
@@ -134,15 +135,21 @@ def check_covers(edit: Edit, block: Place, *, once: bool = False, of: Sequence[A
     values = [substitute(axis.value - old.start, shifted) for axis, old in zip(stmt.axes, wanted, strict=True)]
     known = edit.analyzer(block.loops()[0] if loops else block).known
     predicate = None if stmt.predicate is None else substitute(stmt.predicate, shifted)
+    if of is not None and predicate is not None:
+        # what reads memory asks at each point what it asked there before
+        predicate = conjunction(one for one in conjuncts(predicate) if not reads_memory(one))
     once = once or any(axis.kind == "reduce" for axis in stmt.axes)
     if any(loop.step is not None for loop in loops):
         edit.refuse("a loop around the block counts by a step", block)
     sizes = _Sizes(edit.func)
     domain = sizes.domain([(loop.var, loop.extent) for loop in loops], values, known, predicate)
-    if _fills(domain, [sizes.named(axis.extent) for axis in wanted], once):
+    filled = _fills(domain, [sizes.named(axis.extent) for axis in wanted], once)
+    if filled:
         return
     if of is not None:
-        edit.refuse(f"it is not proved that the block `{stmt.name}` would still run for every point of its axes", block)
+        if filled is False:
+            edit.refuse(f"the block `{stmt.name}` would not run for every point of its axes any more", block)
+        return
     edit.refuse(
         f"it is not proved that the loops run the block `{stmt.name}` for every point of its axes" + " once" * once,
         block,
@@ -150,18 +157,17 @@ def check_covers(edit: Edit, block: Place, *, once: bool = False, of: Sequence[A
     )
 
 
-def _fills(domain: MappedDomain, shape: Sequence[Expr], once: bool) -> bool:
-    """Whether a map is proved to take every point of a box."""
+def _fills(domain: MappedDomain, shape: Sequence[Expr], once: bool) -> bool | None:
+    """Whether a map takes every point of a box, `once` where that is asked; None where it is not known."""
     sizes = [int(extent.value) for extent in shape if type(extent) is Const]
     if not once and len(sizes) == len(shape) and domain.is_filled(sizes):
         return True
-    if domain.is_bijective(shape):
-        return True
-    if once:
-        return False
+    bijective = domain.is_bijective(shape)
+    if bijective or once:
+        return bijective
     places = [Var(f"p{at}", extent.dtype) for at, extent in enumerate(shape)]
     missing = domain.padding(shape, places)
-    return missing is not None and is_const(missing, False)
+    return None if missing is None else is_const(missing, False)
 
 
 class _Sizes:
@@ -203,32 +209,32 @@ class _Sizes:
 
 
 def check_makes_all(edit: Edit, block: Place, producer: Place, values: Mapping[Var, Expr]) -> None:
-    """Refuse where the axes of a block, as `values` of those of its producer, are not proved to take every point."""
+    """Refuse where the axes of a block, as `values` of those of its producer, are known not to take every point."""
     maker: Block = producer.stmt
     stmt: Block = block.stmt
     shifted = {axis.var: axis.start + axis.var for axis in maker.axes if not is_const(axis.start, 0)}
     places = [substitute(values[axis.var], shifted) - axis.start for axis in stmt.axes]
     sizes = _Sizes(edit.func)
     domain = sizes.domain([(axis.var, axis.extent) for axis in maker.axes], places, edit.analyzer(producer).known)
-    if not _fills(domain, [sizes.named(axis.extent) for axis in stmt.axes], False):
+    if _fills(domain, [sizes.named(axis.extent) for axis in stmt.axes], False) is False:
         edit.refuse(
-            f"it is not proved that the block `{maker.name}` makes an element for every point of `{stmt.name}`",
+            f"the block `{maker.name}` does not make an element for every point of `{stmt.name}`",
             (producer, ""),
             (block, "this makes more"),
         )
 
 
 def check_begun_once(edit: Edit, block: Place, loops: Sequence[Place]) -> None:
-    """Refuse where loops around a reduction may run it for a point of its axes again: its T.init would come again."""
+    """Refuse where loops around a reduction run it for a point of its axes again: its T.init would come again."""
     stmts = [place.stmt for place in loops]
     shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in stmts}
     inside = {loop.var for loop in stmts}
     values = [substitute(_moving(axis.value, inside), shifted) for axis in block.stmt.axes]
     known = edit.analyzer(loops[0]).known if loops else {}
-    if not _Sizes(edit.func).domain([(loop.var, loop.extent) for loop in stmts], values, known).is_injective():
+    domain = _Sizes(edit.func).domain([(loop.var, loop.extent) for loop in stmts], values, known)
+    if domain.is_injective() is False:
         edit.refuse(
-            f"it is not proved that the loops run the block `{block.stmt.name}` once for each point of its axes: where "
-            "they run it again, its T.init begins anew",
+            f"the loops run the block `{block.stmt.name}` for points of its axes again, where its T.init begins anew",
             (block, ""),
             *[(place, "") for place in loops[:1]],
         )

@@ -671,8 +671,8 @@ class Schedule:
                                                                with T.block("C"): ...
 
         `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
-        `preserve_unit_loops` keeps loops of one iteration. Refused where it is not proved that the block still runs for all
-        that it stores, and where it would leave a loop in which its result is changed behind it.
+        `preserve_unit_loops` keeps loops of one iteration. Refused where the block would not run for all that it stores
+        any more, and where it would leave a loop in which its result is changed behind it.
         """
 
     def reverse_compute_inline(self, block: BlockHandle | str) -> None:
