@@ -95,8 +95,8 @@ class _Maker:
     def bound(self, stmt: GraphBind) -> Any:
         """A statement, before which the fields of a tuple that its kernel takes one by one have names of their own."""
         call = stmt.value
-        if type(call) is TupleExpr and len(call.fields) == 1 and type(call.fields[0]) is OpCall:
-            only = call.fields[0]
+        only = call.fields[0] if type(call) is TupleExpr and len(call.fields) == 1 else None
+        if type(only) is OpCall and only.op is CALL_TIR:
             var = GraphVar(f"{stmt.var.name}_0", only.types[0])
             first = self.bound(GraphBind(var, only, span=stmt.span))
             rest = stmt.replace(value=TupleExpr((var,), span=call.span))
