@@ -172,7 +172,9 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     outer = [dims[dim.var.name] for dim in roles.outer]
     inner = [dims[dim.var.name] for dim in roles.reduced]
     panels = -(-roles.columns.extent // width)
-    by_panel = _for_all_threads(work, roles, panels * _count(roles.outer))
+    by_panel = _for_all_threads(work, roles, panels * _count(roles.outer)) and not _stays_near(
+        work, nest, roles, panels
+    )
     tiles = [j_0, i_0] if by_panel else [i_0, j_0]
     # a panel is for all of a batch that has one operand of the columns
     apart = tuple(dim for dim in roles.outer if uses(roles.right.indices, dim.var))
@@ -221,6 +223,17 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
 def _for_all_threads(work: Work, roles: Roles, panels: int) -> bool:
     """Whether so many panels give all threads as much to do."""
     return panels >= 8 * work.facts.threads or panels % work.facts.threads == 0 or not roles.columns.known
+
+
+def _stays_near(work: Work, nest: Nest, roles: Roles, panels: int) -> bool:
+    """Whether all panels stay in the second cache beside a tile's rows, which it does not hold all of.
+
+    Each tile of rows does all panels then: a thread with several panels would read all rows again for each.
+    """
+    if roles.outer or not (roles.rows.known and roles.columns.known) or panels <= work.facts.threads:
+        return False
+    line = _depth(nest, roles) * nest.dtype.bits // 8
+    return line * roles.columns.extent <= SECOND_CACHE // 8 and line * roles.rows.extent > SECOND_CACHE
 
 
 def _one_row(work: Work, result: BlockHandle, tile: LoopHandle, rows: int) -> None:
@@ -331,7 +344,7 @@ def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
     Extents that are not known are padded by little, and to powers of two: others might overflow when rounded up.
     """
     rows, columns = roles.rows, roles.columns
-    depth = nest.instances // (rows.extent * columns.extent * _count(roles.outer))
+    depth = _depth(nest, roles)
     sizes: tuple[Sequence[int], Sequence[int]] = (
         range(1, 32) if rows.known else (1, 2, 4, 8),
         range(1, 5) if columns.known else (1, 2),
@@ -406,6 +419,11 @@ def nest_loop(nest: Nest, var: object) -> LoopHandle:
 def _by_axis(nest: Nest) -> list[Dim]:
     """The dimensions in the order of the block's axes, in which the loops are now."""
     return [next(dim for dim in nest.dims if dim.var is axis.var) for axis in nest.block.axes]
+
+
+def _depth(nest: Nest, roles: Roles) -> int:
+    """The number of terms of a sum."""
+    return nest.instances // (roles.rows.extent * roles.columns.extent * _count(roles.outer))
 
 
 def _count(dims: tuple[Dim, ...]) -> int:

@@ -1,6 +1,8 @@
-"""Products of a batch with one operand of the columns: what is packed is packed once, whatever the call knows of sizes."""
+"""Products of a batch, or of many rows, with one operand of the columns: what is packed is packed once, what is read again stays near."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
@@ -76,3 +78,37 @@ def test_rows_of_a_batch_are_rows_of_the_tile() -> None:
     made = default_schedule(product(*SYMBOLIC), CpuFacts(vector_bits=512)).func
     assert any(length == "many" for length in around(made.body, "C_update"))
     assert any("n" in length.replace("many", "") and "8" in length for length in around(made.body, "C_update"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "threads", "by_rows"),
+    [
+        (4096, 64, 128, 1, True),
+        (4096, 60, 130, 1, True),
+        (4096, 64, 128, 2, False),  # one panel for each thread
+        (512, 64, 128, 1, False),  # the rows stay in the cache
+        (4096, 320, 128, 1, False),  # the panels do not
+        ("n", 64, 128, 1, False),
+    ],
+)
+def test_rows_do_all_panels_that_stay_near(
+    rows: int | str, columns: int, depth: int, threads: int, by_rows: bool
+) -> None:
+    """A panel that is done by itself reads all rows, which come from memory for each."""
+    kernel = parse(f"""
+@T.prim_func
+def product(A: T.Buffer(({rows!r}, {depth})), B: T.Buffer(({depth}, {columns})), C: T.Buffer(({rows!r}, {columns}))):
+    for i, j in T.grid({rows}, {columns}):
+        C[i, j] = 0.0
+        for k in range({depth}):
+            C[i, j] += A[i, k] * B[k, j]
+""")
+    assert isinstance(kernel, PrimFunc)
+    made = default_schedule(kernel, CpuFacts(vector_bits=512, threads=threads)).func
+    outermost = re.search(r"\b([ij])_0", made.script())
+    assert outermost is not None and outermost[1] == ("i" if by_rows else "j")
+    rng = np.random.default_rng(1)
+    A, B = rng.integers(-9, 9, (rows if isinstance(rows, int) else 9, depth)), rng.integers(-9, 9, (depth, columns))
+    C = np.full((len(A), columns), np.nan, "float32")
+    tirscript.build(made, pipeline=DEFAULT_LOWERING)(A.astype("float32"), B.astype("float32"), C)
+    np.testing.assert_array_equal(C, A @ B)
