@@ -35,6 +35,11 @@ def tiled_transpose(work: Work, nest: Nest) -> bool:
     # the largest that leaves no more than the smallest would at most
     sizes = next(tile for tile in tiles if tile[0] <= row.extent and row.extent % tile[0] < least)
     rows, columns = row.loop, column.loop
+    # a tile is known by the order of its axes, too
+    axes = [next(dim for dim in nest.dims if dim.axis is axis) for axis in nest.block.axes]
+    ordered = sorted(axes, key=lambda dim: (dim is row) + 2 * (dim is column))
+    if axes != ordered:
+        sch.reorder_block_iter_var(nest.name, [axes.index(dim) for dim in ordered])
     # the loop that is cut is outermost, so that the parts are apart
     sch.reorder(columns, *outer, rows)
     if column.extent % sizes[1]:

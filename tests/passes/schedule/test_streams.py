@@ -196,6 +196,24 @@ def test_large_matrices_are_transposed_by_tiles(
     assert not memory[:3].any() and not memory[given.size + 3 :].any()
 
 
+@pytest.mark.parametrize(
+    ("loops", "stored", "read"),
+    [
+        ("i, j in T.grid(257, 67)", "j, i", "i, j"),
+        ("b, i, j in T.grid(2, 257, 67)", "b, j, i", "b, i, j"),
+        ("i, j, b in T.grid(257, 67, 2)", "b, j, i", "b, i, j"),
+        ("j, b, i in T.grid(67, 2, 257)", "b, j, i", "b, i, j"),
+    ],
+)
+def test_transpositions_are_tiled_in_whatever_order_they_are_written(loops: str, stored: str, read: str) -> None:
+    shapes = ("(2, 257, 67)", "(2, 67, 257)") if "b" in loops else ("(257, 67)", "(67, 257)")
+    params = f'A: T.Buffer({shapes[0]}, "float32"), B: T.Buffer({shapes[1]}, "float32")'
+    func = kernel(f"for {loops}:\n    B[{stored}] = A[{read}]", params)
+    made = default_schedule(func, NONE)
+    assert "'transpose_float32_64x256'" in str(made.trace)
+    assert_same_result(func, made.func)
+
+
 def test_what_is_more_than_a_transposition_is_no_tile() -> None:
     params = 'A: T.Buffer((256, 64), "float32"), B: T.Buffer((64, 256), "float32")'
     for value in ("A[j, i] + T.float32(1)", "A[j, 63 - i]", "A[255 - j, i]"):
