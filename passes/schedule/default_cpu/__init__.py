@@ -1,8 +1,8 @@
 """The default schedule: from the blocks of a kernel as they were written to tiles, vectors and threads of a processor.
 
 Each block is classified by its IR alone, and the rules are tried in order; what a primitive refuses is left as it was.
-Functions that say themselves how they run, by a loop that is parallel, vectorized, unrolled, bound to threads or
-annotated, are left alone.
+Functions that say themselves how they run, by a loop that is vectorized, unrolled, bound to threads or annotated, or
+by a parallel one around blocks, are left alone.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import functools
 
 from msgspec import structs
 
-from tirscript.ir.expr import Const, Var
+from tirscript.ir.expr import Const, Ramp, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, walk
-from tirscript.ir.stmt import AllocateConst, Block, If, MatchBuffer, Stmt
+from tirscript.ir.stmt import AllocateConst, Block, For, If, MatchBuffer, Stmt
 
 from ...plain_loops.blocks_from_loops import with_blocks
 from ...plain_loops.dimensions import with_dimensions
@@ -29,6 +29,7 @@ from ..trace import Name, Step, Trace
 from .facts import CpuFacts
 from .joined_lines import with_joined_lines
 from .outer_vectors import outer_vectors
+from .parallel_loops import with_serial_loops
 from .rules import apply_rules, may_schedule
 from .work import Work
 
@@ -38,8 +39,8 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 
     The pass puts a version for short lines of symbolic length beside it (`for_lengths`), which is in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
-    `Schedule(with_joined_lines(blocks_from_loops(func)))`. The attribute "fastmath" of False keeps sums of floats in
-    their order, as `reassociate` of False does.
+    `Schedule(with_joined_lines(blocks_from_loops(with_serial_loops(func))))`. The attribute "fastmath" of False keeps
+    sums of floats in their order, as `reassociate` of False does.
     """
     return _scheduled(func, facts or CpuFacts()).sch
 
@@ -47,7 +48,16 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     """What the pass `default_cpu` makes of a function: `for_lengths`, with vectors of what stayed plain loops."""
     with recursion_room():
-        return outer_vectors(for_lengths(func, facts), facts, scheduled) if may_schedule(func) else func
+        plain = with_serial_loops(func)
+        if not may_schedule(plain):
+            return func
+        schedule = _scheduled(plain, facts)
+        if _steps(schedule) <= {"fuse", "parallel"}:
+            # no more than threads: loops around vectors have these, too
+            made = outer_vectors(plain, facts, scheduled)
+            if not _steps(schedule) or _has_vectors(made):
+                return func if made is plain else made
+        return outer_vectors(_for_lengths(plain, facts, schedule), facts, scheduled)
 
 
 def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
@@ -60,8 +70,11 @@ def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
             for j in range(m):                     else:
                 S[i] += A[i, j]                        for i in T.parallel(n): ... by lanes
     """
-    made = _scheduled(func, facts)
-    if all(PRIMITIVES[step.primitive].query for step in made.sch.trace.steps):
+    return _for_lengths(func, facts, _scheduled(func, facts))
+
+
+def _for_lengths(func: PrimFunc, facts: CpuFacts, made: Work) -> PrimFunc:
+    if not _steps(made):
         return func
     known, long = {*func.symbols, *func.params}, made.sch.func
     lines = {n: least for n, least in made.lines.items() if set(free_vars(n)) <= known and not reads_memory(n)}
@@ -75,6 +88,15 @@ def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
         condition = functools.reduce(get_op("logical_and"), conditions)
         matches = [stmt for stmt in long.body if _gives_lengths(stmt)]
         return long.replace(body=(*matches, If(condition, beside, _without_matches(long))))
+
+
+def _steps(made: Work) -> set[str]:
+    """The primitives that a schedule consists of."""
+    return {step.primitive for step in made.sch.trace.steps if not PRIMITIVES[step.primitive].query}
+
+
+def _has_vectors(func: PrimFunc) -> bool:
+    return any(type(node) is Ramp or (type(node) is For and node.kind == "vectorized") for node in walk(func.body))
 
 
 def _gives_lengths(stmt: Stmt) -> bool:
@@ -91,9 +113,10 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
     if func.attrs.get("fastmath") is False:
         facts = structs.replace(facts, reassociate=False)
     with recursion_room():
-        if not may_schedule(func):
+        plain = with_serial_loops(func)
+        if not may_schedule(plain):
             return Work(Schedule(func), facts)
-        func = with_dimensions(whole_loops(func))
+        func = with_dimensions(whole_loops(plain))
         found = _symbolic(func, facts)
         if found is not None:
             return found
@@ -146,4 +169,12 @@ def _names(values: tuple[object, ...]) -> set[str]:
     return found
 
 
-__all__ = ["CpuFacts", "default_schedule", "for_lengths", "scheduled", "tidied", "with_joined_lines"]
+__all__ = [
+    "CpuFacts",
+    "default_schedule",
+    "for_lengths",
+    "scheduled",
+    "tidied",
+    "with_joined_lines",
+    "with_serial_loops",
+]

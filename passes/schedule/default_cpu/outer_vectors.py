@@ -39,6 +39,7 @@ from ..tree import body_fields
 from .facts import CpuFacts
 from .jammed_rows import ROWS, jammed, waits
 from .nests import UNKNOWN, stride_of
+from .records import flattened, is_field, with_fields
 from .work import PARALLEL_WORK
 
 # as many lanes as T.vectorized makes at once
@@ -148,7 +149,7 @@ class _Outer:
         return may_parallel(Dependences((loop,), within=self.func), loop).legal is True
 
     def gains(self, loop: For) -> bool:
-        """Whether a loop holds others and goes along memory in all that it does."""
+        """Whether a loop holds others and goes along memory in all that it does, but for what it does once."""
         nodes = list(walk(loop.body))
         if not any(type(node) is For for node in nodes) or leaves_loop(loop.body) or loop.kind != "serial":
             return False
@@ -158,8 +159,10 @@ class _Outer:
         if loop.step is not None or len(kinds) > 1 or reads_memory(loop.start) or reads_memory(loop.stop):
             return False
         found: list[Any] = [node for node in nodes if type(node) in (BufferLoad, BufferStore)]
-        strides = {stride_of(node, loop.var) for node in found if node.indices}
-        if not strides <= {0, 1} or 1 not in strides:
+        across = [node for node in found if node.indices and stride_of(node, loop.var) not in (0, 1)]
+        if not all(is_field(node, loop) for node in across):
+            return False
+        if not any(uses(node.indices, loop.var) for node in found):
             return False
         extent = constant_extent(loop)
         return extent is None or extent >= self.one(nodes)
@@ -187,8 +190,9 @@ class _Outer:
 
     def vectors(self, loop: For) -> tuple[Stmt, ...] | None:
         """A loop as one over vectors, and what is left of it behind that; None where it has no vector form."""
+        loop, fields = with_fields(loop)
         nodes = list(walk(loop.body))
-        values, one = sum(1 for node in nodes if type(node) is ScalarDecl), self.one(nodes)
+        values, one = fields + sum(1 for node in nodes if type(node) is ScalarDecl), self.one(nodes)
         lanes = min(MOST, one * max(1, min(VECTORS, self.facts.registers // (4 * (values + 1)))))
         extent, kind = constant_extent(loop), loop.var.dtype
         if extent is None:
@@ -222,9 +226,15 @@ class _Outer:
         first = simplified(start + outer * lanes)
         # lanes are counted from the first one: behind the end their dtype may have no numbers left
         inside = get_op("less")(loop.var - first, loop.stop - first)
-        made = in_vectors(loop if whole else loop.replace(body=(If(inside, loop.body, ()),)), first, lanes)
+        masked = loop if whole else loop.replace(body=(If(inside, loop.body, ()),))
+        flat = flattened(masked)
+        made = in_vectors(flat, first, lanes)
         if made is None:
             return None
+        if flat is not masked:
+            lane = Var(f"{loop.var.name}_1", kind)
+            body = substitute(refresh(masked.body), {loop.var: first + lane})
+            made = (For(lane, const(0, kind), const(lanes, kind), body, kind="vectorized", span=loop.span),)
         return For(outer, const(0, kind), count, made, kind="parallel" if parallel else "serial", span=loop.span)
 
 
