@@ -187,7 +187,9 @@ def reduced(stage: Stage, begin: Known | None, term: Expr) -> Known | None:
         return None
     if is_neutral(stage, term):
         return begin
-    if update.op not in _IDEMPOTENT or any(axis.kind == "reduce" and is_const(axis.stop, 0) for axis in stage.axes):
+    # a reduction over nothing leaves `begin`
+    terms = [axis.stop for axis in stage.axes if axis.kind == "reduce"]
+    if update.op not in _IDEMPOTENT or not all(type(stop) is Const and stop.value > 0 for stop in terms):
         return None
     made = evaluated(update.op(*((begin, term) if first else (term, begin))))
     return made if type(made) is Const else None
