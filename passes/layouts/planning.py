@@ -9,12 +9,14 @@ copied where lines are no whole vectors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.arith.evaluate import Undecided, evaluate
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Expr, Var
 from tirscript.ir.graph import GraphBind, GraphConst, GraphVar, TensorType, TupleType
@@ -24,7 +26,6 @@ from tirscript.ir.stmt import Axis
 from .flow import Fixed, Flow, Kernel, Value
 from .groups import inferred
 from .mapping import PadMapping, size_of
-from .numbers import values_at
 from .packing import Packed, Packing
 from .padding import update_of
 from .stages import Stage, loads_of
@@ -367,10 +368,14 @@ def fits(mapping: PadMapping, buffer: Any) -> bool:
 
 def _size(shape: tuple[Expr, ...]) -> float:
     """The elements of a shape; a dimension that is not known counts as `NOMINAL`."""
-    size = 1.0
-    for dim in shape:
-        size *= values_at(dim, {node: NOMINAL for node in walk(dim) if type(node) is Var})
-    return size
+    return float(math.prod(map(_extent, shape)))
+
+
+def _extent(dim: Expr) -> int:
+    try:
+        return evaluate(dim, {node: NOMINAL for node in walk(dim) if type(node) is Var})
+    except Undecided:
+        return NOMINAL
 
 
 def _width(var: GraphVar) -> float:
