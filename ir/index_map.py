@@ -37,6 +37,9 @@ class IndexMap(Node, frozen=True, eq=False):
         params = tuple(Var(name, dtype) for name in inspect.signature(function).parameters)
         made = function(*params)
         indices = tuple(as_expr(item, dtype) for item in (made if isinstance(made, (tuple, list)) else (made,)))
+        other = next((index.dtype for index in indices if not index.dtype.is_int or index.dtype.is_vector), None)
+        if other is not None:
+            raise TypeError(f"a place is an integer, not {other}")
         return IndexMap(params, indices, None if inverse is None else IndexMap.of(inverse, dtype=dtype))
 
     def with_dtype(self, dtype: DType) -> IndexMap:
@@ -66,7 +69,10 @@ class IndexMap(Node, frozen=True, eq=False):
         return found
 
     def map_shape(self, shape: Sequence[Expr | int]) -> tuple[Expr, ...] | None:
-        """The least shape that holds every place where an element of `shape` is found; None where it is not known."""
+        """The least shape that holds every place where an element of `shape` is found.
+
+        None where it is not known, or an element is found below 0, which no shape holds.
+        """
         found = self._digits(shape)
         if found is not None and all(index.base >= 0 for index in found.indices):
             sizes = [index.base + (index.extent - 1) * index.step + 1 for index in found.indices]

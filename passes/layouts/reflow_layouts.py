@@ -197,7 +197,7 @@ def _mapping(given: IndexMap | PadMapping | Callable[..., Any], buffer: Buffer, 
         raise _wrong(f"{what} takes {len(made.params)} indices, and the parameter has {dims}")
     mapping = PadMapping.of(made, buffer.shape)
     if mapping is None:
-        raise _wrong(f"{what} is not proved to keep its elements apart")
+        raise _wrong(f"{what} is not proved to keep its elements apart, at places from 0")
     return mapping
 
 

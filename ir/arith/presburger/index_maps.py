@@ -151,12 +151,18 @@ class MappedDomain:
         return self._ask(lambda: self._map().is_empty())
 
     def image_shape(self) -> tuple[Expr, ...] | None:
-        """The least shape that holds all places: of each new index its greatest value plus one."""
+        """The least shape that holds all places: of each new index its greatest value plus one.
+
+        None where an element may go to a place below 0, which no shape holds.
+        """
 
         def answer() -> tuple[Expr, ...]:
             image = self._map().range()
             if image.is_empty():
                 raise Unknown("nothing is mapped")
+            kind, zero = self._isl().dim_type.set, self._value(0)
+            if not all(image.is_subset(image.lower_bound_val(kind, at, zero)) for at in range(self._places)):
+                raise Unknown("places below 0")
             back, sizes = self._back(()), image.params()
             greatest = [image.dim_max(at).add_constant_val(self._value(1)) for at in range(self._places)]
             return tuple(back.function(one.gist_params(sizes)) for one in greatest)

@@ -80,7 +80,8 @@ def transform_layout(
     shape = mapping.map_shape(target.shape)
     back = mapping.non_surjective_inverse(target.shape)
     if shape is None or back is None:
-        edit.refuse(f"the shape of `{target.name}` behind the map is not known", block)
+        hint = "no element may go to a place below 0, and the last places must be known"
+        edit.refuse(f"the shape of `{target.name}` behind the map is not known", block, hint=hint)
     dtype = target.shape[0].dtype if target.shape else mapping.indices[0].dtype
     new = target.replace(shape=tuple(cast(dim, dtype) for dim in shape))
     padded = not is_const(back[1], False)
