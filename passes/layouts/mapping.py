@@ -427,7 +427,10 @@ def _mapping(
     for axis in stage.axes:
         values.setdefault(axis.var, const(0, INT64))
     taken = tuple(axis.var for axis in stage.axes)
-    parts = IndexMap(taken, there if condition is None else (*there, condition)).with_dtype(INT64)
+    told = there if condition is None else (*there, condition)
+    if not _is_exact(told, stage.analyzer()):
+        return None
+    parts = IndexMap(taken, told).with_dtype(INT64)
     placed = parts.apply(tuple(values[var] for var in taken))
     if any(type(node) is BufferLoad for part in placed for node in walk(part)):
         return None
@@ -453,6 +456,21 @@ def _mapping(
         if not (known.facts.unreachable or known.decide(free)):
             return None
     return made
+
+
+def _is_exact(exprs: tuple[Expr, ...], known: Analyzer) -> bool:
+    """Whether no integer in expressions wraps around, so that they mean the same in int64."""
+    for node in walk(exprs):
+        if type(node) is not Call or not node.dtype.is_int or (node.dtype.bits == 64 and node.dtype.is_signed):
+            continue
+        if node.op.name == "cast":
+            low, high = known.const_int_bound(node.args[0])
+            least, greatest = node.dtype.int_range()
+            if node.args[0].dtype.is_float or low < least or high > greatest:
+                return False
+        elif known.can_overflow(node):
+            return False
+    return True
 
 
 def _where_held(back: IndexMap, sizes: tuple[Expr, ...], held: Expr) -> IndexMap | None:

@@ -28,6 +28,7 @@ from tirscript.ir.op import OPS, cast, get_op
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, BufferStore, Stmt
 
+from ..layout import index_dtype
 from ..statements import conjunction
 from ..trapping import may_trap
 from .filling import fill_statements
@@ -467,7 +468,7 @@ def _renewed(buffer: Buffer, mapping: PadMapping | None) -> Buffer:
     """A buffer in its layout."""
     if mapping is None:
         return buffer.replace()
-    dtype = buffer.shape[0].dtype
+    dtype = index_dtype(buffer.shape)
     return buffer.replace(shape=tuple(resized(dim, dtype) for dim in mapping.packed_shape))
 
 

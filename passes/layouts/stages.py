@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import INT32, INT64
 from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import BufferLoad, Expr, Let, Reduce, Var, const, is_const
 from tirscript.ir.func import PrimFunc
@@ -176,6 +177,9 @@ def stage_of(stmt: Stmt) -> Stage:
     for axis in stmt.axes:
         loop = loops.pop(axis.value, None) if type(axis.value) is Var else None
         if axis.kind not in ("spatial", "reduce") or not is_const(axis.start, 0):
+            raise _No
+        if axis.var.dtype not in (INT32, INT64):
+            # places of padding may be more than a narrow axis counts
             raise _No
         if loop is None:
             # an axis of one element needs no loop

@@ -1,0 +1,188 @@
+"""Programs made to break what passes over layouts take for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript import DiagnosticError
+from tirscript.ir import Module
+from tirscript.passes.layouts import Reflowed, conversion_of, reflow
+from tirscript.passes.schedule import Schedule, ScheduleError
+from tirscript.script import parse
+
+INC = """
+    @T.prim_func(private=True)
+    def inc(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+        for i in range(14):
+            with T.block("B"):
+                vi = T.axis.spatial(14, i)
+                B[vi] = A[vi] + T.float32(1)
+"""
+
+
+def tiles(i: Any) -> tuple[Any, ...]:
+    return i // 4, i % 4
+
+
+def module(kernels: str, params: str, lines: str, results: str) -> Module:
+    """A module of kernels and a graph of one dataflow that calls them."""
+    body = "\n            ".join(line.strip() for line in lines.strip().splitlines())
+    made = parse(f"""
+@I.ir_module
+class M:
+{kernels.strip(chr(10))}
+
+    @G.graph_func
+    def main({params}):
+        cls = M
+        with G.dataflow():
+            {body}
+            G.output({results})
+        return {results}
+""")
+    assert isinstance(made, Module)
+    return made
+
+
+def moved(before: Module, *given: Any, layouts: Any = None) -> Reflowed:
+    """The graph with all kernels packed, which gives the same bits."""
+    done = reflow(before, layouts=layouts, decide=lambda one: True)
+    expected, got = tirscript.interpret(before, *given), tirscript.interpret(done.module, *given)
+    for a, b in zip(*((one if isinstance(one, tuple) else (one,)) for one in (expected, got)), strict=True):
+        assert np.array_equal(a, b, equal_nan=True)
+    return done
+
+
+def test_a_maximum_over_nothing_is_its_beginning() -> None:
+    """Where `n` is 0 the padding of `m` is -inf, not the largest of what is in the padding of `x`."""
+    before = module(
+        """
+    @T.prim_func(private=True)
+    def largest(A: T.Buffer((T.int64(13), "n"), "float32"), B: T.Buffer((T.int64(13),), "float32")):
+        for i, j in T.grid(T.int64(13), n):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    B[vi] = T.float32("-inf")
+                B[vi] = T.max(B[vi], A[vi, vj])
+    @T.prim_func(private=True)
+    def product(A: T.Buffer((13,), "float32"), B: T.Buffer((1,), "float32")):
+        for u, i in T.grid(1, 13):
+            with T.block("B"):
+                vu, vi = T.axis.remap("SR", [u, i])
+                with T.init():
+                    B[vu] = T.float32(1)
+                B[vu] = B[vu] * A[vi]
+""",
+        'x: G.Tensor((13, "n"), "float32")',
+        'm = G.call_tir(cls.largest, (x,), out=G.Tensor((13,), "float32"))\n'
+        'p = G.call_tir(cls.product, (m,), out=G.Tensor((1,), "float32"))',
+        "p",
+    )
+    for n in (0, 3):
+        moved(before, np.full((13, n), -2, "float32"), layouts={"m": {"B": tiles}, "p": {"A": tiles}})
+
+
+@pytest.mark.parametrize(
+    "size", ["n << 1", "T.truncdiv(n, 2)", "T.bitwise_and(n, 15)", "T.ceildiv(n, 3)", "T.abs(n)", "T.truncmod(n, 9)"]
+)
+def test_sizes_of_any_operator_have_a_cost(size: str) -> None:
+    before = module(
+        """
+    @T.prim_func(private=True)
+    def inc(A: T.Buffer(("k",), "float32"), B: T.Buffer(("k",), "float32")):
+        for i in range(k):
+            with T.block("B"):
+                vi = T.axis.spatial(k, i)
+                B[vi] = A[vi] + T.float32(1)
+""",
+        f'n: G.Prim("int64"), x: G.Tensor(("{size}",), "float32")',
+        f'y = G.call_tir(cls.inc, (x,), out=G.Tensor(("{size}",), "float32"))',
+        "y",
+    )
+    n = 23
+    sizes = {"n << 1": n << 1, "T.truncdiv(n, 2)": n // 2, "T.bitwise_and(n, 15)": n & 15, "T.ceildiv(n, 3)": 8}
+    done = moved(
+        before,
+        n,
+        np.arange(sizes.get(size, n if "abs" in size else n % 9), dtype="float32"),
+        layouts={"y": {"A": tiles}},
+    )
+    assert [one.packed for one in done.decisions] == [True]
+
+
+BELOW: dict[str, Callable[[Any], Any]] = {"below": lambda i: (i - 3,), "mirrored": lambda i: (5 - i,)}
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_no_element_goes_below_0(name: str) -> None:
+    before = module(
+        INC, 'x: G.Tensor((14,), "float32")', 'y = G.call_tir(cls.inc, (x,), out=G.Tensor((14,), "float32"))', "y"
+    )
+    with pytest.raises(DiagnosticError, match="not proved to keep its elements apart, at places from 0"):
+        reflow(before, layouts={"y": {"A": BELOW[name]}})
+    sch = Schedule(before)
+    sch.work_on("inc")
+    with pytest.raises(ScheduleError, match="no element may go to a place below 0"):
+        sch.transform_layout("B", "A", BELOW[name])
+
+
+def test_places_are_integers() -> None:
+    before = module(
+        INC, 'x: G.Tensor((14,), "float32")', 'y = G.call_tir(cls.inc, (x,), out=G.Tensor((14,), "float32"))', "y"
+    )
+    sch = Schedule(before)
+    sch.work_on("inc")
+    with pytest.raises(ScheduleError, match="a place is an integer, not float32"):
+        sch.transform_layout("B", "A", lambda i: (i * 1.5,))
+    with pytest.raises(DiagnosticError, match="a place is an integer, not float32"):
+        reflow(before, layouts={"y": {"A": lambda i: (i * 1.5,)}})
+
+
+def test_indices_that_wrap_around_are_no_layout() -> None:
+    """As int8 the indices from 128 are negative: the halves change places."""
+    before = module(
+        """
+    @T.prim_func(private=True)
+    def halves(A: T.Buffer((384,), "float32"), B: T.Buffer((256,), "float32")):
+        for i in range(256):
+            with T.block("B"):
+                vi = T.axis.spatial(256, i)
+                T.block_attr({"postproc": ("crop",)})
+                B[vi] = A[T.Cast("int32", T.Cast("int8", vi)) + 128]
+    @T.prim_func(private=True)
+    def inc(A: T.Buffer((384,), "float32"), B: T.Buffer((384,), "float32")):
+        for i in range(384):
+            with T.block("B"):
+                vi = T.axis.spatial(384, i)
+                B[vi] = A[vi] + T.float32(1)
+    @T.prim_func(private=True)
+    def pad(A: T.Buffer((256,), "float32"), B: T.Buffer((384,), "float32")):
+        for i in range(384):
+            with T.block("B"):
+                vi = T.axis.spatial(384, i)
+                B[vi] = T.if_then_else(vi >= 128, A[vi - 128], T.float32(0))
+    @T.prim_func(private=True)
+    def last(A: T.Buffer((384,), "float32"), B: T.Buffer((256,), "float32")):
+        for i in range(256):
+            with T.block("B"):
+                vi = T.axis.spatial(256, i)
+                B[vi] = A[vi + 128] * T.float32(2)
+""",
+        'x: G.Tensor((384,), "float32")',
+        """
+        a = G.call_tir(cls.inc, (x,), out=G.Tensor((384,), "float32"))
+        b = G.call_tir(cls.halves, (a,), out=G.Tensor((256,), "float32"))
+        c = G.call_tir(cls.pad, (b,), out=G.Tensor((384,), "float32"))
+        d = G.call_tir(cls.last, (c,), out=G.Tensor((256,), "float32"))
+        """,
+        "d",
+    )
+    moved(before, np.arange(384, dtype="float32"))
+    func = before.prim_func("halves")
+    assert func is not None and conversion_of(func) is None
