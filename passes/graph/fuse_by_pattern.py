@@ -58,7 +58,8 @@ class _Fusion:
 
     def every(self, block: Dataflow, name: str, pattern: Pattern) -> Dataflow:
         """The block with a call for each place at which the pattern is found, from the last to the first."""
-        binds = {one.var: one for one in block.body if type(one) is GraphBind}
+        free = (one for one in block.body if type(one) is GraphBind and not self.outlining.stays(one))
+        binds = {one.var: one for one in free}
         values: dict[GraphVar, GraphExpr] = {var: bind.value for var, bind in binds.items()}
         users: dict[GraphVar, list[GraphVar | None]] = {var: [None] for var in block.outputs}
         for one in block.body:

@@ -165,6 +165,8 @@ class _Fusion:
         value = bind.value
         if type(value) is not OpCall or value.op.name != "call_tir" or type(bind.var.type) is not TensorType:
             return None
+        if self.outlining.stays(bind):
+            return None
         reference, given, *rest = value.args
         if type(reference) is not FunctionRef or type(given) is not TupleExpr or rest:
             return None

@@ -58,7 +58,7 @@ class _Merging(Outlining):
     def target(self, stmt: GraphBind) -> Target | None:
         """The target of the composite that a binding calls."""
         call = stmt.value
-        if type(call) is not FunctionCall or type(call.function) is not FunctionRef:
+        if type(call) is not FunctionCall or type(call.function) is not FunctionRef or self.stays(stmt):
             return None
         return self.targets.get(call.function.function)
 

@@ -21,6 +21,8 @@ from tirscript.ir.node import Attrs
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 
+from .replacing import variables, written_in_place
+
 LONGEST = 80  # characters of a name that is made of others
 
 
@@ -31,6 +33,8 @@ class Outlining:
         self.module, self.skip, self.block = module, skip, block
         self.made: list[GraphFunc] = []
         self.names = {function.name for function in module.functions}
+        # what calls of the function at hand write in place, which is another value behind them
+        self.written: set[GraphVar] = set()
 
     def run(self) -> Module:
         """The module with the new functions before the others."""
@@ -40,6 +44,7 @@ class Outlining:
     def function(self, func: GraphFunc) -> GraphFunc:
         if self.skip in func.attrs:
             return func
+        self.written = written_in_place(func)
         body = self.body(func.body)
         return func if body is func.body else func.replace(body=body)
 
@@ -53,6 +58,10 @@ class Outlining:
             same = then is stmt.then_body and orelse is stmt.else_body
             return stmt if same else stmt.replace(then_body=then, else_body=orelse)
         return self.block(stmt) if type(stmt) is Dataflow else stmt
+
+    def stays(self, bind: GraphBind) -> bool:
+        """Whether a binding must stand where it does: a value that it uses is written in place, here or elsewhere."""
+        return bool(self.written) and bool(variables(bind.value) & self.written)
 
     def call(self, members: list[GraphBind], name: str, attrs: Mapping[str, Any]) -> GraphBind:
         """The call of a new function that does what `members` do, in the place of the last of them."""

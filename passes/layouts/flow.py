@@ -14,6 +14,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block
 
+from ..graph.replacing import variables
 from .calls import Instances
 from .mapping import Conversion, PadMapping, conversion_of
 from .stages import Staged, staged
@@ -67,8 +68,17 @@ class Flow:
     `forms` tells for each variable what it is a layout of. `items` are the single tensors of kernels that give several.
     """
 
-    def __init__(self, block: Dataflow, module: Module, known: dict[Any, Any], instances: Instances) -> None:
+    def __init__(
+        self,
+        block: Dataflow,
+        module: Module,
+        known: dict[Any, Any],
+        instances: Instances,
+        written: frozenset[GraphVar] = frozenset(),
+    ) -> None:
         self.block, self.module, self.known, self.instances = block, module, known, instances
+        # what calls write in place: nothing that makes or uses it may move
+        self.written = written
         self.forms: dict[GraphVar, Form] = {}
         self.claims: dict[GraphVar, Const] = {}
         self.steps: list[Kernel | Fixed | GraphBind | Any] = []
@@ -122,7 +132,7 @@ class Flow:
             for node in walk(stmt.value) if type(stmt) is GraphBind else walk(stmt):
                 if type(node) is GraphVar:
                     uses.setdefault(node, []).append(stmt)
-            if type(stmt) is GraphBind and self.instances.called(stmt.value) is not None:
+            if type(stmt) is GraphBind and not self._stays(stmt) and self.instances.called(stmt.value) is not None:
                 made[stmt.var] = stmt
         found: dict[GraphVar, tuple[GraphVar, Conversion]] = {}
         packed: set[GraphVar] = set()
@@ -152,7 +162,7 @@ class Flow:
         for stmt in self.block.body:
             if type(stmt) is not GraphBind:
                 continue
-            several = self.instances.called_for(stmt.value)
+            several = None if self._stays(stmt) else self.instances.called_for(stmt.value)
             if several is not None and self.instances.called(stmt.value) is None and stmt.var not in self.block.outputs:
                 found[stmt.var] = []
         for stmt in self.block.body:
@@ -164,6 +174,10 @@ class Flow:
                 if type(node) is GraphVar:
                     found.pop(node, None)
         return found
+
+    def _stays(self, stmt: GraphBind) -> bool:
+        """Whether a binding makes or uses a value that is written in place."""
+        return bool(self.written) and not self.written.isdisjoint(variables(stmt.value) | {stmt.var})
 
     def _several(self, stmt: GraphBind) -> Kernel | None:
         """A call that gives several tensors."""
@@ -190,7 +204,7 @@ class Flow:
 
     def _crop(self, stmt: Any) -> tuple[GraphVar, Conversion] | None:
         found = self.instances.called(stmt.value) if type(stmt) is GraphBind else None
-        if found is None or len(found[1]) != 1:
+        if found is None or len(found[1]) != 1 or self._stays(stmt):
             return None
         conversion = self.conversion(found[0])
         return None if conversion is None or conversion.packs else (stmt.var, conversion)
@@ -204,6 +218,8 @@ class Flow:
         return False
 
     def _step(self, stmt: Any) -> Any:
+        if type(stmt) is GraphBind and self._stays(stmt):
+            return stmt
         found = self.instances.called(stmt.value) if type(stmt) is GraphBind else None
         if type(stmt) is GraphBind and stmt.var in self.items:
             return None

@@ -31,6 +31,7 @@ from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 
 from ..graph.dead_code import dead_code_elimination
+from ..graph.replacing import written_in_place
 from ..pipeline import module_pass
 from .calls import Instances, Names
 from .emitting import Emitting, Functions, Report
@@ -96,6 +97,7 @@ class _Reflow:
         self.report = Report(edges={})
         self.decisions: list[Decision] = []
         self.unseen = set(self.asked)
+        self.written: frozenset[GraphVar] = frozenset()
 
     def run(self) -> Reflowed:
         functions = tuple(self._function(one) if type(one) is GraphFunc else one for one in self.module.functions)
@@ -121,6 +123,7 @@ class _Reflow:
 
     def _function(self, func: GraphFunc) -> GraphFunc:
         instead: dict[Any, Any] = {}
+        self.written = frozenset(written_in_place(func))
         body = self._body(func.body, instead)
         if body is func.body:
             return func
@@ -150,7 +153,7 @@ class _Reflow:
         return stmt.replace(then_body=then, then_value=one, else_body=orelse, else_value=other)
 
     def _block(self, block: Dataflow, instead: dict[Any, Any]) -> Dataflow:
-        flow = Flow(block, self.module, self.known, self.instances)
+        flow = Flow(block, self.module, self.known, self.instances, self.written)
         plan = Plan(flow, self._mappings(flow), self.decide)
         self.decisions += plan.decisions
         if not plan.layouts and not flow.conversions:

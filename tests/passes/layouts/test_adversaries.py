@@ -11,6 +11,7 @@ import pytest
 import tirscript
 from tirscript import DiagnosticError
 from tirscript.ir import Module
+from tirscript.passes.graph import fuse_ops
 from tirscript.passes.layouts import Reflowed, conversion_of, reflow
 from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.script import parse
@@ -186,3 +187,70 @@ def test_indices_that_wrap_around_are_no_layout() -> None:
     moved(before, np.arange(384, dtype="float32"))
     func = before.prim_func("halves")
     assert func is not None and conversion_of(func) is None
+
+
+IN_PLACE = """
+    @T.prim_func(private=True)
+    def pad(A: T.Buffer((14,), "float32"), P: T.Buffer((4, 4), "float32")):
+        for i, j in T.grid(4, 4):
+            with T.block("P"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                P[vi, vj] = T.if_then_else(vi * 4 + vj < 14, A[vi * 4 + vj], T.float32(0))
+    @T.prim_func(private=True)
+    def crop(P: T.Buffer((4, 4), "float32"), A: T.Buffer((14,), "float32")):
+        for i in range(14):
+            with T.block("A"):
+                vi = T.axis.spatial(14, i)
+                A[vi] = P[vi // 4, vi % 4]
+    @T.prim_func(private=True)
+    def bump(A: T.Buffer((14,), "float32")):
+        for i in range(14):
+            with T.block("A"):
+                vi = T.axis.spatial(14, i)
+                A[vi] = A[vi] + T.float32(100)
+    @T.prim_func(private=True)
+    def rows(P: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
+        for i, j in T.grid(4, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + P[vi, vj]
+"""
+BUMPED = """z = G.call_tir_inplace(cls.bump, (y,), inplace_indices=[0], out=G.Tensor((14,), "float32"))"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"""
+        y = G.call_tir(cls.inc, (x,), out=G.Tensor((14,), "float32"))
+        p = G.call_tir(cls.pad, (y,), out=G.Tensor((4, 4), "float32"))
+        {BUMPED}
+        s = G.call_tir(cls.rows, (p,), out=G.Tensor((4,), "float32"))
+        """,
+        f"""
+        p = G.call_tir(cls.pad, (x,), out=G.Tensor((4, 4), "float32"))
+        y = G.call_tir(cls.crop, (p,), out=G.Tensor((14,), "float32"))
+        {BUMPED}
+        s = G.call_tir(cls.inc, (x,), out=G.Tensor((14,), "float32"))
+        """,
+        f"""
+        w = G.call_tir(cls.inc, (x,), out=G.Tensor((14,), "float32"))
+        y = w
+        p = G.call_tir(cls.pad, (w,), out=G.Tensor((4, 4), "float32"))
+        {BUMPED}
+        s = G.call_tir(cls.rows, (p,), out=G.Tensor((4,), "float32"))
+        """,
+    ],
+    ids=["behind it", "a copy that goes", "another name"],
+)
+def test_what_is_written_in_place_was_read_before(lines: str) -> None:
+    before = module(INC + IN_PLACE, 'x: G.Tensor((14,), "float32")', lines, "z, s")
+    x = np.arange(14, dtype="float32")
+    moved(before, x)
+    for one in (before, reflow(before).module, fuse_ops(before)):
+        kept = x.copy()
+        for a, b in zip(tirscript.build(one)(kept), tirscript.interpret(before, x), strict=True):
+            assert np.array_equal(a, b)
+        assert np.array_equal(kept, x)
