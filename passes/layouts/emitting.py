@@ -27,7 +27,7 @@ from .calls import Names, call, closed
 from .converters import claim_of, crop_function, pad_function, refill_function
 from .filling import fill_statements
 from .flow import Fixed, Kernel, Value
-from .mapping import PadMapping
+from .mapping import Conversion, PadMapping
 from .packing import Packing
 from .padding import Known, same_value
 from .planning import Key, Plan
@@ -231,7 +231,7 @@ class Emitting:
         dtype = _dtype(plain)
         for old in self.functions.old:
             same = self.flow.conversion(old)
-            if same is not None and same.packs and same.mapping.same_layout(mapping):
+            if same is not None and same.packs and same.mapping.same_layout(mapping) and not _says_more(old, same):
                 if _takes(old, dtype) and (not mapping.padded or same_value(same.mapping.pad_value, fill)):
                     func = Callee(old.name)
                     break
@@ -246,6 +246,8 @@ class Emitting:
         for old in self.functions.old:
             same = self.flow.conversion(old)
             if same is None or same.packs or not _takes(old, dtype) or not same.mapping.same_layout(mapping):
+                continue
+            if _says_more(old, same):
                 continue
             claim = same.mapping.pad_value
             # what it assumes of the padding must still be so
@@ -455,6 +457,12 @@ def _type(shape: Any, dtype: DType) -> TensorType:
 
 def _name(value: Value) -> str:
     return value.name if type(value) is GraphVar else "constant"
+
+
+def _says_more(func: PrimFunc, conversion: Conversion) -> bool:
+    """Whether a conversion assumes more of its argument than what is in the padding: it may not be so of others."""
+    told = not conversion.packs and conversion.mapping.pad_value is not None
+    return sum(type(node) is Assume for node in walk(func.body)) > told
 
 
 def _takes(func: PrimFunc, dtype: DType) -> bool:

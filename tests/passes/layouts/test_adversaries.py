@@ -254,3 +254,23 @@ def test_what_is_written_in_place_was_read_before(lines: str) -> None:
         for a, b in zip(tirscript.build(one)(kept), tirscript.interpret(before, x), strict=True):
             assert np.array_equal(a, b)
         assert np.array_equal(kept, x)
+
+
+def test_what_a_conversion_assumes_is_not_said_of_others() -> None:
+    """`pad` takes what is not negative, `plain_pad` anything."""
+    kernels = IN_PLACE.replace(
+        'P: T.Buffer((4, 4), "float32")):\n        for i, j',
+        'P: T.Buffer((4, 4), "float32")):\n        LOOP\n        for i, j',
+    ) + IN_PLACE.replace("def ", "def plain_")
+    kernels = kernels.replace(
+        "        LOOP\n", "        for i in range(14):\n            T.assume(A[i] >= T.float32(0))\n"
+    )
+    lines = """
+        p = G.call_tir(cls.pad, (x,), out=G.Tensor((4, 4), "float32"))
+        q = G.call_tir(cls.plain_pad, (y,), out=G.Tensor((4, 4), "float32"))
+        s = G.call_tir(cls.rows, (p,), out=G.Tensor((4,), "float32"))
+        t = G.call_tir(cls.rows, (q,), out=G.Tensor((4,), "float32"))
+    """
+    before = module(kernels, 'x: G.Tensor((14,), "float32"), y: G.Tensor((14,), "float32")', lines, "s, t")
+    x = np.arange(14, dtype="float32")
+    moved(before, x, -x)
