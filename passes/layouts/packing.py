@@ -13,7 +13,7 @@ number, it is proved that it does, or a select or a stage of its own stores it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -47,7 +47,7 @@ from .padding import (
     update_of,
 )
 from .stages import Stage, Staged, known_axes, statement
-from .value_layouts import with_layouts
+from .value_layouts import stores_all, with_layouts
 
 _CHOICES = (OPS["if_then_else"],)
 
@@ -194,6 +194,10 @@ class Packing:
         self.selects = self.branches = self.fills = 0
         self.body: list[Stmt] = []
         self.needed: set[Buffer] = set()
+        # buffers in whose padding nothing is stored yet, and how many stages are emitted
+        self.unfilled: set[Buffer] = set()
+        self.emitted = 0
+        self.old = {new: old for old, new in self.new.items()}
 
     # wanting
 
@@ -274,7 +278,6 @@ class Packing:
         self.needed.update(needed)
         aims = self.wants(wanted)
         last = {one.stage.buffer: at for at, one in enumerate(self.plans)}
-        unfilled: set[Buffer] = set()
         for at, one in enumerate(self.plans):
             buffer = one.stage.buffer
             if not self._may_move(one):
@@ -283,12 +286,13 @@ class Packing:
             padded = mapping is not None and mapping.padded
             alone = sum(other.stage.buffer is buffer for other in self.plans) == 1
             before = self.padding.get(buffer)
+            self.emitted = at
             stored = self._stage(one, aims.get(buffer) if alone and padded else None, buffer in self.needed)
             if not padded:
                 continue
             first = not any(other.stage.buffer is buffer for other in self.plans[:at])
             if stored is False:
-                unfilled.add(buffer)
+                self.unfilled.add(buffer)
             elif first or same_value(before, stored):  # type: ignore[arg-type]
                 self.padding[buffer] = stored  # type: ignore[assignment]
             else:
@@ -296,10 +300,11 @@ class Packing:
             if at == last[buffer]:
                 aim = aims.get(buffer)
                 missed = aim is not None and not same_value(self.padding.get(buffer), aim)
-                if buffer in unfilled or (missed and buffer in self.needed):
+                if buffer in self.unfilled or (missed and buffer in self.needed):
                     value = const(0, buffer.dtype) if aim is None else aim
                     self._fill(buffer, value)
                     self.padding[buffer] = value
+                    self.unfilled.discard(buffer)
         params = tuple(self.new[param] for param in self.program.params)
         allocated = tuple(AllocBuffer(self.new[buffer]) for buffer in self.program.temporaries)
         func = self.program.func
@@ -351,13 +356,13 @@ class Packing:
         needs = {"spatial": bool(spatial) and aligned, "reduce": bool(reduce)}
         neutral = all(self._made(one, group, free, self._values(group)) is True for group, free in reduce)
         if needs["spatial"]:
-            needs["spatial"] = not self._is_safe(value, known, where, real["reduce"])
+            needs["spatial"] = not self._is_safe(one, value, known, where, real["reduce"])
         if needs["reduce"]:
-            needs["reduce"] = not neutral or not self._is_safe(value, known, where, real["spatial"])
+            needs["reduce"] = not neutral or not self._is_safe(one, value, known, where, real["spatial"])
         if spatial and not aligned:
             where = conjunction(part for part in (where, real["spatial"]) if part is not None)
         given = [real[kind] for kind in needs if needs[kind]]
-        if not self._is_safe(value, known, where, conjunction(part for part in given if part is not None)):
+        if not self._is_safe(one, value, known, where, conjunction(part for part in given if part is not None)):
             needs = {kind: real[kind] is not None and (kind == "reduce" or aligned) for kind in needs}
         state: Known | bool | None = None
         if (spatial and (not aligned or where is not None or not whole)) or (
@@ -432,10 +437,25 @@ class Packing:
     def _simple(places: tuple[Expr, ...], known: Analyzer) -> tuple[Expr, ...]:
         return tuple(known.simplify(place) for place in places)
 
-    def _is_safe(self, value: Expr, known: Analyzer, *conditions: Expr | None) -> bool:
+    def _is_safe(self, one: Plan, value: Expr, known: Analyzer, *conditions: Expr | None) -> bool:
         """Whether an expression can be evaluated in all iterations in which the conditions hold."""
+        padded = {node for free in one.padding for node in walk(free) if type(node) is Var}
+
+        def stored(load: BufferLoad) -> bool:
+            return self._is_stored(one.stage, load, padded, known)
+
         with known.scope(*(part for part in conditions if part is not None)):
-            return known.facts.unreachable or _is_safe(value, known)
+            return known.facts.unreachable or _is_safe(value, known, stored)
+
+    def _is_stored(self, stage: Stage, load: BufferLoad, padded: set[Var], known: Analyzer) -> bool:
+        """Whether what is read of the function's own buffers was stored before, where `padded` axes are padding too."""
+        old = self.old.get(load.buffer, load.buffer)
+        begun = old is stage.buffer and stage.init is not None
+        if begun or old not in self.program.written() or not any(node in padded for node in walk(load.indices)):
+            return True
+        if old in self.unfilled and not known.can_refute(self.layouts[old].pads(load.indices, load.indices[0].dtype)):
+            return False
+        return stores_all([other for other in self.program.stages[: self.emitted] if other.buffer is old])
 
     def _fill(self, buffer: Buffer, value: Const) -> None:
         """Emit stages that store a number in the padding of a buffer."""
@@ -472,30 +492,30 @@ def _renewed(buffer: Buffer, mapping: PadMapping | None) -> Buffer:
     return buffer.replace(shape=tuple(resized(dim, dtype) for dim in mapping.packed_shape))
 
 
-def _is_safe(expr: Expr, known: Analyzer) -> bool:
-    """Whether an expression can be evaluated: every element in range, no division of integers that could fail."""
+def _is_safe(expr: Expr, known: Analyzer, stored: Callable[[BufferLoad], bool]) -> bool:
+    """Whether an expression can be evaluated: every element in range and `stored`, no division that could fail."""
     kind = type(expr)
     if kind is Call:
         if expr.op in _CHOICES:  # type: ignore[attr-defined]
             condition, yes, no = expr.args  # type: ignore[attr-defined]
-            if not _is_safe(condition, known):
+            if not _is_safe(condition, known, stored):
                 return False
             for held, arm in ((condition, yes), (get_op("logical_not")(condition), no)):
                 with known.scope(held):
-                    if not (known.facts.unreachable or _is_safe(arm, known)):
+                    if not (known.facts.unreachable or _is_safe(arm, known, stored)):
                         return False
             return True
         if may_trap(expr.replace(args=tuple(map(_bare, expr.args)))):  # type: ignore[attr-defined]
             return False
-        return all(_is_safe(arg, known) for arg in expr.args)  # type: ignore[attr-defined]
+        return all(_is_safe(arg, known, stored) for arg in expr.args)  # type: ignore[attr-defined]
     if kind is BufferLoad:
         for index, dim in zip(expr.indices, expr.buffer.shape, strict=True):  # type: ignore[attr-defined]
-            if not _is_safe(index, known):
+            if not _is_safe(index, known, stored):
                 return False
             if not (known.can_prove(index >= 0) and known.can_prove(get_op("less")(index, resized(dim, index.dtype)))):
                 return False
-        return True
-    return kind in (Const, Var) or all(_is_safe(child, known) for child in _parts(expr))
+        return stored(expr)  # type: ignore[arg-type]
+    return kind in (Const, Var) or all(_is_safe(child, known, stored) for child in _parts(expr))
 
 
 def _bare(expr: Expr) -> Expr:

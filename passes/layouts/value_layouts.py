@@ -8,7 +8,7 @@ from it, but proved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -235,6 +235,18 @@ def _reached(stage: Stage) -> Any:
     return found
 
 
+def stores_all(stages: Sequence[Stage]) -> bool:
+    """Whether stages that store one buffer are known to store every element of it."""
+    import numpy as np
+
+    if any(stage.where is None and _reaches_all(stage) for stage in stages):
+        return True
+    try:
+        return bool(stages) and bool(np.logical_or.reduce([_reached(stage) for stage in stages]).all())
+    except LookupError:
+        return False
+
+
 def _made(
     stage: Stage, layouts: Mapping[Buffer, PadMapping], pads: Mapping[Buffer, Known], before: Known | None
 ) -> Known | None:
@@ -283,4 +295,4 @@ def _reaches_all(stage: Stage) -> bool:
     )
 
 
-__all__ = ["LAYOUTS", "lettered", "padding_places", "value_layouts", "with_layouts"]
+__all__ = ["LAYOUTS", "lettered", "padding_places", "stores_all", "value_layouts", "with_layouts"]

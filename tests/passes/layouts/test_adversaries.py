@@ -274,3 +274,66 @@ def test_what_a_conversion_assumes_is_not_said_of_others() -> None:
     before = module(kernels, 'x: G.Tensor((14,), "float32"), y: G.Tensor((14,), "float32")', lines, "s, t")
     x = np.arange(14, dtype="float32")
     moved(before, x, -x)
+
+
+HOLES = {
+    "a temporary with holes": """
+        T_1 = T.alloc_buffer((16,), "float32")
+        for i in range(5):
+            with T.block("T"):
+                vi = T.axis.spatial(5, i)
+                T_1[vi * 2] = A[vi] + T.float32(1)
+        for i in range(5):
+            with T.block("B"):
+                vi = T.axis.spatial(5, i)
+                B[vi] = T_1[vi * 2] * T.float32(2)
+""",
+    "padding that is stored last": """
+        for i in range(5):
+            with T.block("low"):
+                vi = T.axis.spatial(5, i)
+                T.where(i < 2)
+                B[vi] = A[vi]
+        for i in range(5):
+            with T.block("high"):
+                vi = T.axis.spatial(5, i)
+                T.where(i >= 2)
+                B[vi] = A[vi] * T.float32(3)
+        for i in range(5):
+            with T.block("B"):
+                vi = T.axis.spatial(5, i)
+                B[vi] = B[vi] + T.float32(1)
+""",
+    "halves, a whole": """
+        T_1 = T.alloc_buffer((10,), "float32")
+        for i in range(5):
+            with T.block("low"):
+                vi = T.axis.spatial(5, i)
+                T_1[vi] = A[vi]
+        for i in range(5):
+            with T.block("high"):
+                vi = T.axis.spatial(5, i)
+                T_1[vi + 5] = A[vi] * T.float32(3)
+        for i in range(5):
+            with T.block("B"):
+                vi = T.axis.spatial(5, i)
+                B[vi] = T_1[vi + 2] + T.float32(1)
+""",
+}
+
+
+@pytest.mark.parametrize(("name", "branches"), [*zip(HOLES, (1, 3, 0), strict=True)])
+def test_nothing_is_read_that_is_not_stored(name: str, branches: int) -> None:
+    """Padding computes with what is in range and stored, or has a condition."""
+    before = module(
+        f"""
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((5,), "float32"), B: T.Buffer((5,), "float32")):
+{HOLES[name].strip(chr(10))}
+""",
+        'x: G.Tensor((5,), "float32")',
+        'y = G.call_tir(cls.f, (x,), out=G.Tensor((5,), "float32"))',
+        "y",
+    )
+    done = moved(before, np.arange(5, dtype="float32"), layouts={"y": {"B": tiles}})
+    assert done.report.branches == branches
