@@ -37,6 +37,7 @@ from tirscript.ir.stmt import (
 from . import constants, memory, parallel, quotients
 from .expr import bind
 from .lookups import one_by_one
+from .moves import in_a_loop
 from .ranges import Ranges
 from .state import Targets, internal
 from .types import lane_bytes, memory_type, value_type
@@ -261,6 +262,8 @@ def _loop_node(g: Codegen, stmt: For) -> str:
         hints.append(text.once(f'!{{!"llvm.loop.unroll.count", i32 {asked}}}'))
     elif asked is not None:
         hints.append(text.once(f'!{{!"llvm.loop.unroll.{asked}"}}'))
+    else:
+        hints += in_a_loop(text, stmt)
     return text.node(f"distinct !{{!{len(text.metadata)}, {', '.join(hints)}}}")
 
 
