@@ -61,6 +61,7 @@ from tirscript.passes.layouts.value_layouts import padding_places
 
 from ..runtime.arrays import ArrayProblem, address_of, as_array
 from ..runtime.library import call_library, get_library, library_names
+from .graph_types import problem_of, sizes_of
 from .memory import EMPTY, WRITTEN
 from .ops import evaluate
 from .program import DEEPEST_CALL, Program, run_program
@@ -407,23 +408,20 @@ class _Scope:
             for one, field in zip(value, kind.fields, strict=False):
                 self.learn(one, field)
             return
-        for dim, size in _sizes(value, kind):
+        for dim, size in sizes_of(value, kind):
             if type(dim) is Var:
                 self.symbols.setdefault(dim, size)
 
-    def check(self, value: Any, kind: GraphType, what: str, span: Span | None, code: str = "T207") -> None:
-        """Raise where a value is not of a type."""
-        rule = _CHECKS.get(type(kind))
-        if rule is None:
-            return
-        problem = rule(value, kind)
+    def check(self, value: Any, kind: GraphType, what: str, span: Span | None, code: str = "") -> None:
+        """Raise where a value is not of a type, by the code of the caller's mistake where one is given."""
+        problem = problem_of(value, kind)
         if problem is not None:
-            raise _wrong("T105" if "dtype" in problem[0] and code != "T301" else code, f"{what}: {problem[1]}", span)
+            raise _wrong(code or problem[0], f"{what}: {problem[1]}", span)
         if type(kind) is TupleType:
             for at, (one, field) in enumerate(zip(value, kind.fields, strict=True)):
                 self.check(one, field, f"field {at} of {what}", span, code)
             return
-        for at, (dim, size) in enumerate(_sizes(value, kind)):
+        for at, (dim, size) in enumerate(sizes_of(value, kind)):
             try:
                 want = self.number(dim)
             except KeyError:
@@ -431,7 +429,7 @@ class _Scope:
             if want != size:
                 where = f"dimension {at} of {what}" if type(kind) is not PrimType else what
                 known = want if type(dim) is Const else f"`{dim.script()}`, which is {want}"
-                raise _wrong(code, f"{where}: expected {known}, got {size}", span)
+                raise _wrong(code or "T207", f"{where}: expected {known}, got {size}", span)
 
 
 class _Closure:
@@ -439,67 +437,6 @@ class _Closure:
 
     def __init__(self, func: GraphFunc, scope: _Scope | None, given: tuple[Any, ...] = ()) -> None:
         self.func, self.scope, self.given = func, scope, given
-
-
-def _sizes(value: Any, kind: GraphType) -> list[tuple[Expr, Any]]:
-    """The dimensions that a type names, each with what the value has there."""
-    if type(kind) is TensorType and kind.shape is not None:
-        return list(zip(kind.shape, np.shape(value), strict=False))
-    if type(kind) is ShapeType and kind.values is not None:
-        return list(zip(kind.values, value, strict=False))
-    if type(kind) is PrimType and kind.value is not None:
-        return [(kind.value, value)]
-    return []
-
-
-Problem = tuple[str, str] | None
-
-
-def _check_tensor(value: Any, kind: TensorType) -> Problem:
-    if not isinstance(value, (np.ndarray, np.generic)):
-        return "kind", f"expected a tensor, got {_noun(value)}"
-    if kind.dtype is not None and value.dtype != numpy_dtype(kind.dtype):
-        return "dtype", f"expected a tensor of {kind.dtype}, got one of {value.dtype.name}"
-    if kind.rank is not None and value.ndim != kind.rank:
-        return "rank", f"expected {kind.rank} dimensions, got the shape {value.shape}"
-    return None
-
-
-def _check_tuple(value: Any, kind: TupleType) -> Problem:
-    if not isinstance(value, tuple):
-        return "kind", f"expected a tuple, got {_noun(value)}"
-    if len(value) != len(kind.fields):
-        return "kind", f"expected a tuple of {len(kind.fields)}, got one of {len(value)}"
-    return None
-
-
-def _check_shape(value: Any, kind: ShapeType) -> Problem:
-    if not isinstance(value, tuple) or not all(isinstance(one, (int, np.integer)) for one in value):
-        return "kind", f"expected a shape, which is a tuple of ints, got {_noun(value)}"
-    if kind.rank is not None and len(value) != kind.rank:
-        return "rank", f"expected a shape of {kind.rank} dimensions, got {value}"
-    return None
-
-
-def _check_prim(value: Any, kind: PrimType) -> Problem:
-    if np.ndim(value) or isinstance(value, (tuple, str)) or value is None:
-        return "kind", f"expected a scalar, got {_noun(value)}"
-    return None
-
-
-_CHECKS: dict[type, Callable[[Any, Any], Problem]] = {
-    TensorType: _check_tensor,
-    TupleType: _check_tuple,
-    ShapeType: _check_shape,
-    PrimType: _check_prim,
-}
-
-
-def _noun(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"a tensor {value.shape}"
-    name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _arrays(value: Any) -> Any:
