@@ -122,13 +122,6 @@ def test_what_ceil_mode_adds_does_not_count(dilation: int, padding: tuple[int, i
         assert one == pytest.approx(sum(x[place] for place in places if 0 <= place < 7) / len(places))
 
 
-def test_halves_of_nearest_pixels_are_rounded_to_even() -> None:
-    """As R.image.resize2d does in TVM 0.27, whose `round` is that of R.round."""
-    x = np.arange(6, dtype="float32").reshape(1, 1, 2, 3)
-    value = 'G.image.resize2d(x, (2, 5), method="nearest_neighbor", coordinate_transformation_mode="align_corners")'
-    assert run('x: G.Tensor((1, 1, 2, 3), "float32")', value, x)[0, 0].tolist() == [[0, 0, 1, 2, 2], [3, 3, 4, 5, 5]]
-
-
 def test_quotients_of_the_largest_integers() -> None:
     least, most = -(2**63), 2**63 - 1
     a, b = np.array([least, least, most, 7, -7]), np.array([-2, 3, -3, -2, 2])
