@@ -250,6 +250,8 @@ def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], made: Ma
     right = sch.cache_read(name, roles.right.buffer.name, "global", [name])
     if made.right is not None:
         sch.compute_inline(made.right)
+    if reader is None or len(sch.get(reader).axes) != len(nest.store.indices):
+        reader = None  # an axis of one number, which is no dimension of what it reads
     result = reader if reader is not None else sch.cache_write(name, 0, "global")
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     stored = join([nest.dim(index) for index in nest.store.indices], line)

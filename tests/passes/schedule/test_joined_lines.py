@@ -187,3 +187,23 @@ def test_filters_and_pixels_of_convolutions_stay() -> None:
     )
     assert with_joined_lines(func) is func
     compared(func)
+
+
+def test_a_reader_with_an_axis_of_one_number() -> None:
+    """Which is no dimension any more of what it reads: it does not take the place of the copy of joined columns."""
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((3, 4, 3)), W: T.Buffer((1, 3)), B: T.Buffer((1,)), Y: T.Buffer((3, 4, 1))):
+    S = T.alloc_buffer((3, 4, 1))
+    for i, j, c, k in T.grid(3, 4, 1, 3):
+        with T.block("S"):
+            vi, vj, vc, vk = T.axis.remap("SSSR", [i, j, c, k])
+            with T.init():
+                S[vi, vj, vc] = 0.0
+            S[vi, vj, vc] = S[vi, vj, vc] + X[vi, vj, vk] * W[vc, vk]
+    for i, j, c in T.grid(3, 4, 1):
+        with T.block("Y"):
+            vi, vj, vc = T.axis.remap("SSS", [i, j, c])
+            Y[vi, vj, vc] = S[vi, vj, vc] + B[vc]
+""")
+    assert_same_result(func, default_schedule(func, CpuFacts(512, 1)).func, tolerance=1e-5)
