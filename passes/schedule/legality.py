@@ -21,7 +21,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import children, free_vars, rewrite, substitute, uses
-from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, If
+from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, For, If
 
 from ..access import Accesses
 from ..statements import conjunction, has_effect, reads_memory
@@ -121,40 +121,52 @@ def check_permutation(edit: Edit, old: Sequence[Place], new: Sequence[Place]) ->
     _check_bare(edit, old[0], "reordered", verdict)
 
 
-def check_covers(edit: Edit, block: Place, *, once: bool = False, of: Sequence[Axis] | None = None) -> None:
+def check_covers(edit: Edit, block: Place, *, once: bool = False) -> None:
     """Refuse where the loops around a block are not proved to run it for every point of its axes.
 
-    A block that reads what it writes must be run for each point `once`. `of` are the axes as they were before the block
-    moved: the points that it has to run for, which is refused where they are known not to be all.
+    A block that reads what it writes must be run for each point `once`.
     """
     stmt: Block = block.stmt
-    check_runs(edit, block)
-    loops = [place.stmt for place in block.loops()]
-    shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in loops}
-    wanted = stmt.axes if of is None else of
-    values = [substitute(axis.value - old.start, shifted) for axis, old in zip(stmt.axes, wanted, strict=True)]
-    known = edit.analyzer(block.loops()[0] if loops else block).known
-    predicate = None if stmt.predicate is None else substitute(stmt.predicate, shifted)
-    if of is not None and predicate is not None:
-        # what reads memory asks at each point what it asked there before
-        predicate = conjunction(one for one in conjuncts(predicate) if not reads_memory(one))
     once = once or any(axis.kind == "reduce" for axis in stmt.axes)
-    if any(loop.step is not None for loop in loops):
-        edit.refuse("a loop around the block counts by a step", block)
-    sizes = _Sizes(edit.func)
-    domain = sizes.domain([(loop.var, loop.extent) for loop in loops], values, known, predicate)
-    filled = _fills(domain, [sizes.named(axis.extent) for axis in wanted], once)
-    if filled:
-        return
-    if of is not None:
-        if filled is False:
-            edit.refuse(f"the block `{stmt.name}` would not run for every point of its axes any more", block)
+    if _runs_for_all(edit, block, stmt.axes, stmt.predicate, once):
         return
     edit.refuse(
         f"it is not proved that the loops run the block `{stmt.name}` for every point of its axes" + " once" * once,
         block,
         hint="a predicate that leaves points out makes the block a part of its axes; give the axes their true domains",
     )
+
+
+def check_still_covers(edit: Edit, block: Place, axes: Sequence[Axis]) -> None:
+    """Refuse where a block that was moved is known not to run for every point of its `axes`, as they were before."""
+    stmt: Block = block.stmt
+    # what reads memory asks at each point what it asked there before
+    parts = [] if stmt.predicate is None else conjuncts(stmt.predicate)
+    kept = conjunction(part for part in parts if not reads_memory(part))
+    once = any(axis.kind == "reduce" for axis in axes)
+    if _runs_for_all(edit, block, axes, kept, once) is False:
+        edit.refuse(f"the block `{stmt.name}` would not run for every point of its axes any more", block)
+
+
+def _runs_for_all(edit: Edit, block: Place, axes: Sequence[Axis], predicate: Expr | None, once: bool) -> bool | None:
+    """Whether the loops around a block run it for every point of `axes` where `predicate` is true; None if unknown."""
+    check_runs(edit, block)
+    places = block.loops()
+    loops = [place.stmt for place in places]
+    if any(loop.step is not None for loop in loops):
+        edit.refuse("a loop around the block counts by a step", block)
+    shifted = _from_zero(loops)
+    values = [substitute(now.value - axis.start, shifted) for now, axis in zip(block.stmt.axes, axes, strict=True)]
+    known = edit.analyzer(places[0] if places else block).known
+    sizes = _Sizes(edit.func)
+    held = None if predicate is None else substitute(predicate, shifted)
+    domain = sizes.domain([(loop.var, loop.extent) for loop in loops], values, known, held)
+    return _fills(domain, [sizes.named(axis.extent) for axis in axes], once)
+
+
+def _from_zero(loops: Sequence[For]) -> dict[Var, Expr]:
+    """The variables of loops in terms of ones that run from 0."""
+    return {loop.var: loop.start + loop.var for loop in loops if not is_const(loop.start, 0)}
 
 
 def _fills(domain: MappedDomain, shape: Sequence[Expr], once: bool) -> bool | None:
@@ -224,20 +236,38 @@ def check_makes_all(edit: Edit, block: Place, producer: Place, values: Mapping[V
         )
 
 
-def check_begun_once(edit: Edit, block: Place, loops: Sequence[Place]) -> None:
-    """Refuse where loops around a reduction run it for a point of its axes again: its T.init would come again."""
-    stmts = [place.stmt for place in loops]
-    shifted = {loop.var: loop.var if is_const(loop.start, 0) else loop.start + loop.var for loop in stmts}
-    inside = {loop.var for loop in stmts}
+def check_begun_once(edit: Edit, block: Place, places: Sequence[Place]) -> None:
+    """Refuse where loops around a reduction run it for a point of its axes again: its T.init would come again.
+
+    Where it is the predicate that leaves one time of several, that time has to be the first one.
+    """
+    loops = [place.stmt for place in places]
+    shifted = _from_zero(loops)
+    inside = {loop.var for loop in loops}
     values = [substitute(_moving(axis.value, inside), shifted) for axis in block.stmt.axes]
-    known = edit.analyzer(loops[0]).known if loops else {}
-    domain = _Sizes(edit.func).domain([(loop.var, loop.extent) for loop in stmts], values, known)
-    if domain.is_injective() is False:
-        edit.refuse(
-            f"the loops run the block `{block.stmt.name}` for points of its axes again, where its T.init begins anew",
-            (block, ""),
-            *[(place, "") for place in loops[:1]],
-        )
+    known = edit.analyzer(places[0]).known if places else {}
+    extents = [(loop.var, loop.extent) for loop in loops]
+    sizes = _Sizes(edit.func)
+    if sizes.domain(extents, values, known).is_injective() is not False:
+        return
+    predicate = block.stmt.predicate
+    if predicate is not None and _holds_first(edit, block, loops, predicate):
+        if sizes.domain(extents, values, known, substitute(predicate, shifted)).is_injective():
+            return
+    edit.refuse(
+        f"the loops run the block `{block.stmt.name}` for points of its axes again, where its T.init begins anew",
+        (block, ""),
+        *[(place, "") for place in places[:1]],
+    )
+
+
+def _holds_first(edit: Edit, block: Place, loops: Sequence[For], predicate: Expr) -> bool:
+    """Whether what a predicate says of loops over no spatial axis is true in their first iterations."""
+    spatial = tuple([axis.value for axis in block.stmt.axes if axis.kind != "reduce"])
+    starts = {loop.var: loop.start for loop in loops if not uses(spatial, loop.var)}
+    parts = [part for part in conjuncts(predicate) if any(uses(part, var) for var in starts)]
+    known = edit.analyzer(block)
+    return all(known.can_prove(substitute(part, starts)) for part in parts)
 
 
 def _moving(value: Expr, loops: set[Var]) -> Expr:
@@ -307,6 +337,7 @@ __all__ = [
     "check_parallel",
     "check_permutation",
     "check_runs",
+    "check_still_covers",
     "check_stores_always",
     "check_writes_all",
     "written_box",

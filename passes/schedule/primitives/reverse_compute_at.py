@@ -24,7 +24,7 @@ from ..dataflow import (
     writers,
 )
 from ..edit import Edit, defined_in, used_in
-from ..legality import check_covers, check_runs
+from ..legality import check_covers, check_runs, check_still_covers
 from ..moving import Box, axes_of_indices, moved_loops, needed, nest
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
@@ -111,7 +111,7 @@ def reverse_compute_at(
     at = last if index == -1 else index
     remove(edit, block)
     edit.tree.splice(loop, "body", at, at, (made,))
-    check_covers(edit, edit.block(stmt.name), of=stmt.axes)
+    check_still_covers(edit, edit.block(stmt.name), stmt.axes)
     for buffer in own:
         _allocate_before(edit, buffer, loop)
 

@@ -263,11 +263,9 @@ def _final_block(
     loops: list[Place],
 ) -> Stmt:
     """The block that combines the partial results, in loops of its own."""
-    over = [
-        p.stmt
-        for p in loops
-        if p.stmt is rf or any(a.kind != "reduce" and uses(a.value, p.stmt.var) for a in stmt.axes)
-    ]
+    spatial, _ = _conditions(edit, stmt, loops)
+    asked = (*[axis.value for axis in stmt.axes if axis.kind != "reduce"], *spatial)
+    over = [place.stmt for place in loops if place.stmt is rf or uses(asked, place.stmt.var)]
     fresh = {loop.var: loop.var.replace() for loop in over}
     lane = Var(f"v{rf.var.name}", rf.var.dtype)
     axes = [Axis(lane, "reduce", rf.start, rf.stop, fresh[rf.var])]
@@ -281,7 +279,6 @@ def _final_block(
     lanes.insert(where, lane if _zero(rf) else lane - rf.start)
     results = tuple(BufferLoad(store.buffer, tuple(indices)) for store in kind.stores)
     body = kind.end(results, tuple(BufferLoad(partial, tuple(lanes)) for partial in partials))
-    spatial, _ = _conditions(edit, stmt, loops)
     predicate = conjunction([substitute(part, fresh) for part in spatial])
     made = Block(
         stmt.name,
