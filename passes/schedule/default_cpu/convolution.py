@@ -228,7 +228,7 @@ def roles_of(work: Work, nest: Nest, *, rounded: bool = False) -> Roles | None:
     `rounded`, where many elements of the vectors that hold them would be idle."""
     if nest.update is None or nest.update.op is not OPS["add"] or nest.instances < 4096:
         return None
-    if contraction.is_written_out(nest):
+    if not nest.store.indices or contraction.is_written_out(nest):
         return None
     value, conditions = term(nest.update.value)
     loads = factors(value)

@@ -95,3 +95,25 @@ def test_results(body: str) -> None:
     else:
         power = np.exp(Z - Z.max(1, keepdims=True))
         np.testing.assert_allclose(Y, power / power.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_products_that_are_summed_to_one_number() -> None:
+    """A sum of products without dimensions, which a reader follows, is no convolution."""
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((64, 64)), W: T.Buffer((64, 64)), Y: T.Buffer(())):
+    S = T.alloc_buffer(())
+    for i, j in T.grid(64, 64):
+        with T.block("sum"):
+            vi, vj = T.axis.remap("RR", [i, j])
+            with T.init():
+                S[()] = T.float32(0)
+            S[()] += X[vi, vj] * W[vi, vj]
+    with T.block("mean"):
+        Y[()] = S[()] / T.float32(4096)
+""")
+    assert isinstance(func, PrimFunc)
+    x, w = np.random.default_rng(3).uniform(-1, 1, (2, 64, 64)).astype("float32")
+    y = np.zeros((), "float32")
+    tirscript.build(func)(x, w, y)
+    np.testing.assert_allclose(y, (x.astype("float64") * w).mean(), rtol=1e-4)
