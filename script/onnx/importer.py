@@ -182,6 +182,7 @@ class Importer:
         self.values: dict[str, GraphExpr] = {}
         self.ints: dict[str, Ints] = {}
         self.weights: dict[str, ConstantTensor] = {}
+        self.packed: dict[str, str] = {}  # what integers of less than 8 bits are, which are bytes here
         self.body: list[Stmt] = []
         self.symbols: dict[str, Var] = {}
         self.taken: set[str] = set()
@@ -208,6 +209,9 @@ class Importer:
                 self.keep(info.name, self.value_of(info))
         self.params = [self.parameter(one) for one in self.graph.input if one.name not in self.weights]
         self.nodes(self.once(nodes_of(self.model, {*OPERATORS, *INTEGERS, *CONTROL})))
+        for one in self.graph.output:
+            if one.name in self.packed:
+                raise _wrong(f"the output `{one.name}` is of the type {self.packed[one.name]}, which is not supported")
         outputs = tuple(self.tensor(one.name) for one in self.graph.output)
         outs = tuple(one if type(one) is GraphVar else self.emit(one, "out") for one in outputs)
         value: GraphExpr = outs[0] if len(outs) == 1 else TupleExpr(outs)
@@ -309,7 +313,10 @@ class Importer:
             raise _wrong(f"the data of `{tensor.name}` cannot be read: {problem}") from None
 
     def keep(self, name: str, array: Any) -> None:
-        """Take an array as the tensor of that name."""
+        """Take an array as the tensor of that name; integers of less than 8 bits become bytes."""
+        if array.dtype.name in PACKED:
+            self.packed[name] = array.dtype.name
+            array = array.astype(PACKED[array.dtype.name])
         self.weights[name] = data = constant(array)
         if data.dtype.is_int and data.ndim <= 1 and data.size <= MOST:
             numbers = [int(one) for one in array.reshape(-1)]
@@ -399,16 +406,26 @@ class Importer:
     @property
     def tables(self) -> tuple[dict[str, Any], ...]:
         """What is known of tensors by their names."""
-        return self.values, self.weights, self.ints
+        return self.values, self.weights, self.ints, self.packed
 
     def node(self, proto: Any) -> None:
         """One node: known values where its inputs are, else the rule of its operator."""
+        packed = next((self.packed[name] for name in proto.input if name in self.packed), None)
+        if packed is not None and proto.op_type not in (*READ_PACKED, *MOVE_PACKED):
+            hint = "`DequantizeLinear` reads them, and what puts them in another shape"
+            raise _wrong(f"{_named(proto)}: it takes numbers of the type {packed}, which is not supported", hint)
+        self.rule(proto)
+        if packed is not None and proto.op_type in MOVE_PACKED:
+            self.packed |= dict.fromkeys(filter(None, proto.output), packed)
+
+    def rule(self, proto: Any) -> None:
+        """What the operator of a node gives of it."""
         from .folding import folded
         from .node import Node
         from .operators import OPERATORS
         from .shapes import INTEGERS
 
-        what = f"`{proto.name or (proto.output[0] if proto.output else '?')}` ({proto.op_type})"
+        what = _named(proto)
         ours = proto.domain in ("", "ai.onnx")
         if ours and proto.op_type in CONTROL:
             CONTROL[proto.op_type](self, Node(self, proto, what))
@@ -452,6 +469,20 @@ class Importer:
 
 # operators that hold graphs
 CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": branch, "Loop": loop, "Scan": scan}
+
+
+# integers of less than 8 bits, which constants hold, as the bytes that they become; and the operators that take them
+PACKED = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}
+READ_PACKED = ("DequantizeLinear", "Cast")
+MOVE_PACKED = (
+    "Concat", "Constant", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Tile",
+    "Transpose", "Unsqueeze",
+)  # fmt: skip
+
+
+def _named(proto: Any) -> str:
+    """A node as messages call it."""
+    return f"`{proto.name or (proto.output[0] if proto.output else '?')}` ({proto.op_type})"
 
 
 def _at(found: Diagnostic, what: str) -> Diagnostic:

@@ -270,10 +270,16 @@ def _part(node: Node, x: GraphExpr, axis: int, first: Expr, last: Expr) -> Graph
 
 @onnx_op("Trilu")
 def trilu(node: Node) -> GraphExpr:
-    k = node.scalar(1) if node.has(1) else 0
-    if k is None:
-        raise node.wrong("the diagonal is not known before the model runs")
-    return node.last("triu" if node.attr("upper", 1) else "tril", node.tensor(0), int(k))
+    x, known = node.tensor(0), node.ints(1)
+    upper = bool(node.attr("upper", 1))
+    if known is not None or not node.has(1):
+        return node.last("triu" if upper else "tril", x, 0 if known is None else PrimValue(known.values[0]))
+    # the diagonal is an input: an element is on it, or above, where its column less the diagonal is its row or more
+    kind = str(node.dtype(node.tensor(1)))
+    rows, columns = (node.op("arange", PrimValue(one), dtype=kind) for one in node.shape(x)[-2:])
+    moved = node.op("subtract", columns, node.op("reshape", node.tensor(1), ShapeExpr(())))
+    kept = node.op("greater_equal" if upper else "less_equal", moved, node.op("expand_dims", rows, [1]))
+    return node.last("where", kept, x, node.constant(0, node.dtype(x)))
 
 
 @onnx_op("DepthToSpace")

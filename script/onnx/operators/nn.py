@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tirscript.ir.dtype import dtype
+from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
@@ -339,18 +339,56 @@ def hardmax(node: Node) -> GraphExpr:
 def quantize(node: Node) -> GraphExpr:
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
-    kind = "uint8" if zero is None else str(node.dtype(zero))
+    kind = _made(node, dtype("uint8") if zero is None else node.dtype(zero))
+    if node.attr("block_size", 0):
+        value = node.op("divide", _real(node, x), _real(node, _blocks(node, x, scale)))
+        if zero is not None and kind.is_int:
+            value = node.op("add", node.op("round", value), _real(node, _blocks(node, x, zero)))
+        one, none = node.constant(1.0, dtype("float32")), node.constant(0, dtype("int8"))
+        return node.last("quantize", value, one, none, axis=0, out_dtype=str(kind))
     given = _quantized(node, scale, zero)
-    return node.last("quantize", x, *given, axis=_scale_axis(node, x, given[0]), out_dtype=kind)
+    return node.last("quantize", x, *given, axis=_scale_axis(node, x, given[0]), out_dtype=str(kind))
 
 
 @onnx_op("DequantizeLinear")
 def dequantize(node: Node) -> GraphExpr:
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
-    kind = str(node.dtype(scale))
+    kind = str(_made(node, node.dtype(scale)))
+    if node.attr("block_size", 0):
+        if zero is not None and node.dtype(x).is_int:
+            x, zero = (node.op("astype", one, "int32") for one in (x, zero))
+            x = node.op("subtract", x, _blocks(node, x, zero))
+        found = node.op("multiply", _real(node, x), _real(node, _blocks(node, x, scale)))
+        return found if kind == "float32" else node.last("astype", found, kind)
     given = _quantized(node, scale, zero)
     return node.last("dequantize", x, *given, axis=_scale_axis(node, x, given[0]), out_dtype=kind)
+
+
+def _made(node: Node, kind: DType) -> DType:
+    """The dtype of the result where the node says it, else that of an input."""
+    code = int(node.attr("output_dtype", 0))
+    return node.importer.dtype(code, "its result") if code else kind
+
+
+def _real(node: Node, x: GraphExpr) -> GraphExpr:
+    return x if node.dtype(x) is dtype("float32") else node.op("astype", x, "float32")
+
+
+def _blocks(node: Node, x: GraphExpr, scale: GraphExpr) -> GraphExpr:
+    """Scales or zero points, of which each is that of some elements along an axis, one for each element."""
+    size, shape = int(node.attr("block_size", 0)), node.shape(x)
+    axis = node.axis(int(node.attr("axis", 1)), len(shape))
+    own, wanted = node.shape(scale), list(shape)
+    wanted[axis] = dims.ceildiv(shape[axis], size)
+    if len(own) != len(shape) or any(map(dims.differ, own, wanted)):
+        raise node.wrong(
+            f"{dims.text(own)} are not the scales of blocks of {size} along axis {axis} of {dims.text(shape)}"
+        )
+    spread = node.op("repeat", scale, size, axis)
+    if dims.same(node.shape(spread)[axis], shape[axis]):
+        return spread
+    return node.op("strided_slice", spread, [axis], [0], [shape[axis]], [1], assume_inbound=True)
 
 
 def _scale_axis(node: Node, x: GraphExpr, scale: GraphExpr) -> int:
@@ -359,8 +397,6 @@ def _scale_axis(node: Node, x: GraphExpr, scale: GraphExpr) -> int:
 
 
 def _quantized(node: Node, scale: GraphExpr, zero: GraphExpr | None) -> tuple[GraphExpr, GraphExpr]:
-    if node.attr("block_size", 0):
-        raise node.wrong("quantization in blocks is not supported")
     single = dims.number(dims.product(node.shape(scale))) == 1
     if single:
         scale = _single(node, 1, scale)
