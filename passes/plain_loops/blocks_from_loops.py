@@ -45,6 +45,7 @@ from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scratch_apart import scratch_apart
+from .single_images import with_single_images
 from .single_sums import without_single_sums
 from .sums_of_differences import sums_of_differences
 from .triangles import rectangles
@@ -59,7 +60,12 @@ def blocks_from_loops(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     symbolic: take loops to the sizes of parameters too. The init of a sum is what a block does in its first iteration:
               where there is none, the result is not stored, as the loops did. decompose_reduction stores it always
     """
-    return with_blocks(with_dimensions(whole_loops(func)), symbolic=symbolic)
+    return with_blocks(regular_loops(func), symbolic=symbolic)
+
+
+def regular_loops(func: PrimFunc) -> PrimFunc:
+    """The function with the loops and indices that blocks are looked for in; itself where it has these."""
+    return with_single_images(with_dimensions(whole_loops(func)))
 
 
 def with_blocks(
@@ -164,4 +170,4 @@ def _sizes(func: PrimFunc) -> frozenset[Var]:
     return frozenset(dim for buffer in buffers for dim in buffer.shape if type(dim) is Var)
 
 
-__all__ = ["blocks_from_loops", "with_blocks"]
+__all__ = ["blocks_from_loops", "regular_loops", "with_blocks"]

@@ -18,9 +18,7 @@ from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, walk
 from tirscript.ir.stmt import AllocateConst, Block, For, If, MatchBuffer, Stmt
 
-from ...plain_loops.blocks_from_loops import with_blocks
-from ...plain_loops.dimensions import with_dimensions
-from ...plain_loops.whole_loops import whole_loops
+from ...plain_loops.blocks_from_loops import regular_loops, with_blocks
 from ...statements import reads_memory
 from ..naming import named_apart, renamed_apart
 from ..primitive import PRIMITIVES
@@ -116,7 +114,7 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
         plain = with_serial_loops(func)
         if not may_schedule(plain):
             return Work(Schedule(func), facts)
-        func = with_dimensions(whole_loops(plain))
+        func = regular_loops(plain)
         found = _symbolic(func, facts)
         if found is not None:
             return found
