@@ -9,16 +9,20 @@ for j in range(m):
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.expr import BufferLoad, Const
 from tirscript.ir.rewrite import uses, walk
-from tirscript.ir.stmt import Block, BufferStore
+from tirscript.ir.stmt import Axis, Block, BufferStore
 
-from .masked_sums import reaches_over
+from .masked_sums import divides, lane_of, reaches_over
 
 # columns that so few bits beside each other hold are no vectors
 NARROW = 256
+# pixels of images that the second cache holds while all of their windows are read
+NEAR = 1 << 16
 
 
 def gains_apart(block: Block) -> bool:
@@ -38,7 +42,29 @@ def reads_again(block: Block) -> bool:
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
     if reaches_over(block):
         return True
-    return len(loads) > 1 and all(any(not uses(load.indices, var) for var in spatial) for load in loads)
+    lane = lane_of(block, store) if type(store) is BufferStore else None
+    windows = lane is not None and divides(lane)
+    return len(loads) > 1 and all(
+        any(not uses(load.indices, var) for var in spatial) or (windows and _overlaps(block, load)) for load in loads
+    )
+
+
+def _overlaps(block: Block, load: BufferLoad) -> bool:
+    """Whether a load goes through windows of a near image, of which one begins before the one before it ends."""
+    axes: dict[Any, Axis] = {axis.var: axis for axis in block.axes if type(axis.extent) is Const}
+    image, found = 1, False
+    for index in load.indices:
+        used = [(axes[var], abs(step)) for var, step in linear(index).terms.items() if var in axes]
+        results = [(_count(axis), step) for axis, step in used if axis.kind == "spatial"]
+        inside = [_count(axis) * step for axis, step in used if axis.kind == "reduce"]
+        if results and inside:
+            image *= math.prod(count for count, _ in results)
+            found = found or max(inside) > min(step for _, step in results)
+    return found and image <= NEAR
+
+
+def _count(axis: Axis) -> int:
+    return int(axis.extent.value)  # type: ignore[attr-defined]
 
 
 def adds_lines(block: Block) -> bool:

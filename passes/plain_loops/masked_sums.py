@@ -46,7 +46,7 @@ def reaches_over(block: Block) -> bool:
     """Whether a block sums up products in windows that reach over a border, along an axis that vectors can follow."""
     store = block.body[0]
     lane = lane_of(block, store) if type(store) is BufferStore else None
-    if type(store) is not BufferStore or lane is None or not _divides(lane) or not _has_product(store.value):
+    if type(store) is not BufferStore or lane is None or not divides(lane) or not _has_product(store.value):
         return False
     choices = [node for node in walk(store.value) if type(node) is Call and node.op is _CHOICE]
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
@@ -66,7 +66,8 @@ def lane_of(block: Block, store: BufferStore) -> Axis | None:
     return next((axis for axis in block.axes if axis.var is last and axis.kind == "spatial"), None)
 
 
-def _divides(axis: Axis) -> bool:
+def divides(axis: Axis) -> bool:
+    """Whether small vectors divide an axis."""
     return type(axis.extent) is Const and axis.extent.value % LANES == 0
 
 
@@ -141,7 +142,7 @@ class _Masked(Scoped):
         loads = [node for node in walk(added) if type(node) is BufferLoad]
         over = [load for load in loads if not is_there(self.analyzer, load.indices, load.buffer.shape)]
         spatial = [one.var for one in self.holder.axes if one.kind == "spatial"]
-        straight = _divides(axis) and all(stride_of(load, axis.var) in (0, 1) for load in over)
+        straight = divides(axis) and all(stride_of(load, axis.var) in (0, 1) for load in over)
         return axis.var if straight or all(any(uses(load.indices, var) for load in over) for var in spatial) else None
 
     def guarded(self, value: Expr, mask: Expr | None) -> Expr | None:

@@ -86,3 +86,25 @@ def main(X: T.Buffer((16, 32)), Y: T.Buffer((16, 33))):
             Y[p, i + 1] = X[p, i] * 2.0
 """)
     assert_same_result(func, default_schedule(func, CpuFacts(vector_bits=512)).func)
+
+
+@pytest.mark.parametrize(
+    ("lines", "width", "step", "apart"),
+    [(8, 16, 1, True), (8, 16, 3, False), (8, 15, 1, False), (1024, 1024, 1, False)],
+)
+def test_windows_that_overlap_have_loops_of_their_own(lines: int, width: int, step: int, apart: bool) -> None:
+    """Where vectors divide a line, and the image stays near while its windows are read."""
+    sizes = f"(1, 4, {lines * step + 2}, {width * step + 2})"
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer({sizes}), W: T.Buffer((4, 3, 3)), C: T.Buffer((1, 4, {lines}, {width}))):
+    for n, c, y, x in T.grid(1, 4, {lines}, {width}):
+        s: T.float32 = 0.0
+        for p, q in T.grid(3, 3):
+            s += A[n, c, y * {step} + p, x * {step} + q] * W[c, p, q]
+        C[n, c, y, x] = s
+""")
+    assert isinstance(func, PrimFunc)
+    assert (with_blocks(func).script().count("for n") == 2) == apart
+    if lines < 1024:
+        assert_same_result(func, default_schedule(func, CpuFacts(vector_bits=512)).func)

@@ -18,6 +18,7 @@ import math
 
 from msgspec import Struct
 
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
@@ -81,7 +82,7 @@ def roles_of(work: Work, nest: Nest) -> Window | None:
     if len(along) != 1 or not 1 <= (stride_of(along[0], columns.var) or 0) <= FARTHEST:
         return None
     (image,) = along
-    if not any(_is_window(nest, index) for index in image.indices):
+    if not any(_overlap(nest, index) for index in image.indices if _is_window(nest, index)):
         return None
     if any(dim.extent > 1 and not uses(image.indices, dim.var) for dim in nest.spatial):
         return None
@@ -106,6 +107,14 @@ def _is_window(nest: Nest, index: Expr) -> bool:
     return any(uses(index, dim.var) for dim in nest.spatial) and any(uses(index, dim.var) for dim in nest.reduced)
 
 
+def _overlap(nest: Nest, index: Expr) -> bool:
+    """Whether a window begins before the one before it ends: others read nothing again."""
+    steps = linear(index).terms
+    results = [abs(steps.get(dim.var, 1)) for dim in nest.spatial if uses(index, dim.var)]
+    inside = [abs(steps.get(dim.var, 1)) * dim.extent for dim in nest.reduced if uses(index, dim.var)]
+    return max(inside) > min(results)
+
+
 def _lanes(columns: int, one: int) -> int:
     """The lanes of the vectors that take a line the fewest cycles; short ones take less, but not by their lanes."""
     sizes = [size for size in (one, one // 2, one // 4) if size >= 4]
@@ -121,7 +130,7 @@ def _goes_along(work: Work, reader: BlockHandle, window: Window) -> bool:
     """Whether the reader of the results writes them in the lines in which it reads them."""
     nest = work.nest(reader)
     last = nest.dims[-1] if nest is not None else None
-    if nest is None or last is None or not nest.store.indices or nest.store.indices[-1] is not last.var:
+    if nest is None or last is None or stride_of(nest.store, last.var) != 1:
         return False
     return last.extent == window.columns.extent and all(stride_of(load, last.var) in (0, 1) for load in nest.loads())
 

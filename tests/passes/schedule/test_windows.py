@@ -161,7 +161,7 @@ def test_sums_of_large_windows_go_down_the_lines_last_where_their_order_is_free(
 
 
 @pytest.mark.parametrize(
-    ("width", "window", "step", "border", "lanes"), [(14, 3, 1, 1, 16), (37, 3, 2, 1, 8), (32, 2, 2, 0, 16)]
+    ("width", "window", "step", "border", "lanes"), [(14, 3, 1, 1, 16), (37, 3, 2, 1, 8), (33, 3, 2, 0, 16)]
 )
 @pytest.mark.parametrize(("of", "least"), [("max", '"-inf"'), ("add", "0.0")])
 def test_pooling(width: int, window: int, step: int, border: int, lanes: int, of: str, least: str) -> None:
@@ -262,3 +262,37 @@ def test_loops_may_stand_in_another_order_than_the_axes() -> None:
     assert isinstance(inner, PrimFunc) and inner.script() != text
     compared(inner)
     assert lanes_of(inner) == lanes_of(depthwise(7, (29, 31), (5, 3), border=1))
+
+
+@pytest.mark.parametrize(("window", "tiled"), [(2, False), (3, True)])
+def test_windows_beside_each_other_share_nothing(window: int, tiled: bool) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer((4, 34, 34), "float32"), Y: T.Buffer((4, 16, 16), "float32")):
+    for c, y, x in T.grid(4, 16, 16):
+        Y[c, y, x] = T.min_value("float32")
+        for u, v in T.grid({window}, {window}):
+            Y[c, y, x] = T.max(Y[c, y, x], X[c, y * 2 + u, x * 2 + v])
+""")
+    assert isinstance(func, PrimFunc)
+    assert ("T.vectorized(" in default_schedule(func, WIDE).func.script()) == tiled
+    compared(func)
+
+
+def test_results_may_be_stored_beside_a_border() -> None:
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((4, 18, 18)), W: T.Buffer((4, 3, 3)), Y: T.Buffer((4, 20, 20))):
+    S = T.alloc_buffer((4, 16, 16), "float32")
+    for c, y, x in T.grid(4, 16, 16):
+        S[c, y, x] = 0.0
+        for u, v in T.grid(3, 3):
+            S[c, y, x] += X[c, y + u, x + v] * W[c, u, v]
+    for c, y, x in T.grid(4, 16, 16):
+        Y[c, y + 2, x + 1] = T.max(S[c, y, x], 0.0)
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE).func
+    scopes = [node.buffer.scope for node in walk(made) if type(node) is AllocBuffer and "S" in node.buffer.name]
+    assert scopes == ["local"]
+    compared(func)
