@@ -18,7 +18,7 @@ from msgspec import Struct
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.evaluate import Undecided, evaluate
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Expr, Var
+from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.graph import GraphBind, GraphConst, GraphVar, TensorType, TupleType
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Axis
@@ -121,6 +121,11 @@ class Plan:
         self.wanted: dict[Any, PadMapping] = {}
         self.forced: dict[GraphVar, bool] = {}
         self.decisions: list[Decision] = []
+        # what the cost of many choices asks for again and again
+        self._known: dict[tuple[int, bool], tuple[list[Key], dict[Any, Key]]] = {}
+        self._elements: dict[PadMapping, float] = {}
+        self._works: dict[GraphVar, float] = {}
+        self._inside = {getattr(stmt, "var", None) for stmt in flow.block.body}
         self._ask(asked)
         self._spread()
         for var in flow.conversions:
@@ -261,21 +266,10 @@ class Plan:
         for step in flow.steps:
             if step is None:
                 continue
-            if type(step) is Kernel:
-                layouts = self.layouts[step.bind.var] if step.bind.var in chosen else {}
-                for buffer, value in step.inputs():
-                    use(flow.owner(value), layouts.get(buffer))
-                for buffer, var in step.results():
-                    made[var] = keys.key(var, layouts.get(buffer))
-                continue
-            for value in dict.fromkeys(node for node in walk(_read(step)) if type(node) is GraphVar):
-                form = flow.form(value)
-                if form.mapping is not None and form.mapping.padded:
-                    use(form.value, form.mapping)
-                else:
-                    use(flow.owner(value), None)
-            if type(step) is Fixed and step.native is not None:
-                made[step.native.value] = keys.key(step.native.value, step.native.mapping)
+            read, written = self._forms(step, type(step) is Kernel and step.bind.var in chosen)
+            for key in read:
+                need.setdefault(key[0], set()).add(key)
+            made.update(written)
         for var in flow.block.outputs:
             form = flow.form(var)
             if form.mapping is not None and form.mapping.padded:
@@ -295,10 +289,34 @@ class Plan:
                 use(form.value, None)
         return need, made
 
+    def _forms(self, step: Any, packed: bool) -> tuple[list[Key], dict[Any, Key]]:
+        """The forms of values that a step reads, and those in which it makes them; remembered."""
+        found = self._known.get((id(step), packed))
+        if found is not None:
+            return found
+        flow, key = self.flow, self.keys.key
+        read: list[Key] = []
+        made: dict[Any, Key] = {}
+        if type(step) is Kernel:
+            layouts = self.layouts[step.bind.var] if packed else {}
+            read = [key(flow.owner(value), layouts.get(buffer)) for buffer, value in step.inputs()]
+            made = {var: key(var, layouts.get(buffer)) for buffer, var in step.results()}
+        else:
+            for value in dict.fromkeys(node for node in walk(_read(step)) if type(node) is GraphVar):
+                form = flow.form(value)
+                if form.mapping is not None and form.mapping.padded:
+                    read.append(key(form.value, form.mapping))
+                else:
+                    read.append(key(flow.owner(value), None))
+            if type(step) is Fixed and step.native is not None:
+                made[step.native.value] = key(step.native.value, step.native.mapping)
+        self._known[id(step), packed] = read, made
+        return read, made
+
     def cost(self, chosen: set[GraphVar]) -> float:
         """Bytes moved by conversions and packed kernels, with these kernels packed."""
         need, made = self.needs(chosen)
-        inside = {getattr(stmt, "var", None) for stmt in self.flow.block.body}
+        inside = self._inside
         total = 0.0
         for name, keys in need.items():
             if not isinstance(name, GraphVar):
@@ -316,10 +334,13 @@ class Plan:
             for key in left:
                 mapping = self.keys.mapping(key) or self.keys.mapping(next(iter(views)))
                 if mapping is not None:
-                    size = _size(mapping.shape) + _size(mapping.packed_shape)
-                    total += size * _width(name) * (EDGE if at_edge else 1)
+                    if mapping not in self._elements:
+                        self._elements[mapping] = _size(mapping.shape) + _size(mapping.packed_shape)
+                    total += self._elements[mapping] * _width(name) * (EDGE if at_edge else 1)
         for var in chosen:
-            total += self._work(var)
+            if var not in self._works:
+                self._works[var] = self._work(var)
+            total += self._works[var]
         return total
 
     def _work(self, var: GraphVar) -> float:
@@ -372,6 +393,8 @@ def _size(shape: tuple[Expr, ...]) -> float:
 
 
 def _extent(dim: Expr) -> int:
+    if type(dim) is Const:
+        return int(dim.value)
     try:
         return evaluate(dim, {node: NOMINAL for node in walk(dim) if type(node) is Var})
     except Undecided:
