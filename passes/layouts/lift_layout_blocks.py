@@ -26,6 +26,7 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.expr import Const, Expr, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphBind, GraphExpr, GraphFunc, TensorType
@@ -148,7 +149,7 @@ def _split(func: PrimFunc, names: Names) -> Lifted | None:
             beside = body[:at] if pad else body[at + 1 :]
             if inner in stand_in or outer in stand_in or _touches(rest, outer) or _uses(beside, inner):
                 continue
-            prologue = () if pad else _claim(stmt, source, mark)
+            prologue = () if pad else _claim(stmt, block, source, mark)
             name = f"{func.name}_{PAD if pad else CROP}_{outer.name}"
             made = PrimFunc(name, (source, target), (*prologue, stmt), private=True)
             found = conversion_of(made)
@@ -207,7 +208,7 @@ def _uses(stmts: list[Stmt], buffer: Buffer) -> bool:
     return _touches([stmt for stmt in stmts if type(stmt) is not AllocBuffer], buffer)
 
 
-def _claim(stmt: Stmt, source: Buffer, mark: object) -> tuple[Stmt, ...]:
+def _claim(stmt: Stmt, block: Block, source: Buffer, mark: object) -> tuple[Stmt, ...]:
     """What a crop says of the padding of `source`, as loops around an assumption."""
     if not isinstance(mark, (list, tuple)) or len(mark) < 2:
         return ()
@@ -215,7 +216,12 @@ def _claim(stmt: Stmt, source: Buffer, mark: object) -> tuple[Stmt, ...]:
     bare = conversion_of(PrimFunc("crop", tuple(_ends(stmt, source)), (stmt,)))
     if bare is None or bare.packs or not bare.mapping.padded:
         return ()
-    value = said if type(said) is Const else const(said, source.dtype)
+    try:
+        value = said if type(said) is Const else const(said, source.dtype)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as problem:
+        message = f"`{block.name}` says of the padding of `{source.name}` what is no number of it: {problem}"
+        hint = f'write ("crop", x) where x is {source.dtype}, or ("crop",)'
+        raise DiagnosticError([error("T301", message, block.span, hint=hint)]) from None
     if value.dtype is not source.dtype:
         return ()
     return (claim_of(source, bare.mapping, value),)
