@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.equal import structural_equal
@@ -25,6 +26,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_calls import Signature
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.module import Module
+from tirscript.ir.op import cast
 from tirscript.ir.rewrite import free_vars, substitute, walk
 from tirscript.ir.span import Span
 
@@ -72,6 +74,7 @@ class Instances:
         """The function and the arguments of a `G.call_tir` that gives tensors.
 
         Its symbolic dimensions are those that the call passes, in shapes or as `tir_vars`, and it takes no scalars.
+        None where what is passed is not known to have the shapes of the parameters.
         """
         if type(value) is not OpCall or value.op is not CALL_TIR or not value.types:
             return None
@@ -101,6 +104,11 @@ class Instances:
         free = [node for buffer in buffers for node in walk(buffer) if type(node) is Var]
         if any(var.dtype is not INT64 or var not in bound for var in (*free, *bound)):
             return None
+        known = Analyzer()
+        for buffer, shape in zip(buffers, shapes, strict=True):
+            sizes = zip(substitute(buffer.shape, bound), shape or (), strict=True)  # type: ignore[union-attr]
+            if not all(known.prove_equal(cast(dim, INT64), cast(size, INT64)) for dim, size in sizes):
+                return None  # the call compares them when it runs
         return self._instance(found, bound, buffers), args
 
     def _instance(self, func: PrimFunc, bound: dict[Var, Expr], params: tuple[Any, ...]) -> PrimFunc:

@@ -23,7 +23,8 @@ from msgspec import Struct
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
-from tirscript.ir.graph import Dataflow, GraphBind, GraphFunc, GraphIf, GraphVar, TupleItem
+from tirscript.ir.graph import Dataflow, GraphBind, GraphFunc, GraphIf, GraphVar, OpCall, TupleItem
+from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.module import Module
 from tirscript.ir.node import recursion_room
@@ -116,6 +117,8 @@ class _Reflow:
         here = next((bind.value for bind in binds if bind.var.name == name), None)
         if type(here) is TupleItem and type(here.value) is GraphVar:
             return f"it is item {here.index} of `{here.value.name}`: ask at that call, by the name of a parameter"
+        if type(here) is OpCall and here.op is CALL_TIR:
+            return "layouts are for functions of tensors that are known to have the shapes of what is passed"
         if here is not None:
             return "`legalize_ops` makes calls of operators; what stands outside of dataflows stays as it is"
         near = suggest(name, [bind.var.name for bind in binds])

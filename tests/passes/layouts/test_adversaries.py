@@ -12,7 +12,7 @@ import tirscript
 from tirscript import DiagnosticError
 from tirscript.ir import Module
 from tirscript.passes.graph import fuse_ops
-from tirscript.passes.layouts import Reflowed, conversion_of, reflow
+from tirscript.passes.layouts import Reflowed, conversion_of, lift_layout_blocks, reflow
 from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.script import parse
 
@@ -337,3 +337,58 @@ def test_nothing_is_read_that_is_not_stored(name: str, branches: int) -> None:
     )
     done = moved(before, np.arange(5, dtype="float32"), layouts={"y": {"B": tiles}})
     assert done.report.branches == branches
+
+
+def test_sizes_that_a_call_compares_are_compared() -> None:
+    """13 and 14 elements are as many tiles of 4."""
+    before = module(
+        """
+    @T.prim_func(private=True)
+    def add(A: T.Buffer(("k",), "float32"), B: T.Buffer(("k",), "float32"), C: T.Buffer(("k",), "float32")):
+        for i in range(k):
+            with T.block("C"):
+                vi = T.axis.spatial(k, i)
+                C[vi] = A[vi] + B[vi]
+""",
+        'x: G.Tensor(("n",), "float32"), y: G.Tensor(("m",), "float32")',
+        """
+        a = G.call_tir(cls.add, (x, x), out=G.Tensor(("n",), "float32"))
+        b = G.call_tir(cls.add, (a, y), out=G.Tensor(("n",), "float32"))
+        """,
+        "b",
+    )
+    done = moved(before, np.ones(13, "float32"), np.ones(13, "float32"), layouts={"a": {"A": tiles}})
+    assert [one.name for one in done.decisions] == ["a"]
+    with pytest.raises(DiagnosticError, match="expected shape"):
+        tirscript.interpret(done.module, np.ones(14, "float32"), np.ones(13, "float32"))
+    with pytest.raises(DiagnosticError, match="known to have the shapes of what is passed"):
+        reflow(before, layouts={"b": {"A": tiles}})
+
+
+@pytest.mark.parametrize(
+    ("said", "why"), [('"none"', "a Python str"), ("300", "does not fit int8"), ("[1]", "a Python tuple")]
+)
+def test_a_crop_says_a_number(said: str, why: str) -> None:
+    before = module(
+        f"""
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((14,), "int8"), B: T.Buffer((14,), "int8")):
+        P = T.alloc_buffer((4, 4), "int8")
+        for i in range(14):
+            with T.block("P"):
+                vi = T.axis.spatial(14, i)
+                P[vi // 4, vi % 4] = A[vi]
+        for i in range(14):
+            with T.block("B"):
+                vi = T.axis.spatial(14, i)
+                T.block_attr({{"postproc": ("crop", {said})}})
+                B[vi] = P[vi // 4, vi % 4]
+""",
+        'x: G.Tensor((14,), "int8")',
+        'y = G.call_tir(cls.f, (x,), out=G.Tensor((14,), "int8"))',
+        "y",
+    )
+    with pytest.raises(DiagnosticError, match=f"of the padding of `P` what is no number of it: .*{why}") as caught:
+        lift_layout_blocks(before)
+    (found,) = caught.value.diagnostics
+    assert found.code == "T301" and found.span is not None and found.span.text.startswith('with T.block("B")')
