@@ -34,6 +34,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import refresh, rewrite, walk
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
+from tirscript.ir.written import written_params
 
 from ..pipeline import module_pass
 from .calls import Instances, Names, buffer_type, call, closed
@@ -80,7 +81,7 @@ def lift_layout_blocks(module: Module) -> Module:
 
     def lifted(func: PrimFunc) -> Lifted | None:
         if func not in parts:
-            found = parts[func] = _split(func, names)
+            found = parts[func] = _split(func, names, module)
             if found is not None:
                 new = (*found.pads.values(), found.packed, *(() if found.crop is None else (found.crop,)))
                 made.extend(part.func for part in new)
@@ -127,7 +128,7 @@ def _is_called(name: str, functions: list[Any]) -> bool:
     return any(getattr(node, "function", None) == name for function in functions for node in walk(function))
 
 
-def _split(func: PrimFunc, names: Names) -> Lifted | None:
+def _split(func: PrimFunc, names: Names, module: Module) -> Lifted | None:
     """The parts of a function; None where it has nothing to lift."""
     params = [param for param in func.params if type(param) is Buffer]
     held = {stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer}
@@ -149,6 +150,8 @@ def _split(func: PrimFunc, names: Names) -> Lifted | None:
             beside = body[:at] if pad else body[at + 1 :]
             if inner in stand_in or outer in stand_in or _touches(rest, outer) or _uses(beside, inner):
                 continue
+            if pad and _writes(rest, inner, module):
+                continue  # as an argument it may be another call's too
             prologue = () if pad else _claim(stmt, block, source, mark)
             name = f"{func.name}_{PAD if pad else CROP}_{outer.name}"
             made = PrimFunc(name, (source, target), (*prologue, stmt), private=True)
@@ -206,6 +209,12 @@ def _touches(stmts: list[Stmt], buffer: Buffer) -> bool:
 def _uses(stmts: list[Stmt], buffer: Buffer) -> bool:
     """Whether statements do more with a buffer than to allocate it."""
     return _touches([stmt for stmt in stmts if type(stmt) is not AllocBuffer], buffer)
+
+
+def _writes(stmts: list[Stmt], buffer: Buffer, module: Module) -> bool:
+    """Whether statements may write a buffer that they do not allocate."""
+    body = tuple(stmt for stmt in stmts if type(stmt) is not AllocBuffer or stmt.buffer is not buffer)
+    return buffer in written_params(PrimFunc("rest", (buffer,), body), module)
 
 
 def _claim(stmt: Stmt, block: Block, source: Buffer, mark: object) -> tuple[Stmt, ...]:

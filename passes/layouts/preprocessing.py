@@ -26,6 +26,7 @@ from tirscript.ir.node import Node
 from tirscript.ir.rewrite import refresh, walk
 from tirscript.ir.stmt import Stmt
 
+from ..graph.replacing import written_in_place
 from .calls import Names, called
 from .mapping import conversion_of
 
@@ -57,7 +58,8 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
             near = suggest(name, by_name)
             hint = f"did you mean `{near}`?" if near else f"its parameters: {', '.join(by_name)}"
             raise DiagnosticError([error("T301", f"`{function}` has no parameter `{name}`", func.span, hint=hint)])
-    chosen = [by_name[name] for name in params]
+    written = written_in_place(func)
+    chosen = [by_name[name] for name in params if by_name[name] not in written]
     moved: list[GraphBind] = []
     body: list[Stmt] = []
     for stmt in func.body:
