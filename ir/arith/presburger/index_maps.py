@@ -397,6 +397,8 @@ class MappedDomain:
     def _image(self) -> tuple[islpy.Set, list[Interval]]:
         """The image and the bounds of its indices."""
         image = self._map().range()
+        if image.is_empty():
+            raise Unknown("nothing is mapped")
         found: list[Interval] = []
         for at, index in enumerate(self.index_map.indices):
             least, greatest = index.dtype.int_range()

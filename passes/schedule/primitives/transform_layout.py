@@ -9,7 +9,6 @@ from typing import Any
 from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
-from tirscript.ir.dtype import INT32
 from tirscript.ir.expr import BufferLoad, BufferRegion, Call, Const, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, as_expr, cast, get_op
@@ -17,6 +16,7 @@ from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
 
 from ...access import access_regions
+from ...layout import index_dtype
 from ...statements import same_number
 from ..blocks import reads_of, writes_of
 from ..dataflow import allocation, check_not_viewed, scope_of, top, writers
@@ -82,7 +82,7 @@ def transform_layout(
     if shape is None or back is None:
         hint = "no element may go to a place below 0, and the last places must be known"
         edit.refuse(f"the shape of `{target.name}` behind the map is not known", block, hint=hint)
-    dtype = target.shape[0].dtype if target.shape else mapping.indices[0].dtype
+    dtype = index_dtype(target.shape)
     new = target.replace(shape=tuple(cast(dim, dtype) for dim in shape))
     padded = not is_const(back[1], False)
     if keep_interface:
@@ -145,7 +145,7 @@ def chosen_buffer(edit: Edit, block: Place, which: str | int | tuple[str, int | 
 
 
 def _mapping(edit: Edit, buffer: Buffer, given: IndexMap | Callable[..., Any]) -> IndexMap:
-    mapping = index_map_of(edit, given, buffer.shape[0].dtype if buffer.shape else INT32)
+    mapping = index_map_of(edit, given, index_dtype(buffer.shape))
     if len(mapping.params) != buffer.ndim:
         edit.wrong(
             f"the index map takes {len(mapping.params)} indices, and `{buffer.name}` has {buffer.ndim} dimensions"
@@ -177,8 +177,7 @@ class Moved(Scoped):
         return self.descend(node)
 
     def places(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        dtype = self.old.shape[0].dtype if self.old.shape else None
-        given = tuple(index if dtype is None else cast(index, self.mapping.params[0].dtype) for index in indices)
+        given = tuple(cast(index, param.dtype) for index, param in zip(indices, self.mapping.params))
         return tuple(map(self.simplified, self.mapping.apply(given), self.new.shape))
 
     def simplified(self, place: Expr, dim: Expr) -> Expr:

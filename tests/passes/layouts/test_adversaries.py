@@ -12,7 +12,7 @@ import tirscript
 from tirscript import DiagnosticError
 from tirscript.ir import Module
 from tirscript.passes.graph import fuse_ops
-from tirscript.passes.layouts import Reflowed, conversion_of, lift_layout_blocks, reflow
+from tirscript.passes.layouts import Reflowed, conversion_of, lift_layout_blocks, reflow, split_preprocessing
 from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.script import parse
 
@@ -392,3 +392,77 @@ def test_a_crop_says_a_number(said: str, why: str) -> None:
         lift_layout_blocks(before)
     (found,) = caught.value.diagnostics
     assert found.code == "T301" and found.span is not None and found.span.text.startswith('with T.block("B")')
+
+
+def test_a_packed_copy_that_is_changed_stays_inside() -> None:
+    """Lifted, both calls would change the one copy."""
+    before = module(
+        """
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+        P = T.alloc_buffer((4, 4), "float32")
+        for i, j in T.grid(4, 4):
+            with T.block("P"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.block_attr({"preproc": "pad"})
+                P[vi, vj] = T.if_then_else(vi * 4 + vj < 14, A[vi * 4 + vj], T.float32(0))
+        for i, j in T.grid(4, 4):
+            with T.block("twice"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                P[vi, vj] = P[vi, vj] * T.float32(2)
+        for i in range(14):
+            with T.block("B"):
+                vi = T.axis.spatial(14, i)
+                B[vi] = P[vi // 4, vi % 4] + T.float32(1)
+""",
+        'x: G.Tensor((14,), "float32")',
+        """
+        y = G.call_tir(cls.f, (x,), out=G.Tensor((14,), "float32"))
+        z = G.call_tir(cls.f, (x,), out=G.Tensor((14,), "float32"))
+        """,
+        "y, z",
+    )
+    x = np.arange(14, dtype="float32")
+    lifted = lift_layout_blocks(before)
+    moved(lifted, x)
+    for one in tirscript.build(reflow(lifted).module)(x):
+        assert np.array_equal(one, x * 2 + 1)
+
+
+def test_preprocessing_is_of_what_is_given() -> None:
+    lines = f"""
+    {BUMPED.replace("(y,)", "(x,)")}
+    p = G.call_tir(cls.pad, (x,), out=G.Tensor((4, 4), "float32"))
+    s = G.call_tir(cls.rows, (p,), out=G.Tensor((4,), "float32"))
+    """
+    before = module(IN_PLACE, 'x: G.Tensor((14,), "float32")', lines, "s")
+    with pytest.raises(DiagnosticError, match="`main` converts none of `x`"):
+        split_preprocessing(before, ["x"])
+
+
+@pytest.mark.parametrize(("size", "index", "layout"), [(0, "vi", tiles), (1, "()", lambda: ())])
+def test_tensors_of_no_or_one_element(size: int, index: str, layout: Any) -> None:
+    shape = "(0,)" if size == 0 else "()"
+    before = module(
+        f"""
+    @T.prim_func(private=True)
+    def f(A: T.Buffer({shape}, "float32"), B: T.Buffer({shape}, "float32")):
+        for i in range({size}):
+            with T.block("B"):
+                vi = T.axis.spatial({size}, i)
+                B[{index}] = A[{index}] + T.float32(1)
+""",
+        f'x: G.Tensor({shape}, "float32")',
+        f'y = G.call_tir(cls.f, (x,), out=G.Tensor({shape}, "float32"))',
+        "y",
+    )
+    sch = Schedule(before)
+    sch.work_on("f")
+    if size:
+        sch.transform_layout("B", "A", layout, keep_interface=True)
+        moved(lift_layout_blocks(sch.mod), np.ones((), "float32"))
+        return
+    with pytest.raises(ScheduleError, match="the shape of `A` behind the map is not known"):
+        sch.transform_layout("B", "A", layout)
+    with pytest.raises(DiagnosticError, match="not proved to keep its elements apart"):
+        reflow(before, layouts={"y": {"A": layout}})
