@@ -37,9 +37,6 @@ class IndexMap(Node, frozen=True, eq=False):
         params = tuple(Var(name, dtype) for name in inspect.signature(function).parameters)
         made = function(*params)
         indices = tuple(as_expr(item, dtype) for item in (made if isinstance(made, (tuple, list)) else (made,)))
-        other = next((index.dtype for index in indices if not index.dtype.is_int or index.dtype.is_vector), None)
-        if other is not None:
-            raise TypeError(f"a place is an integer, not {other}")
         return IndexMap(params, indices, None if inverse is None else IndexMap.of(inverse, dtype=dtype))
 
     def with_dtype(self, dtype: DType) -> IndexMap:
@@ -59,6 +56,10 @@ class IndexMap(Node, frozen=True, eq=False):
             Call: call,
         }
         return IndexMap(tuple(fresh.values()), tuple(rewrite(index, rules) for index in self.indices))
+
+    def odd_place(self) -> DType | None:
+        """The dtype of a place that is no integer; None where all are."""
+        return next((index.dtype for index in self.indices if not index.dtype.is_int or index.dtype.is_vector), None)
 
     @public
     def apply(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:

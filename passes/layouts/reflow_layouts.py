@@ -198,6 +198,9 @@ def _mapping(given: IndexMap | PadMapping | Callable[..., Any], buffer: Buffer, 
         made = given if isinstance(given, IndexMap) else IndexMap.of(given)
     except Exception as problem:  # a user's function raises what it likes
         raise _wrong(f"{what} cannot be made: {type(problem).__name__}: {problem}") from None
+    odd = made.odd_place()
+    if odd is not None:
+        raise _wrong(f"{what} cannot be made: a place is an integer, not {odd}")
     if len(made.params) != buffer.ndim:
         dims = f"{buffer.ndim} dimension{'s' if buffer.ndim != 1 else ''}"
         raise _wrong(f"{what} takes {len(made.params)} indices, and the parameter has {dims}")

@@ -13,7 +13,16 @@ from .refusal import said
 
 
 def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType) -> IndexMap:
-    """The map that a user gave, on indices of `dtype`; refused where it is none."""
+    """The map to places that a user gave, on indices of `dtype`; refused where it is none."""
+    found = function_of(edit, given, dtype)
+    odd = found.odd_place()
+    if odd is not None:
+        edit.wrong(f"the index map cannot be made: a place is an integer, not {odd}")
+    return found
+
+
+def function_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType) -> IndexMap:
+    """The function of indices of `dtype` that a user gave, to whatever values; refused where it is none."""
     try:
         if not isinstance(given, IndexMap):
             return IndexMap.of(given, dtype=dtype)
@@ -22,4 +31,4 @@ def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType)
         edit.wrong(f"the index map cannot be made: {said(problem)}")
 
 
-__all__ = ["index_map_of"]
+__all__ = ["function_of", "index_map_of"]

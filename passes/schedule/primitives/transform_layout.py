@@ -22,7 +22,7 @@ from ..blocks import reads_of, writes_of
 from ..dataflow import allocation, check_not_viewed, scope_of, top, writers
 from ..edit import Edit
 from ..layout_copies import check_kept, copy_in, copy_out
-from ..maps import index_map_of
+from ..maps import function_of, index_map_of
 from ..primitive import BlockAt, primitive
 from ..refusal import said
 from ..tree import Place
@@ -269,7 +269,7 @@ def _made(edit: Edit, buffer: Buffer, given: PadValue, places: tuple[Var, ...]) 
     if isinstance(given, IndexMap):
         if len(given.params) != len(places) or len(given.indices) != 1:
             edit.wrong(f"`pad_value` is a function of the {len(places)} indices of the new buffer to one value")
-        value = index_map_of(edit, given, places[0].dtype).apply(places)[0]
+        value = function_of(edit, given, places[0].dtype).apply(places)[0]
         if value.dtype is not buffer.dtype:
             value = cast(value, buffer.dtype)
     elif callable(given) and not isinstance(given, Expr):
