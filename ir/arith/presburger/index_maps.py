@@ -12,7 +12,7 @@ from msgspec import Struct
 from ...dtype import BOOL, INT64, DType
 from ...expr import Const, Expr, Var, is_const
 from ...index_map import IndexMap
-from ...op import as_expr
+from ...op import as_expr, get_op
 from ...rewrite import free_vars
 from ..bounds import Interval
 from ..evaluate import Undecided, evaluate
@@ -167,7 +167,17 @@ class MappedDomain:
             greatest = [image.dim_max(at).add_constant_val(self._value(1)) for at in range(self._places)]
             return tuple(back.function(one.gist_params(sizes)) for one in greatest)
 
-        return self._ask(answer)
+        found = self._ask(answer)
+        return found and tuple(map(self._from_zero, found))
+
+    def _from_zero(self, size: Expr) -> Expr:
+        """A size that is right where there are elements; where there are none it may be below 0, and is 0 then."""
+        from ..analyzer import Analyzer
+
+        known = Analyzer()
+        for var, (low, high) in self.ranges.items():
+            known.bind(var, (as_expr(low, var.dtype), as_expr(high, var.dtype)))
+        return size if known.can_prove(size >= 0) else get_op("max")(size, as_expr(0, size.dtype))
 
     def image(self, places: Sequence[Var]) -> Expr | None:
         """Where a place, given by the variables `places`, is taken, as a condition."""

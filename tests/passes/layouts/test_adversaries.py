@@ -466,3 +466,25 @@ def test_tensors_of_no_or_one_element(size: int, index: str, layout: Any) -> Non
         sch.transform_layout("B", "A", layout)
     with pytest.raises(DiagnosticError, match="not proved to keep its elements apart"):
         reflow(before, layouts={"y": {"A": layout}})
+
+
+def test_a_layout_with_gaps_of_nothing_is_nothing() -> None:
+    """`2 * n - 1` places are no places where `n` is 0, not -1."""
+    before = module(
+        """
+    @T.prim_func(private=True)
+    def inc(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")):
+        for i in range(n):
+            with T.block("B"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = A[vi] + T.float32(1)
+""",
+        'x: G.Tensor(("n",), "float32")',
+        'y = G.call_tir(cls.inc, (x,), out=G.Tensor(("n",), "float32"))\n'
+        'z = G.call_tir(cls.inc, (y,), out=G.Tensor(("n",), "float32"))',
+        "z",
+    )
+    for n in (0, 1, 5):
+        done = moved(before, np.arange(n, dtype="float32"), layouts={"y": {"B": lambda i: (i * 2,)}})
+        assert all(one.packed for one in done.decisions)
+        assert np.array_equal(tirscript.build(done.module)(np.arange(n, dtype="float32")), np.arange(n) + 2)
