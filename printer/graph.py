@@ -285,6 +285,7 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
     inner = indent + TAB
     headed = docstring(out, func.docstring, inner)
     if func.attrs:
+        p.graph_indent = inner
         out.append(f"{inner}{letter}.func_attr({value(p, func.attrs)})")
         headed = True
     for var in _matched_symbols(func, p.names.known):

@@ -44,7 +44,7 @@ def float_text(value: float, kind: DType) -> str | None:
     if value and kind.bits != 64:
         for digits in range(1, 17):
             short = float(f"{value:.{digits}g}")
-            if round_float(short, kind) == value:
+            if round_float(short, kind) == value and not (kind.bits == 8 and _beyond(short, value, kind)):
                 text = decimal(short)
                 break
     if len(known) > 1 << 14:
@@ -52,6 +52,11 @@ def float_text(value: float, kind: DType) -> str | None:
     if value:
         known[value] = text
     return text
+
+
+def _beyond(short: float, value: float, kind: DType) -> bool:
+    """Whether a decimal lies beyond the greatest number of its dtype, `value`: TVM refuses such literals of 8 bits."""
+    return abs(short) > abs(value) and not math.isfinite(round_float(value * 2, kind))
 
 
 def decimal(value: float) -> str:

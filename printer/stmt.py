@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, DType
 from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var
+from tirscript.ir.graph import GraphConst
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.span import Trivia
@@ -420,7 +421,8 @@ def value(p: Printer, item: Any) -> str:
     if isinstance(item, Node):
         if type(item) is Const:
             return explicit(item)
-        return top(p, item)
+        text = top(p, item)
+        return f"{text}.value" if type(item) is GraphConst and p.words["graph"] == "R" else text
     text = plain(item)
     if text is not None:
         return text

@@ -161,6 +161,12 @@ class GraphExprLowering(GraphLegacyLowering):
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
 
+    def attr_value(self, value: Any, node: ast.expr) -> Any:
+        """Tensors too, as models keep their parameters in an attribute."""
+        if isinstance(value, ConstantTensor):
+            return GraphConst(value, span=self.span(node))
+        return value if type(value) is GraphConst else super().attr_value(value, node)
+
     def condition(self, node: ast.expr) -> Any:
         value = self.value(node)
         return value if isinstance(value, GraphExpr) else super().condition(node)
@@ -305,6 +311,8 @@ class GraphExprLowering(GraphLegacyLowering):
         """`x.shape`, `x.dtype`, `x.ndim` as they are known, and `x.astype`."""
         if name == "astype":
             return Method(owner, name)
+        if name in ("value", "data") and self.theirs and type(owner) is GraphConst:
+            return owner.data
         kind = self.type_at_place(owner, node)
         if self.theirs and name in _TYPE_NAMES:
             return kind

@@ -336,7 +336,9 @@ def _infer_grid_sample(call: OpCall, types: Types) -> GraphType:
         return of_rank(kind.rank, kind.dtype, kind.vdevice)
     found = by_letter(layout, kind.shape)
     equal_dims(call, found["N"], grid.shape[0], "the batches of `data` and `grid` differ")
-    equal_dims(call, grid.shape[1], dims.dim(rank), "axis 1 of `grid` is not the number of coordinates")
+    coordinates = grid.shape[1]  # more than are read mean nothing, as in TVM
+    if type(coordinates) is Const and int(coordinates.value) < rank:
+        refuse(call, f"axis 1 of `grid` holds {rank} coordinates of a place, and has {coordinates.value}")
     found.update(zip(SPACE[rank], grid.shape[2:], strict=True))
     return like(kind, shape=tuple(found[letter] for letter in layout))
 

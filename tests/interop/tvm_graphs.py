@@ -142,6 +142,12 @@ class M:
         return q
 """,
     """@R.function
+def main(x: R.Tensor((4,), "float32"), w: R.Tensor((2,), "float32")):
+    R.func_attr({"num_input": 1, "params": [R.const([0.5, 2.0]).value]})
+    y = R.exp(x)
+    return y
+""",
+    """@R.function
 def main(n: R.Prim("int64"), x: R.Tensor(("n",), "float32"), f: R.Callable((R.Tensor((4,)),), R.Tensor((4,))), o: R.Any, t: R.Tuple(R.Tensor, R.Tuple(R.Shape(ndim=2), R.Any))):
     m = n * 2
     y = R.zeros(R.shape([m + 1]), "float32")

@@ -400,6 +400,49 @@ def test_constants_of_the_metadata_of_older_versions(name: str) -> None:
     assert (interpret(made, np.zeros(2, "float32")) == 1).all()
 
 
+PARAMETERS = """metadata = tvm.ir.load_json(\"\"\"{
+  \\"root_index\\": 3,
+  \\"nodes\\": [
+    {\\"type\\": \\"ffi.String\\", \\"data\\": \\"ffi.Tensor\\"},
+    {\\"type\\": \\"ffi.Tensor\\", \\"data\\": \\"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQACAAAAAAAAAAgAAAAAAAAAAACAPwAAgD8=\\"},
+    {\\"type\\": \\"ffi.Array\\", \\"data\\": [1]},
+    {\\"type\\": \\"ffi.Map\\", \\"data\\": [0, 2]}
+  ]
+}\"\"\")
+@R.function
+def f(x: R.Tensor((2,), "float32")):
+    R.func_attr({"num_input": 1, "params": [metadata["ffi.Tensor"][0]]})
+    y = R.exp(x)
+    return y
+"""
+
+
+def test_parameters_that_a_model_keeps_in_an_attribute() -> None:
+    made = read(PARAMETERS)
+    (kept,) = made.attrs["params"]
+    assert kept.data.array.tolist() == [1.0, 1.0]
+    ours, theirs = made.script(), made.script(dialect="tvm")
+    assert 'G.const([1.0, 1.0], "float32")' in ours and 'R.const([1.0, 1.0], "float32").value' in theirs
+    assert structural_equal(parse(ours), made) and structural_equal(parse(theirs), made)
+    other = PARAMETERS.replace("AAgD8=", "AAAEA=")  # 1.0 and 2.0
+    assert not structural_equal(read(other), made)
+
+
+@pytest.mark.parametrize("constants", ["elide", "inline"])
+def test_long_parameters_of_a_model_come_back(constants: str) -> None:
+    weights = np.arange(40, dtype="float32")
+
+    @G.graph_func
+    def f(x: G.Tensor((2,), "float32")) -> G.Tensor((2,), "float32"):
+        G.func_attr({"params": [G.const(weights), G.const(2.5, "float16")]})
+        y = G.exp(x)
+        return y
+
+    text = f.script(constants=constants)
+    again = parse(text)
+    assert structural_equal(again, f) and again.script(constants=constants) == text
+
+
 OLD_METADATA = """metadata = tvm.ir.load_json(\"\"\"{
   \\"root\\": 1,
   \\"nodes\\": [

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tirscript import build, interpret
+from tirscript.ir import DiagnosticError
 from tirscript.script import parse
 
 
@@ -128,3 +129,14 @@ def test_quotients_of_the_largest_integers() -> None:
     given = 'a: G.Tensor((5,), "int64"), b: G.Tensor((5,), "int64")'
     assert run(given, "G.divide(a, b)", a, b).tolist() == [2**62, -(2**63 // 3), -(most // 3), -3, -3]
     assert run('a: G.Tensor((2,), "int64")', "G.mean(a)", np.array([most, 0])) == 2**62 - 1
+
+
+def test_grids_of_more_than_the_coordinates_of_a_place() -> None:
+    """The first ones of axis 1 are read, as TVM does: models of PyTorch come with the coordinates last."""
+    image, grid = np.arange(16, dtype="float32").reshape(1, 1, 4, 4), np.linspace(-1, 1, 18, dtype="float32")
+    params = 'x: G.Tensor((1, 1, 4, 4), "float32"), g: G.Tensor((1, {}, 3, 2), "float32")'
+    wide = run(params.format(3), "G.image.grid_sample(x, g)", image, grid.reshape(1, 3, 3, 2))
+    plain = run(params.format(2), "G.image.grid_sample(x, g)", image, grid[:12].reshape(1, 2, 3, 2))
+    np.testing.assert_array_equal(wide, plain)
+    with pytest.raises(DiagnosticError, match="axis 1 of `grid` holds 2 coordinates of a place, and has 1"):
+        parse(f"@G.graph_func\ndef main({params.format(1)}):\n    return G.image.grid_sample(x, g)\n")
