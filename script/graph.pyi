@@ -637,7 +637,7 @@ def square(x: _Any) -> OpCall:
     """x * x."""
 
 def squeeze(x: _Any, axis: _Any = ...) -> OpCall:
-    """Dimensions of 1 left out; all of them where no axes are given."""
+    """Dimensions of 1 left out, of the axes where some are given; one that is known to be another number stays."""
 
 def stack(tensors: _Any, axis: _Any = ...) -> OpCall:
     """Tensors of one shape along a new axis."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 from ..expr import Expr
@@ -275,15 +276,18 @@ def _infer_squeeze(call: OpCall, types: Types) -> GraphType:
     if kind.shape is None:
         return of_rank(kind.rank - len(gone), kind.dtype, kind.vdevice)
     for at in gone:
-        what = f"dimension {at} of `x` is not 1 and cannot be left out"
-        equal_dims(call, kind.shape[at], dims.ONE, what, "`G.reshape` merges dimensions")
-    return like(kind, shape=tuple(one for at, one in enumerate(kind.shape) if at not in gone))
+        if dims.number(kind.shape[at]) is None:
+            what = f"dimension {at} of `x` is not 1 and cannot be left out"
+            equal_dims(call, kind.shape[at], dims.ONE, what, "`G.reshape` merges dimensions")
+    left = [at not in gone or dims.number(one) not in (None, 1) for at, one in enumerate(kind.shape)]
+    return like(kind, shape=tuple(compress(kind.shape, left)))
 
 
 def _squeezed(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
     axes = attrs["axis"]
     sizes = _sizes(x)
-    gone = {at for at, one in enumerate(sizes) if one == 1} if axes is None else {axis % x.ndim for axis in axes}
+    named = range(x.ndim) if axes is None else {axis % x.ndim for axis in axes}
+    gone = {at for at in named if sizes[at] == 1 or (axes is not None and type(sizes[at]) is not int)}
     rest = iter(v)
     return [0 if at in gone else next(rest) for at in range(x.ndim)]
 
@@ -291,7 +295,8 @@ def _squeezed(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> 
 def _np_squeeze(x: Any, axis: Sequence[int] | None) -> Any:
     import numpy as np
 
-    return np.squeeze(x, axis)
+    named = range(x.ndim) if axis is None else axis
+    return np.squeeze(x, tuple(at for at in named if x.shape[at] == 1))
 
 
 register(
@@ -299,7 +304,7 @@ register(
         "squeeze",
         (X, AXES),
         _infer_squeeze,
-        "Dimensions of 1 left out; all of them where no axes are given.",
+        "Dimensions of 1 left out, of the axes where some are given; one that is known to be another number stays.",
         "G.squeeze(x: (1, 3, 1), axis=[0])",
         reference=_np_squeeze,
         legalize=rearranged(_squeezed),

@@ -405,8 +405,8 @@ def _expand(d: Draw) -> Call:
 
 def _squeeze(d: Draw) -> Call:
     shape = [d.one(1, 1, 3) for _ in range(d.int(0, 3))]
-    ones = [at for at, one in enumerate(shape) if one == 1]
-    return (d.array(shape),), {"axis": d.one(None, ones[: d.int(1, len(ones))] if ones else None)}
+    axes = [int(at) for at in d.rng.permutation(len(shape))]
+    return (d.array(shape),), {"axis": d.one(None, axes[: d.int(1, len(axes))] if axes else None)}
 
 
 def _permute(d: Draw) -> Call:

@@ -50,6 +50,12 @@ def test_the_layout_of_the_result_is_that_of_the_data() -> None:
     assert shape_of(made) == "(1, 2, 2, 8)"
 
 
+def test_a_dimension_that_is_known_not_to_be_1_stays() -> None:
+    """As in TVM and PyTorch; one that is symbolic is taken for 1, and checked when the program runs."""
+    assert shape_of(call("squeeze", tensor(2, 3, 1), axis=[0, 2])) == "(2, 3)"
+    assert shape_of(call("squeeze", tensor(2, N, 1), axis=[0, 1])) == "(2, 1)"
+
+
 def test_arguments_come_by_place_or_name() -> None:
     x = tensor(2, 3)
     assert call("sum", x, 1, True) == call("sum", x, keepdims=True, axis=1) == call("sum", x=x, axis=[1], keepdims=True)
@@ -121,7 +127,7 @@ def test_mistakes_in_calls(make: Any, code: str, said: str) -> None:
         (lambda: call("sum", tensor(2, 3), axis=2), "T207", "`axis` is 2, but the tensor has 2 dimensions"),
         (lambda: call("sum", tensor(2, 3), axis=[0, -2]), "T207", "names an axis twice"),
         (lambda: call("reshape", tensor(4, 3), (5, 2)), "T207", "(4, 3) has 12 elements, and (5, 2) has 10"),
-        (lambda: call("squeeze", tensor(2, 3), axis=0), "T207", "dimension 0 of `x` is not 1"),
+        (lambda: call("squeeze", tensor(N * 2, 3), axis=0), "T207", "dimension 0 of `x` is not 1"),
         (lambda: call("concat", (tensor(2, 3), tensor(2, 4)), axis=0), "T207", "dimension 1 of the tensors differs"),
         (lambda: call("concat", (tensor(2, 3), tensor(2))), "T207", "the tensors have 1 and 2 dimensions"),
         (lambda: call("concat", ()), "T104", "is an empty tuple"),
