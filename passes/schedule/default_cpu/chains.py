@@ -9,6 +9,7 @@ for i in T.parallel(rows):                   # softmax
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from tirscript.ir.buffer import Buffer
@@ -173,6 +174,7 @@ def shared_rows(work: Work, name: str) -> bool:
     blocks: list[BlockHandle] = work.sch.get_child_blocks(outer[0])
     instances, before = 0.0, work.sch.func
     left: list[tuple[str, int]] = []
+    maps: list[str | None] = []  # blocks that reduce nothing, None for others
     for block in blocks:
         loops = work.sch.get_loops(block)
         depth = max((at + 1 for at, loop in enumerate(loops) if len(work.sch.get(loop).body) > 1), default=0)
@@ -182,12 +184,27 @@ def shared_rows(work: Work, name: str) -> bool:
             return False
         instances += math.inf if None in extents else math.prod(extent or 1 for extent in extents)
         work.done.add(block.name)
+        is_map = depth < len(loops) and all(axis.kind == "spatial" for axis in work.block(block.name).axes)
+        maps.append(block.name if is_map else None)
         if inner is not None and inner.reduced and not work.attempt(lanes_apart, inner):
             left.append((block.name, depth))
     work.attempt(_parallel, outer[0], instances)
     if work.sch.func is not before:  # else the loops stay as they were written
         for one, depth in left:
             work.attempt(begun_before, one, depth)
+        for first, second in itertools.pairwise(maps):
+            if first is not None and second is not None:
+                work.attempt(_together, first, second)
+    return True
+
+
+def _together(work: Work, first: str, second: str) -> bool:
+    """Compute two blocks behind each other in one loop, as it likely was before each got a loop of its own: memory is
+    read once for both. False where they share none."""
+    one, two = work.block(first), work.block(second)
+    if not {*reads_of(one), *writes_of(one)}.intersection((*reads_of(two), *writes_of(two))):
+        return False
+    work.sch.merge(work.sch.get_loops(first)[-1], work.sch.get_loops(second)[-1])
     return True
 
 

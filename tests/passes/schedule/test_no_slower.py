@@ -399,3 +399,21 @@ def test_vectors_are_as_short_as_the_columns(n: int, lanes: int) -> None:
     kinds = {int(node.stop.value) for node in walk(made.func.body) if type(node) is For and node.kind == "vectorized"}
     assert lanes in kinds and max(kinds) == lanes
     assert_same_result(func, made.func, tolerance=1e-5)
+
+
+MOMENTS = """
+@T.prim_func
+def f(p: T.Buffer((256, 260)), g: T.Buffer((256, 260)), m: T.Buffer((256, 260)), q: T.Buffer((256, 260))):
+    for i in range(256):
+        for j in range(260):
+            m[i, j] = T.float32(0.5) * m[i, j] + g[i, j]
+            p[i, j] -= m[i, j] * T.float32(0.25)
+            q[i, j] = m[i, j] - p[i, j]
+"""
+
+
+def test_what_one_loop_computed_stays_in_one() -> None:
+    func = program(MOMENTS)
+    made = default_schedule(func, TWO)
+    assert [node.kind for node in walk(made.func.body) if type(node) is For] == ["parallel", "serial"]
+    assert_same_result(func, made.func, runs=1)
