@@ -46,6 +46,9 @@ from .work import PARALLEL_WORK
 MOST = 64
 # vectors of a loop at once: where one waits for the one before it, others go on
 VECTORS = 4
+# loops inside of vectors are written out where all their iterations together have so many nodes: what LLVM would do
+# before it makes vectors itself; shifts by counters and tables by number become constants
+WRITTEN_OUT = 1000
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 
@@ -235,7 +238,16 @@ class _Outer:
             lane = Var(f"{loop.var.name}_1", kind)
             body = substitute(refresh(masked.body), {loop.var: first + lane})
             made = (For(lane, const(0, kind), const(lanes, kind), body, kind="vectorized", span=loop.span),)
+        made = rewrite(made, {For: _written_out})
         return For(outer, const(0, kind), count, made, kind="parallel" if parallel else "serial", span=loop.span)
+
+
+def _written_out(loop: For) -> For:
+    """A loop of few short iterations as one that is unrolled."""
+    extent, nodes = constant_extent(loop), list(walk(loop.body))
+    if extent is None or extent * len(nodes) > WRITTEN_OUT or any(type(node) is For for node in nodes):
+        return loop
+    return loop.replace(kind="unroll")
 
 
 def _bound(body: tuple[Stmt, ...], around: Sequence[For]) -> tuple[Stmt, ...] | None:

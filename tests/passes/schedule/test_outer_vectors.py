@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import BufferStore, PrimFunc, structural_equal, walk
+from tirscript.ir import BufferStore, For, PrimFunc, structural_equal, walk
 from tirscript.ir.verify import verify
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
 from tirscript.passes.schedule.default_cpu.outer_vectors import outer_vectors
@@ -204,3 +204,19 @@ def test_order_that_users_ask_for_is_left() -> None:
     body = "T.func_attr({'tir.is_scheduled': True})\n" + TAKEN["substitution"].strip()
     func = kernel(body, "128")
     assert scheduled(func, FACTS) is func
+
+
+@pytest.mark.parametrize(("steps", "kind"), [(16, "unroll"), (400, "serial")])
+def test_short_loops_in_vectors_are_written_out(steps: int, kind: str) -> None:
+    body = f"""
+for j in range(N):
+    s: T.float32 = 0.0
+    for k in range({steps}):
+        s = s * T.float32(0.5) + X[k % 19, j] * T.float32(k)
+    Y[0, j] = s
+"""
+    func = kernel(body, "128")
+    made = outer_vectors(func, FACTS)
+    kinds = {str(node.kind) for node in walk(made.body) if isinstance(node, For) and node.var.name == "k"}
+    assert kind in kinds and kinds <= {kind, "vectorized"}
+    assert_same_result(func, made, runs=1)
