@@ -14,6 +14,7 @@ from tirscript.ir.stmt import Stmt
 from .assign import AssignLowering
 from .context import MAX_MISTAKES, Abort, Poison
 from .python import TooLarge
+from .read_on import parents, values_beside
 from .refused import REFUSED
 from .scope import targets_of
 from .trivia import Comments, first_line, header_end, trivia
@@ -28,6 +29,7 @@ class BodyLowering(AssignLowering):
     lead: list[str]  # comments that stand above the first statement of the next body
     orphans: list[str]  # comments of a body without statements, for what encloses it
     taken = 0  # the last line whose comments stand in a body already
+    begun: ast.stmt | None = None  # the statement that was begun last
     stmt_rules: ClassVar[dict[type, Callable[[Any, Any], None]]] = {}
 
     def body(self, stmts: list[ast.stmt], opener: int, end: int = 0, elif_: bool = False) -> tuple[Stmt, ...]:
@@ -93,6 +95,7 @@ class BodyLowering(AssignLowering):
         if self.diagnostics and (len(self.diagnostics) > MAX_MISTAKES or self.budget.left < 0):
             return
         rule = self.stmt_rules.get(type(node))
+        self.begun = node
         try:
             if self.copies:
                 self.budget.again(node)
@@ -102,7 +105,9 @@ class BodyLowering(AssignLowering):
                 )
                 raise self.fail(code, what, node, hint=hint)
             rule(self, node)
-        except Abort:
+        except Abort as stop:
+            if self.begun is node and rule is not None:
+                self.read_on(node, stop)
             for name in targets_of(node):
                 if name not in self.scopes[-1]:
                     self.define(name, Poison())
@@ -110,6 +115,41 @@ class BodyLowering(AssignLowering):
             self.located(problem, node)
         except TooLarge as problem:
             self.report("T004", f"this makes {problem}", node)
+
+    def read_on(self, node: ast.stmt, stop: Abort) -> None:
+        """Tell what else is wrong with a statement that was left: in the values beside the one that failed, and in the
+        bodies if it was left before them. Nothing that is read here becomes a part of the program."""
+        if self.budget.left < 0:
+            return
+        outer, self.out = self.out, []
+        try:
+            around = parents(node)
+            left: list[tuple[ast.AST, ast.AST]] = [(stop.node, node)] if stop.node is not None else []
+            while left:
+                failed, top = left.pop()
+                for value in values_beside(failed, top, around, self.takes_values):
+                    if len(self.diagnostics) > MAX_MISTAKES:
+                        return
+                    try:
+                        self.value(value)
+                    except Abort as other:
+                        if other.node is not None:
+                            left.append((other.node, value))
+                    except DiagnosticError as problem:
+                        self.located(problem, value)
+                    except TooLarge as problem:
+                        self.report("T004", f"this makes {problem}", value)
+            self.read_bodies(node)
+        finally:
+            self.out = outer
+
+    def takes_values(self, function: ast.expr) -> bool:
+        """Whether what is called takes each argument as the value that it is alone."""
+        raise AssertionError("given by StmtLowering")
+
+    def read_bodies(self, node: ast.stmt) -> None:
+        """Read the bodies of a statement of whose head nothing is known."""
+        raise AssertionError("given by StmtLowering")
 
     def emit(self, stmt: Stmt) -> None:
         """Append a statement to the current body."""

@@ -25,7 +25,11 @@ FIRST = (const(0),)  # the index of the one element that a ScalarView names
 
 
 class Abort(Exception):
-    """Leaves the statement that is being lowered; its diagnostic, if any, is reported already."""
+    """Leaves the statement that is being lowered; its diagnostic, if any, is reported already. `node` is what could not
+    be read, where that is a part of the statement."""
+
+    def __init__(self, node: ast.AST | None = None) -> None:
+        self.node = node
 
 
 class Poison:
@@ -131,7 +135,7 @@ class Context:
     ) -> Abort:
         """Report a diagnostic; the result is to be raised."""
         self.report(code, message, node, hint, notes)
-        return Abort()
+        return Abort(node)
 
     def report(
         self,
@@ -157,7 +161,7 @@ class Context:
                 hint = in_words(found.hint, found.code, node, span.text)
                 found = Diagnostic(found.code, found.message, (Label(span),), found.notes, hint)
             self.diagnostics.append(found)
-        return Abort()
+        return Abort(node)
 
     def placed(self, expr: Any, node: ast.AST) -> Any:
         """Give a new expression the span of its syntax node."""
@@ -186,7 +190,7 @@ class Context:
         if cls is Buffer:
             return BufferLoad(value, (), span=self.span(node)) if value.scope == "scalar" else value
         if cls is Poison:
-            raise Abort
+            raise Abort(node)
         if cls is ScalarView:
             return BufferLoad(value.buffer, FIRST, span=self.span(node))
         if cls is Pending:
@@ -197,7 +201,7 @@ class Context:
             if self.symbol_mode:
                 return self.symbol(name)
             if self.unknown.get(name) in self.diagnostics:
-                raise Abort  # a name is told once
+                raise Abort(node)  # a name is told once
             problem = self.undefined(node)
             self.unknown[name] = self.diagnostics[-1]
             raise problem

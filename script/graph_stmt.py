@@ -25,6 +25,7 @@ from tirscript.ir.graph import (
     TupleExpr,
     TupleType,
 )
+from tirscript.ir.graph_ops import GraphOp
 from tirscript.ir.graph_types import join
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
@@ -60,6 +61,7 @@ class GraphStmtLowering(GraphFormLowering):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.hidden: dict[str, ast.stmt] = {}  # names of dataflows that are behind, and these
+        self.spoiled: set[str] = set()  # outputs of the dataflow whose values are wrong
 
     # -- assignments
 
@@ -279,7 +281,6 @@ class GraphStmtLowering(GraphFormLowering):
             self.flow[arg.id] = value
 
     flow_scope = 0
-    spoiled: set[str]  # outputs of the dataflow whose values are wrong
 
     def _with(self, node: ast.With) -> None:
         call = node.items[0].context_expr
@@ -447,6 +448,27 @@ class GraphStmtLowering(GraphFormLowering):
 
     def _pass(self, node: ast.Pass) -> None:
         pass
+
+    def takes_values(self, function: ast.expr) -> bool:
+        try:
+            return isinstance(self.value(function), GraphOp)
+        except Abort:
+            return False
+
+    def read_bodies(self, node: ast.stmt) -> None:
+        if not isinstance(node, (ast.For, ast.With)):
+            return
+        for name in targets_of(node):
+            self.define(name, Poison())
+        state = self.flow, self.flow_scope, self.spoiled, self.branch
+        if isinstance(node, ast.With):  # it may be a dataflow
+            self.flow, self.flow_scope, self.spoiled, self.branch = {}, len(self.scopes), set(), None
+        try:
+            self.body(node.body, header_end(node), self.end)
+        finally:
+            self.flow, self.flow_scope, self.spoiled, self.branch = state
+        for name in _names_of(node.body):
+            self.define(name, Poison())
 
 
 def _is_condition(kind: GraphType) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Call, CallFunction, Expr, const
+from tirscript.ir.expr import Call, CallFunction, Expr, Var, const
 from tirscript.ir.op import Op, as_expr, fail
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import (
@@ -24,11 +24,13 @@ from tirscript.ir.stmt import (
 )
 
 from .assign import AssignLowering
+from .block import BlockFrame
 from .call import _VALUE_FORMS
 from .context import Abort, Macro, Pending, Poison
 from .expr import Method
 from .loop import LoopLowering
 from .namespace import BufferType, Form, TypeName
+from .scope import targets_of
 from .trivia import header_end
 
 _RESULTS = "a kernel writes its results into the elements of a parameter"
@@ -271,6 +273,41 @@ class StmtLowering(LoopLowering):
         """What an attribute stands at."""
         return attr_value(value)
 
+    def takes_values(self, function: ast.expr) -> bool:
+        try:
+            found = self.value(function)
+        except Abort:
+            return False
+        return (
+            isinstance(found, (Op, TypeName))
+            or (isinstance(found, Form) and found.name in (*LOOP_KINDS, "grid"))
+            or found is self.builtins_range
+        )
+
+    def read_bodies(self, node: ast.stmt) -> None:
+        if isinstance(node, (ast.For, ast.While)):
+            self.loop_body(node, dict.fromkeys(targets_of(node), Poison()))
+        elif isinstance(node, ast.With):
+            # it may be a block
+            outer, self.block = self.block, BlockFrame(node, len(self.scopes) + 2)
+            fixed, self.fixed = self.fixed, dict(self.fixed)
+            self.scopes.append(dict.fromkeys(_opened(node), Poison()))
+            try:
+                self.body(node.body, header_end(node), self.end)
+            finally:
+                self.scopes.pop()
+                self.block, self.fixed = outer, fixed
+        elif isinstance(node, ast.If) and self.runs(node.test):
+            for name in self.names.hoisted.get(id(node), ()):
+                self.define(name, Poison())
+            self.body(node.body, header_end(node))
+            self.body(node.orelse, header_end(node))
+
+    def runs(self, test: ast.expr) -> bool:
+        """Whether a condition that cannot be read speaks of values of the program, not of Python's alone."""
+        names = (part.id for part in ast.walk(test) if isinstance(part, ast.Name))
+        return any(isinstance(self.lookup(name), (Var, Buffer)) for name in names)
+
     def assigned_later(self, use: ast.Name) -> Span | None:
         if self.stores is None or self.stores[0] is not self.definition:
             found: dict[str, list[ast.Name]] = {}
@@ -284,6 +321,12 @@ class StmtLowering(LoopLowering):
             self.stores = self.definition, found
         other = next((node for node in self.stores[1].get(use.id, ()) if node is not use), None)
         return None if other is None else self.span(other)
+
+
+def _opened(node: ast.With) -> list[str]:
+    """The names that the contexts of a `with` give."""
+    found = (part for item in node.items if item.optional_vars is not None for part in ast.walk(item.optional_vars))
+    return [part.id for part in found if isinstance(part, ast.Name)]
 
 
 def _inside(value: Any) -> Iterator[Any]:

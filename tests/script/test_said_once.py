@@ -151,3 +151,77 @@ def f(A: T.Buffer((4,), "float32")):
     assert found.hint == "did you mean `value`?"
     (found,) = mistakes_of(text.replace("CALL", "x = put(A, 1)"))
     assert found.hint is not None and "on a line of its own" in found.hint
+
+
+READ_ON = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), n: T.int32):
+    for i in T.seriall(8):
+        A[i] = b + T.epx(A[c])
+        with T.blok("x"):
+            vi = T.axis.spatial(8, i)
+            with T.init():
+                A[vi] = d
+            A[vi] = A[vi] + T.max(e, 1.0) * (g - h)
+    for j in range(k, m):
+        A[j] = o
+    while n < p:
+        A[0, 1] = A[q]
+    with T.launch_thread("blockIdx.q", 4) as bx:
+        A[bx] = r
+    if A[s] > 0.0:
+        A[0] = t
+    else:
+        A[0] = u
+"""
+
+
+def test_values_beside_mistakes_and_bodies_behind_them_are_read() -> None:
+    found = mistakes_of(READ_ON)
+    names = [each.message.split("`")[1] for each in found if each.code == "T010"]
+    assert names == list("bcdeghkmopqrstu")
+    others = [each.message for each in found if each.code != "T010"]
+    assert others == [
+        "`T.seriall` is not a function of T",
+        "`T.epx` is not a function of T",
+        "`T.blok` is not a function of T",
+        "`A` has 1 dimension, but 2 indices stand here",
+        'there is no thread "blockIdx.q"',
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "A[0] = sum([M * x for x in [1.0, 2.0]])",  # `x` means nothing beside the comprehension
+        "A[0] = M if n > 0 else A[99 - n]",
+        "if M:\n    A[0] = N",  # Python may decide that `N` is never read
+        "for i in M:\n    A[i] = A[i] + i",
+        "with T.blok('x'):\n    vi = T.axis.spatial(16, n)\n    T.reads(A[vi])\n    A[vi] = 1.0",
+        "x, (A[0], z) = 1, (2, 3)",
+    ],
+)
+def test_what_may_follow_from_a_mistake_is_not_told(body: str) -> None:
+    one_mistake(body)
+
+
+def test_a_dataflow_that_is_misspelt_is_read() -> None:
+    text = """
+@G.graph_func
+def f(x: G.Tensor((4,), "float32")):
+    with G.dataflw():
+        y = G.nn.relu(G.add(x, a))
+        z = G.add(b, y) + G.multiply(c, x)
+        w = G.add(x, x)
+        G.output(w)
+    return G.add(w, d)
+"""
+    found = mistakes_of(text)
+    assert [each.message.split("`")[1] for each in found] == ["G.dataflw", *"abcd"]
+
+
+def test_long_statements_with_mistakes_are_read_in_bounded_time() -> None:
+    many = " + ".join(f"(x{at} * A[y{at}])" for at in range(2000))
+    assert len(mistakes(f"A[0] = {many}")) > 100
+    deep = "".join(f"{'    ' * at}for i{at} in range(x{at}):\n" for at in range(60))
+    assert len(mistakes(deep + "    " * 60 + "A[0] = z")) == 61
