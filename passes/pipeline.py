@@ -218,8 +218,14 @@ class Sequential:
                 flat += _parse_passes(item)
             elif isinstance(item, Sequential):
                 flat += item._entries
-            else:
+            elif isinstance(item, Pass):
                 flat.append(item)
+            else:
+                hint = (
+                    "make one of a function: `@module_pass` or `@prim_func_pass` above it" if callable(item) else None
+                )
+                message = f"a pipeline is made of passes, their names and pipelines, not of {words(item)}"
+                raise DiagnosticError([error("T404", message, hint=hint)])
         self._entries = tuple(flat)
 
     @property

@@ -132,6 +132,17 @@ class BlockLowering(BufferLowering):
             self._axis(kind, names, value, frame, node)
         return True
 
+    def _fitting_remap(self, names: list[ast.Name], kinds: str, loops: list[Any]) -> str:
+        """What is probably meant by a remap whose numbers of names, kinds and loops are not one."""
+        called = [loop.name if type(loop) is Var else "i" for loop in loops]
+        left = [name.id for name in names]
+        if len(left) != len(loops) and len(kinds) == len(loops):
+            left = [*left, *(f"v{name}" for name in called[len(left) :])][: len(loops)]
+        count = len(left)
+        if len(called) < count:  # which loop is left out is not known
+            return "give each name a loop"
+        return f'{", ".join(left)} = T.axis.remap("{kinds[:count].ljust(count, "S")}", [{", ".join(called[:count])}])'
+
     def _axis(self, kind: str, names: list[ast.Name], call: ast.Call, frame: BlockFrame, node: ast.stmt) -> None:
         given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
         nodes = [*call.args, *(given.pop(key) for key in ("dom", "binding", "value") if key in given)]
@@ -175,8 +186,12 @@ class BlockLowering(BufferLowering):
             raise self.fail(
                 "T032", "`T.axis.remap` takes the kinds and the loops", call, hint='vi, vj = T.axis.remap("SR", [i, j])'
             )
+        kinds, given = self.value(call.args[0]), self.value(call.args[1])
+        if isinstance(given, str) and not isinstance(kinds, str):
+            one, other = (self.span(arg).text for arg in call.args)
+            hint = f"T.axis.remap({other}, {one})"
+            raise self.fail("T032", "`T.axis.remap` takes the kinds first, then the loops", call, hint=hint)
         kinds = self.python(call.args[0], "the kinds", (str,))
-        given = self.value(call.args[1])
         if isinstance(given, Expr):
             text = self.span(call.args[1]).text
             raise self.fail("T032", "the loops of `T.axis.remap` are a list", call.args[1], hint=f"write `[{text}]`")
@@ -196,7 +211,7 @@ class BlockLowering(BufferLowering):
                 "T032",
                 f"`T.axis.remap` takes one kind and one loop for each name; here are {counts}",
                 call,
-                hint='vi, vj = T.axis.remap("SR", [i, j])',
+                hint=self._fitting_remap(names, kinds, values),
             )
         for name, letter, value in zip(names, kinds, values, strict=True):
             if letter not in _LETTERS:

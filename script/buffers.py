@@ -200,7 +200,7 @@ class BufferLowering(ValueLowering):
         if type(dim).__name__ == "TypeVar":
             return self.symbol(dim.__name__)
         if isinstance(dim, Expr):
-            if not dim.dtype.is_int:
+            if not dim.dtype.is_int or dim.dtype.is_vector:
                 raise self.fail("T207", f"{what} is {dim.dtype}, not an integer", node)
             return dim
         if isinstance(dim, bool) or not hasattr(type(dim), "__index__"):

@@ -339,12 +339,12 @@ class GraphExprLowering(GraphLegacyLowering):
             return self.metadata_item(owner, node)
         if not isinstance(owner, GraphExpr):
             return super().item_of(owner, node)
-        item = self._item(node.slice)
-        index = item.value if type(item) is Const else item
         kind = self.type_at_place(owner, node)
         if type(kind) is TensorType:
             hint = "take a slice with `G.strided_slice`, or elements with `G.take`"
             raise self.fail("T022", "a tensor is not indexed in a graph function", node, hint=hint)
+        item = self._item(node.slice)
+        index = item.value if type(item) is Const else item
         if type(index) is not int:
             raise self.fail("T112", "the index of a tuple is an int known while parsing", node.slice)
         return self.field_of(owner, kind, index, node)

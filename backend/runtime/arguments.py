@@ -81,10 +81,10 @@ def bind_arguments(
             else:
                 scalars[param] = scalar_argument(value, param.dtype)  # type: ignore[index]
         except ArrayProblem as problem:
-            problems.append(_problem(func, param, problem))
+            problems.append(_problem(func, param, problem, param in needs_write))
     if problems:
         raise DiagnosticError(problems)
-    symbols = match_shapes(func, actuals, scalars)
+    symbols = match_shapes(func, actuals, scalars, written=needs_write)
     return BoundArguments(arrays, scalars, symbols)
 
 
@@ -150,9 +150,15 @@ def _param_name(func: PrimFunc, param: Param) -> str:
     return (buffer or param).name
 
 
-def _problem(func: PrimFunc, param: Param, problem: ArrayProblem) -> Diagnostic:
-    message = f"argument `{_param_name(func, param)}` of `{func.name}`: expected {problem.expected}, got {problem.got}"
-    return error("T301", message, param.span, hint=problem.hint)
+def _problem(func: PrimFunc, param: Param, problem: ArrayProblem, written: bool) -> Diagnostic:
+    name = _param_name(func, param)
+    message = f"argument `{name}` of `{func.name}`: expected {problem.expected}, got {problem.got}"
+    return error("T301", message, param.span, notes=_of_copies(name, problem.hint, written), hint=problem.hint)
+
+
+def _of_copies(name: str, hint: str | None, written: bool) -> tuple[str, ...]:
+    """What to know before one follows a hint to pass another array: that the result is not in the first one."""
+    return (f"`{name}` is written: the result is in the array that is passed",) if written and hint else ()
 
 
 # -- scalars
@@ -284,12 +290,17 @@ def _check_alignment(array: np.ndarray[Any, Any], buffer: Buffer) -> None:
 
 
 def match_shapes(
-    func: PrimFunc, actuals: Mapping[Buffer, Actual], scalars: Mapping[Var, Any], *, place: Span | None = None
+    func: PrimFunc,
+    actuals: Mapping[Buffer, Actual],
+    scalars: Mapping[Var, Any],
+    *,
+    place: Span | None = None,
+    written: frozenset[Param] = frozenset(),
 ) -> dict[Var, int]:
     """The values of the symbolic dimensions of `func`, with every shape, stride and offset checked.
 
     A dimension is bound by the first buffer that has it alone, then every expression is compared. `place` is the call,
-    where another function makes it. Raises DiagnosticError.
+    where another function makes it; `written` are the parameters that must be writable. Raises DiagnosticError.
     """
     values: dict[Var, Any] = dict(scalars)
     symbols: dict[Var, int] = {}
@@ -298,7 +309,8 @@ def match_shapes(
 
     def report(buffer: Buffer, message: str, hint: str | None = None) -> None:
         param = _param_of(func, buffer)
-        notes = [] if place is None else _labels(param)
+        notes = () if place is None else _labels(param)
+        notes += _of_copies(buffer.name, hint, param in written)
         problems.append(
             error(
                 "T301",
@@ -351,10 +363,10 @@ def match_shapes(
     return symbols
 
 
-def _labels(param: Param) -> list[Any]:
+def _labels(param: Param) -> tuple[Any, ...]:
     from tirscript.ir import Label
 
-    return [] if param.span is None else [Label(param.span, "the parameter is declared here")]
+    return () if param.span is None else (Label(param.span, "the parameter is declared here"),)
 
 
 def _param_of(func: PrimFunc, buffer: Buffer) -> Param:

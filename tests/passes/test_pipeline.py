@@ -80,6 +80,12 @@ def test_options_are_checked(name: str, options: dict[str, object], words: str) 
     assert code(info) == "T404"
 
 
+@pytest.mark.parametrize(("item", "words"), [(lambda f: f, "`<lambda>`"), (3, "a Python int"), (None, "None")])
+def test_what_is_no_pass_is_t404(item: object, words: str) -> None:
+    with pytest.raises(DiagnosticError, match="T404.*a pipeline is made of passes.*" + words):
+        Sequential((item,))  # type: ignore[arg-type]
+
+
 def test_pipelines_print_and_parse() -> None:
     pipeline = Sequential([get_pass("lower_blocks"), get_pass("unroll_loop", limit=4), DEFAULT_LOWERING])
     assert str(pipeline) == f"lower_blocks,unroll_loop{{limit=4}},{DEFAULT_LOWERING}"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from helpers.script import one_mistake
 
+from tirscript.ir import DiagnosticError
+from tirscript.script import parse
+
 # body, code, the underlined text, a part of the message
 BLOCK = 'with T.block("b"):\n    '
 CASES = [
@@ -108,3 +111,42 @@ def test_refused(body: str, code: str, place: str | None, message: str) -> None:
     found = one_mistake(body)
     assert (found.code, message in found.message) == (code, True), str(found)
     assert found.span is not None and place in (None, found.span.text)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ('vi, vj = T.axis.remap("SSR", [i, j])', 'vi, vj = T.axis.remap("SS", [i, j])'),
+        ('vi, vj = T.axis.remap("R", [i, j])', 'vi, vj = T.axis.remap("RS", [i, j])'),
+        ('vi, vj, vk = T.axis.remap("SR", [i, j])', 'vi, vj = T.axis.remap("SR", [i, j])'),
+        ('vi = T.axis.remap("SS", [i, j])', 'vi, vj = T.axis.remap("SS", [i, j])'),
+        ('vi, vj = T.axis.remap([i, j], "SS")', 'T.axis.remap("SS", [i, j])'),
+        ('vi, vj, vk = T.axis.remap("SSS", [i, j])', "give each name a loop"),
+    ],
+)
+def test_a_remap_is_mended_with_what_it_says(line: str, hint: str) -> None:
+    found = one_mistake(f'for i, j in T.grid(4, 4):\n    with T.block("b"):\n        {line}')
+    assert (found.code, found.hint) == ("T032", hint)
+
+
+def test_the_dimensions_of_tensors_are_signed_numbers() -> None:
+    for kind, words in (("int8x4", "int8x4, not an integer"), ("uint8", "uint8, not a signed integer")):
+        text = f"""
+@G.graph_func
+def f(x: G.Tensor((4, 6), "float32")):
+    m = T.{kind}()
+    return G.match_cast(x, G.Tensor((m, 6), "float32"))
+"""
+        with pytest.raises(DiagnosticError) as caught:
+            parse(text)
+        (found,) = caught.value.diagnostics
+        assert found.code == "T207" and words in found.message
+        assert found.span is not None and found.span.text == "m"
+
+
+def test_a_slice_of_a_tensor_is_told_as_an_index_of_it_is() -> None:
+    text = '@G.graph_func\ndef f(x: G.Tensor((4, 6), "float32")):\n    return x[0, :]\n'
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert found.code == "T022" and found.hint is not None and "G.strided_slice" in found.hint

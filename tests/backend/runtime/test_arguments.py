@@ -173,6 +173,23 @@ def f(a: T.handle, b: T.handle):
     assert "aligned" in message or "whole elements" in message
 
 
+def test_a_copy_of_what_is_written_has_the_result() -> None:
+    good: Any = GOOD[1]
+    locked = good.copy()
+    locked.flags.writeable = False
+    for wrong in (locked, good[::-1], good.astype(">f4"), good.tolist()):
+        for at, notes in ((1, ("`B` is written: the result is in the array that is passed",)), (0, ())):
+            given = list(GOOD)
+            given[at] = wrong
+            try:
+                bind_arguments(ADD, given, {})
+            except DiagnosticError as problem:
+                (found,) = problem.diagnostics
+                assert found.hint is not None and found.notes == notes
+            else:
+                assert at == 0 and wrong is locked  # what is only read may be locked
+
+
 def test_readonly_arrays() -> None:
     frozen = zeros(3, 4)
     frozen.flags.writeable = False
