@@ -172,7 +172,7 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
     if isinstance(value, str):
         from .expr import StringImm
 
-        return StringImm(value)
+        return StringImm(str.__str__(value))  # also of a class of its own
     try:
         return const(value, to)
     except ValueError as error:

@@ -20,6 +20,7 @@ from tirscript.ir.words import words
 from .buffers import BUFFER_ARGUMENTS, BufferLowering
 from .meet import together
 from .namespace import BufferType, Form, TypeName
+from .plain import plain_string
 
 # what an attribute may be, besides what holds such things
 _ATTRIBUTES = (str, int, float, bool, Expr, Buffer, DType, IndexMap, CommReducer, Target)
@@ -71,7 +72,7 @@ class BlockLowering(BufferLowering):
             self.block, self.fixed = outer, fixed
         self.emit(
             Block(
-                args[0] if args else "",
+                plain_string(args[0]) if args else "",
                 tuple(frame.axes),
                 body,
                 frame.init,
@@ -286,7 +287,7 @@ class BlockLowering(BufferLowering):
         found = self.value(node)
         if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
             raise self.fail("T032", "attributes are a dict with strings as keys", node)
-        return Attrs({key: self.attr_value(value, node) for key, value in found.items()})
+        return Attrs({plain_string(key): self.attr_value(value, node) for key, value in found.items()})
 
     def attr_value(self, value: Any, node: ast.expr) -> Any:
         """An attribute value: numbers, strings, lists, dicts and pieces of the program, nested as one likes."""
@@ -299,10 +300,10 @@ class BlockLowering(BufferLowering):
         if isinstance(value, TypeName):
             return value.dtype
         if value is None or isinstance(value, _ATTRIBUTES):
-            return value
+            return plain_string(value)
         item = getattr(value, "item", None)
         if item is not None:
-            return item()
+            return self.ask(item, node)
         raise self.fail("T032", f"{words(value)} cannot be an attribute", node)
 
     # definitions

@@ -115,6 +115,10 @@ class BodyLowering(AssignLowering):
             self.located(problem, node)
         except TooLarge as problem:
             self.report("T004", f"this makes {problem}", node)
+        except Exception as problem:
+            if not self.trusted or not _of_others(problem):
+                raise
+            self.raised(problem, node)
 
     def read_on(self, node: ast.stmt, stop: Abort) -> None:
         """Tell what else is wrong with a statement that was left: in the values beside the one that failed, and in the
@@ -154,3 +158,12 @@ class BodyLowering(AssignLowering):
     def emit(self, stmt: Stmt) -> None:
         """Append a statement to the current body."""
         self.out.append(stmt)
+
+
+def _of_others(problem: Exception) -> bool:
+    """Whether an exception comes from code that is not ours, such as a method of the user's own class."""
+    frame = problem.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    name = "" if frame is None else str(frame.tb_frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] != __name__.partition(".")[0]

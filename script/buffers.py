@@ -205,7 +205,7 @@ class BufferLowering(ValueLowering):
             return dim
         if isinstance(dim, bool) or not hasattr(type(dim), "__index__"):
             raise self.fail("T207", f"{what} is {_kind(dim)}, not an integer", node)
-        number = int(dim)
+        number = self.ask(lambda: int(dim), node)
         if not -(1 << 63) <= number < 1 << 63:
             raise self.fail("T103", f"{what} is too large for int64", node)
         return const(number, "int32" if -(1 << 31) <= number < 1 << 31 else "int64")

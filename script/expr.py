@@ -129,6 +129,12 @@ class ExprLowering(PlainLowering):
             raise self.fail(
                 "T102", f"the condition is the whole buffer `{value.name}`", node, hint="index it and compare"
             )
+        return self.decisive(value, node)
+
+    def decisive(self, value: Any, node: ast.expr) -> Any:
+        """A value that decides while parsing, which an array of several elements does not."""
+        if not isinstance(value, Expr):
+            self.ask(lambda: bool(value), node)
         return value
 
     def index(self, node: ast.expr) -> Expr:

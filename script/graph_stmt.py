@@ -339,7 +339,7 @@ class GraphStmtLowering(GraphFormLowering):
         """`if` on a value, or on what is known while parsing."""
         test = self.value(node.test)
         if not isinstance(test, (GraphExpr, Expr)):
-            branch = node.body if test else node.orelse
+            branch = node.body if self.decisive(test, node.test) else node.orelse
             if branch:
                 self.statements(branch, header_end(node) if test else (node.body[-1].end_lineno or 0), 0)
             return

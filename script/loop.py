@@ -135,7 +135,10 @@ class LoopLowering(BodyLowering):
                     hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
                 raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
         try:
-            given = [value if isinstance(value, Expr) else int(value) for value in values]
+            given = [
+                value if isinstance(value, Expr) else self.ask(lambda number=value: int(number), item)  # type: ignore[misc]
+                for value, item in zip(values, nodes, strict=True)
+            ]
             exprs = unify(OPS["add"], together(given) if self.theirs else given)
         except DiagnosticError as problem:
             raise self.located(problem, call) from None

@@ -23,6 +23,11 @@ from .tvm import DialectFunction
 _PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
 
 
+def plain_string(value: Any) -> Any:
+    """A string of a class of its own, such as numpy's or an enumeration's, as the string that it is; else the value."""
+    return str.__str__(value) if isinstance(value, str) else value
+
+
 class PlainLowering(Context):
     """Lowers what is known while parsing. `rules` maps a class of syntax node to the method that lowers it."""
 
@@ -76,8 +81,22 @@ class PlainLowering(Context):
         except (DiagnosticError, Abort):
             raise
         except Exception as problem:
+            raise self.raised(problem, node) from None
+
+    def raised(self, problem: Exception, node: ast.AST) -> Abort:
+        """What the user's own Python raised while parsing: what is to be raised."""
+        try:
             why = without_classes(str(problem))
-            raise self.fail("T033", f"{type(problem).__name__} while parsing: {why}", node) from None
+        except Exception:
+            why = "its message cannot be read"
+        return self.fail("T033", f"{type(problem).__name__} while parsing: {why}", node)
+
+    def ask(self, work: Callable[[], Any], node: ast.AST) -> Any:
+        """What an object of the user's own Python answers: its truth, its items, the number that it is."""
+        try:
+            return work()
+        except Exception as problem:
+            raise self.raised(problem, node) from None
 
     def iterate(self, values: Any, node: ast.AST) -> list[Any]:
         """The items of a parse-time sequence, within bounds."""
@@ -91,7 +110,7 @@ class PlainLowering(Context):
             elif isinstance(values, Form):
                 hint = f"call it: `T.{values.name}(...)`"
             raise self.fail("T032", "this is not a sequence known while parsing", node, hint=hint)
-        items = list(islice(values, MAX_ITEMS + 1))
+        items = self.ask(lambda: list(islice(values, MAX_ITEMS + 1)), node)
         if len(items) > MAX_ITEMS:
             raise self.fail("T004", f"a sequence of over {MAX_ITEMS} items", node)
         self.sized(items, node)
@@ -246,7 +265,7 @@ class PlainLowering(Context):
             value = value.value
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise self.fail("T032", f"{what} must be {_kinds(kinds)} known while parsing", node)
-        return value
+        return plain_string(value)
 
     def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
         """The argument values of a call."""

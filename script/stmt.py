@@ -30,6 +30,7 @@ from .context import Abort, Macro, Pending, Poison
 from .expr import Method
 from .loop import LoopLowering
 from .namespace import BufferType, Form, TypeName
+from .plain import plain_string
 from .scope import targets_of
 from .trivia import header_end
 
@@ -267,7 +268,8 @@ class StmtLowering(LoopLowering):
         target, key, value = self.form_arguments(call, "attr", ("node", "key", "value"))
         if not isinstance(key, str):
             raise self.fail("T032", "the key of `T.attr` is a string", call)
-        self.emit(Attr(self.attr_node(target, key), key, attr_value(value), self.nested(inner), span=self.span(node)))
+        made = attr_value(value)
+        self.emit(Attr(self.attr_node(target, key), plain_string(key), made, self.nested(inner), span=self.span(node)))
 
     def attr_node(self, value: Any, key: str) -> Any:
         """What an attribute stands at."""
@@ -347,7 +349,7 @@ def attr_value(value: Any) -> Any:
     for item in _inside(value):
         if isinstance(item, Op):
             raise fail("T104", f"`{item.spelling}` is an operator, not a value", "call it with its arguments")
-    return as_expr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    return as_expr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else plain_string(value)
 
 
 StmtLowering.stmt_rules = {

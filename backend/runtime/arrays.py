@@ -87,25 +87,45 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return _from_torch(value, torch)
-    if hasattr(value, "__dlpack__"):
+    words = f"an array for `{buffer.name}`"
+    if _offers(value, "__dlpack__", words):
         return _from_dlpack(value)
-    if hasattr(value, "__array_interface__"):
+    if _offers(value, "__array_interface__", words):
         try:
             return np.asarray(value)
-        except (TypeError, ValueError, OverflowError) as problem:
-            got = f"{with_article(type(value).__name__)}: {problem}"
-            raise ArrayProblem("an object whose `__array_interface__` describes an array", got) from None
+        except Exception as problem:
+            raise ArrayProblem(
+                "an object whose `__array_interface__` describes an array", _raised(value, problem)
+            ) from None
     try:
         memory = memoryview(value)
     except TypeError:
-        words = f"an array for `{buffer.name}`"
         if value is None:
             raise ArrayProblem(words, "None") from None
         hint = None
         if isinstance(value, (list, tuple, int, float)):
             hint = f'make an array of it: `numpy.array(..., dtype="{want.name}")`'
         raise ArrayProblem(words, with_article(type(value).__name__), hint) from None
+    except Exception as problem:
+        raise ArrayProblem(words, _raised(value, problem)) from None
     return _from_memory(memory, buffer, want)
+
+
+def _offers(value: Any, name: str, words: str) -> bool:
+    """Whether an object has an attribute; what asking it raises is told."""
+    try:
+        return hasattr(value, name)
+    except Exception as problem:
+        raise ArrayProblem(words, _raised(value, problem)) from None
+
+
+def _raised(value: Any, problem: Exception) -> str:
+    """An object that raised something when it was asked for its memory."""
+    try:
+        why = str(problem)
+    except Exception:
+        why = type(problem).__name__
+    return f"{with_article(type(value).__name__)}: {why}"
 
 
 def _from_torch(value: Any, torch: Any) -> np.ndarray[Any, Any]:
@@ -138,10 +158,8 @@ def _numpy_of(tensor: Any, torch: Any) -> np.ndarray[Any, Any]:
 def _from_dlpack(value: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.from_dlpack(value)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise ArrayProblem(
-            "a DLPack object that numpy can view", f"{with_article(type(value).__name__)}: {error}"
-        ) from None
+    except Exception as problem:
+        raise ArrayProblem("a DLPack object that numpy can view", _raised(value, problem)) from None
     if not array.flags.writeable and not _is_read_only(value):
         # a producer of the first DLPack version has no word for read-only, and its memory is taken to be writable;
         # numpy before 2.1 asks every producer for that version

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import VOID, DType, advice, dtype, pointer
-from ..expr import BufferLoad, Call, Const, Expr, StringImm, const
+from ..expr import BufferLoad, Call, Const, Expr, const
 from ..op import ANY, OPS, Op, Operand, as_expr, fail, op
 from ..op import cast as cast_to
 
@@ -47,7 +47,7 @@ def _named(entry: str) -> Any:
     def make(to: Any, name: Any, *args: Operand) -> Expr:
         if not isinstance(name, str):
             raise fail("T104", f"`T.{entry}` takes a dtype, then the function's name as a string")
-        return Call(OPS[entry], (StringImm(name), *map(as_expr, args)), _dtype(to))
+        return Call(OPS[entry], (as_expr(name), *map(as_expr, args)), _dtype(to))
 
     return make
 
@@ -55,7 +55,7 @@ def _named(entry: str) -> Any:
 def _call_packed(name: Any, *args: Operand) -> Expr:
     if not isinstance(name, str):
         raise fail("T104", "`T.call_packed` takes the function's name as a string")
-    return Call(OPS["call_packed"], (StringImm(name), *map(as_expr, args)), dtype("int32"))
+    return Call(OPS["call_packed"], (as_expr(name), *map(as_expr, args)), dtype("int32"))
 
 
 def _address_of(place: Operand) -> Expr:

@@ -98,7 +98,7 @@ BODIES = [
     ("with T.block(4):\n    A[0] = 1.0", "T032", "T.block(4)", "one name, a string", 'T.block("name")'),
     ("with T.block:\n    A[0] = 1.0", "T022", "T.block", "called in a `with`", 'T.block("name")'),
     ("T.block('b')", "T022", "T.block('b')", "not a statement", "with T.block('b'):"),
-    (BLOCK + 'vi = T.axis.remap("SS", [i])\n        A[vi] = 1.0', "T032", 'T.axis.remap("SS", [i])', "2 kinds, 1 loop, 1 name", "[i, j]"),
+    (BLOCK + 'vi = T.axis.remap("SS", [i])\n        A[vi] = 1.0', "T032", 'T.axis.remap("SS", [i])', "2 kinds, 1 loop, 1 name", 'vi = T.axis.remap("S", [i])'),
     (BLOCK + 'vi = T.axis.remap("S", i)\n        A[vi] = 1.0', "T032", "i", "are a list", "`[i]`"),
     (BLOCK + "vi = T.axis.O(16, i)\n        A[vi] = 1.0", "T031", "T.axis.O", "not a function of T.axis", "T.axis.opaque"),
     (BLOCK + "vi = T.axis.spatial(i, 16)\n        A[vi] = 1.0", "T203", "vi = T.axis.spatial(i, 16)", "as its domain and 16", "domain comes first"),

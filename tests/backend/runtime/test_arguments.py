@@ -388,6 +388,40 @@ def test_an_array_interface_that_lies_is_told(fields: dict[str, Any], words: str
     assert words in message
 
 
+class Raising:
+    """An object that raises whatever it is asked."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self.name:
+            raise RuntimeError(f"no {name}")
+        raise AttributeError(name)
+
+
+def released() -> memoryview:
+    memory = memoryview(bytearray(16))
+    memory.release()
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (Raising("__dlpack__"), "got a Raising: no __dlpack__"),
+        (Raising("__array_interface__"), "got a Raising: no __array_interface__"),
+        (released(), "got a memoryview: operation forbidden on released memoryview"),
+    ],
+)
+def test_what_an_object_raises_that_is_asked_for_its_memory_is_told(value: Any, words: str) -> None:
+    for runs in (build, lambda func: partial(interpret, func)):
+        function = runs(parse('@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = T.float32(1)\n'))
+        with pytest.raises(DiagnosticError) as caught:
+            function(value)
+        assert words in caught.value.diagnostics[0].message
+
+
 class Boasting(np.ndarray[Any, Any]):
     """An array that says wrong things of itself."""
 
