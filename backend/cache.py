@@ -68,7 +68,7 @@ class Cache:
         """What was stored under the key; None where nothing was, or what is there is not what was written."""
         path = self.path(key)
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=_open_at_once) as file:
                 about = os.fstat(file.fileno())
                 if not _is_ours(about):
                     return None
@@ -80,7 +80,7 @@ class Cache:
             self.remove(key)
             return None
         now = time.time()
-        if now - about.st_mtime > _RECENT:
+        if abs(now - about.st_mtime) > _RECENT:  # a clock that went ahead left times that are still to come
             with contextlib.suppress(OSError):
                 os.utime(path, (now, now))
         return data[start:]
@@ -199,8 +199,15 @@ def _scan(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting for who writes, should a pipe stand there."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def _is_ours(about: os.stat_result) -> bool:
-    """Whether nobody else can have written a file: it is machine code that will run as us."""
+    """Whether something is a file that nobody else can have written: it is machine code that will run as us."""
+    if not stat.S_ISREG(about.st_mode):
+        return False
     return about.st_uid in (0, os.geteuid()) and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 

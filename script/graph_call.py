@@ -197,7 +197,8 @@ class GraphCallLowering(GraphExprLowering):
             if name in kwargs:
                 self.old |= name == "type_args"
                 found = self.result_types(kwargs.pop(name), node)
-                types = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+                told = found if isinstance(found, (tuple, list)) else (found,)
+                types = tuple([self.type_of_value(one, node) for one in told])
         attrs = NO_ATTRS
         if kwargs:
             if type(function) is not ExternFunction:

@@ -74,7 +74,7 @@ def element_type(value: Any) -> DType:
         found = dtype(value)
     except ValueError as problem:
         raise fail("T109", str(problem)) from None
-    if found is VOID or found.is_handle:
+    if found is VOID or found.is_handle or found.is_vector:
         raise fail("T109", f"a tensor holds numbers, not {found}")
     return found
 

@@ -114,6 +114,23 @@ def test_a_use_is_noted(cache: Cache) -> None:
     assert cache.path(A).stat().st_mtime >= before + 900
 
 
+def test_a_use_is_noted_where_the_clock_went_back(cache: Cache) -> None:
+    cache.write("a" * 64, b"data")
+    path = cache.path("a" * 64)
+    ahead = time.time() + 1e8  # it would be the last one to go
+    os.utime(path, (ahead, ahead))
+    assert cache.read("a" * 64) == b"data"
+    assert path.stat().st_mtime < time.time() + 10
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have no names here")
+def test_nobody_is_waited_for_at_a_pipe(cache: Cache) -> None:
+    path = cache.path("a" * 64)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path, 0o600)
+    assert cache.read("a" * 64) is None
+
+
 def test_what_is_larger_than_the_bound_is_not_kept(tmp_path: Path) -> None:
     cache = Cache(tmp_path, 100)
     assert not cache.write(A, bytes(100)) and cache.entries() == []

@@ -150,3 +150,20 @@ def test_a_slice_of_a_tensor_is_told_as_an_index_of_it_is() -> None:
         parse(text)
     (found,) = caught.value.diagnostics
     assert found.code == "T022" and found.hint is not None and "G.strided_slice" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "words"),
+    [
+        ("G.call_packed('log', x, ty_args=(G.add,))", "T041", "is not a type of G"),
+        ("G.call_packed('log', x, ty_args=(4,))", "T041", "is not a type of G"),
+        ("G.astype(x, 'int8x4')", "T109", "a tensor holds numbers, not int8x4"),
+        ("G.zeros((4,), 'float32x2')", "T109", "a tensor holds numbers, not float32x2"),
+    ],
+)
+def test_what_is_no_type_of_a_tensor(value: str, code: str, words: str) -> None:
+    text = f'@G.graph_func(pure=False)\ndef f(x: G.Tensor((4,), "float32")):\n    y = {value}\n    return y\n'
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert found.code == code and words in found.message and found.span is not None
