@@ -6,7 +6,8 @@ then `tir_vars`; the others are variations of it. Where the result types are tol
 
 from __future__ import annotations
 
-from ..graph import GraphType, ObjectType, OpCall, TupleType
+from ..graph import GraphType, ObjectType, OpCall, TupleExpr, TupleType
+from ..op import fail
 from .attrs import attr, integers, text
 from .rules import Types
 from .table import GraphOp, Parameter, register
@@ -23,6 +24,24 @@ def told(call: OpCall, types: Types) -> GraphType:
     if not call.types:
         return ObjectType()
     return call.types[0] if len(call.types) == 1 else TupleType(call.types)
+
+
+def told_in_place(call: OpCall, types: Types) -> GraphType:
+    """As `told`, for a call that says of each result which argument it is written into."""
+    places: tuple[int, ...] = call.attrs["inplace_indices"]
+    given = call.args[1]
+    count = len(given.fields) if type(given) is TupleExpr else None
+    for place in places:
+        if place < -1 or (count is not None and place >= count):
+            there = "" if count is None else f" to {count - 1}"
+            raise fail("T032", f"`inplace_indices` has {place}, but the arguments are 0{there}", "-1 is a new tensor")
+    inside = [place for place in places if place >= 0]
+    if len(set(inside)) != len(inside):
+        raise fail("T032", f"`inplace_indices` names an argument twice: {list(places)}")
+    if call.types and len(places) != len(call.types):
+        results = f"{len(call.types)} result{'s' if len(call.types) != 1 else ''}"
+        raise fail("T032", f"the call has {results}, and `inplace_indices` has {len(places)}", "one for each result")
+    return told(call, types)
 
 
 def nothing(call: OpCall, types: Types) -> GraphType:
@@ -42,7 +61,7 @@ CALL_TIR_INPLACE = register(
     GraphOp(
         "call_tir_inplace",
         (FUNCTION, ARGS, attr("inplace_indices", integers), OUT, Parameter("tir_vars", "shape", None)),
-        told,
+        told_in_place,
         "A tensor function that writes result i into argument `inplace_indices[i]`; at -1 into a new tensor.",
     )
 )

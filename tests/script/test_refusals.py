@@ -167,3 +167,32 @@ def test_what_is_no_type_of_a_tensor(value: str, code: str, words: str) -> None:
         parse(text)
     (found,) = caught.value.diagnostics
     assert found.code == code and words in found.message and found.span is not None
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        ("(4,)", "`inplace_indices` has 4, but the arguments are 0 to 1"),
+        ("[-2]", "`inplace_indices` has -2"),
+        ("[0, 0]", "names an argument twice: [0, 0]"),
+        ("[]", "the call has 1 result, and `inplace_indices` has 0"),
+        ("[0, -1]", "the call has 1 result, and `inplace_indices` has 2"),
+    ],
+)
+def test_arguments_that_a_call_writes_are_its_own_and_one_for_each_result(places: str, words: str) -> None:
+    text = f"""
+@I.ir_module
+class M:
+    @T.prim_func
+    def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        A[0] = B[0]
+
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32"), y: G.Tensor((4,), "float32")):
+        z = G.call_tir_inplace(M.k, (x, y), {places}, G.Tensor((4,), "float32"))
+        return z
+"""
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert found.code == "T032" and words in found.message
