@@ -164,17 +164,17 @@ def _load_2_plain(fail: _Failures, slot: int, first: int, second: int) -> Closur
     return run
 
 
-def _place(fail: _Failures, indices: list[Closure]) -> Callable[[list[Any], View], tuple[int, list[int]]]:
-    """The lane at which an element begins, and its indices; bounds checked."""
+def _place(fail: _Failures, indices: list[Closure]) -> Callable[[list[Any], View], int]:
+    """The lane at which an element begins; bounds checked."""
 
-    def run(f: list[Any], view: View) -> tuple[int, list[int]]:
+    def run(f: list[Any], view: View) -> int:
         at = view.offset
-        values = [index(f) for index in indices]
-        for i, size, stride in zip(values, view.shape, view.strides, strict=True):
+        for index, size, stride in zip(indices, view.shape, view.strides, strict=True):
+            i = index(f)
             if not 0 <= i < size:
-                raise fail.outside(f, view, *values)
+                raise fail.outside(f, view, *[index(f) for index in indices])
             at += i * stride
-        return at, values
+        return at
 
     return run
 
@@ -184,14 +184,14 @@ def _load_n(fail: _Failures, slot: int, indices: list[Closure]) -> Closure:
 
     def run(f: list[Any]) -> Any:
         view = f[slot]
-        at, values = place(f, view)
+        at = place(f, view)
         state = view.state
         try:
             if state is None or state[at] == 1:
                 return view.mem[at]
-            return fail.unready(f, state[at], *values)
         except IndexError:
-            raise fail.outside(f, view, *values) from None
+            raise fail.outside(f, view, *[index(f) for index in indices]) from None
+        return fail.unready(f, state[at], *[index(f) for index in indices])
 
     return run
 
@@ -405,11 +405,11 @@ def _store_n(fail: _Failures, slot: int, value: Closure, indices: list[Closure])
     def run(f: list[Any]) -> None:
         stored = value(f)
         view = f[slot]
-        at, values = place(f, view)
+        at = place(f, view)
         try:
             view.mem[at] = stored
         except IndexError:
-            raise fail.outside(f, view, *values) from None
+            raise fail.outside(f, view, *[index(f) for index in indices]) from None
         if view.state is not None:
             view.state[at] = 1
 
@@ -471,9 +471,9 @@ def compile_address(ctx: Context, node: Any) -> Closure:
 
     def run(f: list[Any]) -> Pointer:
         view = f[slot]
-        at, values = place(f, view)
+        at = place(f, view)
         if type(view.mem) is Guarded and not 0 <= at < view.mem.size:
-            raise fail.outside(f, view, *values)
+            raise fail.outside(f, view, *[index(f) for index in indices])
         return Pointer(view.pointer.storage, byte_of(view, at), kind)
 
     return run

@@ -196,7 +196,7 @@ _DIVISIONS = frozenset(("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv
 
 
 def _guard_division(ctx: Context, node: Call, run: Closure) -> Closure:
-    if node.op.name not in _DIVISIONS or not node.args[0].dtype.is_int:
+    if node.op.name not in _DIVISIONS or not node.args[0].dtype.is_int or _number(node.args[-1]):
         return run
     loops = ctx.loops
 
@@ -219,12 +219,17 @@ def _add(node: Call, a: Closure, b: Closure) -> Closure:
         return lambda f: a(f) + b(f)
     low, high = node.dtype.int_range()
     wrap = wrap_to(node.dtype)
+    number = _number(node.args[1])
 
     def run(f: list[Any]) -> Any:
         value = a(f) + b(f)
         return value if low <= value <= high else wrap(value)
 
-    return run
+    def by_number(f: list[Any]) -> Any:
+        value = a(f) + number
+        return value if low <= value <= high else wrap(value)
+
+    return run if number is None else by_number
 
 
 def _sub(node: Call, a: Closure, b: Closure) -> Closure:
@@ -245,17 +250,25 @@ def _mul(node: Call, a: Closure, b: Closure) -> Closure:
         return lambda f: a(f) * b(f)
     low, high = node.dtype.int_range()
     wrap = wrap_to(node.dtype)
+    number = _number(node.args[1])
 
     def run(f: list[Any]) -> Any:
         value = a(f) * b(f)
         return value if low <= value <= high else wrap(value)
 
-    return run
+    def by_number(f: list[Any]) -> Any:
+        value = a(f) * number
+        return value if low <= value <= high else wrap(value)
+
+    return run if number is None else by_number
 
 
 def _floordiv(node: Call, a: Closure, b: Closure) -> Closure | None:
     if node.dtype.is_float:
         return None
+    number = _number(node.args[1])
+    if number is not None and number > 0:
+        return lambda f: a(f) // number
     high = node.dtype.int_range()[1]
     wrap = wrap_to(node.dtype)
 
@@ -267,7 +280,17 @@ def _floordiv(node: Call, a: Closure, b: Closure) -> Closure | None:
 
 
 def _floormod(node: Call, a: Closure, b: Closure) -> Closure | None:
-    return None if node.dtype.is_float else lambda f: a(f) % b(f)
+    if node.dtype.is_float:
+        return None
+    number = _number(node.args[1])
+    if number is not None and number > 0:
+        return lambda f: a(f) % number
+    return lambda f: a(f) % b(f)
+
+
+def _number(node: Expr) -> int | None:
+    """The value of an integer constant, which closures need not be called for."""
+    return int(node.value) if type(node) is Const and node.dtype.is_int else None
 
 
 def _less(node: Call, a: Closure, b: Closure) -> Closure:
