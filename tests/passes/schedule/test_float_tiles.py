@@ -3,6 +3,7 @@ may not use them."""
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import ml_dtypes
@@ -150,8 +151,11 @@ def test_products_are_tiles(way: Way, sizes: tuple[int, int, int], right: str) -
     assert not (np.signbit(C) & (C == 0)).any()
 
 
-@pytest.mark.parametrize("low", [1, 20, 54, 60, 70, 71, 72])
-@pytest.mark.parametrize("sizes", [(64, 48, 64), (44, 40, 60)], ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "low"),
+    [((64, 48, 64), 60), *itertools.product([(64, 16, 32), (28, 24, 60)], [1, 20, 54, 60, 70, 71, 72])],
+    ids=str,
+)
 def test_nothing_denormal_is_lost(way: Way, low: int, sizes: tuple[int, int, int]) -> None:
     """Numbers around the bound, of one digit: their products and sums are exact, in float32 and in any order."""
     (m, n, k), rng = sizes, np.random.default_rng(low)
