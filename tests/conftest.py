@@ -6,13 +6,21 @@ more than twice as long."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 os.environ["TIRSCRIPT_CACHE"] = "0"
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    # else each of the many processes that tests start would compile all of tirscript again
+    bytecode = tempfile.mkdtemp(prefix="tirscript-bytecode-")
+    os.environ["PYTHONPYCACHEPREFIX"] = bytecode
+    atexit.register(shutil.rmtree, bytecode, ignore_errors=True)
 if os.environ.setdefault("TIRSCRIPT_CHECK", "1") == "arguments":
     # before anything of tirscript is imported
     import typeguard
