@@ -216,9 +216,11 @@ class _Scope:
             raise
         except IndexError as problem:
             raise _wrong("T302", f"`{op.spelling}`: {problem}", expr.span) from None
-        except (ValueError, TypeError, ZeroDivisionError, OverflowError) as problem:
+        except ZeroDivisionError as problem:
+            raise _wrong("T304", f"`{op.spelling}`: {problem}", expr.span) from None
+        except (ValueError, TypeError, OverflowError) as problem:
             raise _wrong("T301", f"`{op.spelling}`: {problem}", expr.span) from problem
-        return _arrays(found)
+        return _own(_arrays(found), args)
 
     def function_call(self, expr: FunctionCall) -> Any:
         args = [self.value(arg) for arg in expr.args]
@@ -444,6 +446,14 @@ def _arrays(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_arrays, value))
     return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def _own(value: Any, args: Sequence[Any]) -> Any:
+    """Results with memory of their own, where numpy's look at that of an argument: it may be written in place."""
+    if isinstance(value, tuple):
+        return tuple([_own(one, args) for one in value])
+    shares = isinstance(value, np.ndarray) and (value.base is not None or any(value is arg for arg in args))
+    return value.copy() if shares else value
 
 
 def _plain(value: Any) -> Any:

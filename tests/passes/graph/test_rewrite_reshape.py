@@ -149,3 +149,33 @@ class M:
     x = np.arange(6, dtype="float32").reshape(2, 3)
     for found, wanted in zip(tirscript.build(after)(x), tirscript.interpret(made, x), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept", "shape", "loops"),
+    [("h", "r", "(4,)", "i in range(4)"), ("r", "h", "(2, 2)", "i, j in T.grid(2, 2)")],
+)
+def test_reshaped_tensors_are_values_of_their_own(written: str, kept: str, shape: str, loops: str) -> None:
+    """What is written in place later is seen through none of them."""
+    element = f"A[{loops.partition(' in ')[0]}]"
+    found = parse(f"""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def grow(A: T.Buffer({shape}, "float32")):
+        for {loops}:
+            {element} = {element} + T.float32(1)
+
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        h = G.multiply(x, x)
+        r = G.reshape(h, (2, 2))
+        e = G.expand_dims(h, 0)
+        p = G.split(h, 2)
+        y = G.call_tir_inplace(M.grow, ({written},), inplace_indices=[0], out=G.Tensor({shape}, "float32"))
+        return {kept}, e, p[1], y
+""")
+    x = np.arange(4, dtype="float32")
+    wanted = [[0, 1, 4, 9], [0, 1, 4, 9], [4, 9], [1, 2, 5, 10]]
+    for results in (tirscript.interpret(found, x), tirscript.build(found)(x)):
+        assert [one.ravel().tolist() for one in results] == wanted
