@@ -200,7 +200,7 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
             if common is None:
                 common = kind
             elif kind is not common:
-                common = join(entry, common, kind)
+                common = join(entry.spelling, common, kind)
                 mixed = True
         else:
             literals.append(arg)
@@ -262,21 +262,21 @@ def _adapt(entry: Op, arg: Operand, to: DType) -> Expr:
     return as_expr(arg, to)
 
 
-def join(entry: Op, a: DType, b: DType) -> DType:
-    """The dtype that operands of dtypes `a` and `b` meet in, or a diagnostic."""
+def join(spelling: str, a: DType, b: DType) -> DType:
+    """The dtype that operands of dtypes `a` and `b` of an operator meet in, or a diagnostic."""
     if a is b:
         return a
     if a.lanes != b.lanes or a.scalable != b.scalable:
         if a.is_vector and b.is_vector:
-            raise fail("T106", f"`{entry.spelling}` of {a} and {b}: the numbers of lanes differ")
-        element = join(entry, a.element, b.element)
+            raise fail("T106", f"`{spelling}` of {a} and {b}: the numbers of lanes differ")
+        element = join(spelling, a.element, b.element)
         wide = a if a.is_vector else b
         return element.with_lanes(wide.lanes, wide.scalable)
     if a.is_vector:
-        return join(entry, a.element, b.element).with_lanes(a.lanes, a.scalable)
+        return join(spelling, a.element, b.element).with_lanes(a.lanes, a.scalable)
     if a.is_float and b.is_float:
         if a.bits == b.bits:
-            raise fail("T107", f"`{entry.spelling}` of {a} and {b}: neither holds the other", "cast one of them")
+            raise fail("T107", f"`{spelling}` of {a} and {b}: neither holds the other", "cast one of them")
         return a if a.bits > b.bits else b
     if a.is_float and b.is_int:
         return a
@@ -287,10 +287,10 @@ def join(entry: Op, a: DType, b: DType) -> DType:
     if a.is_int and b.is_int:
         raise fail(
             "T107",
-            f"`{entry.spelling}` of {a} and {b}: signed with unsigned",
+            f"`{spelling}` of {a} and {b}: signed with unsigned",
             f'cast one of them, as in `x.astype("{a}")`',
         )
-    raise fail("T107", f"`{entry.spelling}` of {a} and {b}", "cast one of them")
+    raise fail("T107", f"`{spelling}` of {a} and {b}", "cast one of them")
 
 
 def cast(value: Operand, to: object) -> Expr:

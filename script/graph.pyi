@@ -276,10 +276,10 @@ def arange(start: _Any, end: _Any = ..., step: _Any = ..., dtype: _Any = ...) ->
     """The numbers from start up to end, which is not among them."""
 
 def argmax(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
-    """The place of the first greatest element along an axis, or of all in order."""
+    """The place of the first greatest element along an axis, or of all in order, but for nan."""
 
 def argmin(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
-    """The place of the first least element along an axis, or of all in order."""
+    """The place of the first least element along an axis, or of all in order, but for nan."""
 
 def argsort(data: _Any, axis: _Any = ..., descending: _Any = ..., dtype: _Any = ...) -> OpCall:
     """The indices along an axis in the order of the elements."""
@@ -321,7 +321,7 @@ def broadcast_to(x: _Any, shape: _Any) -> OpCall:
     """Dimensions of 1 repeated to a shape, and new ones before them."""
 
 def bucketize(input_tensor: _Any, boundaries: _Any, out_int32: _Any = ..., right: _Any = ...) -> OpCall:
-    """The number of boundaries, which ascend, below each element (or at most it, where `right`)."""
+    """The number of boundaries, which ascend, below each element (or at most it, where `right`); below nan is none."""
 
 def call_builtin_with_ctx(func: _Any, args: _Any, ty_args: _Any = ...) -> OpCall:
     """A function of TVM's virtual machine."""
@@ -508,7 +508,7 @@ def matmul(x1: _Any, x2: _Any, out_dtype: _Any = ...) -> OpCall:
     """The product of matrices; the dimensions before the last two are a batch and broadcast."""
 
 def max(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
-    """The greatest element along axes."""
+    """The greatest element along axes; nan is left out, and of nothing else it is -inf."""
 
 def maximum(x1: _Any, x2: _Any) -> OpCall:
     """`x1 if x1 > x2 else x2`."""
@@ -523,7 +523,7 @@ def meshgrid(tensors: _Any, indexing: _Any = ...) -> OpCall:
     """The coordinates of the points of a grid, a tensor for each of the vectors."""
 
 def min(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
-    """The least element along axes."""
+    """The least element along axes; nan is left out, and of nothing else it is inf."""
 
 def minimum(x1: _Any, x2: _Any) -> OpCall:
     """`x1 if x1 < x2 else x2`."""
@@ -574,7 +574,7 @@ def prod(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
     """The product of the elements along axes."""
 
 def quantize(data: _Any, scale: _Any, zero_point: _Any, axis: _Any = ..., out_dtype: _Any = ...) -> OpCall:
-    """round(data / scale) + zero_point, halves to even, within the range of `out_dtype`; by channel, too."""
+    """round(data / scale) + zero_point, halves to even, within `out_dtype` (nan its greatest); by channel, too."""
 
 def repeat(data: _Any, repeats: _Any, axis: _Any = ...) -> OpCall:
     """Each element several times, along an axis or of all in order."""

@@ -14,7 +14,7 @@ from ..op import cast as cast_to
 from . import dims
 from .attrs import DTYPE, DTYPE_OF_ARGUMENT, attr, element_type
 from .kernel import Legalize, T, element, kernel
-from .reference import numpy_dtype
+from .reference import converted, numpy_dtype
 from .rules import Types, like, of_rank, of_shape, refuse, target_shape, tensor
 from .table import ELEMENTWISE, INJECTIVE, GraphOp, Parameter, register
 
@@ -90,11 +90,13 @@ def _np_full(shape: Sequence[int], fill: Any, dtype: DType | None) -> Any:
     import numpy as np
 
     fill = np.asarray(fill)
-    return np.full(shape, fill.astype(fill.dtype if dtype is None else numpy_dtype(dtype)))
+    return np.full(shape, fill if dtype is None else converted(fill, numpy_dtype(dtype)))
 
 
 def _np_full_like(x: Any, fill: Any, dtype: DType | None) -> Any:
-    return _np_full(x.shape, fill, dtype).astype(x.dtype if dtype is None else numpy_dtype(dtype))
+    import numpy as np
+
+    return np.full(x.shape, converted(np.asarray(fill), x.dtype if dtype is None else numpy_dtype(dtype)))
 
 
 def _filled(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dtype import BOOL, FLOAT64, DType
+from ..dtype import dtype as as_dtype
 from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimType
-from ..op import OPS
+from ..op import OPS, join
 from ..op import cast as cast_to
 from . import reference as ref
 from .attrs import DTYPE
@@ -28,6 +29,7 @@ from .rules import (
     common_device,
     common_dtype,
     common_shape,
+    compared_dtype,
     like,
     of_rank,
     tensor,
@@ -38,7 +40,8 @@ Value = str | Callable[..., Expr]
 
 
 def _rule(kinds: tuple[str, ...], result: DType | None) -> Callable[[OpCall, Types], GraphType]:
-    """The type rule: shapes broadcast, dtypes agree unless they are only compared; `result` is another dtype.
+    """The type rule: shapes broadcast, dtypes agree unless they are only compared, when they have one that holds both
+    as in tensor functions; `result` is another dtype.
 
     Of scalars alone the result is a scalar.
     """
@@ -50,6 +53,8 @@ def _rule(kinds: tuple[str, ...], result: DType | None) -> Callable[[OpCall, Typ
             return like(found[0], dtype=result or found[0].dtype)
         names = [f"`{one.name}`" for one in call.op.values]
         kind = result or common_dtype(call, found, names[:count])
+        if result is not None:
+            compared_dtype(call, found)
         if kind is not None and all(type(one) is PrimType for one in types):
             return PrimType(kind)
         shape, rank = common_shape(call, found)
@@ -109,22 +114,12 @@ def binary(
             doc,
             f"G.{name}(x1: (2, 3), x2: (3,))",
             reference=reference,
-            legalize=_of_tensors(elementwise(value) if result is None else _of_one_dtype(elementwise(value))),
+            legalize=_of_tensors(elementwise(value)),
             fusion=BROADCAST,
             symbol=symbol,
             narrow=narrow,
         )
     )
-
-
-def _of_one_dtype(legalize: Legalize) -> Legalize:
-    """No kernel for arguments of several dtypes: which one they are compared in is numpy's to say."""
-
-    def found(call: OpCall, types: Types, name: str) -> Legalized | None:
-        kinds = {tensor(call, types, at).dtype for at in range(len(types))}
-        return legalize(call, types, name) if len(kinds) == 1 else None
-
-    return found
 
 
 def _of_tensors(legalize: Legalize) -> Legalize:
@@ -151,6 +146,17 @@ def _divided(a: Expr, b: Expr) -> Expr:
     return a / b if a.dtype.is_float else _op("truncdiv", a, b)
 
 
+def _np_divided(function: Reference) -> Reference:
+    """Quotients and remainders; those of integers by zero are errors."""
+
+    def reference(a: Any, b: Any) -> Any:
+        if a.dtype.kind in "iu" and not b.all():
+            raise ZeroDivisionError("division by zero")
+        return function(a, b)
+
+    return reference
+
+
 def _np_divide(a: Any, b: Any) -> Any:
     return ref.quotient(a, b) if a.dtype.kind in "iu" else a / b
 
@@ -174,10 +180,21 @@ def _log_add_exp(a: Expr, b: Expr) -> Expr:
 binary("add", "add", numpy("add"), "The sum.", symbol="+")
 binary("subtract", "sub", numpy("subtract"), "The difference.", symbol="-")
 binary("multiply", "mul", numpy("multiply"), "The product.", symbol="*")
-binary("divide", _divided, _np_divide, "The quotient; of integers rounded toward zero.", symbol="/")
-binary("floor_divide", "floordiv", numpy("floor_divide"), "The quotient rounded down.", symbol="//")
-binary("floor_mod", "floormod", numpy("mod"), "The remainder of `floor_divide`, with the divisor's sign.", symbol="%")
-binary("mod", "truncmod", numpy("fmod"), "The remainder of a quotient rounded toward zero, with the dividend's sign.")
+binary("divide", _divided, _np_divided(_np_divide), "The quotient; of integers rounded toward zero.", symbol="/")
+binary("floor_divide", "floordiv", _np_divided(numpy("floor_divide")), "The quotient rounded down.", symbol="//")
+binary(
+    "floor_mod",
+    "floormod",
+    _np_divided(numpy("mod")),
+    "The remainder of `floor_divide`, with the divisor's sign.",
+    symbol="%",
+)
+binary(
+    "mod",
+    "truncmod",
+    _np_divided(numpy("fmod")),
+    "The remainder of a quotient rounded toward zero, with the dividend's sign.",
+)
 binary("maximum", "max", _chosen(True), "`x1 if x1 > x2 else x2`.")
 binary("minimum", "min", _chosen(False), "`x1 if x1 < x2 else x2`.")
 
@@ -197,7 +214,7 @@ def _np_in_float64(function: Reference) -> Reference:
     def reference(a: Any, b: Any) -> Any:
         if a.dtype.kind not in "iu":
             return wide(function)(a, b)
-        return function(a.astype("float64"), b.astype("float64")).astype(a.dtype)
+        return ref.converted(function(a.astype("float64"), b.astype("float64")), a.dtype)
 
     return reference
 
@@ -278,6 +295,20 @@ register(
 
 # -- comparisons
 
+
+def _np_compared(name: str) -> Reference:
+    def reference(a: Any, b: Any) -> Any:
+        import numpy as np
+
+        a, b = np.asarray(a), np.asarray(b)
+        if a.dtype != b.dtype:
+            to = ref.numpy_dtype(join(name, *[as_dtype(one.dtype.name) for one in (a, b)]))
+            a, b = a.astype(to), b.astype(to)
+        return getattr(np, name)(a, b)
+
+    return reference
+
+
 for _name, _symbol, _doc in (
     ("equal", None, "Whether the elements are equal."),
     ("not_equal", None, "Whether the elements differ."),
@@ -287,7 +318,7 @@ for _name, _symbol, _doc in (
     ("greater_equal", ">=", "Whether x1 is above or equal to x2."),
 ):
     _kinds = ANY if "equal" in (_name, _name[4:]) else NUMBERS
-    binary(_name, _name, numpy(_name), _doc, kinds=_kinds, result=BOOL, symbol=_symbol)
+    binary(_name, _name, _np_compared(_name), _doc, kinds=_kinds, result=BOOL, symbol=_symbol)
 
 # -- logic: of numbers, whether they are not zero, in their own dtype
 
@@ -383,9 +414,8 @@ def _sign(x: Expr) -> Expr:
     positive = _choose(x > zero, const(1, x.dtype), zero)
     if not x.dtype.is_signed:
         return positive
-    # nan is neither, and stays
-    other = positive if x.dtype.is_int else _choose(x > zero, const(1, x.dtype), x * zero)
-    return _choose(x < zero, const(-1, x.dtype), other)
+    found = _choose(x < zero, const(-1, x.dtype), positive)
+    return found if x.dtype.is_int else _choose(_op("isnan", x), x, found)  # nan stays
 
 
 def _rounded(name: str) -> Callable[[Expr], Expr]:
@@ -431,8 +461,8 @@ for _name, _otherwise, _doc in (
 def _np_cast(x: Any, dtype: DType) -> Any:
     import numpy as np
 
-    with np.errstate(invalid="ignore", over="ignore"):
-        return x.astype(ref.numpy_dtype(dtype))
+    with np.errstate(over="ignore"):
+        return ref.converted(x, ref.numpy_dtype(dtype))
 
 
 def _infer_cast(call: OpCall, types: Types) -> GraphType:

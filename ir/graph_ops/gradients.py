@@ -169,8 +169,11 @@ def _max_pool(output_grad: Any, data: Any, out: Any, *, pool_size: Any, layouts:
 
 
 def greater(value: Any, best: Any, chosen: Any) -> Any:
-    """Whether an element is the greatest so far."""
-    return OPS["logical_or"](OPS["less"](chosen, 0), OPS["greater"](value, best))
+    """Whether an element is the greatest so far; nan never is."""
+    first = OPS["less"](chosen, 0)
+    if value.dtype.is_float:
+        first = OPS["logical_and"](first, OPS["equal"](value, value))
+    return OPS["logical_or"](first, OPS["greater"](value, best))
 
 
 def within(i: Sequence[Any], chosen: Any, pool: Sequence[int]) -> list[Any]:
@@ -218,8 +221,12 @@ def _np_pool(kind: str) -> Reference:
                     found[(..., *tap)] += grad / count
             elif taps:
                 window = np.stack([x[(..., *tap)] for tap in taps], -1)
+                known = ~np.isnan(window)
+                best = np.where(known, window, -np.inf).argmax(-1)
                 for n, c in np.ndindex(*x.shape[:2]):
-                    found[(n, c, *taps[int(window[n, c].argmax())])] += grad[n, c]
+                    if known[n, c].any():
+                        number = int(best[n, c]) if known[n, c, best[n, c]] else int(known[n, c].argmax())
+                        found[(n, c, *taps[number])] += grad[n, c]
         return found.transpose(np.argsort(order))
 
     return wide(reference)

@@ -228,8 +228,11 @@ class _InNumpy:
         return np.where(condition, a, b)
 
 
-def _np_weights(extent: int, target: int, at: int, attrs: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The weights of the elements of an axis in those of the result, and which of these lie outside."""
+def _np_taps(extent: int, target: int, at: int, attrs: Mapping[str, Any]) -> tuple[list[tuple[Any, Any]], Any]:
+    """The elements of an axis that make those of the result, with their weights, and which of the latter lie outside.
+
+    A weight of None is that of one element alone.
+    """
     import numpy as np
 
     mode, method = attrs["coordinate_transformation_mode"], attrs["method"]
@@ -237,8 +240,6 @@ def _np_weights(extent: int, target: int, at: int, attrs: Mapping[str, Any]) -> 
     x = np.arange(target, dtype=np.float32)
     x = _source(x, np.float32(extent), np.float32(target), roi[at], roi[at + len(roi) // 2], mode, ops)
     x = np.broadcast_to(np.asarray(x, np.float32), (target,))
-    weights = np.zeros((target, extent), np.float32)
-    rows = np.arange(target)
     if method == "nearest_neighbor":
         small = np.float32(1e-5)
         nearest = {
@@ -248,7 +249,7 @@ def _np_weights(extent: int, target: int, at: int, attrs: Mapping[str, Any]) -> 
             "floor": lambda: np.floor(x + small),
             "ceil": lambda: np.ceil(x - small),
         }[_rounding(attrs["rounding_method"], mode)]()
-        weights[rows, np.clip(nearest.astype(int), 0, extent - 1)] = 1
+        taps = [(np.clip(nearest.astype(int), 0, extent - 1), None)]
     else:
         first = np.floor(x).astype(int)
         t = x - np.floor(x)
@@ -258,10 +259,9 @@ def _np_weights(extent: int, target: int, at: int, attrs: Mapping[str, Any]) -> 
             parts = [np.where((p >= 0) & (p < extent), w, 0) for p, w in zip(places, parts, strict=True)]
             whole = sum(parts)
             parts = [part / whole for part in parts]
-        for place, part in zip(places, parts, strict=True):
-            np.add.at(weights, (rows, np.clip(place, 0, extent - 1)), part)
+        taps = [(np.clip(place, 0, extent - 1), part) for place, part in zip(places, parts, strict=True)]
     outside = (x < 0) | (x > extent - 1) if mode == "tf_crop_and_resize" else np.zeros(target, bool)
-    return weights, outside
+    return taps, outside
 
 
 def _np_resize(data: Any, shape: Any, **attrs: Any) -> Any:
@@ -269,16 +269,17 @@ def _np_resize(data: Any, shape: Any, **attrs: Any) -> Any:
 
     layout = attrs["layout"]
     found = data if attrs["method"] == "nearest_neighbor" else data.astype(np.float32)
-    kept = found.dtype
+    beyond: Any = False
     for at, (letter, target) in enumerate(zip(SPACE[data.ndim - 2], shape, strict=True)):
         axis = layout.index(letter)
-        weights, _ = _np_weights(data.shape[axis], target, at, attrs)
-        found = np.moveaxis(np.tensordot(weights.astype(kept), found, (1, axis)), 0, axis)
-    for at, (letter, target) in enumerate(zip(SPACE[data.ndim - 2], shape, strict=True)):
-        axis = layout.index(letter)
-        _, outside = _np_weights(data.shape[axis], target, at, attrs)
-        line = outside.reshape([-1 if d == axis else 1 for d in range(data.ndim)])
-        found = np.where(line, np.asarray(attrs["extrapolation_value"], found.dtype), found)
+        line = [-1 if d == axis else 1 for d in range(data.ndim)]
+        taps, outside = _np_taps(data.shape[axis], target, at, attrs)
+        parts = [
+            np.take(found, place, axis) * (1 if weight is None else weight.reshape(line)) for place, weight in taps
+        ]
+        found = sum(parts[1:], parts[0])
+        beyond = beyond | outside.reshape(line)
+    found = np.where(beyond, np.asarray(attrs["extrapolation_value"], found.dtype), found)
     return found.astype(data.dtype if attrs["out_dtype"] is None else numpy_dtype(attrs["out_dtype"]))
 
 
@@ -420,11 +421,9 @@ def _np_grid_sample(data: Any, grid: Any, method: str, layout: str, padding_mode
         if padding_mode == "border":
             return float(min(max(x, 0), extent - 1))
         if padding_mode == "reflection":
-            low, high = (0.0, extent - 1.0) if align_corners else (-0.5, extent - 0.5)
-            while low < high and not low <= x <= high:
-                x = 2 * low - x if x < low else 2 * high - x
-            x = x if low < high else 0.0
-            return float(min(max(x, 0), extent - 1))
+            low, span = np.float32(0 if align_corners else -0.5), np.float32(extent - 1 if align_corners else extent)
+            turns, rest = np.divmod(abs(np.float32(x) - low), span) if span else (0, -low)
+            return float(min(max(rest + low if turns % 2 == 0 else span - rest + low, 0), extent - 1))
         return x
 
     def pixel(n: int, at: Sequence[int]) -> Any:

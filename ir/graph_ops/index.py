@@ -413,8 +413,8 @@ def below(bound: Expr, value: Expr, right: bool) -> Expr:
 def _np_bucketize(x: Any, boundaries: Any, out_int32: bool, right: bool) -> Any:
     import numpy as np
 
-    found = np.searchsorted(boundaries, x, "right" if right else "left")
-    return np.asarray(found, np.int32 if out_int32 else np.int64)
+    below = np.less_equal if right else np.less
+    return below(boundaries, x[..., None]).sum(-1, dtype=np.int32 if out_int32 else np.int64)
 
 
 register(
@@ -427,7 +427,7 @@ register(
             attr("right", boolean, False),
         ),
         _infer_bucketize,
-        "The number of boundaries, which ascend, below each element (or at most it, where `right`).",
+        "The number of boundaries, which ascend, below each element (or at most it, where `right`); below nan is none.",
         "G.bucketize(input_tensor: (2, 3), boundaries: (4,))",
         reference=_np_bucketize,
         legalize=kernel(_bucketize),

@@ -30,6 +30,7 @@ from ..graph import (
     GraphType,
     OpCall,
     PrimType,
+    PrimValue,
     ShapeType,
     TensorType,
     TupleExpr,
@@ -207,7 +208,7 @@ class _Buffers:
         self, function: Any, name: str, args: list[Any], keywords: dict[str, Any], results: tuple[TensorType, ...]
     ) -> Legalized:
         """The tensor function. Tensors that it does not read are left out; dimensions that no buffer has alone are
-        scalars that it is given."""
+        scalars that it is given. Scalars of other dtypes than dimensions have stand behind the tensors it reads."""
         from tirscript.script.kernel import kernel_function
 
         made = kernel_function(function, name, self.buffers, args, keywords)
@@ -219,10 +220,11 @@ class _Buffers:
         used = {id(var) for buffer in buffers for one in buffer.shape for var in free_vars(one)}
         used.update(id(var) for stmt in made.body for var in free_vars(stmt))
         scalars = {var: own for var, own in self.own.items() if id(own) in used and id(own) not in bound}
-        params: list[Var | Buffer] = [*buffers, *[own for own in scalars.values() if type(own) is Var]]
-        return Legalized(
-            made.replace(params=tuple(params)), tuple(self.passed[at] for at in kept), tuple(scalars), results
-        )
+        others = [var for var in scalars if var.dtype is not INT64]
+        sizes = [var for var in scalars if var.dtype is INT64]
+        params = [*buffers[: len(kept)], *map(self.own.get, others), *buffers[len(kept) :], *map(self.own.get, sizes)]
+        passed = (*[self.passed[at] for at in kept], *map(PrimValue, others))
+        return Legalized(made.replace(params=tuple(params)), passed, tuple(sizes), results)
 
 
 _ARGUMENTS: dict[type, Callable[..., Any]] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any
 
-from ..expr import Expr
+from ..expr import Expr, const
 from ..graph import GraphExpr, GraphType, OpCall, TensorType
 from ..op import fail
 from . import dims
@@ -485,9 +485,15 @@ def _reverse(data: Any, seq_lengths: Any, out: Any, *, seq: Any, batch: Any) -> 
     for (*i,) in T.grid(*out.shape):
         with T.block("reverse"):
             (*v,) = T.axis.remap("S" * len(i), i)
-            length = T.cast(seq_lengths[v[batch]], v[seq].dtype)
+            length = T.cast(T.min(seq_lengths[v[batch]], whole(data, seq, seq_lengths)), v[seq].dtype)
             place = T.if_then_else(v[seq] < length, length - 1 - v[seq], v[seq])
             out[*v] = data[*v[:seq], place, *v[seq + 1 :]]
+
+
+def whole(data: Any, axis: int, lengths: Any) -> Any:
+    """The length of an axis in the dtype of the lengths."""
+    found = size(data, axis)
+    return const(min(found, lengths.dtype.int_range()[1]), lengths.dtype) if type(found) is int else found
 
 
 def _np_reverse(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
@@ -496,7 +502,7 @@ def _np_reverse(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
     found = np.array(x)
     moved = np.moveaxis(found, (batch_axis, seq_axis), (0, 1))
     source = np.moveaxis(x, (batch_axis, seq_axis), (0, 1))
-    for at, length in enumerate(lengths):
+    for at, length in enumerate(np.maximum(lengths, 0)):
         moved[at, :length] = source[at, :length][::-1]
     return found
 

@@ -28,7 +28,7 @@ from .axes import (
 )
 from .kernel import T, kernel, size
 from .nn_conv import both, scaled
-from .reduce import accumulator, least
+from .reduce import accumulator, extreme_reference, least
 from .reference import Reference, wide
 from .rules import NUMBERS, Types, like, of_rank, rank_of, refuse, tensor
 from .table import FOLLOW, REDUCTION, GraphOp, Parameter, register
@@ -116,13 +116,13 @@ def _max_pool(data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any,
             with T.init():
                 out[*v[: out.ndim]] = start
             if all(sure):
-                out[*v[: out.ndim]] = T.max(out[*v[: out.ndim]], data[*data_index(v, data, layouts, places)])
+                out[*v[: out.ndim]] = T.max(data[*data_index(v, data, layouts, places)], out[*v[: out.ndim]])
             else:
                 out[*v[: out.ndim]] = T.max(
-                    out[*v[: out.ndim]],
                     T.if_then_else(
                         in_window(v, data, layouts, places, sure), data[*data_index(v, data, layouts, places)], start
                     ),
+                    out[*v[: out.ndim]],
                 )
 
 
@@ -361,8 +361,7 @@ def _np_pool(kind: str) -> Reference:
                 axes.append([one for one in taps if 0 <= one < x.shape[2 + at]])
             window = x[np.ix_(range(x.shape[0]), range(x.shape[1]), *axes)].reshape(*x.shape[:2], -1)
             if kind == "max":
-                low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-                found[(..., *place)] = window.max(-1, initial=low)
+                found[(..., *place)] = extreme_reference(window, -1, "fmax")
             else:
                 divisor = padded_count(place, x.shape[2:], attrs) if attrs["count_include_pad"] else window.shape[-1]
                 divisor = max(divisor, 1)

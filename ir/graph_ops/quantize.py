@@ -11,7 +11,7 @@ from ..op import OPS
 from ..op import cast as cast_to
 from .attrs import attr, element_type, integer
 from .kernel import elementwise
-from .reference import numpy_dtype
+from .reference import converted, numpy_dtype
 from .rules import FLOATS, INTS, Types, axis_of, equal_dims, like, refuse, tensor
 from .table import BROADCAST, NEVER, GraphOp, Parameter, register
 
@@ -59,9 +59,11 @@ def _quantized(x: Expr, scale: Expr, zero: Expr, *, out_dtype: DType) -> Expr:
     value = cast_to(x, FLOAT32) / cast_to(scale, FLOAT32)
     value = OPS["nearbyint"](value) if out_dtype.is_int else value
     value = value + cast_to(zero, FLOAT32)
-    # the greatest integer of 32 bits is no float32: what lies below it is
-    top = high if out_dtype.bits < 32 else float(int(high) - (1 << (out_dtype.bits - 25)) + 1)
-    return cast_to(OPS["min"](OPS["max"](value, const(low, FLOAT32)), const(top, FLOAT32)), out_dtype)
+    if out_dtype.bits < 32:
+        # in this order nan becomes the greatest value
+        return cast_to(OPS["min"](OPS["max"](const(low, FLOAT32), value), const(high, FLOAT32)), out_dtype)
+    # the greatest integer of 32 bits is no float32: `T.cast` knows it
+    return OPS["Select"](OPS["isnan"](value), const(out_dtype.int_range()[1], out_dtype), cast_to(value, out_dtype))
 
 
 def _dequantized(x: Expr, scale: Expr, zero: Expr, *, out_dtype: DType) -> Expr:
@@ -81,7 +83,8 @@ def _np_quantize(x: Any, scale: Any, zero: Any, axis: int, out_dtype: DType) -> 
     value = x.astype(np.float32) / scale
     value = np.rint(value) if out_dtype.is_int else value
     low, high = _limits(out_dtype)
-    return np.clip((value + zero).astype(np.float64), low, high).astype(numpy_dtype(out_dtype))
+    value = (value + zero).astype(np.float64)
+    return converted(np.where(np.isnan(value), high, np.clip(value, low, high)), numpy_dtype(out_dtype))
 
 
 def _np_dequantize(x: Any, scale: Any, zero: Any, axis: int, out_dtype: DType) -> Any:
@@ -100,7 +103,7 @@ for _name, _infer, _value, _reference, _kind, _doc in (
         _quantized,
         _np_quantize,
         "int8",
-        "round(data / scale) + zero_point, halves to even, within the range of `out_dtype`; by channel, too.",
+        "round(data / scale) + zero_point, halves to even, within `out_dtype` (nan its greatest); by channel, too.",
     ),
     ("dequantize", _infer_dequantize, _dequantized, _np_dequantize, "float32", "(data - zero_point) * scale."),
 ):

@@ -139,6 +139,14 @@ def _multiplies(total: Expr, one: Expr) -> Expr:
     return total * cast_to(one, total.dtype)
 
 
+def _greater(total: Expr, one: Expr) -> Expr:
+    return OPS["max"](one, total)  # in this order nan is left out, wherever it stands
+
+
+def _lesser(total: Expr, one: Expr) -> Expr:
+    return OPS["min"](one, total)
+
+
 def _divided(total: Expr, number: Expr) -> Expr:
     return total / number if total.dtype.is_float else OPS["truncdiv"](total, number)
 
@@ -226,11 +234,26 @@ def _np(name: str) -> Reference:
         import numpy as np
 
         function = getattr(np, name)
-        if name in ("sum", "prod"):
-            return function(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-        return np.asarray(function(x, axis=axis, keepdims=keepdims))
+        return function(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
     return wide(reference)
+
+
+def extreme_reference(x: Any, axes: Any, name: str, keepdims: bool = False) -> Any:
+    """`np.fmax` or `np.fmin` along axes, of nothing but nan the infinity that changes no other number."""
+    import numpy as np
+
+    below = name == "fmax"
+    limits = (-np.inf, np.inf) if x.dtype.kind == "f" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+    start = np.asarray(limits[0 if below else 1], x.dtype)
+    return np.asarray(getattr(np, name).reduce(x, axis=axes, keepdims=keepdims, initial=start))
+
+
+def _np_extreme(name: str) -> Reference:
+    def reference(x: Any, axis: Any, keepdims: bool) -> Any:
+        return extreme_reference(x, None if axis is None else tuple(axis), name, keepdims)
+
+    return reference
 
 
 def _np_mean(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -256,6 +279,8 @@ def _np_place(name: str) -> Reference:
     def reference(x: Any, axis: Any, keepdims: bool) -> Any:
         import numpy as np
 
+        if x.dtype.kind not in "iub":
+            x = np.where(np.isnan(x), np.asarray(-np.inf if name == "argmax" else np.inf, x.dtype), x)
         return np.asarray(getattr(np, name)(x, axis=axis, keepdims=keepdims), np.int64)
 
     return reference
@@ -277,8 +302,18 @@ def _zero(kind: DType) -> Expr:
 _entry("sum", _by(_zero, _adds), _np("sum"), "The sum of the elements along axes.")
 _entry("mean", _by(_zero, _adds, _divided), wide(_np_mean), "The mean along axes; of integers rounded toward zero.")
 _entry("prod", _by(lambda kind: const(1, kind), _multiplies), _np("prod"), "The product of the elements along axes.")
-_entry("max", _by(least, OPS["max"], wider=False), _np("max"), "The greatest element along axes.")
-_entry("min", _by(greatest, OPS["min"], wider=False), _np("min"), "The least element along axes.")
+_entry(
+    "max",
+    _by(least, _greater, wider=False),
+    wide(_np_extreme("fmax")),
+    "The greatest element along axes; nan is left out, and of nothing else it is -inf.",
+)
+_entry(
+    "min",
+    _by(greatest, _lesser, wider=False),
+    wide(_np_extreme("fmin")),
+    "The least element along axes; nan is left out, and of nothing else it is inf.",
+)
 _entry(
     "variance",
     kernel(_variance, _of_floats, root=False),
@@ -288,8 +323,18 @@ _entry(
 _entry("std", kernel(_variance, _of_floats, root=True), _np_moment("std"), "The root of `variance`.")
 
 for _name, _start, _better, _doc in (
-    ("argmax", least, OPS["greater"], "The place of the first greatest element along an axis, or of all in order."),
-    ("argmin", greatest, OPS["less"], "The place of the first least element along an axis, or of all in order."),
+    (
+        "argmax",
+        least,
+        OPS["greater"],
+        "The place of the first greatest element along an axis, or of all in order, but for nan.",
+    ),
+    (
+        "argmin",
+        greatest,
+        OPS["less"],
+        "The place of the first least element along an axis, or of all in order, but for nan.",
+    ),
 ):
     register(
         GraphOp(

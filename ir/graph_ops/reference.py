@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 Reference = Callable[..., Any]
+# what references raise for what an operator is not defined on
+REFUSALS = (IndexError, ValueError, TypeError, ZeroDivisionError, OverflowError)
 NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
@@ -62,6 +64,19 @@ def erf(x: Any) -> Any:
 def quotient(a: Any, b: Any) -> Any:
     """The quotient of integers, rounded toward zero."""
     return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
+
+
+def converted(x: Any, to: Any) -> Any:
+    """The elements in a dtype of numpy's; floats become integers as by `T.cast`, within their range and nan 0."""
+    import numpy as np
+
+    to = np.dtype(to)
+    if to.kind not in "iu" or x.dtype.kind in "iub":
+        return x.astype(to)
+    x, limits = x.astype(np.float64), np.iinfo(to)
+    low, high = float(limits.min), float(limits.max)
+    inside = np.where((x > low) & (x < high), x, 0).astype(to)
+    return np.where(x >= high, to.type(limits.max), np.where(x <= low, to.type(limits.min), inside))
 
 
 def numpy_dtype(kind: Any) -> Any:

@@ -6,6 +6,7 @@ known: an unknown shape or dtype gives what follows without it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -13,7 +14,7 @@ from ..diagnostic import DiagnosticError
 from ..dtype import DType
 from ..expr import Expr
 from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, TensorType, TupleType
-from ..op import fail
+from ..op import fail, join
 from . import dims
 from .dims import Shape
 
@@ -173,6 +174,15 @@ def common_dtype(call: OpCall, kinds: Sequence[TensorType], names: Sequence[str]
             refuse(call, message, f'convert one: `{name.strip("`")}.astype("{first[0]}")`', "T107")
         first = first or (kind.dtype, name)
     return first[0] if first is not None and all(kind.dtype is not None for kind in kinds) else None
+
+
+def compared_dtype(call: OpCall, kinds: Sequence[TensorType]) -> DType | None:
+    """The dtype in which elements of these are compared, that of `T`'s comparisons; T107 where there is none."""
+    found = [kind.dtype for kind in kinds if kind.dtype is not None]
+    try:
+        return functools.reduce(lambda a, b: join(call.op.spelling, a, b), found) if found else None
+    except DiagnosticError as problem:
+        raise located(problem, call.span) from None
 
 
 def common_shape(call: OpCall, kinds: Sequence[TensorType]) -> tuple[Shape | None, int | None]:

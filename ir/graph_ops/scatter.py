@@ -26,10 +26,10 @@ _REDUCTIONS: dict[str, Callable[[Expr, Expr], Expr]] = {
     "update": _replaced,
     "add": OPS["add"],
     "mul": OPS["mul"],
-    "max": OPS["max"],
-    "min": OPS["min"],
+    "max": lambda old, new: OPS["max"](new, old),  # in this order an update of nan is left out
+    "min": lambda old, new: OPS["min"](new, old),
 }
-_UFUNCS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum"}
+_UFUNCS = {"add": "add", "mul": "multiply", "max": "fmax", "min": "fmin"}
 REDUCTION = attr("reduction", one_of(*_REDUCTIONS), "update")
 
 
@@ -89,6 +89,8 @@ def _put(data: Any, place: tuple[Any, ...], updates: Any, reduction: str) -> Any
         found[place] = updates
     else:
         getattr(np, _UFUNCS[reduction]).at(found, place, updates)
+        if reduction in ("max", "min") and data.dtype.kind not in "iub":
+            found[np.isnan(data)] = np.nan  # of which nothing is greater
     return found
 
 

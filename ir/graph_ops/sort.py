@@ -135,11 +135,16 @@ def _parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 
 
 def _above(a: Expr, b: Expr) -> Expr:
-    return OPS["greater"](a, b)
+    # of floats nan is above all numbers
+    if a.dtype.is_int:
+        return OPS["greater"](a, b)
+    return OPS["logical_and"](OPS["logical_not"](OPS["less_equal"](a, b)), OPS["equal"](b, b))
 
 
 def _below(a: Expr, b: Expr) -> Expr:
-    return OPS["less"](a, b)
+    if a.dtype.is_int:
+        return OPS["less"](a, b)
+    return OPS["logical_and"](OPS["logical_not"](OPS["greater_equal"](a, b)), OPS["equal"](a, a))
 
 
 def _np_order(x: Any, axis: int, descending: bool) -> Any:

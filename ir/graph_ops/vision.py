@@ -14,8 +14,8 @@ from . import dims
 from .attrs import attr, boolean, each, element_type, integer, one_of, real, text
 from .axes import by_letter, check_layout
 from .kernel import T, kernel, size
-from .reduce import accumulator
-from .reference import numpy_dtype, wide
+from .reduce import accumulator, extreme_reference
+from .reference import converted, numpy_dtype, wide
 from .rules import FLOATS, INTS, Types, common_dtype, equal_dims, like, of_rank, rank_of, refuse, tensor
 from .table import OPAQUE, GraphOp, Parameter, register
 
@@ -89,7 +89,7 @@ def _roi_align(
             if sample_ratio <= 0:
                 rows = T.cast(T.ceil(step_y), "int32")
                 columns = T.cast(T.ceil(step_x), "int32")
-            found = T.float32(0.0 if mode == "avg" else -3.4028234663852886e38)
+            found = T.float32(0.0 if mode == "avg" else "-inf")
             for i in range(rows):
                 for j in range(columns):
                     y = (
@@ -105,7 +105,7 @@ def _roi_align(
                     if mode == "avg":
                         found = found + bilinear(data, n, vc, y, x, layout)
                     else:
-                        found = T.max(found, bilinear(data, n, vc, y, x, layout))
+                        found = T.max(bilinear(data, n, vc, y, x, layout), found)
             count = T.cast(T.max(rows * columns, 1), "float32")
             if mode == "avg":
                 out[*_place(vr, vc, vh, vw, layout)] = T.cast(found / count, out.dtype)
@@ -162,7 +162,7 @@ def _np_roi_align(
                 for b in range(columns)
             ]
             if found:
-                out[r, :, i, j] = np.mean(found, 0) if mode == "avg" else np.max(found, 0)
+                out[r, :, i, j] = np.mean(found, 0) if mode == "avg" else extreme_reference(np.array(found), 0, "fmax")
     return np.transpose(out, ["NCHW".index(letter) for letter in layout]).astype(data.dtype)
 
 
@@ -208,10 +208,10 @@ def _roi_pool(data: Any, rois: Any, out: Any, *, spatial_scale: Any, layout: Any
             bottom = T.min(T.max(T.cast(T.ceil(T.cast(vh + 1, "float32") * step_y), "int32") + y1, 0), limit_y)
             left = T.min(T.max(T.cast(T.floor(T.cast(vw, "float32") * step_x), "int32") + x1, 0), limit_x)
             right = T.min(T.max(T.cast(T.ceil(T.cast(vw + 1, "float32") * step_x), "int32") + x1, 0), limit_x)
-            found = T.float32(-3.4028234663852886e38)
+            found = T.float32("-inf")
             for y in range(top, bottom):
                 for x in range(left, right):
-                    found = T.max(found, T.cast(data[*_place(n, vc, y, x, layout)], "float32"))
+                    found = T.max(T.cast(data[*_place(n, vc, y, x, layout)], "float32"), found)
             out[*_place(vr, vc, vh, vw, layout)] = T.cast(
                 T.Select(T.And(bottom > top, right > left), found, T.float32(0)), out.dtype
             )
@@ -225,7 +225,7 @@ def _np_roi_pool(data: Any, rois: Any, pooled_size: Any, spatial_scale: float, l
     ph, pw = pooled_size
     out = np.zeros((len(rois), channels, ph, pw), np.float32)
     for r, roi in enumerate(rois.astype(np.float32)):
-        x1, y1, x2, y2 = np.floor(roi[1:] * np.float32(spatial_scale) + np.float32(0.5)).astype(int)
+        x1, y1, x2, y2 = converted(np.floor(roi[1:] * np.float32(spatial_scale) + np.float32(0.5)), np.int32)
         step_y, step_x = (np.float32(max(b - a + 1, 1)) / np.float32(n) for a, b, n in ((y1, y2, ph), (x1, x2, pw)))
         for i, j in np.ndindex(ph, pw):
             top, bottom = (
@@ -235,7 +235,7 @@ def _np_roi_pool(data: Any, rois: Any, pooled_size: Any, spatial_scale: float, l
                 min(max(int(one) + x1, 0), width) for one in (np.floor(j * step_x), np.ceil((j + 1) * step_x))
             )
             if bottom > top and right > left:
-                out[r, :, i, j] = images[int(roi[0]), :, top:bottom, left:right].max((1, 2))
+                out[r, :, i, j] = extreme_reference(images[int(roi[0]), :, top:bottom, left:right], (1, 2), "fmax")
     return np.transpose(out, ["NCHW".index(letter) for letter in layout]).astype(data.dtype)
 
 
@@ -405,8 +405,9 @@ def _np_multinomial(prob: Any, uniform_sample: Any, sample_indices: Any, dtype: 
     import numpy as np
 
     rows = np.cumsum(prob.astype(np.float32), 1, dtype=np.float32)[sample_indices[:, 0]]
-    below = (rows <= uniform_sample.astype(np.float32)).sum(1)
-    return np.minimum(below, prob.shape[1] - 1)[:, None].astype(numpy_dtype(dtype))
+    below = rows <= uniform_sample.astype(np.float32)
+    last = np.where(below, np.arange(1, prob.shape[1] + 1), 0).max(1)
+    return np.minimum(last, prob.shape[1] - 1)[:, None].astype(numpy_dtype(dtype))
 
 
 register(

@@ -34,6 +34,7 @@ from tirscript.ir.graph import (
     TupleExpr,
     TupleItem,
 )
+from tirscript.ir.graph_ops.reference import REFUSALS
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute
 from tirscript.ir.stmt import Stmt
@@ -118,7 +119,11 @@ def _value(stmt: GraphBind, module: Module, limit: int) -> GraphExpr | None:
         args = [_argument(arg) for arg in value.args]
     except LookupError:
         return None
-    made = _constants(value.op.reference(*args, **value.attrs))
+    try:
+        found = value.op.reference(*args, **value.attrs)
+    except REFUSALS:  # an error where it is executed
+        return None
+    made = _constants(found)
     return None if made is None or _size(made) > limit or not _typed(made, stmt.var) else made
 
 

@@ -245,7 +245,12 @@ class _Outer:
 def _written_out(loop: For) -> For:
     """A loop of few short iterations as one that is unrolled."""
     extent, nodes = constant_extent(loop), list(walk(loop.body))
-    if extent is None or extent * len(nodes) > WRITTEN_OUT or any(type(node) is For for node in nodes):
+    if (
+        extent is None
+        or loop.kind != "serial"
+        or extent * len(nodes) > WRITTEN_OUT
+        or any(type(node) is For for node in nodes)
+    ):
         return loop
     return loop.replace(kind="unroll")
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tirscript import build, interpret
-from tirscript.ir import DiagnosticError
+from tirscript import DiagnosticError, build, interpret
 from tirscript.script import parse
 
 
@@ -140,3 +139,62 @@ def test_grids_of_more_than_the_coordinates_of_a_place() -> None:
     np.testing.assert_array_equal(wide, plain)
     with pytest.raises(DiagnosticError, match="axis 1 of `grid` holds 2 coordinates of a place, and has 1"):
         parse(f"@G.graph_func\ndef main({params.format(1)}):\n    return G.image.grid_sample(x, g)\n")
+
+
+@pytest.mark.parametrize("kind", ["int64", "int8", "float16"])
+def test_comparisons_of_two_dtypes(kind: str) -> None:
+    """In the one that holds both, as in tensor functions."""
+    x = np.array([-1, 0, 1, 2]).astype(kind)
+    value = "G.equal(x, G.const(0)), G.less(G.const(1), x), G.greater_equal(x, G.const(1))"
+    found = run(f'x: G.Tensor((4,), "{kind}")', f"({value})", x)
+    assert [one.tolist() for one in found] == [(x == 0).tolist(), (x > 1).tolist(), (x >= 1).tolist()]
+
+
+def test_comparisons_are_of_the_wider_dtype() -> None:
+    x, y = np.array([2**24 + 1, -(2**24) - 1], "int32"), np.array([2**24, -(2**24)], "float32")
+    given = 'x: G.Tensor((2,), "int32"), y: G.Tensor((2,), "float32")'
+    assert run(given, "G.equal(x, y)", x, y).tolist() == [True, True]  # float32 has no such number
+    assert run('x: G.Tensor((1,), "int64")', "G.less(x, G.const(5))", np.array([-(2**40)])).tolist() == [True]
+
+
+@pytest.mark.parametrize(("one", "other"), [("int8", "uint8"), ("bool", "int32"), ("float16", "bfloat16")])
+def test_dtypes_that_are_not_compared(one: str, other: str) -> None:
+    with pytest.raises(DiagnosticError, match=f"`G.less(_equal)?` of {one} and {other}|`G.equal` of {one} and {other}"):
+        parse(
+            f'@G.graph_func\ndef main(x: G.Tensor((4,), "{one}"), y: G.Tensor((4,), "{other}")):\n    return G.equal(x, y)\n'
+        )
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8", "int32", "int64"])
+def test_scalar_parameters_are_operands(kind: str) -> None:
+    x, a = np.arange(4).astype(kind), np.dtype(kind).type(3)
+    given = f'x: G.Tensor((4,), "{kind}"), a: G.Prim("{kind}")'
+    found = run(given, "(G.add(G.multiply(x, a), a), G.clip(x, 1, a))", x, a)
+    assert [one.tolist() for one in found] == [[3, 6, 9, 12], [1, 1, 2, 3]]
+
+
+def test_quotients_by_zero_are_errors_where_they_are_executed() -> None:
+    for value in ("G.floor_divide(x, G.const([1, 0]))", "G.mod(x, G.floor_divide(G.const([1, 2]), G.const([0, 1])))"):
+        graph = parse(f'@G.graph_func\ndef main(x: G.Tensor((2,), "int32")):\n    return {value}\n')
+        with pytest.raises(DiagnosticError, match=r"T304.*division by zero"):
+            interpret(graph, np.array([1, 2], "int32"))
+        build(graph)  # nothing is folded
+
+
+def test_regions_far_outside_of_an_image_are_reflected_into_it() -> None:
+    graph = parse("""
+@G.graph_func
+def main(x: G.Tensor((1, 1, 2, 3), "float32"), g: G.Tensor((1, 2, 1, 4), "float32")):
+    return G.image.grid_sample(x, g, method="nearest", padding_mode="reflection")
+""")
+    grid = np.array([1e37, -1e37, 1e9, 7.25, 0, 0, 0, 0], "float32").reshape(1, 2, 1, 4)
+    found = interpret(graph, np.arange(6, dtype="float32").reshape(1, 1, 2, 3), grid)
+    assert found[0, 0, 0, 3] == 0 and set(found.ravel()) <= {0, 1, 2}
+
+
+def test_reversed_sequences_end_where_the_axis_does() -> None:
+    x, lengths = np.arange(6, dtype="float32").reshape(2, 3), np.array([2**62, -1])
+    given = 'x: G.Tensor((2, 3), "float32"), n: G.Tensor((2,), "int64")'
+    assert run(given, "G.reverse_sequence(x, n)", x, lengths).tolist() == [[2, 1, 0], [3, 4, 5]]
+    longer = 'x: G.Tensor((2, "k"), "float32"), n: G.Tensor((2,), "int8")'
+    assert run(longer, "G.reverse_sequence(x, n)", x, lengths.astype("int8") + 100).tolist() == [[2, 1, 0], [5, 4, 3]]
