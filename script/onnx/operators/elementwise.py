@@ -93,6 +93,9 @@ def power(node: Node) -> GraphExpr:
         return node.last("multiply", a, a)
     if exponent == 0.5 and kind.is_float:
         return node.last("sqrt", a)
+    if kind.is_int and node.dtype(b).is_float:  # the power of a float, of which the whole part is kept
+        a, b = (node.op("astype", one, "float64") for one in (a, b))
+        return node.last("astype", node.op("power", a, b), str(kind))
     return node.last("power", a, b if node.dtype(b) is kind else node.op("astype", b, str(kind)))
 
 

@@ -24,32 +24,16 @@ def _mode(node: Node) -> str:
     return "fast" if data is not None and data.size and int(data.array.min()) >= 0 else "wrap"
 
 
-def _from_front(node: Node, at: GraphExpr, size: object) -> GraphExpr:
-    """Indices, of which those below 0 count from the end, counted from the front."""
-    data = node.data(1)
-    if data is not None and (not data.size or int(data.array.min()) >= 0):
-        return at
-    kind = node.dtype(at)
-    number = dims.number(size)  # type: ignore[arg-type]
-    if number is None:
-        raise node.wrong("indices into a symbolic dimension are to be known, or not below 0")
-    moved = node.op("add", at, node.constant(number, kind))
-    return node.op("where", node.op("less", at, node.constant(0, kind)), moved, at)
-
-
 @onnx_op("GatherElements")
 def gather_elements(node: Node) -> GraphExpr:
     x, at = node.tensors()
     axis = node.axis(int(node.attr("axis", 0)), len(node.shape(x)))
-    return node.last("gather_elements", x, _from_front(node, at, node.shape(x)[axis]), axis=axis)
+    return node.last("gather_elements", x, at, axis=axis)
 
 
 @onnx_op("GatherND")
 def gather_nd(node: Node) -> GraphExpr:
     x, at = node.tensors()
-    data = node.data(1)
-    if data is not None and data.size and int(data.array.min()) < 0:
-        raise node.wrong("indices below 0 are not supported")
     return node.last("gather_nd", x, at, batch_dims=int(node.attr("batch_dims", 0)))
 
 
@@ -64,16 +48,12 @@ def _reduction(node: Node) -> str:
 def scatter_elements(node: Node) -> GraphExpr:
     x, at, updates = node.tensors()
     axis = node.axis(int(node.attr("axis", 0)), len(node.shape(x)))
-    at = _from_front(node, at, node.shape(x)[axis])
     return node.last("scatter_elements", x, at, updates, axis=axis, reduction=_reduction(node))
 
 
 @onnx_op("ScatterND")
 def scatter_nd(node: Node) -> GraphExpr:
     x, at, updates = node.tensors()
-    data = node.data(1)
-    if data is not None and data.size and int(data.array.min()) < 0:
-        raise node.wrong("indices below 0 are not supported")
     return node.last("scatter_nd", x, at, updates, reduction=_reduction(node))
 
 

@@ -41,6 +41,8 @@ def log_sum_exp(node: Node) -> GraphExpr:
     x = node.tensor(0)
     axes = _axes(node)
     top = node.op("max", x, axis=axes, keepdims=True)
+    # of infinite numbers alone nothing is taken off: their difference would be nan
+    top = node.op("where", node.op("isfinite", top), top, node.constant(0, node.dtype(x)))
     total = node.op("sum", node.op("exp", node.op("subtract", x, top)), axis=axes, keepdims=True)
     found = node.op("add", node.op("log", total), top)
     return found if node.attr("keepdims", 1) else node.last("squeeze", found, axes)

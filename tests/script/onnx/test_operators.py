@@ -48,11 +48,15 @@ class C:
 UNARY = "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor IsNaN Log Neg Relu Sigmoid Sign Sin Sinh"
 UNARY += " Sqrt Tan Tanh Identity Reciprocal Softplus Softsign HardSwish"
 DOMAIN = {"Acos": (-1, 1), "Asin": (-1, 1), "Atanh": (-0.9, 0.9), "Acosh": (1, 5), "Log": (0.1, 5), "Sqrt": (0, 5)}
-BINARY = "Add Sub Mul Div Pow Equal Less LessOrEqual Greater GreaterOrEqual"
+BINARY = "Add Sub Mul Div Equal Less LessOrEqual Greater GreaterOrEqual"
 
 CASES: dict[str, list[C]] = {
     **{name: [C(f(3, 5, low=DOMAIN.get(name, (-3, 3))[0], high=DOMAIN.get(name, (-3, 3))[1]))] for name in UNARY.split()},
     **{name: [C(f(2, 3, 4, low=0.5), f(3, 1, low=0.5)), C(i(4, low=1), i(4, low=1))] for name in BINARY.split()},
+    "Pow": [
+        C(f(2, 3, 4, low=0.5), f(3, 1, low=0.5)), C(i(4, low=1), i(4, low=1)), C(i(9, high=99, kind="int32"), np.float32(0.5), const=(1,)),
+        C(i(9, low=9999, high=30000, kind="int32"), f(1, low=1, high=2)),
+    ],
     **{name: [C(b(3, 4), b(4))] for name in ("And", "Or", "Xor")},
     **{name: [C(i(3, 4, kind="uint8"), i(4, kind="uint8"), opset=18)] for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     "BitwiseNot": [C(i(3, 4, kind="uint8"), opset=18)],
@@ -116,16 +120,19 @@ CASES: dict[str, list[C]] = {
     "ReduceSum": [C(f(2, 3, 4)), C(f(2, 3, 4), ints(1), const=(1,), keepdims=0)],
     **{name: [C(f(2, 3, 4, low=0.5)), C(f(2, 3, 4, low=0.5), axes=[-1, 0], keepdims=0)]
        for name in ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceL1", "ReduceL2",
-                    "ReduceLogSum", "ReduceLogSumExp")},
+                    "ReduceLogSum")},
+    "ReduceLogSumExp": [
+        C(f(2, 3, 4)), C(f(2, 3, 4), axes=[-1, 0], keepdims=0), C(np.float32([[-np.inf, -np.inf], [1, np.inf], [-np.inf, 2]]), axes=[1]),
+    ],
     "ArgMax": [C(f(3, 4), axis=1), C(f(3, 4), axis=-2, keepdims=0), C(i(3, 9, high=3), axis=1, select_last_index=1)],
     "ArgMin": [C(f(3, 4))],
     "CumSum": [C(f(3, 4), np.array(1), const=(1,)), C(f(3, 4), np.array(0), const=(1,), reverse=1, exclusive=1)],
     "Gather": [C(f(5, 3), i(2, 2, high=5)), C(f(5, 3), ints(-1, 0), const=(1,)), C(f(5, 3), np.array(2), axis=1)],
-    "GatherElements": [C(f(4, 3), i(2, 3, low=-4, high=4))],
-    "GatherND": [C(f(4, 3, 2), i(5, 2, high=3)), C(f(2, 3, 4), i(2, 1, high=3), batch_dims=1)],
+    "GatherElements": [C(f(4, 3), i(2, 3, low=-4, high=4)), C(f(4, 3), i(2, 3, low=-4, high=4), const=(1,))],
+    "GatherND": [C(f(4, 3, 2), i(5, 2, high=3)), C(f(2, 3, 4), i(2, 1, high=3), batch_dims=1), C(f(4, 3), np.array([[-1, 2], [0, -3]]), const=(1,))],
     "ScatterElements": [C(f(4, 3), np.array([[0, -1, 2]]), f(1, 3)), C(f(4, 3), np.array([[0, 1, 2]]), f(1, 3), axis=0, reduction="add", opset=16)],
     "Scatter": [C(f(4, 3), np.array([[0, 1, 2]]), f(1, 3), opset=9)],
-    "ScatterND": [C(f(4, 3), np.array([[0], [2]]), f(2, 3))],
+    "ScatterND": [C(f(4, 3), np.array([[0], [2]]), f(2, 3)), C(f(4, 3), np.array([[-1], [0]]), f(2, 3), const=(1,)), C(f(4), ints(-3, 1).reshape(2, 1), f(2))],
     "NonZero": [C(i(3, 4, high=2))],
     "Unique": [
         C(i(3, 4, high=3), outputs=4),
@@ -143,6 +150,17 @@ CASES: dict[str, list[C]] = {
         C(f(1, 2, 4, 4), f(0), f(0), ints(1, 2, 6, 8), const=(1, 2, 3), mode="cubic", coordinate_transformation_mode="pytorch_half_pixel"),
         C(f(1, 2, 4, 5), f(0), f(0), ints(1, 2, 8, 5), const=(1, 2, 3), nearest_mode="floor", coordinate_transformation_mode="asymmetric"),
         C(f(1, 1, 2, 3, 3), f(0), f(0), ints(1, 1, 4, 4, 6), const=(1, 2, 3), mode="linear"),
+        *[C(f(1, 2, 7, 6), f(0), np.float32([1, 1, 1.7, 0.3]), const=(1, 2), mode="nearest", nearest_mode=nearest)
+          for nearest in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")],
+        *[C(f(1, 2, 7, 5), f(0), np.float32([1, 1, 0.5, 2.3]), const=(1, 2), mode=mode, coordinate_transformation_mode=where)
+          for mode, where in (("linear", "half_pixel"), ("cubic", "asymmetric"), ("linear", "pytorch_half_pixel"))],
+        C(f(1, 1, 5, 4), f(0), np.float32([1, 1, 1.5, 0.7]), const=(1, 2), mode="cubic", cubic_coeff_a=-0.5, exclude_outside=1),
+        C(f(6, 4), f(0), np.float32([2, 1.5]), const=(1, 2), mode="linear", coordinate_transformation_mode="align_corners"),
+        C(f(1, 3, 6), f(0), np.float32([1, 1, 2]), const=(1, 2), mode="linear"),
+        C(f(1, 4, 3, 2), f(0), np.float32([1, 2, 2, 1]), const=(1, 2)),
+        C(i(1, 1, 6, 5, high=200, kind="uint8"), f(0), np.float32([1, 1, 1.3, 1]), const=(1, 2), mode="linear"),
+        *[C(f(1, 1, 9, 7), f(0), f(0), ints(11, 15), const=(1, 2, 3), opset=18, axes=[2, 3], keep_aspect_ratio_policy=policy)
+          for policy in ("not_larger", "not_smaller")],
     ],
     "Upsample": [C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9), C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9, mode="linear")],
     "GridSample": [
@@ -324,6 +342,8 @@ def test_every_operator_of_the_table_is_tried() -> None:
          "the activation Affine has no `activation_beta`"),
         ("LSTM", C(f(3, 1, 1), f(1, 4, 1), f(1, 4, 1), hidden_size=1, direction="upward"), "the direction `upward` is not known"),
         ("LpPool", C(f(1, 1, 4), kernel_shape=[3], ceil_mode=1, opset=18), "`ceil_mode` is not supported"),
+        ("Resize", C(f(1, 1, 3, 3), f(0), np.float32([1, 1, 1.5, 1]), const=(1, 2), coordinate_transformation_mode="align_corners"), "give no whole sizes"),
+        ("Resize", C(f(1, 1, 3, 3), f(0), np.float32([1, 1, 2, 2]), const=(1, 2), coordinate_transformation_mode="corners"), "corners is not supported"),
         ("ConvTranspose", C(f(1, 1, 4), f(1, 1, 3), output_shape=[99]), "larger than what dimension 0 can give"),
         ("Reshape", C(f(3), ints(3)), "the sizes it reshapes to are not known before the model runs"),
         ("Reshape", C(f(6), ints(-1, -1), const=(1,)), "more than one size is -1"),
@@ -335,7 +355,6 @@ def test_every_operator_of_the_table_is_tried() -> None:
         ("MatMul", C(f(2, 3), f(4, 5)), "matmul"),
         ("QuantizeLinear", C(f(4), np.float32(0.5), np.array(1, ml_dtypes.int4), const=(2,), opset=21), "takes numbers of the type int4"),
         ("DequantizeLinear", C(i(6, 2, kind="int8"), f(2, 2), opset=21, axis=0, block_size=2), r"\(2, 2\) are not the scales of blocks of 2"),
-        ("ScatterND", C(f(4), ints(-1).reshape(1, 1), f(1), const=(1,)), "indices below 0"),
     ],
 )  # fmt: skip
 def test_what_is_not_supported_names_the_node(op: str, case: C, words: str) -> None:
