@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.constant import ConstantTensor, constant
@@ -143,20 +144,15 @@ class Node:
         """
         if not given:
             raise self.wrong("it has no input")
-        shapes = [self.shape(one) for one in given]
-        rank = max(map(len, shapes))
-        wanted: list[Expr] = []
-        for axis in range(-rank, 0):
-            own = [shape[axis] for shape in shapes if len(shape) >= -axis and not _is_one(shape[axis])]
-            # a number or a name rather than what is computed of them
-            wanted.append(min(own, key=lambda dim: (type(dim) is not Const, type(dim) is not Var), default=dims.ONE))
-        return [self._checked(one, shape, wanted) for one, shape in zip(given, shapes, strict=True)]
+        wanted = together(map(self.shape, given))
+        return [self.checked(one, wanted) for one in given]
 
-    def _checked(self, value: GraphExpr, shape: tuple[Expr, ...], wanted: list[Expr]) -> GraphExpr:
-        """A tensor whose dimensions are `wanted` or 1, checked at run time where that is not known."""
+    def checked(self, value: GraphExpr, wanted: Sequence[Expr]) -> GraphExpr:
+        """A tensor whose last dimensions are `wanted` or 1, checked at run time where that is not known."""
+        shape = self.shape(value)
         goal = wanted[len(wanted) - len(shape) :]
         unsure = [
-            not _is_one(have) and not dims.same(have, want) and not dims.differ(have, want)
+            not is_one(have) and not dims.same(have, want) and not dims.differ(have, want)
             for have, want in zip(shape, goal, strict=True)
         ]
         if not any(unsure):
@@ -199,8 +195,19 @@ class Node:
         return DiagnosticError([error("T402", f"{self.what}: {message}", hint=hint)])
 
 
-def _is_one(dim: Expr) -> bool:
+def together(shapes: Iterable[Sequence[Expr]]) -> list[Expr]:
+    """The dimensions of what is done to tensors element by element, if none of them is 1 that is not known to be."""
+    given = list(shapes)
+    wanted: list[Expr] = []
+    for axis in range(-max(map(len, given)), 0):
+        own = [shape[axis] for shape in given if len(shape) >= -axis and not is_one(shape[axis])]
+        # a number or a name rather than what is computed of them
+        wanted.append(min(own, key=lambda dim: (type(dim) is not Const, type(dim) is not Var), default=dims.ONE))
+    return wanted
+
+
+def is_one(dim: Expr) -> bool:
     return type(dim) is Const and dim.value == 1
 
 
-__all__ = ["Node"]
+__all__ = ["Node", "is_one", "together"]

@@ -186,6 +186,7 @@ def prelu(node: Node) -> GraphExpr:
     if len(slopes) == 1 < len(shape) - 1 and dims.same(slopes[0], shape[1]) and dims.differ(slopes[0], shape[-1]):
         # one for each channel, as the first versions have it
         slope = node.op("reshape", slope, ShapeExpr((slopes[0], *[dims.ONE] * (len(shape) - 2))))
+    x, slope = node.agreeing(x, slope)
     zero = node.constant(0, node.dtype(x))
     return node.last("where", node.op("less", x, zero), node.op("multiply", x, slope), x)
 

@@ -7,7 +7,7 @@ from tirscript.ir.expr import Call, Const, Expr
 from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
-from ..node import Node
+from ..node import Node, is_one
 from .table import OPERATORS, onnx_op
 
 _LARGEST = 1 << 40  # no dimension is as large: what is beyond it means the end
@@ -196,19 +196,34 @@ def unsqueeze(node: Node) -> GraphExpr:
 @onnx_op("Expand")
 def expand(node: Node) -> GraphExpr:
     x = node.tensor(0)
-    wanted = tuple(map(dims.dim, node.sizes(1, "the sizes it expands to")))
+    wanted = [dims.dim(one) for one in node.sizes(1, "the sizes it expands to")]
+    for axis in range(-min(len(wanted), len(node.shape(x))), 0):
+        own = node.shape(x)[axis]
+        # a size beside a number is that or 1; a dimension beside a size is 1 or that, and the latter, checked
+        if is_one(wanted[axis]) or (dims.number(own) not in (None, 1) and dims.number(wanted[axis]) is None):
+            wanted[axis] = own
+    x = node.checked(
+        x, [*node.shape(x)[: -len(wanted) or None], *wanted] if len(wanted) < len(node.shape(x)) else wanted
+    )
     try:
-        shape = dims.broadcast(node.shape(x), wanted)
+        shape = dims.broadcast(node.shape(x), tuple(wanted))
     except dims.Mismatch:
         shape = None
     if shape is None:
-        raise node.wrong(f"{dims.text(node.shape(x))} cannot be expanded to {dims.text(wanted)}")
+        raise node.wrong(f"{dims.text(node.shape(x))} cannot be expanded to {dims.text(tuple(wanted))}")
     return node.last("broadcast_to", x, ShapeExpr(shape))
 
 
 @onnx_op("Tile")
 def tile(node: Node) -> GraphExpr:
-    return node.last("tile", node.tensor(0), node.numbers(1, "repeats"))
+    x, times = node.tensor(0), node.sizes(1, "`repeats`")
+    shape = node.shape(x)
+    if dims.numbers(times) is not None or len(times) != len(shape):
+        return node.last("tile", x, node.numbers(1, "repeats"))
+    apart = node.op("reshape", x, ShapeExpr(tuple(one for size in shape for one in (dims.ONE, size))))
+    pairs = list(zip(times, shape, strict=True))
+    wide = node.op("broadcast_to", apart, ShapeExpr(tuple(one for pair in pairs for one in pair)))
+    return node.last("reshape", wide, ShapeExpr(tuple(dims.mul(*pair) for pair in pairs)))
 
 
 @onnx_op("Pad")

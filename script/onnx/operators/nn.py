@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tirscript.ir.dtype import DType, dtype
+from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
-from ..node import Node
+from ..node import Node, together
 from .table import OPERATORS, onnx_op
 
 _LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
@@ -16,7 +18,10 @@ _LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", 
 
 @onnx_op("MatMul")
 def matmul(node: Node) -> GraphExpr:
-    return node.last("matmul", *node.tensors())
+    a, b = node.tensors()
+    batches = together(node.shape(one)[:-2] for one in (a, b))
+    a, b = (node.checked(one, [*batches, *node.shape(one)[-2:]]) if len(node.shape(one)) > 2 else one for one in (a, b))
+    return node.last("matmul", a, b)
 
 
 @onnx_op("Einsum")
@@ -242,7 +247,11 @@ def global_pool(node: Node) -> GraphExpr:
 def batch_norm(node: Node) -> GraphExpr:
     if node.attr("training_mode", 0):
         raise node.wrong("training is not supported")
-    found = node.op("nn.batch_norm", *node.tensors(), axis=1, epsilon=float(node.attr("epsilon", 1e-5)), training=False)
+    x, *given = node.tensors()
+    shape, channels = node.shape(x), node.shape(given[0])
+    if len(channels) == 1 and len(shape) > 1:
+        x = node.checked(x, [shape[0], *channels, *shape[2:]])
+    found = node.op("nn.batch_norm", x, *given, axis=1, epsilon=float(node.attr("epsilon", 1e-5)), training=False)
     return node.item(found, 0)
 
 
@@ -251,10 +260,17 @@ def layer_norm(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
     x, scale = node.tensor(0), node.tensor(1)
     rank = len(node.shape(x))
     axes = list(range(node.axis(int(node.attr("axis", -1)), rank), rank))
-    shape = ShapeExpr(node.shape(scale))
-    bias = node.tensor(2) if node.has(2) else node.op("zeros", shape, str(node.dtype(scale)))
+    own, kinds = node.shape(x)[axes[0] :], str(node.dtype(scale))
+    bias = node.tensor(2) if node.has(2) else None
     epsilon = float(node.attr("epsilon", 1e-5))
-    found = node.last("nn.layer_norm", x, scale, bias, axes=axes, epsilon=epsilon)
+    if _of_shape(node, own, scale, bias):
+        bias = node.op("zeros", ShapeExpr(own), kinds) if bias is None else bias
+        found = node.last("nn.layer_norm", x, scale, bias, axes=axes, epsilon=epsilon)
+    else:  # which go with the result as any tensors do
+        plain = [node.op(name, ShapeExpr(own), kinds) for name in ("ones", "zeros")]
+        found = node.op("nn.layer_norm", x, *plain, axes=axes, epsilon=epsilon)
+        found = node.op("multiply", *node.agreeing(found, scale))
+        found = found if bias is None else node.last("add", *node.agreeing(found, bias))
     if not any(node.proto.output[1:]):
         return found
     kind = node.importer.dtype(int(node.attr("stash_type", 1)), "what its mean is computed in")
@@ -269,7 +285,19 @@ def rms_norm(node: Node) -> GraphExpr:
     x = node.tensor(0)
     rank = len(node.shape(x))
     axes = list(range(node.axis(int(node.attr("axis", -1)), rank), rank))
-    return node.last("nn.rms_norm", x, node.tensor(1), axes=axes, epsilon=float(node.attr("epsilon", 1e-5)))
+    scale, own, epsilon = node.tensor(1), node.shape(x)[axes[0] :], float(node.attr("epsilon", 1e-5))
+    if _of_shape(node, own, scale):
+        return node.last("nn.rms_norm", x, scale, axes=axes, epsilon=epsilon)
+    found = node.op(
+        "nn.rms_norm", x, node.op("ones", ShapeExpr(own), str(node.dtype(scale))), axes=axes, epsilon=epsilon
+    )
+    return node.last("multiply", *node.agreeing(found, scale))
+
+
+def _of_shape(node: Node, shape: Sequence[Expr], *given: GraphExpr | None) -> bool:
+    """Whether tensors have the shape; those whose dimensions may differ from it count where none is known to."""
+    own = [node.shape(one) for one in given if one is not None]
+    return all(len(one) == len(shape) and not any(map(dims.differ, one, shape)) for one in own)
 
 
 @onnx_op("InstanceNormalization")

@@ -193,6 +193,39 @@ def test_dimensions_that_are_not_known_to_agree_are_checked() -> None:
         tirscript.build(module)(np.ones(3, "float32"), np.ones(2, "float32"))
 
 
+@pytest.mark.parametrize(
+    ("nodes", "shapes", "feeds", "constants"),
+    [
+        ([("MatMul", ["x", "z"], {})], (["a", 4, "k"], ["b", "k", 5]), ((2, 4, 3), (2, 3, 5)), {}),
+        ([("MatMul", ["x", "z"], {})], (["a", 4, "k"], [2, "m", 5]), ((2, 4, 3), (2, 3, 5)), {}),
+        ([("Shape", ["z"], {}), ("Expand", ["x", "h0"], {})], ([3, 1], ["a", "b", "c"]), ((3, 1), (2, 3, 4)), {}),
+        ([("Shape", ["z"], {}), ("Expand", ["x", "h0"], {})], (["n", 1], ["a", "b", "c"]), ((3, 1), (2, 3, 4)), {}),
+        ([("Shape", ["z"], {}), ("Expand", ["x", "h0"], {})], (["n", 1, 2], ["a", 1]), ((3, 1, 2), (2, 1)), {}),
+        ([("Shape", ["z"], {}), ("Tile", ["x", "h0"], {})], ([2, 3], ["a", "b"]), ((2, 3), (2, 4)), {}),
+        ([("PRelu", ["x", "s"], {})], (["a", "c", "b"], ["z"]), ((2, 3, 4), (1,)), {"s": np.float32([[2], [3], [4]])}),
+        (
+            [("BatchNormalization", ["x", "s", "s", "s", "s"], {})],
+            (["a", "c", "b"], ["z"]),
+            ((2, 3, 4), (1,)),
+            {"s": np.float32([2, 3, 4])},
+        ),
+    ],
+)
+def test_dimensions_of_other_names_go_together(
+    nodes: list[tuple[str, list[str], dict[str, Any]]],
+    shapes: tuple[list[Any], list[Any]],
+    feeds: tuple[tuple[int, ...], tuple[int, ...]],
+    constants: dict[str, Any],
+) -> None:
+    """As the model says by using them, built as interpreted; of what does not go together the call is refused."""
+    outs = [*(f"h{at}" for at in range(len(nodes) - 1)), "y"]
+    made = [helper.make_node(op, given, [out], **attrs) for (op, given, attrs), out in zip(nodes, outs, strict=True)]
+    given = model(made, {"x": (F, shapes[0]), "z": (F, shapes[1])}, ["y"], constants)
+    x, z = (np.random.default_rng(5).uniform(-1, 1, shape).astype("float32") for shape in feeds)
+    module = compare(given, x=x, z=z)
+    np.testing.assert_allclose(tirscript.build(module)(x, z), tirscript.interpret(module, x, z), rtol=1e-5, atol=1e-6)
+
+
 def test_shapes_may_be_given() -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     given = model(nodes, {"x": (F, None)}, ["y"], {})
