@@ -421,8 +421,8 @@ def value(p: Printer, item: Any) -> str:
     if isinstance(item, Node):
         if type(item) is Const:
             return explicit(item)
-        text = top(p, item)
-        return f"{text}.value" if type(item) is GraphConst and p.words["graph"] == "R" else text
+        written = top(p, item)
+        return f"{written}.value" if type(item) is GraphConst and p.words["graph"] == "R" else written
     text = plain(item)
     if text is not None:
         return text

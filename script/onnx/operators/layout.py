@@ -185,7 +185,12 @@ def _place(value: Expr, size: Expr, step: int, begins: bool) -> Expr | None:
 
 @onnx_op("Squeeze")
 def squeeze(node: Node) -> GraphExpr:
-    return node.last("squeeze", node.tensor(0), node.numbers(1, "axes"))
+    data, axes = node.tensor(0), node.numbers(1, "axes")
+    shape = node.shape(data)
+    for axis in axes or ():
+        if -len(shape) <= axis < len(shape) and dims.number(shape[axis]) not in (None, 1):
+            raise node.wrong(f"dimension {axis % len(shape)} is {dims.text(shape[axis])} and cannot be left out")
+    return node.last("squeeze", data, axes)
 
 
 @onnx_op("Unsqueeze")

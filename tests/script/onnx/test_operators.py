@@ -351,6 +351,7 @@ def test_every_operator_of_the_table_is_tried() -> None:
         ("Reshape", C(f(6), ints(-1, -1), const=(1,)), "more than one size is -1"),
         ("Pad", C(f(2, 3), ints(-3, 0, 0, 0), const=(1,)), "it takes 3 of the 2 elements of axis 0"),
         ("Pad", C(f(2, 3), ints(3, 0, 0, 0), const=(1,), mode="wrap", opset=19), "by more than there may be"),
+        ("Squeeze", C(f(1, 3), ints(-1), const=(1,)), "dimension 1 is 3 and cannot be left out"),
         ("TopK", C(f(7), ints(3), outputs=2), "is not known before the model runs"),
         ("Softmax", C(f(2, 3), axis=5), "axis 5 is none of the 2"),
         ("BatchNormalization", C(f(2, 3), f(3), f(3), f(3), f(3), training_mode=1, outputs=3), "training is not supported"),
