@@ -143,10 +143,11 @@ def build(entry: Op, args: list[Operand]) -> Expr:
     if not low <= len(args) <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
         raise fail("T101", f"`{entry.spelling}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}")
-    if entry.operands != ANY:
+    if entry.operands != ANY or entry.symbol in ("==", "!="):
         for arg in args:
             if isinstance(arg, str):
-                raise fail("T104", f"`{entry.spelling}` takes {_WORDS[entry.operands]}, not a string")
+                kinds = "numbers and pointers" if entry.operands == ANY else _WORDS[entry.operands]
+                raise fail("T104", f"`{entry.spelling}` takes {kinds}, not a string")
     first, last = entry.group
     stop = len(args) if last is None else last
     joint = unify(entry, args[first:stop])

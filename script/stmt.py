@@ -212,7 +212,9 @@ class StmtLowering(LoopLowering):
                 self.returns = made.dtype
                 self.emit(Return(made, span=self.span(node)))
                 return
-            hint = f"write the result into a parameter, or annotate the scalar it returns: `-> T.{kind}`"
+            hint = "write the result into a parameter"
+            if isinstance(kind, str) or not kind.is_vector:
+                hint += f", or annotate the scalar it returns: `-> T.{kind}`"
             raise self.fail("T022", "this function returns nothing", node, hint=hint)
         value = self.value(node.value)
         if isinstance(value, Buffer):

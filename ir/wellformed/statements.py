@@ -276,7 +276,10 @@ class Verifier(Values):
                 self.report("T204", f"`{name}` returns {returns}, but this `return` has no value", node)
             return
         have = self.any(node.value)
-        if returns is None:
+        if have is not None and have.is_vector:
+            what = f"`{name}` returns {have}, one value for each lane, and a function returns one"
+            self.report("T204", what, node, hint="write the lanes into a parameter")
+        elif returns is None:
             self.report(
                 "T204",
                 f"`{name}` returns nothing, but this `return` has a value of dtype {have}",

@@ -196,3 +196,20 @@ class M:
         parse(text)
     (found,) = caught.value.diagnostics
     assert found.code == "T032" and words in found.message
+
+
+@pytest.mark.parametrize(
+    ("returns", "body"), [("", "T.ret(A[0:4])"), (" -> T.float32x4", "return A[0:4]"), ("", "return A[0:4]")]
+)
+def test_a_function_returns_no_vector(returns: str, body: str) -> None:
+    text = f'@T.prim_func\ndef f(A: T.Buffer((16,), "float32")){returns}:\n    {body}\n'
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert found.code in ("T204", "T022") and found.hint is not None and "float32x4" not in found.hint
+
+
+@pytest.mark.parametrize("test", ["T.equal('a', 'b')", "A.data == 'b'", "T.not_equal('a', A.data)"])
+def test_strings_are_not_compared(test: str) -> None:
+    found = one_mistake(f"if {test}:\n    A[0] = 1.0")
+    assert found.code == "T104" and "takes numbers and pointers, not a string" in found.message
