@@ -65,7 +65,11 @@ def _address_of(place: Operand) -> Expr:
 
 
 def _isnullptr(value: Operand) -> Expr:
-    return Call(OPS["isnullptr"], (as_expr(value),), dtype("bool"))
+    expr = as_expr(value)
+    if not expr.dtype.is_handle or isinstance(value, str):
+        kind = "a string" if isinstance(value, str) else expr.dtype
+        raise fail("T104", f"`T.isnullptr` takes a pointer, not {kind}", "that of a buffer is `A.data`")
+    return Call(OPS["isnullptr"], (expr,), dtype("bool"))
 
 
 def _print(*args: Operand) -> Expr:

@@ -213,3 +213,9 @@ def test_a_function_returns_no_vector(returns: str, body: str) -> None:
 def test_strings_are_not_compared(test: str) -> None:
     found = one_mistake(f"if {test}:\n    A[0] = 1.0")
     assert found.code == "T104" and "takes numbers and pointers, not a string" in found.message
+
+
+@pytest.mark.parametrize(("value", "kind"), [("A[0]", "float32"), ("'a'", "a string"), ("n", "int32"), ("0", "int32")])
+def test_only_pointers_are_null(value: str, kind: str) -> None:
+    found = one_mistake(f"if T.isnullptr({value}):\n    A[0] = 1.0")
+    assert found.code == "T104" and f"takes a pointer, not {kind}" in found.message
