@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..buffer import Buffer
 from ..dtype import FLOAT32, INT32, INT64, DType
@@ -41,6 +41,7 @@ from ..node import Attrs
 from ..op import OPS
 from ..op import cast as cast_to
 from ..rewrite import free_buffers, free_vars, substitute, walk
+from ..stmt import Assert
 from . import dims
 from .reference import NARROW
 from .rules import Types
@@ -318,6 +319,25 @@ def rearranged(source: Callable[[Sequence[Expr], Buffer, Buffer, Mapping[str, An
     return kernel(_rearranged, lambda call, types: {"attrs": call.attrs}, source=source)
 
 
+def as_many(legalize: Legalize) -> Legalize:
+    """The legalization of an operator whose result has the elements of its argument: a kernel that asks for it first
+    where sizes that only the call knows decide it, as it would read behind the argument else."""
+
+    def legalized(call: OpCall, types: Types, name: str) -> Legalized | None:
+        found = legalize(call, types, name)
+        if found is None:
+            return None
+        shapes = [buffer.shape for buffer in (found.func.param_buffers[0], found.func.param_buffers[-1])]
+        have, want = (dims.product([cast_to(one, INT64) for one in shape]) for shape in shapes)
+        if dims.same(have, want):
+            return found
+        message = f"`G.{call.op.name}`: {dims.text(shapes[1])} has not as many elements as {dims.text(shapes[0])}"
+        check = Assert(OPS["equal"](have, want), message)
+        return structs.replace(found, func=found.func.replace(body=(check, *found.func.body)))
+
+    return legalized
+
+
 def size(buffer: Buffer, axis: int) -> Any:
     """A dimension of a buffer: a plain int where it is constant."""
     found = dims.number(buffer.shape[axis])
@@ -350,6 +370,7 @@ __all__ = [
     "Legalize",
     "Legalized",
     "T",
+    "as_many",
     "element",
     "elementwise",
     "flat",

@@ -12,7 +12,7 @@ from ..op import fail
 from . import dims
 from .attrs import AXES, AXIS, attr, integer, integers
 from .infer import type_of
-from .kernel import T, element, flat, kernel, rearranged, size, unflat
+from .kernel import T, as_many, element, flat, kernel, rearranged, size, unflat
 from .rules import (
     INTS,
     Types,
@@ -140,7 +140,7 @@ register(
         "G.reshape(x: (2, 6), (3, 4))",
         reference=_np_reshape,
         bind=_bind_reshape,
-        legalize=rearranged(_reshaped),
+        legalize=as_many(rearranged(_reshaped)),
         fusion=INJECTIVE,
     )
 )
@@ -181,7 +181,7 @@ for _name, _infer, _parameter, _doc, _example, _reference in (
             _doc,
             f"G.{_name}({_parameter.name}: {_example})",
             reference=_reference,
-            legalize=rearranged(_reshaped),
+            legalize=as_many(rearranged(_reshaped)),
             fusion=INJECTIVE,
         )
     )
@@ -307,7 +307,7 @@ register(
         "Dimensions of 1 left out, of the axes where some are given; one that is known to be another number stays.",
         "G.squeeze(x: (1, 3, 1), axis=[0])",
         reference=_np_squeeze,
-        legalize=rearranged(_squeezed),
+        legalize=as_many(rearranged(_squeezed)),
         fusion=INJECTIVE,
     )
 )

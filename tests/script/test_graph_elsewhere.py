@@ -435,8 +435,7 @@ def test_long_parameters_of_a_model_come_back(constants: str) -> None:
     @G.graph_func
     def f(x: G.Tensor((2,), "float32")) -> G.Tensor((2,), "float32"):
         G.func_attr({"params": [G.const(weights), G.const(2.5, "float16")]})
-        y = G.exp(x)
-        return y
+        return G.exp(x)
 
     text = f.script(constants=constants)
     again = parse(text)

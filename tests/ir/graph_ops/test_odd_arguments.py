@@ -198,3 +198,26 @@ def test_reversed_sequences_end_where_the_axis_does() -> None:
     assert run(given, "G.reverse_sequence(x, n)", x, lengths).tolist() == [[2, 1, 0], [3, 4, 5]]
     longer = 'x: G.Tensor((2, "k"), "float32"), n: G.Tensor((2,), "int8")'
     assert run(longer, "G.reverse_sequence(x, n)", x, lengths.astype("int8") + 100).tolist() == [[2, 1, 0], [5, 4, 3]]
+
+
+@pytest.mark.parametrize(
+    ("value", "right", "wrong", "message"),
+    [
+        ("G.reshape(x, (4,))", 4, (3, 5), r"\(4,\) has not as many elements as \(n,\)"),
+        ("G.exp(G.reshape(G.exp(x), (-1, 4)))", 8, (7,), r"\(n // 4, 4\) has not as many elements as \(n,\)"),
+        ("G.exp(G.squeeze(G.exp(x), [0]))", 1, (0, 2), r"\(\) has not as many elements as \(n,\)"),
+    ],
+)
+def test_sizes_that_only_the_call_knows_are_asked_for(
+    value: str, right: int, wrong: tuple[int, ...], message: str
+) -> None:
+    """A kernel would read behind its argument, or leave some of it out."""
+    graph = parse(f'@G.graph_func\ndef main(x: G.Tensor(("n",), "float32")):\n    return {value}\n')
+    built = build(graph)
+    x = np.arange(right, dtype="float32")
+    np.testing.assert_allclose(built(x), interpret(graph, x), rtol=1e-6)
+    for count in wrong:
+        with pytest.raises(AssertionError, match=message):
+            built(np.zeros(count, "float32"))
+        with pytest.raises(DiagnosticError):
+            interpret(graph, np.zeros(count, "float32"))
