@@ -164,7 +164,7 @@ def test_sums_that_are_too_many_to_keep() -> None:
 def test_what_reads_backward_along_its_result_is_made_in_vectors_of_results() -> None:
     body = "for n in range(4096):\n    s: T.float32 = 0.0\n    for k in range(64):\n        if n - k >= 0:\n            s += M[0, k] * X[n - k]\n    N[n // 64, n % 64] = s"
     func = kernel(body)
-    assert "s_local" in default_schedule(func, FACTS).func.script()
+    assert 'scope="local"' in default_schedule(func, FACTS).func.script()
     x, m, n, _ = results(func)
     wanted = np.convolve(x.astype("float64"), m[0].astype("float64"))[:4096]
     np.testing.assert_allclose(n.reshape(-1), wanted, rtol=1e-3, atol=1e-3)

@@ -19,7 +19,8 @@ from tirscript.ir.stmt import AllocBuffer
 
 from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
-from . import contraction, convolution, operands, windows
+from . import contraction, convolution, operands, tiles, windows
+from .elementwise import is_short
 from .nests import UNKNOWN, Nest, heavy, nest_of, stride_of
 from .prefetching import next_row
 from .reductions import begun_before, lanes_apart, lanes_together
@@ -94,12 +95,17 @@ def is_product(work: Work, nest: Nest) -> bool:
 
 
 def finishing(work: Work) -> tuple[str, ...]:
-    """The blocks that alone read the result of a product, an element for each."""
+    """The blocks that alone read the result of a product, another tile or a few terms, an element for each."""
     nests = [work.nest(block, symbolic=True) for block in work.blocks()]
-    readers = [
-        only_reader(work, nest) for nest in nests if nest is not None and nest.reduced and is_product(work, nest)
-    ]
+    readers = [only_reader(work, nest) for nest in nests if nest is not None and nest.reduced and _is_tile(work, nest)]
     return tuple(reader.name for reader in readers if reader is not None)
+
+
+def _is_tile(work: Work, nest: Nest) -> bool:
+    """Whether what a block reduces is kept in registers, so that its reader is best done there."""
+    if is_product(work, nest):
+        return True
+    return tiles.tile_of(work, nest) is not None if nest.known else is_short(work, nest.name)
 
 
 def rows(work: Work, nest: Nest) -> bool:

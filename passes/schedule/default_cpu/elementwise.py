@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 from tirscript.ir.expr import BufferLoad, Call, Var
 from tirscript.ir.node import Node
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import LoopHandle
 from ..reducers import update_of
-from .nests import Nest, heavy, stride_of
+from .nests import UNKNOWN, Nest, heavy, stride_of
 from .reductions import begun_before
 from .streams import in_vectors
-from .work import Work
+from .tiles import WRITTEN_OUT
+from .work import Work, only_reader
 
 # the height of the tiles of a transpose, which are a vector wide: their lines stay in the nearest cache
 TILE = 64
@@ -70,10 +73,19 @@ def parallel(work: Work, nest: Nest) -> bool:
         outer.append(dim.loop)
     if not outer:
         return False
-    # the innermost loop stays whole, for vectors
+    reader = only_reader(work, nest) if nest.reduced and len(outer) == len(nest.spatial) else None
     work.attempt(begun_before, nest.name)
+    if reader is not None:
+        work.attempt(_read_at_once, reader.name, outer[-1])
+    # the innermost loop stays whole, for vectors
     work.parallel(outer if len(outer) == 1 or len(outer) < len(nest.dims) else outer[:-1], _work_of(nest))
     return True
+
+
+def _read_at_once(work: Work, name: str, loop: LoopHandle) -> None:
+    """Move the only reader of what a loop reduces into it: the result need not go to memory."""
+    work.sch.reverse_compute_at(name, loop)
+    work.done.add(name)
 
 
 def looking_up(work: Work, nest: Nest) -> bool:
@@ -140,7 +152,8 @@ def along(work: Work, nest: Nest) -> bool:
 def stream(work: Work, name: str) -> bool:
     """Put the loop along which a reduction reads and writes memory innermost, whatever the loops' extents are.
 
-    So it is for symbolic shapes, where no tile fits: LLVM makes vectors of such a loop.
+    So it is for symbolic shapes, where no tile fits: LLVM makes vectors of such a loop. Of a short reduction it does so
+    anyway, as it writes that out.
     """
     sch = work.sch
     block, loops = work.block(name), sch.get_loops(name)
@@ -154,6 +167,8 @@ def stream(work: Work, name: str) -> bool:
     column = axes.get(last) if type(last) is Var else None
     if column is None or column.kind != "spatial" or any(len(sch.get(loop).body) != 1 for loop in loops):
         return False
+    if is_short(work, name):
+        return False
     along = next((loop for loop in loops if sch.get(loop).var is column.value), None)
     if along is None or along is loops[-1]:
         return False
@@ -166,4 +181,11 @@ def stream(work: Work, name: str) -> bool:
     return True
 
 
-__all__ = ["along", "in_memory_order", "looking_up", "parallel", "short_lines", "stream", "transpose"]
+def is_short(work: Work, name: str) -> bool:
+    """Whether a block reduces so few terms that LLVM writes them out, and makes vectors of the loops around."""
+    axes = tuple([axis.value for axis in work.block(name).axes if axis.kind != "spatial"])
+    loops = [loop for loop in work.sch.get_loops(name) if uses(axes, work.sch.get(loop).var)]
+    return bool(loops) and math.prod(work.extent(loop) or UNKNOWN for loop in loops) <= WRITTEN_OUT
+
+
+__all__ = ["along", "in_memory_order", "is_short", "looking_up", "parallel", "short_lines", "stream", "transpose"]

@@ -72,8 +72,8 @@ def _line(work: Work, nest: Nest) -> Dim | None:
     if nest.dtype.is_float and not work.facts.reassociate:  # maxima as well: where nan is among them, the order counts
         return None
     strides = {id(dim): [stride_of(load, dim.var) for load in nest.loads()] for dim in nest.reduced}
-    inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)]), None)
-    if inner is None or any(stride not in (0, 1) for stride in strides[id(inner)]):
+    inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)] and {0, 1}.issuperset(strides[id(dim)])), None)
+    if inner is None:
         return None
     one = work.facts.lanes(nest.dtype.bits)
     terms = math.prod(dim.extent for dim in nest.reduced)
@@ -174,7 +174,7 @@ def begun_before(work: Work, name: str, depth: int = 0) -> bool:
 
     The result stays in a register then, as that of plain loops does: LLVM does not see it through a condition.
     """
-    nest = nest_of(work.sch, work.sch.get_block(name), depth)
+    nest = nest_of(work.sch, work.sch.get_block(name), depth, symbolic=True)
     if nest is None or not nest.reduced or nest.block.init is None:
         return False
     first = nest.dims.index(nest.reduced[0])

@@ -17,9 +17,9 @@ from msgspec import Struct
 from tirscript.ir.expr import BufferLoad
 from tirscript.ir.rewrite import uses
 
-from ..primitive import LoopHandle
+from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, stride_of
-from .work import Work
+from .work import Work, only_reader
 
 # reduction loops of so few iterations altogether are written out
 WRITTEN_OUT = 32
@@ -41,8 +41,25 @@ def register_tile(work: Work, nest: Nest) -> bool:
     tile = tile_of(work, nest)
     if tile is None:
         return False
+    reader = only_reader(work, nest)
+    if reader is not None and goes_along(work, reader, tile.columns) and work.attempt(_scheduled, nest, tile, reader):
+        return True
+    return work.attempt(_scheduled, nest, tile, None)
+
+
+def goes_along(work: Work, reader: BlockHandle, columns: Dim) -> bool:
+    """Whether the reader of results that lie along some dimension writes them in the lines in which it reads them."""
+    nest = work.nest(reader)
+    last = nest.dims[-1] if nest is not None else None
+    if nest is None or last is None or stride_of(nest.store, last.var) != 1:
+        return False
+    return last.extent == columns.extent and all(stride_of(load, last.var) in (0, 1) for load in nest.loads())
+
+
+def _scheduled(work: Work, nest: Nest, tile: Tile, reader: BlockHandle | None) -> None:
+    """The schedule of a tile; its only `reader` takes the results where they are, in registers."""
     sch, lanes = work.sch, tile.lanes
-    result = sch.cache_write(nest.name, 0, "local")
+    result = reader or sch.cache_write(nest.name, 0, "local")
     x_0, x_1 = _split(work, tile.columns, tile.width)
     outer = [dim.loop for dim in nest.spatial if dim is not tile.columns and dim is not tile.rows]
     inner = [dim.loop for dim in nest.reduced]
@@ -54,6 +71,8 @@ def register_tile(work: Work, nest: Nest) -> bool:
     outer.append(x_0)
     sch.reorder(*outer, *inner, *rows, x_1)
     sch.reverse_compute_at(result, x_0)
+    if reader is not None:
+        sch.set_scope(nest.name, 0, "local")
     _producers_near(work, nest, tile)
     sch = work.sch  # another one where a producer could not be moved
     sch.decompose_reduction(nest.name, inner[0])
@@ -72,7 +91,6 @@ def register_tile(work: Work, nest: Nest) -> bool:
     work.contract(f"{nest.name}_update")
     work.parallel(outer, float(nest.instances))
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name}
-    return True
 
 
 def _producers_near(work: Work, nest: Nest, tile: Tile) -> None:
@@ -158,4 +176,4 @@ def _vector_result(work: Work, name: str, lanes: int) -> bool:
     return True
 
 
-__all__ = ["register_tile", "tile_of"]
+__all__ = ["goes_along", "register_tile", "tile_of"]

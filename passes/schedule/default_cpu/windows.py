@@ -28,6 +28,7 @@ from ..primitive import BlockHandle, LoopHandle
 from .contraction import FIRST_CACHE, maker_of, nest_loop
 from .nests import Dim, Nest, is_plain, stride_of
 from .streams import in_vectors
+from .tiles import goes_along
 from .work import Work, only_reader
 
 # vectors of results in a tile: as many sums as keep the processor busy, and leave registers for what they share
@@ -63,7 +64,8 @@ def windows(work: Work, nest: Nest) -> bool:
     if window is None:
         return False
     reader = only_reader(work, nest)
-    if reader is not None and _goes_along(work, reader, window) and work.attempt(_scheduled, nest, window, reader):
+    taken = reader is not None and goes_along(work, reader, window.columns)
+    if taken and work.attempt(_scheduled, nest, window, reader):
         return True
     return work.attempt(_scheduled, nest, window, None)
 
@@ -124,15 +126,6 @@ def _lanes(columns: int, one: int) -> int:
 def _height(lines: int) -> int:
     """The lines of a tile: each of them costs a step, lines that are not there too, and each tile one more."""
     return min(range(1, MOST + 1), key=lambda size: (-(-lines // size) * (size + 1), -size))
-
-
-def _goes_along(work: Work, reader: BlockHandle, window: Window) -> bool:
-    """Whether the reader of the results writes them in the lines in which it reads them."""
-    nest = work.nest(reader)
-    last = nest.dims[-1] if nest is not None else None
-    if nest is None or last is None or stride_of(nest.store, last.var) != 1:
-        return False
-    return last.extent == window.columns.extent and all(stride_of(load, last.var) in (0, 1) for load in nest.loads())
 
 
 def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | None) -> None:

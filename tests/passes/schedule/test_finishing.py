@@ -9,8 +9,10 @@ import pytest
 
 import tirscript
 from tirscript.ir import PrimFunc
+from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
+from tirscript.testing import assert_same_result
 
 PRODUCT = """
 C = T.alloc_buffer((256, 256), "float32")
@@ -46,6 +48,21 @@ for j in range(256):
 for j in range(256):
     b[j] = s[j] / T.float32(256)
 """
+# rows that are looked up go along vectors of results
+BAGS = """
+for i, j in T.grid(256, 256):
+    s: T.float32 = 0.0
+    for k in range(8):
+        s += Z[T.int32(X[i, k]), j]
+    Y[i, j] = s / T.float32(8)
+"""
+CLAMPED = """
+for i, j in T.grid(256, 256):
+    s: T.float32 = 0.0
+    for k in range(7):
+        s += Z[T.min(T.max(i + k - 3, 0), 255), j] * X[0, k]
+    Y[i, j] = s
+"""
 
 
 def kernel(body: str) -> PrimFunc:
@@ -78,7 +95,23 @@ def test_a_softmax_in_place_is_made_row_by_row(threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_sums_down_columns_are_not_made_one_by_one(threads: int) -> None:
     made = default_schedule(kernel(MEANS), CpuFacts(512, threads)).func
-    assert all("b" not in names or len(names) == 1 for names in nests(made))
+    before = made.script().partition('T.block("s_update")')[0]
+    assert re.findall(r"for \w+ in ([\w.]+)", before)[-1] == "T.vectorized"
+
+
+@pytest.mark.parametrize("body", [BAGS, CLAMPED])
+def test_what_a_variable_sums_up_is_stored_where_it_is_made(body: str) -> None:
+    func = kernel(body)
+    for threads in (1, 2):
+        made = default_schedule(func, CpuFacts(512, threads)).func
+        assert [set(names) for names in nests(made)] == [{"s_init", "s_update", "Y"}]
+    random = np.random.default_rng(0)
+    shapes = ((256, 64), (64, 256), (256, 256), 256, (256, 256))
+    given = [random.integers(0, 9, shape).astype("float32") for shape in shapes]
+    tirscript.build(func)(*given)
+    wanted = [*given[:4], np.zeros((256, 256), "float32")]
+    tirscript.build(func, pipeline=DEFAULT_LOWERING)(*wanted)
+    np.testing.assert_array_equal(given[4], wanted[4])
 
 
 @pytest.mark.parametrize("body", [PRODUCT, SOFTMAX, MEANS])
@@ -117,3 +150,45 @@ def main(X: T.Buffer((64, 64)), W: T.Buffer((64, 64)), Y: T.Buffer(())):
     y = np.zeros((), "float32")
     tirscript.build(func)(x, w, y)
     np.testing.assert_allclose(y, (x.astype("float64") * w).mean(), rtol=1e-4)
+
+
+WINDOWS = """
+@T.prim_func
+def main(X: T.Buffer(("c", "h", "w")), W: T.Buffer(("c", 3, 3)), Y: T.Buffer(("c", "h - 2", "w - 2"))):
+    for k, y, x in T.grid(c, h - 2, w - 2):
+        s: T.float32 = 0.0
+        for u, v in T.grid(3, 3):
+            s += X[k, y + u, x + v] * W[k, u, v]
+        Y[k, y, x] = s * T.float32(0.5)
+"""
+
+
+def test_short_sums_of_symbolic_lines_are_stored_where_they_are_made() -> None:
+    func = parse(WINDOWS)
+    made = default_schedule(func, CpuFacts(512, 2)).func
+    assert [set(names) for names in nests(made)] == [{"s_init", "s_update", "Y"}]
+
+    def windows(random: np.random.Generator) -> list[np.ndarray]:
+        c, h, w = random.integers(1, 4), random.integers(2, 6), random.integers(2, 40)
+        return [random.integers(0, 9, shape).astype("float32") for shape in ((c, h, w), (c, 3, 3), (c, h - 2, w - 2))]
+
+    assert_same_result(func, made, inputs=windows, runs=5)
+
+
+def test_lanes_go_along_what_all_operands_of_a_sum_lie_along() -> None:
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((5, 64)), M: T.Buffer((64, 64)), Y: T.Buffer((5,))):
+    for i in range(5):
+        s: T.float32 = 0.0
+        for e, f in T.grid(64, 64):
+            s += X[i, e] * M[e, f] * X[i, f]
+        Y[i] = s
+""")
+    made = default_schedule(func, CpuFacts(512, 1)).func
+    assert "T.vectorized" in made.script()
+
+    def numbers(random: np.random.Generator) -> list[np.ndarray]:
+        return [random.integers(0, 4, shape).astype("float32") for shape in ((5, 64), (64, 64), (5,))]
+
+    assert_same_result(func, made, inputs=numbers, runs=1)
