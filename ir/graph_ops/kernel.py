@@ -327,15 +327,22 @@ def as_many(legalize: Legalize) -> Legalize:
         found = legalize(call, types, name)
         if found is None:
             return None
-        shapes = [buffer.shape for buffer in (found.func.param_buffers[0], found.func.param_buffers[-1])]
-        have, want = (dims.product([cast_to(one, INT64) for one in shape]) for shape in shapes)
-        if dims.same(have, want):
-            return found
-        message = f"`G.{call.op.name}`: {dims.text(shapes[1])} has not as many elements as {dims.text(shapes[0])}"
-        check = Assert(OPS["equal"](have, want), message)
-        return structs.replace(found, func=found.func.replace(body=(check, *found.func.body)))
+        buffers = found.func.param_buffers
+        check = check_as_many(call, buffers[0].shape, buffers[-1].shape)
+        return (
+            found if check is None else structs.replace(found, func=found.func.replace(body=(check, *found.func.body)))
+        )
 
     return legalized
+
+
+def check_as_many(call: OpCall, source: Sequence[Expr], result: Sequence[Expr]) -> Assert | None:
+    """What asks whether two shapes have as many elements; None where that is proved."""
+    have, want = (dims.product([cast_to(one, INT64) for one in shape]) for shape in (source, result))
+    if dims.same(have, want):
+        return None
+    message = f"`{call.op.spelling}`: {dims.text(result)} has not as many elements as {dims.text(source)}"
+    return Assert(OPS["equal"](have, want), message, span=call.span)
 
 
 def size(buffer: Buffer, axis: int) -> Any:
@@ -371,6 +378,7 @@ __all__ = [
     "Legalized",
     "T",
     "as_many",
+    "check_as_many",
     "element",
     "elementwise",
     "flat",

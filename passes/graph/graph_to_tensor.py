@@ -52,6 +52,8 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import dims
+from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.graph_ops.kernel import check_as_many
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.op import OPS, cast, get_op
@@ -354,8 +356,17 @@ class _Lowering:
             return rule(self, expr, var)
         if expr.op.name in VIEWS:
             return self.view(expr, var)
-        hint = "run `legalize_ops` before" if expr.op.legalize is not None else None
-        raise self.refused(f"`{expr.op.spelling}` is no kernel", expr, hint)
+        raise self.refused(f"`{expr.op.spelling}` is no kernel", expr, self.way_out(expr))
+
+    def way_out(self, expr: OpCall) -> str:
+        """What to do with an operator that is left."""
+        if expr.op.legalize is None:
+            return "none is made of it; `tirscript.interpret` executes it"
+        types = tuple(type_of(arg, self.module) for arg in expr.args)
+        if expr.op.legalize(expr, types, expr.op.name.rpartition(".")[2]) is not None:
+            return "run `legalize_ops` before"
+        known = "one takes shapes and dtypes that are known, and dimensions with one name where they have to be equal"
+        return f"{known}: `G.match_cast` gives them"
 
     def view(self, expr: OpCall, var: GraphVar | None) -> Buffer:
         source = self.value(expr.args[0])
@@ -363,6 +374,9 @@ class _Lowering:
             raise self.refused(f"the shape that `{expr.op.spelling}` gives is not known", expr)
         assert isinstance(source, Buffer)
         buffer = Buffer(var.name, self.dims(var.type.shape), source.dtype)
+        check = check_as_many(expr, source.shape, buffer.shape)
+        if check is not None:
+            self.body.append(check)
         self.body.append(DeclBuffer(buffer, source.data, span=expr.span))
         return buffer
 

@@ -230,6 +230,34 @@ class M:
         tirscript.build(module)
 
 
+@pytest.mark.parametrize(
+    ("value", "way_out"),
+    [
+        ("G.nonzero(x)", "`tirscript.interpret` executes it"),
+        ("G.add(x, y)", "dimensions with one name where they have to be equal: `G.match_cast` gives them"),
+    ],
+)
+def test_operators_without_a_kernel_say_what_to_do(value: str, way_out: str) -> None:
+    params = 'x: G.Tensor(("n",), "float32"), y: G.Tensor(("m",), "float32")'
+    graph = parse(f"@G.graph_func\ndef main({params}):\n    return {value}\n")
+    with pytest.raises(DiagnosticError, match="is no kernel") as raised:
+        tirscript.build(graph)
+    assert way_out in str(raised.value)
+    with pytest.raises(DiagnosticError, match="is no kernel") as raised:
+        graph_to_tensor(Module((parse(graph.script().replace('"m"', '"n"')),)))
+    assert ("run `legalize_ops` before" if "add" in value else way_out) in str(raised.value)
+
+
+def test_views_of_sizes_that_only_the_call_knows_are_asked_for() -> None:
+    graph = parse('@G.graph_func\ndef main(x: G.Tensor(("n",), "float32")):\n    return G.reshape(x, (4,))\n')
+    built = tirscript.build(graph_to_tensor(Module((graph,))))
+    found = np.zeros(4, "float32")
+    built(np.arange(4, dtype="float32"), found)
+    np.testing.assert_array_equal(found, np.arange(4))
+    with pytest.raises(AssertionError, match=r"\(4,\) has not as many elements as \(n,\)"):
+        built(np.arange(3, dtype="float32"), found)
+
+
 def test_the_shape_of_a_tensor_is_a_result() -> None:
     module = parse("""
 @I.ir_module
