@@ -225,13 +225,13 @@ def _shape(edit: Edit, block: Place, places: tuple[Expr, ...], used: list[Axis])
     extents = _extents(edit, used, block)
     if places == tuple(axis.var for axis in used):
         return tuple(extents)
-    shape = IndexMap(tuple(axis.var for axis in used), places).map_shape(extents)
-    if shape is None:
-        edit.refuse("the shape of the copy is not known", block)
     known = edit.analyzer(block, inside=True)
     for index in places:
         if not known.can_prove(index >= const(0, index.dtype)):
             edit.refuse(f"the index `{index.script().strip()}` of the copy is not proved to be 0 or more", block)
+    shape = IndexMap(tuple(axis.var for axis in used), places).map_shape(extents)
+    if shape is None:
+        edit.refuse("the shape of the copy is not known", block)
     return shape
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -98,13 +99,13 @@ CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], dict[str, float], t
     ),
     "a sum asks for 0": ("G.sum(x0, axis=[1])", (IMAGE,), {"x": channels}, {"x": 0.0}, (0, 0, 0), (0, 0, 0)),
     "a product asks for 1": ("G.prod(x0, axis=[1])", (IMAGE,), {"x": channels}, {"x": 1.0}, (0, 0, 0), (0, 0, 0)),
-    "a maximum that nan goes through has a condition": (
+    "a maximum asks for what is below all": (
         "G.max(x0, axis=[1])",
         (IMAGE,),
         {"x": channels},
-        {},
-        (0, 1, 0),
-        (0, 1, 0),
+        {"x": -math.inf},
+        (0, 0, 0),
+        (0, 0, 0),
     ),
     "a mean divides by what is there": (
         "G.mean(x0, axis=[1])",
