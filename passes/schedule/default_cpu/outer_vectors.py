@@ -76,7 +76,8 @@ class _Outer:
         self.threads = facts.threads > 1  # whether a loop may become parallel: none around it is
         self.around: list[For] = []  # the loops around what is looked at
         self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
-        if any(type(node) in (DeclBuffer, BufferData) for node in walk(func.body)):
+        self.views = any(type(node) in (DeclBuffer, BufferData) for node in walk(func.body))
+        if self.views:
             self.schedule = None  # one memory under several names
 
     def made(self, stmt: Stmt) -> tuple[Stmt, ...]:
@@ -163,7 +164,7 @@ class _Outer:
             return False
         found: list[Any] = [node for node in nodes if type(node) in (BufferLoad, BufferStore)]
         across = [node for node in found if node.indices and stride_of(node, loop.var) not in (0, 1)]
-        if not all(is_field(node, loop) for node in across):
+        if across and (self.views or not all(is_field(node, loop) for node in across)):
             return False
         if not any(uses(node.indices, loop.var) for node in found):
             return False

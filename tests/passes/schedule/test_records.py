@@ -114,3 +114,18 @@ def test_fields_are_read_once() -> None:
     first = text.partition("W[")[0]
     assert first.count("= P[") == 2
     assert "P[" not in first.partition("for j in")[2]
+
+
+def test_fields_that_change_under_another_name_are_read_again() -> None:
+    func = parse("""
+@T.prim_func
+def main(P: T.Buffer((37, 1)), Q: T.Buffer((20, 3))):
+    F = T.decl_buffer((37,), "float32", data=P.data)
+    for i in range(37):
+        s: T.float32 = 0.0
+        for j in range(20):
+            s = P[i, 0] * Q[j, 0] + s
+            F[i] = s
+""")
+    assert isinstance(func, PrimFunc)
+    assert_same_result(func, scheduled(func, CpuFacts(512, 1, reassociate=False)), tolerance=0.0)
