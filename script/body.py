@@ -30,6 +30,7 @@ class BodyLowering(AssignLowering):
     orphans: list[str]  # comments of a body without statements, for what encloses it
     taken = 0  # the last line whose comments stand in a body already
     begun: ast.stmt | None = None  # the statement that was begun last
+    reads_on = 10 * MAX_MISTAKES  # of so many more statements that were left the rest is looked at
     stmt_rules: ClassVar[dict[type, Callable[[Any, Any], None]]] = {}
 
     def body(self, stmts: list[ast.stmt], opener: int, end: int = 0, elif_: bool = False) -> tuple[Stmt, ...]:
@@ -123,8 +124,9 @@ class BodyLowering(AssignLowering):
     def read_on(self, node: ast.stmt, stop: Abort) -> None:
         """Tell what else is wrong with a statement that was left: in the values beside the one that failed, and in the
         bodies if it was left before them. Nothing that is read here becomes a part of the program."""
-        if self.budget.left < 0:
+        if self.budget.left < 0 or not self.reads_on:
             return
+        self.reads_on -= 1
         outer, self.out = self.out, []
         try:
             around = parents(node)
