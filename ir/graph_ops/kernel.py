@@ -327,11 +327,11 @@ def as_many(legalize: Legalize) -> Legalize:
         found = legalize(call, types, name)
         if found is None:
             return None
-        buffers = found.func.param_buffers
-        check = check_as_many(call, buffers[0].shape, buffers[-1].shape)
-        return (
-            found if check is None else structs.replace(found, func=found.func.replace(body=(check, *found.func.body)))
-        )
+        func = found.func
+        check = check_as_many(call, func.param_buffers[0].shape, func.param_buffers[-1].shape)
+        if check is None:
+            return found
+        return structs.replace(found, func=func.replace(body=(check, *func.body)))
 
     return legalized
 
