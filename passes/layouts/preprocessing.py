@@ -36,7 +36,8 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
     """The module whose `function` takes parameters in the layouts that it converts them to.
 
     The function `<function>_preprocess` takes the named parameters as they were, and gives what `function` takes in
-    their place: a tensor, or a tuple where there are several. A parameter that is used otherwise too stays beside.
+    their place: a tensor, or a tuple where there are several. A parameter that is used otherwise too stays beside,
+    one that a call writes in place as it is.
     Raises DiagnosticError (T307, T301) where there is no such graph function or parameter, or none is converted.
     """
     func = next((one for one in module.graph_funcs if one.name == function), None)

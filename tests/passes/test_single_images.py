@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from helpers.nests import func_of
 
 from tirscript.ir import For, PrimFunc
 from tirscript.ir.expr import is_const
 from tirscript.passes.plain_loops.single_images import with_single_images
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
-from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
 PARAMS = "A: T.Buffer((1, 4, 10, 10)), W: T.Buffer((16, 4, 3, 3)), C: T.Buffer((1, 16, 8, 8))"
@@ -42,10 +42,7 @@ LEFT = {
 
 
 def kernel(body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip().split("\n"))
-    found = parse(f"@T.prim_func\ndef main({PARAMS}):\n{lines}\n")
-    assert isinstance(found, PrimFunc)
-    return found
+    return func_of(body.strip().split("\n"), PARAMS)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

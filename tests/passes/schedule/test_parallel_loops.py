@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from helpers.nests import func_of
 
 from tirscript.ir import For, PrimFunc, walk
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule, scheduled, with_serial_loops
-from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
 PARAMS = (
@@ -65,10 +65,7 @@ for i in T.parallel(40):
 
 
 def kernel(body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip().split("\n"))
-    found = parse(f"@T.prim_func\ndef main({PARAMS}):\n{lines}\n")
-    assert isinstance(found, PrimFunc)
-    return found
+    return func_of(body.strip().split("\n"), PARAMS)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

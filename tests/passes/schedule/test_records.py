@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.nests import func_of
 
 from tirscript.ir import PrimFunc
 from tirscript.ir.verify import verify
@@ -88,10 +89,7 @@ for i in range(37):
 
 
 def kernel(body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip().split("\n"))
-    found = parse(f"@T.prim_func\ndef main({PARAMS}):\n{lines}\n")
-    assert isinstance(found, PrimFunc)
-    return found
+    return func_of(body.strip().split("\n"), PARAMS)
 
 
 def arguments(random: np.random.Generator) -> list[np.ndarray]:
