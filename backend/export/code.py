@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def library_code(module: Module, plan: LibraryPlan, target: Host, *, bounds_chec
             state.text.functions.append(_SERIAL)
     text, libraries = _named_libraries(_finish(state, target), state)
     if parallel and threads:
-        text += _pool(target, plan.prefix)
+        text += _pool(target, plan.prefix, state.text.declarations)
     asks = tiles.SYMBOL in state.text.declarations
     if asks:
         text += _ASK
@@ -208,10 +209,21 @@ define void @"{prefix}set_num_threads"(i32 %n) {{
 """
 
 
-def _pool(target: Host, prefix: str) -> str:
-    """The fork-join pool with its start; its symbols are seen by this library only."""
+def _pool(target: Host, prefix: str, declared: Container[str]) -> str:
+    """The fork-join pool with its start, for code that declares these functions already.
+
+    Its symbols are seen by this library only; its own ones are called what no function of a program is.
+    """
     darwin = "darwin" in target.triple or "macos" in target.triple
-    return pool_text(target.triple) + _START.format(prefix=prefix, processors=58 if darwin else 84)
+    text = pool_text(target.triple) + _START.format(prefix=prefix, processors=58 if darwin else 84)
+    own = set(_INTERNAL.findall(text))
+    lines = [line for line in text.splitlines() if (known := _DECLARED.match(line)) is None or known[1] not in declared]
+    return _SYMBOL.sub(lambda found: f"@.pool.{found[1]}" if found[1] in own else found[0], "\n".join(lines)) + "\n"
+
+
+_SYMBOL = re.compile(r"@([\w.]+)")
+_INTERNAL = re.compile(r"^(?:define internal [^@]*)?@(?!tirscript_)([\w.]+)(?=\(| = internal)", re.MULTILINE)
+_DECLARED = re.compile(r"declare [^@]*@([\w.]+)\(")
 
 
 def _named_libraries(text: str, state: ModuleState) -> tuple[str, tuple[CFunction, ...]]:

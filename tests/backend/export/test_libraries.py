@@ -342,3 +342,27 @@ def test_a_library_that_was_cut_off_is_refused(folder: Path, tmp_path: Path) -> 
             tirscript.load(cut)
     cut.write_bytes(whole)
     assert "affine" in tirscript.load(cut)
+
+
+LOOP = """
+@T.prim_func
+def {name}(A: T.Buffer((64,), "int64")):
+    for i in T.parallel(64, annotations={{"grain": 1}}):
+        A[i] = T.call_extern("int64", "{called}", A[i])
+"""
+
+
+@pytest.mark.parametrize("name", ["add", "wait", "busy", "move"])
+def test_a_function_may_be_called_what_the_pool_calls_its_own(name: str, tmp_path: Path) -> None:
+    lib = tirscript.load(
+        tirscript.build(tirscript.parse(LOOP.format(name=name, called="labs"))).export(tmp_path / "a.so")
+    )
+    a = np.arange(-32, 32)
+    lib[name](a)
+    assert (a == abs(np.arange(-32, 32))).all()
+
+
+@pytest.mark.parametrize("called", ["wait", "getenv", "sysconf", "syscall"])
+def test_a_function_may_call_what_the_pool_calls(called: str, tmp_path: Path) -> None:
+    made = tirscript.build(tirscript.parse(LOOP.format(name="caller", called=called))).export(tmp_path / "a.so")
+    assert "caller" in tirscript.load(made)
