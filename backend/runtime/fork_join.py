@@ -12,9 +12,9 @@ runs part 0. A part returns 0, or what ended it, after which its error record te
 part that has failed so far: a part above it need not go on. The result is that of the least part that failed, with its
 record in `error`, so it is that of the first iteration that fails, as in a loop run in order.
 
-Threads that sleep take long to wake. Where a thread would get less than `rouse` iterations, sleepers are left alone and
-the caller runs all iterations itself; but not more than 8 times in a row, since loops that come one after the other
-keep the threads awake.
+Threads that sleep take long to wake. Where a thread would get less than `rouse` iterations, no more are woken than get so
+many, which may be none; but not more than 8 times in a row, since loops that come one after the other keep the threads
+awake. Who is awake is given work first, and then the others are woken, one by one.
 
 There is one pool. Where it is taken - by another thread, or by a loop around this one - the caller runs all iterations
 itself: nobody ever waits for the pool.
@@ -32,6 +32,7 @@ from __future__ import annotations
 from .placement import placement_text
 
 MOST_THREADS = 256
+SPIN_SECONDS = 200e-6  # how long at most a thread that waits looks for news before it sleeps, see docs/threads.md
 ERROR_BYTES = 72  # of an error record, see llvm/sites.py
 RAISED = 2  # what a part returns where Python code that it called has raised: its record then holds a ticket
 
@@ -110,6 +111,23 @@ define internal void @renew() nounwind {
 }
 """
 
+# nanoseconds of a clock that only goes on
+_CLOCK = """
+declare i32 @clock_gettime(i32, ptr)
+
+define internal i64 @nanoseconds() nounwind {{
+  %time = alloca [2 x i64], align 8
+  store [2 x i64] zeroinitializer, ptr %time, align 8
+  call i32 @clock_gettime(i32 {monotonic}, ptr %time)
+  %seconds = load i64, ptr %time, align 8
+  %rest.field = getelementptr inbounds i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest.field, align 8
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  ret i64 %now
+}}
+"""
+
 # without threads nobody waits
 _NO_WAIT = """
 define internal void @wait(ptr %word, i32 %seen) nounwind {
@@ -122,6 +140,10 @@ define internal void @wake(ptr %word) nounwind {
 
 define internal void @renew() nounwind {
   ret void
+}
+
+define internal i64 @nanoseconds() nounwind {
+  unreachable
 }
 """
 
@@ -201,8 +223,8 @@ declare i32 @llvm.umin.i32(i32, i32)
 declare i32 @llvm.umax.i32(i32, i32)
 
 ; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
-; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least, at every 256th
-; all of it
+; was not in vain, half as often where it was (but see @learn); at every 8th time an eighth of what is allowed at least,
+; at every 256th all of it
 define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
   %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
@@ -241,6 +263,21 @@ done:
   ret i32 %now
 }}
 
+; after a sleep since a time: had it been spent looking, would that have been allowed? Then all of it is the next time
+define internal void @learn(i64 %since, ptr %patience) nounwind {{
+entry:
+  %now = call i64 @nanoseconds()
+  %slept = sub i64 %now, %since
+  %short = icmp ult i64 %slept, {spin}
+  br i1 %short, label %look, label %done
+look:
+  %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
+  store i32 %allowed, ptr %patience, align 4
+  br label %done
+done:
+  ret void
+}}
+
 ; a worker's life: it has done the job `last` and waits for another
 define internal ptr @work(ptr %box) nounwind {{
 entry:
@@ -268,8 +305,10 @@ tired:
   %quiet = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %quiet, label %sleep, label %run
 sleep:
+  %since = call i64 @nanoseconds()
   call void @wait(ptr %box, i32 %asleep)
   call void @roam(ptr %box, i32 %part)
+  call void @learn(i64 %since, ptr %patience)
   br label %run
 run:
   %word = load atomic i32, ptr %box acquire, align 4
@@ -308,6 +347,7 @@ define i32 @tirscript_parallel(
     ptr %body, ptr %closure, i64 %count, i64 %grain, i64 %unit, i64 %rouse, ptr %error) nounwind {{
 entry:
   %none = alloca i32, align 4
+  %sleepers = alloca [{most} x i8], align 16
   %limit = load atomic i32, ptr @tirscript_threads monotonic, align 4
   %limit.wide = zext i32 %limit to i64
   %parts = udiv i64 %count, %grain
@@ -329,20 +369,29 @@ serial:
 staff:
   %have = load i32, ptr @workers, align 4
   %wanted.narrow = trunc i64 %wanted to i32
-  %others.wanted = sub i32 %wanted.narrow, 1
+  %others.most = sub i32 %wanted.narrow, 1
   %rousing = mul i64 %rouse, %wanted
   %long = icmp uge i64 %count, %rousing
   br i1 %long, label %staffing, label %short
 short:
-  %awake = call i1 @awake(i32 %others.wanted)
+  %awake = call i32 @awake(i32 %others.most)
+  %ready = icmp eq i32 %awake, %others.most
   %spared = load i32, ptr @spared, align 4
   %spared.more = add i32 %spared, 1
   %often = icmp uge i32 %spared, 8
-  %go = or i1 %awake, %often
+  %go = or i1 %ready, %often
   %spared.next = select i1 %go, i32 0, i32 %spared.more
   store i32 %spared.next, ptr @spared, align 4
-  br i1 %go, label %staffing, label %unstaffed
+  br i1 %go, label %staffing, label %fewer
+fewer:
+  %worth = udiv i64 %count, %rouse
+  %worth.narrow = trunc i64 %worth to i32
+  %worth.some = call i32 @llvm.umax.i32(i32 %worth.narrow, i32 1)
+  %worth.others = sub i32 %worth.some, 1
+  %others.some = call i32 @llvm.umax.i32(i32 %awake, i32 %worth.others)
+  br label %staffing
 staffing:
+  %others.wanted = phi i32 [%others.most, %staff], [%others.most, %short], [%others.some, %fewer]
   %enough = icmp uge i32 %have, %others.wanted
   br i1 %enough, label %staffed, label %hire
 hire:
@@ -374,7 +423,7 @@ split:
 deal:
   %part = phi i64 [1, %split], [%part.next, %dealt]
   %begin = phi i64 [%first.end, %split], [%end, %dealt]
-  %surveyed = phi i1 [false, %split], [%surveyed.next, %dealt]
+  %dozing = phi i1 [false, %split], [%dozing.next, %dealt]
   %more = icmp ult i64 %part, %rest
   %more.wide = zext i1 %more to i64
   %own.units = add i64 %each, %more.wide
@@ -391,32 +440,42 @@ deal:
   store ptr %closure, ptr %closure.field, align 8
   store i64 %begin, ptr %begin.field, align 8
   store i64 %end, ptr %end.field, align 8
+  %sleeper = getelementptr inbounds [{most} x i8], ptr %sleepers, i64 0, i64 %at
   %old = load atomic i32, ptr %box acquire, align 4
-  %old.odd = or i32 %old, 1
-  %old.asleep = icmp eq i32 %old, %old.odd
-  br i1 %old.asleep, label %seat, label %hand
-seat:
-  br i1 %surveyed, label %seating, label %surveying
-surveying:
-  call void @survey(i32 %others)
-  br label %seating
-seating:
-  call void @place(i64 %at)
-  br label %hand
+  %old.bit = trunc i32 %old to i8
+  %old.asleep = and i8 %old.bit, 1
+  store i8 %old.asleep, ptr %sleeper, align 1
+  %dozes = icmp ne i8 %old.asleep, 0
+  br i1 %dozes, label %dealt, label %hand
 hand:
-  %surveyed.next = phi i1 [%surveyed, %deal], [true, %seating]
-  %new = add i32 %old.odd, 1
-  %was = atomicrmw xchg ptr %box, i32 %new acq_rel, align 4
-  %was.asleep = and i32 %was, 1
-  %slept = icmp ne i32 %was.asleep, 0
-  br i1 %slept, label %knock, label %dealt
-knock:
-  call void @wake(ptr %box)
+  call void @hand(ptr %box)
   br label %dealt
 dealt:
+  %dozing.next = or i1 %dozing, %dozes
   %part.next = add i64 %part, 1
   %all = icmp eq i64 %part.next, %threads
-  br i1 %all, label %own, label %deal
+  br i1 %all, label %handed, label %deal
+handed:
+  br i1 %dozing.next, label %sleepy, label %own
+sleepy:
+  call void @survey(i32 %others)
+  br label %waking
+waking:
+  %sleeper.at = phi i64 [0, %sleepy], [%sleeper.next, %woken]
+  %sleeper.here = getelementptr inbounds [{most} x i8], ptr %sleepers, i64 0, i64 %sleeper.at
+  %sleeper.bit = load i8, ptr %sleeper.here, align 1
+  %sleeper.asleep = icmp ne i8 %sleeper.bit, 0
+  br i1 %sleeper.asleep, label %knock, label %woken
+knock:
+  %sleeper.box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %sleeper.at
+  call void @place(i64 %sleeper.at)
+  call void @hand(ptr %sleeper.box)
+  br label %woken
+woken:
+  %sleeper.next = add i64 %sleeper.at, 1
+  %sleeper.part = add i64 %sleeper.at, 2
+  %sleeper.last = icmp eq i64 %sleeper.part, %threads
+  br i1 %sleeper.last, label %own, label %waking
 own:
   %status = call i32 %body(ptr %closure, i64 0, i64 %first.end, ptr %error, ptr @failed, i32 0)
   %fine = icmp eq i32 %status, 0
@@ -449,8 +508,10 @@ tired:
   %quiet = extractvalue {{ i32, i1 }} %quiet.pair, 1
   br i1 %quiet, label %sleep, label %ask
 sleep:
+  %since = call i64 @nanoseconds()
   call void @wait(ptr %done.field, i32 %asleep)
   call void @go_on()
+  call void @learn(i64 %since, ptr @patience)
   br label %ask
 finished:
   %awaited.next = add i64 %awaited.at, 1
@@ -469,30 +530,45 @@ leave:
   ret i32 %answer
 }}
 
-; whether so many workers are there and none of them sleeps
-define internal i1 @awake(i32 %wanted) nounwind {{
+; the job in a box is its worker's, who is woken if asleep
+define internal void @hand(ptr %box) alwaysinline nounwind {{
+entry:
+  %old = load atomic i32, ptr %box acquire, align 4
+  %old.odd = or i32 %old, 1
+  %new = add i32 %old.odd, 1
+  %was = atomicrmw xchg ptr %box, i32 %new acq_rel, align 4
+  %was.asleep = and i32 %was, 1
+  %slept = icmp ne i32 %was.asleep, 0
+  br i1 %slept, label %knock, label %done
+knock:
+  call void @wake(ptr %box)
+  br label %done
+done:
+  ret void
+}}
+
+; how many workers, counted from the first and `most` of them at most, are there before one that sleeps
+define internal i32 @awake(i32 %most) nounwind {{
 entry:
   %have = load i32, ptr @workers, align 4
-  %there = icmp uge i32 %have, %wanted
-  br i1 %there, label %look, label %no
+  %last = call i32 @llvm.umin.i32(i32 %have, i32 %most)
+  br label %look
 look:
   %at = phi i32 [0, %entry], [%next, %on]
-  %over = icmp eq i32 %at, %wanted
-  br i1 %over, label %yes, label %read
+  %over = icmp eq i32 %at, %last
+  br i1 %over, label %done, label %read
 read:
   %wide = zext i32 %at to i64
   %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
   %given = load atomic i32, ptr %box monotonic, align 4
   %bit = and i32 %given, 1
   %asleep = icmp ne i32 %bit, 0
-  br i1 %asleep, label %no, label %on
+  br i1 %asleep, label %done, label %on
 on:
   %next = add i32 %at, 1
   br label %look
-yes:
-  ret i1 true
-no:
-  ret i1 false
+done:
+  ret i32 %at
 }}
 
 ; the result and the record of the part `first`; exceptions of other parts are forgotten
@@ -576,19 +652,21 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
     darwin = "darwin" in triple or "macos" in triple
     number = FUTEX.get(processor)
     # numbers of SIG_SETMASK and PTHREAD_CREATE_DETACHED
+    clock = _CLOCK.format(monotonic=6 if darwin else 1)  # CLOCK_MONOTONIC
     start = _START.format(setmask=3 if darwin else 2, detached=2 if darwin else 1, stack=STACK)
     linux = False
     if not threads:
         waits = _NO_WAIT
     elif futex and number is not None and "linux" in triple:
-        waits, linux = _FUTEX_WAIT.format(futex=number), True
+        waits, linux = _FUTEX_WAIT.format(futex=number) + clock, True
     else:
-        waits = _CONDITION_WAIT
+        waits = _CONDITION_WAIT + clock
     pool = _POOL.format(
         error=ERROR_BYTES,
         rest=256 - 136 - ERROR_BYTES - 12,
         most=MOST_THREADS,
         raised=RAISED,
+        spin=int(SPIN_SECONDS * 1e9),
         pause=_PAUSE.get(processor, ""),
     )
     placement = placement_text(processor, MOST_THREADS, linux)

@@ -549,10 +549,25 @@ def test_sleepers_are_left_alone_by_short_loops_that_come_seldom(harness: Any, r
     before = len(os.listdir("/proc/self/task"))
     for _ in range(9):
         assert len(os.listdir("/proc/self/task")) == before
-        assert run(data.ctypes.data, 9, 1, 1, 4, ctypes.addressof(error)) == 0  # 3 iterations a thread
+        assert run(data.ctypes.data, 9, 1, 1, 5, ctypes.addressof(error)) == 0  # 3 iterations a thread
     assert (data[1:] == 9).all()
     hired = 0 if "no threads" in request.node.name else 2
     assert len(os.listdir("/proc/self/task")) == before + hired
+
+
+def test_as_many_sleepers_are_woken_as_a_loop_is_worth(harness: Any, request: pytest.FixtureRequest) -> None:
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("the system does not tell what threads there are")
+    pool, _, run = harness
+    pool.limit(4)
+    data, error = np.zeros(10, "int64"), ctypes.create_string_buffer(ERROR_BYTES)
+    data[0] = 9
+    before = len(os.listdir("/proc/self/task"))
+    for rouse, hired in [(5, 0), (4, 1), (3, 2), (0, 3)]:  # how many more iterations each of them wants
+        assert run(data.ctypes.data, 9, 1, 1, rouse, ctypes.addressof(error)) == 0
+        hired = 0 if "no threads" in request.node.name else hired
+        assert len(os.listdir("/proc/self/task")) == before + hired
+    assert (data[1:] == 4).all()
 
 
 @pytest.mark.parametrize("spins", [0, 1])
