@@ -182,12 +182,13 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
         batch = [dims[dim.var.name] for dim in roles.outer if not any(dim is one for one in apart)]
         outer, tiles = [dims[dim.var.name] for dim in apart], [j_0, *batch, i_0]
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
+    shared = work.facts.threads > 1 and not by_panel  # all threads pack the panels that all of them read
     if right is not None and by_panel:
         if not turned and source is None:
             _panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
         sch.compute_at(right, j_0)
     elif right is not None:
-        _panels(work, right, width)
+        _panels(work, right, width, block=shared and panels > 1 and not turned and source is None)
     if turned and right is not None and not _by_lines(work, right, roles, lanes):
         _by_columns(work, right)
     sch.reverse_compute_at(result, tiles[-1])
@@ -218,6 +219,8 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     work.parallel([*outer, *tiles], nest.work)
     if left is not None:
         work.parallel(work.sch.get_loops(left)[:1], nest.work / 16)
+    if right is not None and shared:
+        work.parallel(work.sch.get_loops(right)[:-1][:2], nest.work / 16)
 
 
 def _for_all_threads(work: Work, roles: Roles, panels: int) -> bool:

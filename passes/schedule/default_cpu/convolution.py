@@ -35,6 +35,8 @@ FULL = 0.6
 WINDOW = 8
 # fewer pixels do not pay for the copy of the weights
 PIXELS = 4
+# operations that are as long as the copy of one weight, each from another line
+ACROSS_LINES = 8.0
 # tiles of so many vectors leave registers for pixels that several steps of an unrolled window share; with more of them
 # what LLVM keeps of those goes through memory
 BESIDE = 16
@@ -145,6 +147,8 @@ def scheduled(
     if roles.height % (4 if reader is None else 8) == 0:
         work.attempt(_lines_of_pixels, result, roles.height)
     work.parallel(outer, float(nest.instances))
+    weights = math.prod(dim.extent for dim in (roles.filters, *nest.reduced))
+    work.parallel(sch.get_loops(packed)[:-1][:2], ACROSS_LINES * weights)
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name, packed.name}
 
 

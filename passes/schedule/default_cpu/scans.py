@@ -23,9 +23,9 @@ from .work import Work
 
 # scans of fewer vectors are done before pieces pay
 SHORT = 4
-# one long scan is cut into blocks that the second caches hold, these into parts for threads, of so many bytes each;
-# always the same ones, so that results do not depend on threads, and not for fewer blocks
-PARTS, PART, BLOCKS = 64, 1 << 14, 2
+# one long scan is cut into blocks that the second caches hold, these into parts for threads: so many for each thread
+# where there are BLOCKS of them. Parts have always so many bytes, so that results do not depend on threads
+PARTS, PART, BLOCKS = 32, 1 << 14, 2
 
 
 def pieces(work: Work, name: str) -> bool:
@@ -53,8 +53,9 @@ def pieces(work: Work, name: str) -> bool:
         return False
     size = PART // buffer.dtype.itemsize
     count = math.prod(extent or 1 for extent in extents)
-    if work.facts.threads > 1 and count == extents[-1] and count >= BLOCKS * PARTS * size:
-        sch.parallel_scan(loops[-1], lanes, PARTS, size)
+    pairs = min(work.facts.threads // 2, count // (BLOCKS * 2 * PARTS * size))
+    if pairs and count == extents[-1]:
+        sch.parallel_scan(loops[-1], lanes, pairs * 2 * PARTS, size)
     else:
         sch.blocked_scan(loops[-1], lanes)
     work.done.add(name)

@@ -138,6 +138,13 @@ def test_weights_are_copied_by_the_vectors_of_a_tile() -> None:
     assert "vectorized" not in {filters_last.get(loop).kind for loop in filters_last.get_loops("W_global")}
 
 
+@pytest.mark.parametrize(("channels", "filters", "kind"), [(64, 64, "parallel"), (3, 16, "serial")])
+@pytest.mark.parametrize("last", [False, True])
+def test_many_weights_are_copied_by_all_threads(channels: int, filters: int, kind: str, last: bool) -> None:
+    made = default_schedule(convolution(channels, filters, 32, last=last), CpuFacts(512, 2))
+    assert made.get(made.get_loops("W_global")[0]).kind == kind
+
+
 def test_constant_weights_are_copied_when_they_are_compiled() -> None:
     rng = np.random.default_rng(0)
     weights = whole(rng, 64, 3, 3, 3)

@@ -331,6 +331,28 @@ def test_few_rows_read_the_other_operand_where_it_lies() -> None:
         check_natively(product(rows, columns), made.func)
 
 
+def test_all_threads_make_panels_that_all_of_them_read() -> None:
+    func = with_blocks(
+        parse("""
+@T.prim_func
+def main(A: T.Buffer((256, 256), "float32"), B: T.Buffer((256, 256), "float32"), C: T.Buffer((256, 256), "float32")):
+    for i, j in T.grid(256, 256):
+        C[i, j] = 0.0
+        for k in range(256):
+            C[i, j] += A[i, k] * B[k, j]
+""")
+    )
+    few, many = (default_schedule(func, CpuFacts(512, threads)) for threads in (2, 16))
+    outer = few.get(few.get_loops("B_global")[0])
+    assert (outer.kind, outer.stop.value) == ("parallel", 8)  # each of two threads makes its own panels
+    lines = many.get(many.get_loops("B_global")[0])
+    assert (lines.kind, lines.stop.value) == ("parallel", 8 * 256)  # each of 16 half of one
+    given = [np.random.default_rng(seed).integers(-4, 5, (256, 256)).astype("float32") for seed in (0, 1)]
+    found = np.zeros((256, 256), "float32")
+    tirscript.build(many.func, pipeline=DEFAULT_LOWERING)(*given, found)
+    assert (found == given[0] @ given[1]).all()
+
+
 @pytest.mark.parametrize(("lines", "copies"), [(64, False), (128, True)])
 def test_panels_are_read_where_they_lie(lines: int, copies: bool) -> None:
     """A product in tiles has panels already; in wide ones the lines of a tile lie apart."""
