@@ -12,9 +12,9 @@ runs part 0. A part returns 0, or what ended it, after which its error record te
 part that has failed so far: a part above it need not go on. The result is that of the least part that failed, with its
 record in `error`, so it is that of the first iteration that fails, as in a loop run in order.
 
-Threads that sleep take long to wake. Where a thread would get less than `rouse` iterations, no more are woken than get so
-many, which may be none; but not more than 8 times in a row, since loops that come one after the other keep the threads
-awake. Who is awake is given work first, and then the others are woken, one by one.
+Threads that sleep take long to wake. Where a thread would get less than `rouse` iterations, no more are woken than get
+so many, which may be none; but not more than 8 times in a row, since loops that come one after the other keep the
+threads awake. Who is awake is given work first, and then the others are woken, one by one.
 
 There is one pool. Where it is taken - by another thread, or by a loop around this one - the caller runs all iterations
 itself: nobody ever waits for the pool.
