@@ -32,7 +32,6 @@ from __future__ import annotations
 from .placement import placement_text
 
 MOST_THREADS = 256
-SPIN_SECONDS = 200e-6  # how long at most a thread that waits looks for news before it sleeps, see docs/threads.md
 ERROR_BYTES = 72  # of an error record, see llvm/sites.py
 RAISED = 2  # what a part returns where Python code that it called has raised: its record then holds a ticket
 
@@ -111,23 +110,6 @@ define internal void @renew() nounwind {
 }
 """
 
-# nanoseconds of a clock that only goes on
-_CLOCK = """
-declare i32 @clock_gettime(i32, ptr)
-
-define internal i64 @nanoseconds() nounwind {{
-  %time = alloca [2 x i64], align 8
-  store [2 x i64] zeroinitializer, ptr %time, align 8
-  call i32 @clock_gettime(i32 {monotonic}, ptr %time)
-  %seconds = load i64, ptr %time, align 8
-  %rest.field = getelementptr inbounds i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.field, align 8
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest
-  ret i64 %now
-}}
-"""
-
 # without threads nobody waits
 _NO_WAIT = """
 define internal void @wait(ptr %word, i32 %seen) nounwind {
@@ -140,10 +122,6 @@ define internal void @wake(ptr %word) nounwind {
 
 define internal void @renew() nounwind {
   ret void
-}
-
-define internal i64 @nanoseconds() nounwind {
-  unreachable
 }
 """
 
@@ -223,7 +201,7 @@ declare i32 @llvm.umin.i32(i32, i32)
 declare i32 @llvm.umax.i32(i32, i32)
 
 ; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
-; was not in vain, half as often where it was (but see @learn); at every 8th time an eighth of what is allowed at least,
+; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least,
 ; at every 256th all of it
 define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
@@ -263,21 +241,6 @@ done:
   ret i32 %now
 }}
 
-; after a sleep since a time: had it been spent looking, would that have been allowed? Then all of it is the next time
-define internal void @learn(i64 %since, ptr %patience) nounwind {{
-entry:
-  %now = call i64 @nanoseconds()
-  %slept = sub i64 %now, %since
-  %short = icmp ult i64 %slept, {spin}
-  br i1 %short, label %look, label %done
-look:
-  %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
-  store i32 %allowed, ptr %patience, align 4
-  br label %done
-done:
-  ret void
-}}
-
 ; a worker's life: it has done the job `last` and waits for another
 define internal ptr @work(ptr %box) nounwind {{
 entry:
@@ -305,10 +268,8 @@ tired:
   %quiet = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %quiet, label %sleep, label %run
 sleep:
-  %since = call i64 @nanoseconds()
   call void @wait(ptr %box, i32 %asleep)
   call void @roam(ptr %box, i32 %part)
-  call void @learn(i64 %since, ptr %patience)
   br label %run
 run:
   %word = load atomic i32, ptr %box acquire, align 4
@@ -508,10 +469,8 @@ tired:
   %quiet = extractvalue {{ i32, i1 }} %quiet.pair, 1
   br i1 %quiet, label %sleep, label %ask
 sleep:
-  %since = call i64 @nanoseconds()
   call void @wait(ptr %done.field, i32 %asleep)
   call void @go_on()
-  call void @learn(i64 %since, ptr @patience)
   br label %ask
 finished:
   %awaited.next = add i64 %awaited.at, 1
@@ -652,21 +611,19 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
     darwin = "darwin" in triple or "macos" in triple
     number = FUTEX.get(processor)
     # numbers of SIG_SETMASK and PTHREAD_CREATE_DETACHED
-    clock = _CLOCK.format(monotonic=6 if darwin else 1)  # CLOCK_MONOTONIC
     start = _START.format(setmask=3 if darwin else 2, detached=2 if darwin else 1, stack=STACK)
     linux = False
     if not threads:
         waits = _NO_WAIT
     elif futex and number is not None and "linux" in triple:
-        waits, linux = _FUTEX_WAIT.format(futex=number) + clock, True
+        waits, linux = _FUTEX_WAIT.format(futex=number), True
     else:
-        waits = _CONDITION_WAIT + clock
+        waits = _CONDITION_WAIT
     pool = _POOL.format(
         error=ERROR_BYTES,
         rest=256 - 136 - ERROR_BYTES - 12,
         most=MOST_THREADS,
         raised=RAISED,
-        spin=int(SPIN_SECONDS * 1e9),
         pause=_PAUSE.get(processor, ""),
     )
     placement = placement_text(processor, MOST_THREADS, linux)

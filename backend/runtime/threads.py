@@ -23,9 +23,10 @@ from tirscript.ir.forks import renew_in_children
 from tirscript.ir.processors import processors
 
 from . import packed
-from .fork_join import MOST_THREADS, SPIN_SECONDS, pool_text
+from .fork_join import MOST_THREADS, pool_text
 
 PARALLEL = "tirscript_parallel"  # the native function that kernels call
+SPIN_SECONDS = 200e-6  # how long at most a thread that waits looks for news before it sleeps, see docs/threads.md
 
 _lock = threading.RLock()
 renew_in_children(globals(), "_lock", threading.RLock)
