@@ -18,7 +18,7 @@ from tirscript.ir.constant import numpy_dtype
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphFunc, GraphType, PrimType, ShapeType, TensorType, TupleType
+from tirscript.ir.graph import GraphFunc, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
 
 from ..interpreter.ops import evaluate
 from .arguments import bind_arguments, unpacking
@@ -176,8 +176,8 @@ def _describe(value: Any) -> str:
 
 
 def _count(kind: GraphType) -> int:
-    """How many tensors a result is made of."""
-    return sum(map(_count, kind.fields)) if type(kind) is TupleType else 1
+    """How many tensors a result is made of; what a call of a function that returns nothing gives is made of none."""
+    return sum(map(_count, kind.fields)) if type(kind) is TupleType else int(type(kind) is not ObjectType)
 
 
 def _is_static(buffer: Buffer) -> bool:
@@ -201,7 +201,7 @@ def _together(kind: GraphType, outs: Iterator[np.ndarray[Any, Any]]) -> Any:
         return next(outs).item()
     if type(kind) is ShapeType:
         return tuple(next(outs).tolist())
-    return next(outs)
+    return next(outs) if type(kind) is TensorType else ()
 
 
 __all__ = ["GraphFunction"]

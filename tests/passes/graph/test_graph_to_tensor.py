@@ -278,3 +278,22 @@ def test_kernels_choose_of_nan_what_the_interpreter_does(value: str) -> None:
     x = np.array([np.nan, -1, 0.5, 7, np.inf, -np.inf], np.float32)
     module = Module((parse(text),))
     np.testing.assert_array_equal(tirscript.build(module)(x), tirscript.interpret(module, x))
+
+
+@pytest.mark.parametrize("value", ["z", "(x, z)", "((z, x), z)"])
+def test_what_a_call_that_returns_nothing_gives_is_a_result_of_no_tensors(value: str) -> None:
+    module = parse(f"""
+@I.ir_module
+class M:
+    @T.prim_func
+    def copy(A: T.Buffer((2,), "float32"), B: T.Buffer((2,), "float32")):
+        B[0] = A[0]
+
+    @G.graph_func(pure=False)
+    def main(x: G.Tensor((2,), "float32"), y: G.Tensor((2,), "float32")):
+        z = M.copy(x, y)
+        return {value}
+""")
+    x, y = np.ones(2, np.float32), np.zeros(2, np.float32)
+    assert str(tirscript.build(module)["main"](x, y)) == str(tirscript.interpret(module, x, np.zeros(2, np.float32)))
+    assert y.tolist() == [1, 0]
