@@ -245,6 +245,10 @@ class Scopes:
             if type(param) is Var:
                 self.vars.add(id(param))
                 self.defined[id(param)] = (param, param if param.span is not None else function)
+                if param.dtype.is_vector:
+                    what = f"the parameter `{param.name}` is {param.dtype}, one value for each lane, and takes one value"
+                    hint = f'pass a buffer: `{param.name}: T.Buffer(({param.dtype.lanes},), "{param.dtype.element}")`'
+                    self.report("T204", what, param if param.span is not None else function, hint=hint)
         symbols = {id(var): var for var in function.symbols}
         alone = {id(dim) for buffer in function.param_buffers for dim in binding_parts(buffer)}
         for key, var in symbols.items():

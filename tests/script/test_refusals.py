@@ -209,6 +209,17 @@ def test_a_function_returns_no_vector(returns: str, body: str) -> None:
     assert found.code in ("T204", "T022") and found.hint is not None and "float32x4" not in found.hint
 
 
+@pytest.mark.parametrize("private", ["", "(private=True)"])
+def test_a_parameter_is_no_vector(private: str) -> None:
+    text = f'@T.prim_func{private}\ndef f(A: T.Buffer((16,), "float32"), z: T.float32x4):\n    A[0:4] = z\n'
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert found.code == "T204" and "`z` is float32x4" in found.message
+    assert found.span is not None and found.span.text == "z: T.float32x4"
+    assert found.hint == 'pass a buffer: `z: T.Buffer((4,), "float32")`'
+
+
 @pytest.mark.parametrize("test", ["T.equal('a', 'b')", "A.data == 'b'", "T.not_equal('a', A.data)"])
 def test_strings_are_not_compared(test: str) -> None:
     found = one_mistake(f"if {test}:\n    A[0] = 1.0")
