@@ -100,7 +100,7 @@ class Schedule:
         if not isinstance(handle, (BlockHandle, LoopHandle)):
             hint = "`sch.get_block(name)` and `sch.get_loops(block)` give handles"
             raise refusal("T502", f"{words(handle)} is no handle of a block or loop", None, hint=hint)
-        edit = Edit(self._tree(handle.function), "get", handle.function)
+        edit = Edit(self._tree(self._of_handle(handle)), "get", handle.function)
         return (edit.block(handle.name) if isinstance(handle, BlockHandle) else edit.loop(handle.var)).stmt
 
     def _name(self) -> str:
@@ -168,10 +168,17 @@ class Schedule:
             return self._known(named)
         for value in arguments.values():
             for item in value if isinstance(value, (list, tuple)) else (value,):
-                if type(item) in (BlockHandle, LoopHandle):
-                    function: str = item.function
-                    return function
+                if isinstance(item, (BlockHandle, LoopHandle)):
+                    return self._of_handle(item)
         return self._name()
+
+    def _of_handle(self, handle: BlockHandle | LoopHandle) -> str:
+        """The function that a handle is of, refused where this schedule has none of that name."""
+        if handle.function in self._functions:
+            return handle.function
+        kind = "block" if isinstance(handle, BlockHandle) else "loop"
+        hint = f"take a {kind} of this schedule, of {' or '.join(f'`{name}`' for name in self._functions)}"
+        raise refusal("T502", f"{handle} is a {kind} of another schedule", None, hint=hint)
 
     def _checked(self, entry: Primitive, func: PrimFunc) -> None:
         from tirscript.ir.verify import verify

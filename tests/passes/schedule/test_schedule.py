@@ -158,6 +158,26 @@ def test_mistakes(step, code, words):
     assert sch.script() == before
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda sch, loop, block: sch.split(loop, [2, 4]),
+        lambda sch, loop, block: sch.fuse(loop, loop),
+        lambda sch, loop, block: sch.get_loops(block),
+        lambda sch, loop, block: sch.get(loop),
+        lambda sch, loop, block: sch.get(block),
+    ],
+)
+def test_a_handle_of_another_schedule_is_told_to_be_one(step):
+    other = Schedule(Two["first"])
+    sch = Schedule(matmul)
+    with pytest.raises(ScheduleError) as caught:
+        step(sch, other.get_loops("S")[0], other.get_block("S"))
+    (found,) = caught.value.diagnostics
+    assert found.code == "T502" and "of first> is a " in found.message and "of another schedule" in found.message
+    assert found.hint is not None and found.hint.endswith("of this schedule, of `matmul`")
+
+
 def test_an_unknown_primitive_is_suggested():
     with pytest.raises(AttributeError, match="did you mean `vectorize`"):
         Schedule(matmul).vectorise("j")
