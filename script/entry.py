@@ -32,7 +32,7 @@ from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
 from .namespace import ModuleForm, Namespace, tir_names
 from .python import BUILTINS
-from .source import decode, definition_source, normalize, read_source, syntax_tree
+from .source import decode, definition, normalize, read_source, syntax_tree
 from .trivia import Comments
 from .tvm_allows import Definition, tvm_allows
 
@@ -58,8 +58,7 @@ def prim_func(
         raise TypeError(f"T.prim_func decorates a function, not a {type(function).__name__}")
     if _in_class(function):
         return function  # I.ir_module reads the whole class
-    source = definition_source(function)
-    tree = syntax_tree(source)
+    source, tree, _ = definition(function)
     return Reader(source, tree, _names_of(function), trusted=True).one()
 
 
@@ -81,8 +80,8 @@ def graph_func(
         raise TypeError(f"G.graph_func decorates a function, not a {type(function).__name__}")
     if _in_class(function):
         return function  # I.ir_module reads the whole class
-    source = definition_source(function)
-    return Reader(source, syntax_tree(source), _names_of(function), trusted=True).one()
+    source, tree, _ = definition(function)
+    return Reader(source, tree, _names_of(function), trusted=True).one()
 
 
 def _in_class(function: FunctionType) -> bool:
@@ -107,8 +106,7 @@ def ir_module(cls: Any = None, *, check_well_formed: bool = True, s_tir: bool = 
         return lambda given: ir_module(given, check_well_formed=check_well_formed, s_tir=s_tir)
     if not isinstance(cls, type):
         raise TypeError(f"I.ir_module decorates a class, not a {type(cls).__name__}")
-    source = definition_source(cls)
-    tree = syntax_tree(source)
+    source, tree, _ = definition(cls)
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__") in _OURS and frame.f_back is not None:
         frame = frame.f_back
@@ -228,10 +226,8 @@ def macro(function: Any = None, *, hygienic: bool = True) -> Any:
         return lambda given: macro(given, hygienic=hygienic)
     if not isinstance(function, FunctionType):
         raise TypeError(f"T.macro decorates a function, not a {type(function).__name__}")
-    source = definition_source(function)
-    node: Any = syntax_tree(source).body[0]
-    definition: Any = node.body[0] if isinstance(node, ast.If) else node
-    return Macro(definition, source, python_names(_names_of(function)), hygienic=hygienic)
+    source, _, node = definition(function)
+    return Macro(node, source, python_names(_names_of(function)), hygienic=hygienic)
 
 
 def python_names(names: dict[str, Any]) -> dict[str, Any]:

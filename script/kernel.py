@@ -5,7 +5,6 @@ Operators of the graph have such kernels (`ir/graph_ops/kernel.py`), written onc
 
 from __future__ import annotations
 
-import ast
 import functools
 from collections.abc import Mapping, Sequence
 from types import FunctionType
@@ -20,7 +19,7 @@ from tirscript.ir.span import Source
 from .context import Macro
 from .entry import T, python_names
 from .function import FunctionLowering
-from .source import definition_source, syntax_tree
+from .source import definition, syntax_tree
 
 PART = "__part_of_kernels__"  # the attribute of functions whose statements kernels that call them write out
 _CALL = "def kernel():\n    kernel_(*args, **kwargs)\n"
@@ -29,9 +28,7 @@ _CALL = "def kernel():\n    kernel_(*args, **kwargs)\n"
 @functools.cache
 def _macro(function: FunctionType) -> Macro:
     """A kernel as a macro; so are the functions marked as parts of kernels that it names."""
-    source = definition_source(function)
-    node: Any = syntax_tree(source).body[0]
-    definition: Any = node.body[0] if isinstance(node, ast.If) else node
+    source, _, node = definition(function)
     names = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         names[name] = cell.cell_contents
@@ -39,7 +36,7 @@ def _macro(function: FunctionType) -> Macro:
         value = names.get(name)
         if isinstance(value, FunctionType) and hasattr(value, PART):
             names[name] = _macro(value)
-    return Macro(definition, source, {**python_names(names), "T": T}, hygienic=True)
+    return Macro(node, source, {**python_names(names), "T": T}, hygienic=True)
 
 
 def kernel_function(

@@ -178,6 +178,24 @@ def definition_source(target: FunctionType | type) -> Source:
     return Source(filename, text, max(first, 1))
 
 
+def definition(target: FunctionType | type) -> tuple[Source, ast.Module, Any]:
+    """The source of a decorated function or class, its syntax tree, and the definition in it."""
+    source = definition_source(target)
+    tree, lines = syntax_tree(source), source.text.split("\n")
+    node: Any = next(iter(tree.body), None)
+    if type(node) is ast.If:
+        node = node.body[0]
+    code = getattr(inspect.unwrap(target), "__code__", None)
+    name = target.__name__ if code is None else code.co_name
+    if getattr(node, "name", None) != name:
+        # the lines were counted when it was compiled, and the file has others now
+        place = Span(source, node.lineno, 0, node.lineno, len(lines[node.lineno - 1])) if node else None
+        message = f"the source of `{name}` has changed since Python read it: something else stands in its place"
+        hint = f"load {os.path.basename(source.name)} again"
+        raise DiagnosticError([error("T002", message, place, hint=hint)])
+    return source, tree, node
+
+
 def _no_source(target: Any) -> Any:
     where = getattr(getattr(target, "__code__", None), "co_filename", "its file")
     return error(

@@ -123,6 +123,28 @@ def test_source_that_cannot_be_read_is_a_diagnostic() -> None:
     assert caught.value.diagnostics[0].code == "T002" and "linecache" in caught.value.diagnostics[0].hint
 
 
+@pytest.mark.parametrize("head", ["# a line more\n\n", "x = 1\n", 'def g():\n    pass\n'])
+@pytest.mark.parametrize(
+    "definition",
+    [
+        '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = 1.0\n',
+        '@G.graph_func\ndef f(x: G.Tensor((4,), "float32")):\n    return x\n',
+        "@T.macro\ndef f(A):\n    A[0] = 1.0\n",
+    ],
+)
+def test_a_file_that_changed_since_python_read_it_is_told(tmp_path: Path, head: str, definition: str) -> None:
+    file = tmp_path / "kernels.py"
+    header = "from tirscript.script import graph as G, tir as T\n"
+    code = compile(header + definition, str(file), "exec")
+    file.write_text(head + header + definition)
+    linecache.clearcache()
+    with pytest.raises(DiagnosticError) as caught:
+        exec(code, {"__name__": "made"})
+    (found,) = caught.value.diagnostics
+    assert found.code == "T002" and "the source of `f` has changed" in found.message
+    assert found.hint == "load kernels.py again"
+
+
 def _environment() -> dict[str, str]:
     root = Path(ir.__file__).parent
     source = (
