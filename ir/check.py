@@ -185,11 +185,12 @@ def fits(value: Any, hint: Any) -> str | None:
 
 def _refuse(function: Callable[..., Any], plan: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise the TypeError for the first argument that is wrong; return where typeguard finds none."""
-    hints = plan[2]
-    for at, (name, value) in enumerate([*zip(named_parameters(function), args), *kwargs.items()]):
+    hints, names = plan[2], named_parameters(function)
+    first = int(names[:1] in (["self"], ["cls"]))  # the object is no argument to whoever calls its method
+    for at, (name, value) in enumerate([*zip(names, args), *kwargs.items()], -first):
         if name not in hints or fits(value, hints[name]) is None:
             continue
-        which = f"as its {_ORDINALS[at]} argument" if at < min(len(args), len(_ORDINALS)) else f"as `{name}`"
+        which = f"as its {_ORDINALS[at]} argument" if at < min(len(args) - first, len(_ORDINALS)) else f"as `{name}`"
         message = f"{function.__name__}() takes {in_words(hints[name])} {which}, not {describe(value)}"
         advice = _advice(hints[name], value)
         raise TypeError(f"{message}; {advice}" if advice else message) from None

@@ -421,6 +421,7 @@ class ConstantStore:
         self._constants[value.digest] = value
         return value
 
+    @public
     def collect(self, program: Node) -> ConstantStore:
         """Keep all constants of a program whose data is at hand; this store."""
         for node in constant_nodes(program):

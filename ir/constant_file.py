@@ -59,7 +59,7 @@ def save_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Any]) -> No
     for something else in such a file.
     """
     for name in tensors:
-        if name == "__metadata__" or name.startswith(PREFIX) or not _is_text(name):
+        if not isinstance(name, str) or name == "__metadata__" or name.startswith(PREFIX) or not _is_text(name):
             raise DiagnosticError([error("T114", f"a tensor in a file cannot be called {name!r}")])
     _write(path, {name: constant(value) for name, value in tensors.items()})
 

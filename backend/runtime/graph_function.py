@@ -43,7 +43,7 @@ class GraphFunction:
         self._head = PrimFunc(func.name, inputs, (), span=func.span)
         outs = lowered.params[len(inputs) :]
         assert all(isinstance(out, Buffer) for out in outs)
-        self._outs = [_maker(out) for out in outs if isinstance(out, Buffer)]
+        self._outs = [_maker(out, func) for out in outs if isinstance(out, Buffer)]
         self._static = all(_is_static(out) for out in outs if isinstance(out, Buffer))
         self._flat = all(type(param.type) is TensorType for param in func.params)
         self.lowered = lowered
@@ -184,13 +184,22 @@ def _is_static(buffer: Buffer) -> bool:
     return all(type(dim) is Const for dim in buffer.shape)
 
 
-def _maker(buffer: Buffer) -> Callable[[dict[Var, Any]], np.ndarray[Any, Any]]:
-    """What makes memory for a result, given the values of the symbolic dimensions."""
+def _maker(buffer: Buffer, func: GraphFunc) -> Callable[[dict[Var, Any]], np.ndarray[Any, Any]]:
+    """What makes memory for a result of `func`, given the values of the symbolic dimensions."""
     dtype = numpy_dtype(buffer.dtype)
     if _is_static(buffer):
         shape = tuple(int(dim.value) for dim in buffer.shape if type(dim) is Const)
         return lambda values: np.empty(shape, dtype)
-    return lambda values: np.empty([int(evaluate(dim, values)) for dim in buffer.shape], dtype)
+
+    def made(values: dict[Var, Any]) -> np.ndarray[Any, Any]:
+        shape = tuple(int(evaluate(dim, values)) for dim in buffer.shape)
+        if min(shape, default=0) < 0:
+            sizes = ", ".join(f"`{var.name}` is {value}" for var, value in values.items())
+            message = f"a result of `{func.name}` would have the shape {shape}, where {sizes}"
+            raise DiagnosticError([error("T301", message, buffer.span or func.span, hint="give larger arrays")])
+        return np.empty(shape, dtype)
+
+    return made
 
 
 def _together(kind: GraphType, outs: Iterator[np.ndarray[Any, Any]]) -> Any:

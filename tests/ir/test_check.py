@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import pytest
 
 import tirscript
+from tirscript import BlockBuilder, ConstantStore
 from tirscript.ir import Buffer, Expr, Node, PrimFunc, Stmt, Var, const
 from tirscript.ir.check import describe, fits, in_words, public
 from tirscript.ir.check import test_of as quick_test
@@ -70,6 +71,9 @@ def test_right_arguments_pass() -> None:
         (lambda: parse(const(1)), "parse() takes a string as its first argument, not a Const; it is a program already"),
         (lambda: parse(print), "not the Python function print; decorate it with @T.prim_func instead"),
         (lambda: parse("x", [1]), "parse() takes a dict or None as its second argument, not a list of int"),
+        (lambda: ConstantStore(3), "collect() takes a program (Node) as its first argument, not an int"),
+        (lambda: BlockBuilder().emit(3), "emit() takes a GraphExpr as its first argument, not an int"),
+        (lambda: BlockBuilder().emit(value=3), "emit() takes a GraphExpr as `value`, not an int"),
         (lambda: parse("x", {1: 2}), ""),
         (lambda: parse("x", path=3), "parse() takes a string or a path as `path`, not an int"),
         (lambda: variadic("1"), "variadic() takes an int as its first argument, not a str"),

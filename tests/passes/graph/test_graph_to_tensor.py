@@ -297,3 +297,17 @@ class M:
     x, y = np.ones(2, np.float32), np.zeros(2, np.float32)
     assert str(tirscript.build(module)["main"](x, y)) == str(tirscript.interpret(module, x, np.zeros(2, np.float32)))
     assert y.tolist() == [1, 0]
+
+
+def test_arrays_that_are_too_small_for_a_result_are_told() -> None:
+    text = """
+@G.graph_func
+def main(x: G.Tensor((1, 2, "h", "w"), "float32"), k: G.Tensor((3, 2, 6, 3), "float32")):
+    return G.nn.conv2d(x, k)
+"""
+    function = tirscript.build(parse(text))
+    with pytest.raises(DiagnosticError) as caught:
+        function(np.ones((1, 2, 4, 5), np.float32), np.ones((3, 2, 6, 3), np.float32))
+    (found,) = caught.value.diagnostics
+    assert found.code == "T301" and "the shape (1, 3, -1, 3), where `h` is 4, `w` is 5" in found.message
+    assert function(np.ones((1, 2, 5, 3), np.float32), np.ones((3, 2, 6, 3), np.float32)).shape == (1, 3, 0, 1)
