@@ -12,6 +12,7 @@ from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error, sugge
 from tirscript.ir.check import public
 from tirscript.ir.graph import GraphFunc
 
+from .not_programs import kind_of, no_program
 from .request import Request
 from .runtime.function import FunctionBase, LazyFunction, make_function
 from .runtime.signature import signature
@@ -48,7 +49,7 @@ def build(
     if isinstance(x, FunctionBase):
         x = x.func
     if not isinstance(x, (PrimFunc, GraphFunc, Module)):
-        raise TypeError(f"build takes a PrimFunc, a GraphFunc or a Module, not {_kind(x)}{_hint(x)}")
+        raise TypeError(f"build takes a PrimFunc, a GraphFunc or a Module, {no_program(x)}")
     _check_level(opt_level)
     from .targets import build_request, chosen_target
 
@@ -104,27 +105,8 @@ def jit(
         if isinstance(function, FunctionType):
             return function  # in the class of a module, which reads it
     if not isinstance(function, PrimFunc):
-        raise TypeError(f"jit decorates a function or takes a PrimFunc, not {_kind(function)}{_hint(function)}")
+        raise TypeError(f"jit decorates a function or takes a PrimFunc, {no_program(function)}")
     return make_function(LazyFunction, _LazyCore(function, options))
-
-
-def _kind(x: object) -> str:
-    name = x.__name__ if isinstance(x, type) else type(x).__name__
-    return f"the class {name}" if isinstance(x, type) else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-
-
-def _hint(x: object) -> str:
-    if isinstance(x, FunctionType):
-        return "; decorate it with `@T.prim_func`"
-    if isinstance(x, type):
-        return "; decorate it with `@I.ir_module`"
-    if isinstance(x, str):
-        return "; read a text with `tirscript.parse`"
-    if isinstance(x, (GraphFunc, Module)):
-        return "; build it with `tirscript.build`"
-    from tirscript.passes.schedule import Schedule
-
-    return "; build the function that it has made, `schedule.func`" if isinstance(x, Schedule) else ""
 
 
 def _check_level(opt_level: Any) -> None:
@@ -147,7 +129,7 @@ def _pipeline(pipeline: Any, target: Target | None = None, debug: bool = False) 
     if isinstance(pipeline, (Pass, Sequential)):
         return Sequential((pipeline,))
     if not isinstance(pipeline, Iterable):
-        message = f'pipeline is "default", passes, their text, or None, not {_kind(pipeline)}'
+        message = f'pipeline is "default", passes, their text, or None, not {kind_of(pipeline)}'
         raise DiagnosticError([error("T404", message)])
     return Sequential(tuple(pipeline))
 

@@ -35,7 +35,9 @@ def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | 
 
     program = x if isinstance(x, (PrimFunc, GraphFunc, Module)) else getattr(x, "func", None)
     if not isinstance(program, (PrimFunc, GraphFunc, Module)):
-        raise TypeError(f"interpret takes a function or a module, not a {type(x).__name__}")
+        from ..not_programs import no_program
+
+        raise TypeError(f"interpret takes a PrimFunc, a GraphFunc or a Module, {no_program(x)}")
     if max_steps is not None and (isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 0):
         raise TypeError(f"max_steps is a number of statements, not {max_steps!r}")
     if isinstance(program, Module):

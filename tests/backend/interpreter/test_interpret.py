@@ -357,7 +357,7 @@ def f(x: T.int32) -> T.int32:
 
 
 def test_wrong_uses_of_interpret() -> None:
-    with pytest.raises(TypeError, match="takes a function or a module, not a str"):
+    with pytest.raises(TypeError, match="takes a PrimFunc, a GraphFunc or a Module, not a str; read a text with"):
         interpret("nothing")
     f = program("""
 @T.prim_func

@@ -196,12 +196,24 @@ def test_pipelines() -> None:
     assert tirscript.build(lowered, pipeline=None).lowered is lowered
 
 
+class InClass:
+    """A class that is no module."""
+
+    @T.prim_func
+    def kernel(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+
 def test_what_build_takes() -> None:
     def plain() -> None: ...
 
     for wrong, words in (
         (3, "not an int"),
         (plain, "not a function; decorate it with `@T.prim_func`"),
+        (
+            InClass.kernel,
+            "not a function; decorate its class `InClass` with `@I.ir_module`, or define it outside of the class",
+        ),
         (ROOT, "not a PosixPath"),
         (int, "not the class int; decorate it with `@I.ir_module`"),
         ("def f(): ...", "not a str; read a text with `tirscript.parse`"),
@@ -210,6 +222,10 @@ def test_what_build_takes() -> None:
         with pytest.raises(TypeError) as caught:
             tirscript.build(wrong)
         assert str(caught.value) == f"build takes a PrimFunc, a GraphFunc or a Module, {words}"
+        if not isinstance(wrong, tirscript.Schedule):
+            with pytest.raises(TypeError) as caught:
+                tirscript.interpret(wrong)
+            assert str(caught.value) == f"interpret takes a PrimFunc, a GraphFunc or a Module, {words}"
     again = tirscript.build(tirscript.build(grow))
     assert again.func is grow
 
