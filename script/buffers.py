@@ -70,9 +70,9 @@ class BufferLowering(ValueLowering):
         if "shape" not in given:
             raise self.fail("T032", "the shape is missing", call, hint='such as `(128, 128), "float32"`')
         shape = self.value(given["shape"])
-        if kind is not None:
-            name = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else "Buffer"
-            self.check_order(f"T.{name}", {"shape": shape, "dtype": self.value(kind)}, {"dtype": kind}, call)
+        name = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else "Buffer"
+        named = {"shape": shape, "dtype": None if kind is None else self.value(kind)}
+        self.check_order(f"T.{name}", named, given, call)
         type_ = self.dtype_of(self.value(kind), kind) if kind is not None else FLOAT32
         made = BufferType(shape, type_)
         strides = given.get("strides")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, suggest
-from tirscript.ir.dtype import BOOL, INT64, VOID, DType, advice, dtype
+from tirscript.ir.dtype import BOOL, INT64, VOID, DType, advice, dtype, scalar_names
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -158,6 +158,11 @@ class CallLowering(ExprLowering):
             hint = f'the shape is one tuple: `{name}(({both}), "float32")`'
             place = nodes.get("dtype", node)
             raise self.fail("T109", f"{self.span(place).text} is not an element type", place, hint=hint)
+        dims = shape if isinstance(shape, (tuple, list)) else (shape,)
+        if kind is None and dims and isinstance(dims[-1], str) and dims[-1] in scalar_names():
+            hint = f'the shape is one tuple, and the dtype follows it: `{name}((128,), "{dims[-1]}")`'
+            place = nodes.get("shape", node)
+            raise self.fail("T032", f"{dims[-1]!r} is an element type, and stands for a dimension", place, hint=hint)
         if isinstance(shape, TypeName) or (isinstance(shape, str) and isinstance(kind, (tuple, list, int))):
             raise self.fail(
                 "T032", f"the shape comes first in `{name}`, then the dtype", node, hint=f'{name}((128,), "float32")'

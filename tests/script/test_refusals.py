@@ -209,6 +209,17 @@ def test_a_function_returns_no_vector(returns: str, body: str) -> None:
     assert found.code in ("T204", "T022") and found.hint is not None and "float32x4" not in found.hint
 
 
+@pytest.mark.parametrize("shape", ['"float32"', '(8, "float32")', '["n", "int8"]'])
+def test_a_dtype_in_the_place_of_a_dimension(shape: str) -> None:
+    for text in (f"def f(A: T.Buffer({shape})):\n    pass\n", f"def f():\n    A = T.alloc_buffer({shape})\n"):
+        with pytest.raises(DiagnosticError) as caught:
+            parse(f"@T.prim_func\n{text}")
+        (found,) = caught.value.diagnostics
+        assert found.code == "T032" and "is an element type, and stands for a dimension" in found.message
+        assert found.span is not None and found.span.text == shape
+    parse(f'@T.prim_func\ndef f(A: T.Buffer({shape}, "int8")):\n    pass\n')
+
+
 @pytest.mark.parametrize("private", ["", "(private=True)"])
 def test_a_parameter_is_no_vector(private: str) -> None:
     text = f'@T.prim_func{private}\ndef f(A: T.Buffer((16,), "float32"), z: T.float32x4):\n    A[0:4] = z\n'
