@@ -16,7 +16,7 @@ from tirscript.ir.module import DummyInfo, Module, VDevice
 from tirscript.ir.node import Attrs, Node
 from tirscript.ir.rewrite import free_buffers, free_vars, walk
 from tirscript.ir.span import Trivia
-from tirscript.ir.stmt import Axis, Stmt
+from tirscript.ir.stmt import Axis, MatchBuffer, Stmt
 
 from .core import Printer, refuse
 from .expr import top
@@ -154,6 +154,7 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
     headed = env_threads(p, func, inner) or headed
     if not func.check_well_formed:
         headed = _undefined(p, func, inner) or headed
+    headed = _used_above(p, func, inner) or headed
     if p.dialect.prepare is not None:
         p.dialect.prepare(p, func, inner)
     if func.body or not headed:
@@ -170,6 +171,21 @@ def _undefined(p: Printer, func: PrimFunc, indent: str) -> bool:
         name = p.names.define(var, var.name)
         p.out.append(f"{indent}{name} = {kind}{'' if kind.endswith(')') else '()'}")
     return bool(found)
+
+
+def _used_above(p: Printer, func: PrimFunc, indent: str) -> bool:
+    """Declare the symbols that are used above the match_buffer whose shape they stand in; whether there are."""
+    waiting = {id(var): var for var in func.symbols if id(var) not in p.names.known}
+    start = len(p.out)
+    for stmt in func.body:
+        if not waiting:
+            break
+        matches = type(stmt) is MatchBuffer
+        for node in walk(stmt):
+            var = waiting.pop(id(node), None)
+            if var is not None and not matches:
+                p.out.append(f"{indent}{p.names.define(var, var.name)} = {dtype_annotation(var.dtype)}()")
+    return len(p.out) > start
 
 
 def signature(head: str, params: list[str], tail: str, indent: str, width: int) -> list[str]:

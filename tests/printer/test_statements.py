@@ -328,3 +328,19 @@ def test_deep_programs() -> None:
     head = 'from tirscript.script import tir as T\n\n\n@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    '
     whole = parse(head + script(BufferStore(a, (const(0),), total), width=1 << 20) + "\n")
     assert structural_equal(whole, parse(whole.script()))
+
+
+@pytest.mark.parametrize("dialect", ["tirscript", "tvm"])
+@pytest.mark.parametrize("above", ["X[0] = n", "if n > 0:\n        X[0] = n * m", "for i in range(m):\n        X[i] = 1"])
+def test_a_size_that_is_used_above_its_match_is_declared_above_it(above: str, dialect: str) -> None:
+    program = parse(f"""
+@T.prim_func
+def f(a: T.handle, X: T.Buffer((4,), "int64"), b: T.handle):
+    n, m = T.int64(), T.int64()
+    {above}
+    A = T.match_buffer(a, (n,), "int64")
+    B = T.match_buffer(b, (m, n), "int64")
+    A[0] = B[0, 0]
+""")
+    again = parse(program.script(dialect=dialect))
+    assert structural_equal(again, program) and again.script(dialect=dialect) == program.script(dialect=dialect)
