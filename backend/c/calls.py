@@ -27,6 +27,7 @@ from tirscript.ir.dtype import INT64
 
 from ..export.names import is_taken
 from ..llvm.calls import VARIADIC
+from ..llvm.sites import outside
 from ..llvm.types import lane_bytes
 from ..recursion import DEEPEST_CALL, too_deep
 from ..runtime.c_library import CFunction, Parameter, largest
@@ -291,7 +292,7 @@ class _Binding:
                 first = cast(f"{kind} *", first)
             return _View(first, at.dims, at.strides, buffer.strides is None)
         index, dims = Code(at.offset), []
-        for part, stride in zip(arg.ranges, at.strides, strict=True):
+        for axis, (part, stride) in enumerate(zip(arg.ranges, at.strides, strict=True)):
             start = memory.size(w, part.start)
             index = memory.plus(index, memory.times(start, stride))
             stop = None if part.stop is None else memory.size(w, part.stop)
@@ -299,9 +300,21 @@ class _Binding:
                 dims.append("1" if stop is None else str(int(stop) - int(start)))
             else:
                 dims.append(stop if start == "0" else Code(f"{stop} - {within(start, 13)}", 12))
+            if w.debug and not w.ranges.holds(arg, axis):
+                self.report_outside(arg, axis, start, dims[-1], at.dims[axis])
         index = memory.times(index, str(buffer.dtype.lanes))
         pointer: str = at.data if index == "0" else Code(f"&{within(at.data, 15)}[{index}]", 14)
         return _View(cast(f"{kind} *", pointer) if at.alias else pointer, tuple(dims), at.strides, False)
+
+    def report_outside(self, arg: BufferRegion, axis: int, start: str, size: str, dim: str) -> None:
+        """In a debug build: report a region outside of its buffer."""
+        w = self.w
+        stop = Code(f"{within(start, 12)} + {within(size, 13)}", 12)
+        ends = [f"{within(start, ORDER + 1)} >= 0", f"{within(size, ORDER + 1)} >= 0", f"{stop} <= {within(dim, 11)}"]
+        values = [Report("", value, INT64) for value in (start, stop, dim)]
+        before, w.span = w.span, arg.span or self.span
+        w.check(Code(" && ".join(ends), 5), "bounds", outside(arg.buffer, axis), lambda: values)
+        w.span = before
 
     def fitting(self, param: Buffer, arg: Any, view: _View) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The dims and strides without the single elements that the parameter has no dimension for."""

@@ -18,7 +18,7 @@ from tirscript.ir.span import Span
 from tirscript.ir.stmt import MatchBuffer
 
 from . import memory
-from .sites import Report
+from .sites import Report, outside
 from .state import RAISED
 from .types import call_type, lane_bytes, memory_type, scalar_type, value_type
 
@@ -279,12 +279,26 @@ class _Binding:
         if not isinstance(arg, BufferRegion):
             return _View(memory.first_element(g, buffer), at.dims, at.strides, buffer, buffer.strides is None)
         index, dims = at.offset, []
-        for part, stride in zip(arg.ranges, at.strides, strict=True):
+        for axis, (part, stride) in enumerate(zip(arg.ranges, at.strides, strict=True)):
             start = g.wide(part.start)
             index = memory.add(g, index, memory.multiply(g, start, stride))
             dims.append("1" if part.stop is None else self.difference(g.wide(part.stop), start))
+            if g.debug and not g.ranges.holds(arg, axis):
+                self.report_outside(arg, axis, start, dims[-1], at.dims[axis])
         pointer = memory.pointer_to(g, buffer.dtype, at.data, index)
         return _View(pointer, tuple(dims), at.strides, buffer, False)
+
+    def report_outside(self, arg: BufferRegion, axis: int, start: str, size: str, dim: str) -> None:
+        """In a debug build: report a region outside of its buffer."""
+        g, b = self.g, self.g.b
+        fits = b.op(f"icmp ule i64 {size}, {dim}")
+        begins = b.op(f"icmp ule i64 {start}, {b.op(f'sub i64 {dim}, {size}')}")
+        stop = b.op(f"add i64 {start}, {size}")
+        values = [Report("", value, INT64) for value in (start, stop, dim)]
+        before, g.span = g.span, arg.span or self.span
+        message = outside(arg.buffer, axis)
+        g.check(b.op(f"and i1 {fits}, {begins}"), "bounds", message, lambda: values, buffer=arg.buffer)
+        g.span = before
 
     def difference(self, stop: str, start: str) -> str:
         if start == "0":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tirscript.ir.effects import has_effect
-from tirscript.ir.expr import Broadcast, Call, Const, Expr, Let, Ramp, Var
+from tirscript.ir.expr import Broadcast, BufferRegion, Call, Const, Expr, Let, Ramp, Var
 
 # least and greatest value
 Interval = tuple[int, int]
@@ -35,6 +35,14 @@ class Ranges:
     def of(self, expr: Expr) -> Interval:
         """Bounds of the value of an integer expression (of every lane)."""
         return self._look(expr)[1]
+
+    def holds(self, region: BufferRegion, axis: int) -> bool:
+        """Whether dimension `axis` of a region is proved to lie in that of its buffer."""
+        part, whole = region.ranges[axis], region.buffer.shape[axis]
+        low, high = self.of(part.start)
+        least, most = (low + 1, high + 1) if part.stop is None else self.of(part.stop)
+        ordered = part.stop is None or high <= least
+        return low >= 0 and ordered and type(whole) is Const and most <= int(whole.value)
 
     def exact(self, expr: Expr) -> bool:
         """Whether the outermost operation of `expr` is proved not to wrap."""

@@ -74,6 +74,11 @@ class Site(Struct, frozen=True, eq=False):
         return DiagnosticError([error(_CODES[self.kind], message, self.span, notes=notes, hint=self.hint)])
 
 
+def outside(buffer: Buffer, axis: int) -> str:
+    """The message of a region that is out of bounds, whose values are where it begins, where it ends, and the size."""
+    return f"the region of `{buffer.name}` is out of bounds: {{0}}:{{1}} is not within 0:{{2}}, in dimension {axis}"
+
+
 def _limit(size: Any) -> str:
     return "an empty dimension" if size <= 0 else f"0 to {size - 1}"
 

@@ -246,7 +246,9 @@ class Scopes:
                 self.vars.add(id(param))
                 self.defined[id(param)] = (param, param if param.span is not None else function)
                 if param.dtype.is_vector:
-                    what = f"the parameter `{param.name}` is {param.dtype}, one value for each lane, and takes one value"
+                    what = (
+                        f"the parameter `{param.name}` is {param.dtype}, one value for each lane, and takes one value"
+                    )
                     hint = f'pass a buffer: `{param.name}: T.Buffer(({param.dtype.lanes},), "{param.dtype.element}")`'
                     self.report("T204", what, param if param.span is not None else function, hint=hint)
         symbols = {id(var): var for var in function.symbols}

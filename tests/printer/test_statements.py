@@ -331,7 +331,9 @@ def test_deep_programs() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["tirscript", "tvm"])
-@pytest.mark.parametrize("above", ["X[0] = n", "if n > 0:\n        X[0] = n * m", "for i in range(m):\n        X[i] = 1"])
+@pytest.mark.parametrize(
+    "above", ["X[0] = n", "if n > 0:\n        X[0] = n * m", "for i in range(m):\n        X[i] = 1"]
+)
 def test_a_size_that_is_used_above_its_match_is_declared_above_it(above: str, dialect: str) -> None:
     program = parse(f"""
 @T.prim_func

@@ -123,7 +123,7 @@ def test_source_that_cannot_be_read_is_a_diagnostic() -> None:
     assert caught.value.diagnostics[0].code == "T002" and "linecache" in caught.value.diagnostics[0].hint
 
 
-@pytest.mark.parametrize("head", ["# a line more\n\n", "x = 1\n", 'def g():\n    pass\n'])
+@pytest.mark.parametrize("head", ["# a line more\n\n", "x = 1\n", "def g():\n    pass\n"])
 @pytest.mark.parametrize(
     "definition",
     [

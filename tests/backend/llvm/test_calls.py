@@ -11,6 +11,7 @@ import pytest
 from helpers.native import call, compiled, run
 from helpers.script import function
 
+import tirscript
 from tirscript.backend.llvm import emit_ir
 from tirscript.backend.llvm.aliasing import noalias_functions
 from tirscript.backend.runtime import packed
@@ -356,3 +357,47 @@ def copy(X: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32")):
         "noalias"
         in emit_ir(module_of(text.format("A, B")), optimized=False).split("tirscript_kernel_copy")[2].split("\n")[0]
     )
+
+
+@pytest.mark.parametrize("options", [{"debug": True}, {"bounds_check": True}, {"debug": True, "target": "c"}])
+@pytest.mark.parametrize(
+    ("region", "at", "told"),
+    [
+        ("A[i : i + 2, 0]", 7, "7:9 is not within 0:8, in dimension 0"),
+        ("A[i : i + 2, 0]", -1, "-1:1 is not within 0:8, in dimension 0"),
+        ("A[i : 2, 0]", 9, "9:2 is not within 0:8, in dimension 0"),
+        ("A[2, i : i + 2]", 3, "3:5 is not within 0:4, in dimension 1"),
+        ("A[i, 0:2]", 8, "8:9 is not within 0:8, in dimension 0"),
+        ("A[i, 0:2]", -1, "-1:0 is not within 0:8, in dimension 0"),
+        ("A[i, 0:2]", 7, None),
+        ("A[6 : i, 3]", 8, None),
+    ],
+)
+def test_a_debug_build_reports_regions_out_of_bounds(
+    region: str, at: int, told: str | None, options: dict[str, Any]
+) -> None:
+    module = parse(f"""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def take(A: T.Buffer(("n",), "float32", strides=("s",)), B: T.Buffer((2,), "float32")):
+        for i in range(n):
+            B[i] = A[i]
+
+    @T.prim_func
+    def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((2,), "float32"), i: T.int32):
+        M.take({region}, B)
+""")
+    array, wanted, found = np.arange(32, dtype="float32").reshape(8, 4), np.zeros(2, "float32"), np.zeros(2, "float32")
+    built = tirscript.build(module, **options)
+    if told is None:
+        tirscript.interpret(module, array, wanted, at)
+        built(array, found, at)
+        assert found.tolist() == wanted.tolist() != [0, 0]
+        return
+    with pytest.raises(DiagnosticError) as caught:
+        built(array, found, at)
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "T302" and f"the region of `A` is out of bounds: {told}" in problem.message
+    with pytest.raises(DiagnosticError, match=f"the region of `A` is out of bounds: {told}"):
+        tirscript.interpret(module, array, wanted, at)
