@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tirscript.ir.dtype import BOOL
 from tirscript.ir.graph import Dataflow, GraphExpr, GraphIf, GraphVar, ShapeExpr, TupleExpr, TupleItem
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
@@ -42,6 +43,8 @@ def _nodes(importer: Importer, graph: Any) -> None:
 def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
     """Both branches, each with statements of its own, and what they give."""
     condition = node.tensor(0)
+    if node.dtype(condition) is not BOOL:
+        raise node.wrong(f"its condition is {node.dtype(condition)}, not bool")
     if node.shape(condition):
         condition = node.op("reshape", condition, ShapeExpr(()))
     (then, first), (other, second) = (_side(importer, node, graph) for graph in sides)

@@ -427,8 +427,10 @@ class Importer:
 
         what = _named(proto)
         ours = proto.domain in ("", "ai.onnx")
+        node = Node(self, proto, what)
+        node.check()
         if ours and proto.op_type in CONTROL:
-            CONTROL[proto.op_type](self, Node(self, proto, what))
+            CONTROL[proto.op_type](self, node)
             return
         full = proto.op_type if ours else f"{proto.domain}.{proto.op_type}"
         entry = OPERATORS.get(full)
@@ -439,7 +441,6 @@ class Importer:
             if proto.domain == "com.microsoft.nchwc":
                 hint = 'its layout is that of one processor: let onnxruntime optimize at the level "extended" only'
             raise _wrong(f"the operator `{full}` of the node {what} is not supported", hint)
-        node = Node(self, proto, what)
         try:
             ints = None if rule is None else rule(node)
             if ints is not None:

@@ -32,6 +32,12 @@ class Rounds:
         """Begin with the tensors of these names as what is carried."""
         self.carried = [self.importer.known(name) for name in names]
 
+    def check(self, inputs: int, outputs: int) -> None:
+        """Refuse a graph that has fewer inputs and outputs than a round needs."""
+        for what, have, least in (("inputs", self.graph.input, inputs), ("outputs", self.graph.output, outputs)):
+            if len(have) < least:
+                raise self.node.wrong(f"the graph in it has {len(have)} {what}, and a round needs {least}")
+
     def round(self, first: int, outputs: int) -> None:
         """One round: `first` inputs of the graph, which the caller has set, stand before those that are carried, and
         the same number of outputs before theirs; the outputs behind are gathered. Inputs set before stay.
@@ -85,6 +91,7 @@ def loop(importer: Importer, node: Node) -> None:
         raise node.wrong("the number of its rounds is not known before the model runs")
     rounds = Rounds(importer, node)
     rounds.carry(list(node.proto.input)[2:])
+    rounds.check(2 + len(rounds.carried), 1 + max(len(rounds.carried), len(node.proto.output)))
     number, going = (one.name for one in rounds.graph.input[:2])
     condition = node.proto.input[1] if node.has(1) else None
     done = 0
@@ -113,20 +120,23 @@ def scan(importer: Importer, node: Node) -> None:
     """`Scan`: a round for each element of some inputs along an axis."""
     if node.opset < 9:
         raise node.wrong("its form of before version 9 is not supported")
-    count = int(node.attr("num_scan_inputs"))
+    count = int(node.needed("num_scan_inputs"))
     names = list(node.proto.input)
+    if not 1 <= count <= len(names):
+        raise node.wrong(f"it goes over {count} of its {len(names)} inputs")
     over = [node.tensor(at) for at in range(len(names) - count, len(names))]
     axes = [
         node.axis(axis, len(node.shape(one)))
-        for axis, one in zip(node.attr("scan_input_axes", [0] * count), over, strict=True)
+        for axis, one in zip(_numbers(node, "scan_input_axes", count), over, strict=True)
     ]
     lengths = {dims.number(node.shape(one)[axis]) for axis, one in zip(axes, over, strict=True)}
     length = lengths.pop() if len(lengths) == 1 else None
     if length is None or length > MOST_ROUNDS:
         raise node.wrong(f"the number of its rounds is not known, or over {MOST_ROUNDS}")
-    backward = node.attr("scan_input_directions", [0] * count)
+    backward = _numbers(node, "scan_input_directions", count)
     rounds = Rounds(importer, node)
     rounds.carry(names[:-count])
+    rounds.check(len(names), max(len(rounds.carried), len(node.proto.output)))
     inputs = [one.name for one in rounds.graph.input][-count:]
     for at in range(length):
         for name, one, axis, turned in zip(inputs, over, axes, backward, strict=True):
@@ -136,9 +146,17 @@ def scan(importer: Importer, node: Node) -> None:
         rounds.round(0, 0)
     outputs = len(node.proto.output) - len(rounds.carried)
     rounds.finish(
-        [int(axis) for axis in node.attr("scan_output_axes", [0] * outputs)],
-        node.attr("scan_output_directions", [0] * outputs),
+        _numbers(node, "scan_output_axes", outputs),
+        _numbers(node, "scan_output_directions", outputs),
     )
+
+
+def _numbers(node: Node, name: str, count: int) -> list[int]:
+    """An attribute that has a number for each of so many tensors, 0 where it is not given."""
+    found = [int(one) for one in node.attr(name, [0] * count)]
+    if len(found) != count:
+        raise node.wrong(f"its attribute `{name}` has {len(found)} numbers, not {count}")
+    return found
 
 
 def _index(place: int) -> GraphExpr:

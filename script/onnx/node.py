@@ -45,6 +45,36 @@ class Node:
             return self.importer.array(value, numpy_helper)
         return list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
 
+    def needed(self, name: str) -> Any:
+        """An attribute that has no default."""
+        if name not in self.attrs:
+            raise self.wrong(f"its attribute `{name}` is missing")
+        return self.attr(name)
+
+    def check(self) -> None:
+        """Refuse a node with other numbers of inputs and outputs than the standard says, or without an attribute."""
+        from onnx import defs
+
+        kind, domain = self.proto.op_type, self.proto.domain.removeprefix("ai.onnx")
+        if not defs.has(kind, self.opset, domain):
+            return
+        schema = defs.get_schema(kind, self.opset, domain)
+        self._check_count("input", self.proto.input, schema.min_input, schema.max_input)
+        self._check_count("output", self.proto.output, schema.min_output, schema.max_output)
+        for at, (said, name) in enumerate(zip(schema.inputs, self.proto.input, strict=False)):
+            if said.option == defs.OpSchema.FormalParameterOption.Single and not name:
+                raise self.wrong(f"its input {at} is missing")
+        for name, attribute in schema.attributes.items():
+            if attribute.required:
+                self.needed(name)
+
+    def _check_count(self, what: str, names: Sequence[str], least: int, most: int) -> None:
+        """Refuse too few and too many names; empty ones at the end are none."""
+        last = max((at + 1 for at, name in enumerate(names) if name), default=0)
+        if len(names) < least or last > most:
+            wanted = f"at least {least}" if len(names) < least else f"at most {most}"
+            raise self.wrong(f"it has {len(names)} {what}{'' if len(names) == 1 else 's'}, not {wanted}")
+
     def _check_kind(self, attribute: Any) -> None:
         """Refuse an attribute of another kind than the standard says."""
         from onnx import AttributeProto, defs

@@ -197,7 +197,7 @@ def group_norm(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
     kind, wide = node.dtype(x), node.dtype(node.tensor(1))
     found = node.op(
         "nn.group_norm", x if wide is kind else node.op("astype", x, str(wide)), node.tensor(1), node.tensor(2),
-        num_groups=int(node.attr("groups")), channel_axis=channel, axes=axes,
+        num_groups=int(node.needed("groups")), channel_axis=channel, axes=axes,
         epsilon=float(node.attr("epsilon", 1e-5)),
     )  # fmt: skip
     if node.attr("activation", 0):

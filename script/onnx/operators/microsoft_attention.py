@@ -127,7 +127,7 @@ def _refuse(node: Node, inputs: dict[int, str], attrs: Sequence[str], outputs: S
 def attention(node: Node) -> tuple[GraphExpr, ...]:
     """Queries, keys and values are one product with merged weights; those of before are one tensor, too."""
     _refuse(node, {6: "the length of before"}, ("do_rotary", "past_present_share_buffer"))
-    heads = int(node.attr("num_heads"))
+    heads = int(node.needed("num_heads"))
     x, weights = node.tensor(0), node.tensor(1)
     width = node.shape(weights)[1]
     sizes = [int(one) for one in node.attr("qkv_hidden_sizes", [])]
@@ -152,7 +152,7 @@ def attention(node: Node) -> tuple[GraphExpr, ...]:
 @microsoft_op("MultiHeadAttention")
 def multi_head_attention(node: Node) -> tuple[GraphExpr, ...]:
     _refuse(node, {8: "the length of before", 9: "which beam keys are of"}, (), (3,))
-    heads = int(node.attr("num_heads"))
+    heads = int(node.needed("num_heads"))
     query, key, value = _projected(node, heads)
     causal = bool(node.attr("unidirectional", 0))
     if causal and not dims.same(node.shape(query)[1], node.shape(key)[1]):
@@ -256,7 +256,7 @@ def group_query_attention(node: Node) -> tuple[GraphExpr, ...]:
     _refuse(node, names, unsupported, (3,))
     if not node.attr("causal", 1):
         raise node.wrong("attention to what comes behind is not supported")
-    heads, shared = int(node.attr("num_heads")), int(node.attr("kv_num_heads"))
+    heads, shared = int(node.needed("num_heads")), int(node.needed("kv_num_heads"))
     query, key, value = _grouped(node, heads, shared)
     batch, length = node.shape(query)[:2]
     # how many keys each line has before its new ones: none, where its first ones are shorter than the longest line

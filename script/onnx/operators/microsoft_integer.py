@@ -91,7 +91,7 @@ def mean(node: Node) -> GraphExpr:
 @microsoft_op("QLinearConcat")
 def concat(node: Node) -> GraphExpr:
     parts = tuple(_real(node, at) for at in range(2, node.count(), 3))
-    return _back(node, node.op("concat", TupleExpr(parts), int(node.attr("axis"))), 0, like=2)
+    return _back(node, node.op("concat", TupleExpr(parts), int(node.needed("axis"))), 0, like=2)
 
 
 @microsoft_op("QLinearWhere")
@@ -170,8 +170,8 @@ def quantized_by_range(node: Node, x: GraphExpr) -> tuple[GraphExpr, GraphExpr, 
 @microsoft_op("MatMulNBits")
 def packed_product(node: Node) -> GraphExpr:
     """A product with weights of a few bits: (N, blocks, bytes), with scale and zero point for each block of a line."""
-    x, bits, size = node.tensor(0), int(node.attr("bits", 4)), int(node.attr("block_size"))
-    inner, columns = int(node.attr("K")), int(node.attr("N"))
+    x, bits, size = node.tensor(0), int(node.attr("bits", 4)), int(node.needed("block_size"))
+    inner, columns = int(node.needed("K")), int(node.needed("N"))
     blocks = -(-inner // size)
     kind = node.dtype(x)
     if bits not in (2, 4, 8) or node.attr("weight_prepacked", 0) or node.has(4):

@@ -311,7 +311,7 @@ def instance_norm(node: Node) -> GraphExpr:
 @onnx_op("GroupNormalization")
 def group_norm(node: Node) -> GraphExpr:
     x, scale, bias = node.tensors()
-    groups = int(node.attr("num_groups"))
+    groups = int(node.needed("num_groups"))
     if node.opset < 21:  # the scale is that of a group
         channels = dims.number(node.shape(x)[1])
         if channels is None:

@@ -233,11 +233,55 @@ def relu(output: str = "y", source: str = "x") -> Any:
         ([relu()], ["x"], [], "the model has no output"),
         ([N("Softmax", ["x"], ["y"], axis="one")], ["x"], ["y"], "its attribute `axis` is of the kind int, not string"),
         ([N("Transpose", ["x"], ["y"], perm=1.5)], ["x"], ["y"], "its attribute `perm` is of the kind ints, not float"),
+        ([N("PRelu", ["x", "x", "x"], ["y"])], ["x"], ["y"], "it has 3 inputs, not at most 2"),
+        ([N("PRelu", ["x"], ["y"])], ["x"], ["y"], "it has 1 input, not at least 2"),
+        ([N("Add", ["", "x"], ["y"])], ["x"], ["y"], "its input 0 is missing"),
+        ([N("Shape", [], ["y"])], ["x"], ["y"], "it has 0 inputs, not at least 1"),
+        ([N("Relu", ["x"], [])], ["x"], ["x"], "it has 0 outputs, not at least 1"),
+        ([N("Relu", ["x"], ["y", "z"])], ["x"], ["y"], "it has 2 outputs, not at most 1"),
+        ([N("Concat", ["x"], ["y"])], ["x"], ["y"], "its attribute `axis` is missing"),
+        ([N("Loop", ["", "x"], ["y"])], ["x"], ["y"], "its attribute `body` is missing"),
+        (
+            [N("MultiHeadAttention", ["x", "x", "x"], ["y"], domain="com.microsoft")],
+            ["x"],
+            ["y"],
+            "its attribute `num_heads` is missing",
+        ),
     ],
 )
 def test_wrong_models_are_refused(nodes: list[Any], inputs: list[str], outputs: list[str], message: str) -> None:
     given = model(nodes, [info(name, F, [2, 3]) for name in inputs], [info(name) for name in outputs])
     with pytest.raises(DiagnosticError, match=message):
+        tirscript.from_onnx(given)
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "inputs", "outputs", "message"),
+    [
+        ("Loop", {}, [], ["on"], "the graph in it has 0 inputs, and a round needs 3"),
+        ("Loop", {}, ["number", "going", "sum"], ["on"], "the graph in it has 1 outputs, and a round needs 2"),
+        ("Scan", {"num_scan_inputs": 4}, ["sum"], ["on"], "it goes over 4 of its 3 inputs"),
+        ("Scan", {"num_scan_inputs": 0}, ["sum"], ["on"], "it goes over 0 of its 3 inputs"),
+        ("Scan", {"num_scan_inputs": 1}, ["sum"], ["on"], "the graph in it has 1 inputs, and a round needs 3"),
+        ("Scan", {"num_scan_inputs": 1, "scan_input_axes": [0, 1]}, [], [], "`scan_input_axes` has 2 numbers, not 1"),
+    ],
+)
+def test_graphs_in_nodes_that_do_not_fit_are_refused(
+    kind: str, attributes: dict[str, Any], inputs: list[str], outputs: list[str], message: str
+) -> None:
+    body = inner([N("Identity", ["x"], ["on"])], [info(name) for name in inputs], [info(name) for name in outputs])
+    first = ["limit", ""] if kind == "Loop" else ["x", "x"]
+    node = N(kind, [*first, "x"], ["y"], body=body, **attributes)
+    given = model([node], [info("x", F, [2, 3])], [info("y")], limit=np.int64(2))
+    with pytest.raises(DiagnosticError, match=message):
+        tirscript.from_onnx(given)
+
+
+def test_the_condition_of_a_choice_is_bool() -> None:
+    side = inner([N("Neg", ["x"], ["n"])], [], [info("n", F, [2, 3])])
+    node = N("If", ["c"], ["y"], then_branch=side, else_branch=side)
+    given = model([node], [info("x", F, [2, 3]), info("c", F, [])], [info("y")])
+    with pytest.raises(DiagnosticError, match="its condition is float32, not bool"):
         tirscript.from_onnx(given)
 
 
