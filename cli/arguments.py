@@ -309,8 +309,6 @@ def _strided(buffer: Buffer, shape: tuple[int, ...], sizes: Mapping[Var, int], m
     lanes = () if buffer.dtype.lanes == 1 else (buffer.dtype.lanes,)
     if buffer.strides is None or lanes:
         return make(shape + lanes)
-    import numpy as np
-
     strides: list[int] = []
     step = 1
     for size, stride in zip(reversed(shape), reversed(buffer.strides), strict=True):
@@ -323,8 +321,10 @@ def _strided(buffer: Buffer, shape: tuple[int, ...], sizes: Mapping[Var, int], m
         hint = "call the kernel from Python, with a view of an array"
         raise DiagnosticError([error("T301", message, buffer.span, hint=hint)])
     span = 0 if 0 in shape else 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    from tirscript.ir.constant import strided
+
     memory = make((span,))
-    return np.lib.stride_tricks.as_strided(memory, shape, [stride * memory.itemsize for stride in strides])
+    return strided(memory, shape, [stride * memory.itemsize for stride in strides])
 
 
 def _numbers(shape: Sequence[int], kind: DType, rng: Any, below: int) -> Any:

@@ -194,11 +194,13 @@ def copied(value: Any) -> Any:
     """A copy of an array with its strides."""
     import numpy as np
 
+    from tirscript.ir.constant import strided
+
     if not isinstance(value, np.ndarray) or value.flags.c_contiguous:
         return value.copy() if isinstance(value, np.ndarray) else value
     strides = value.strides
     span = sum((size - 1) * stride for size, stride in zip(value.shape, strides, strict=True)) // value.itemsize + 1
-    made = np.lib.stride_tricks.as_strided(np.zeros(span, value.dtype), value.shape, strides)
+    made = strided(np.zeros(span, value.dtype), value.shape, strides)
     made[...] = value
     return made
 

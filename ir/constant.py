@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
@@ -267,6 +267,14 @@ def room(shape: tuple[int, ...], kind: np.dtype[Any], align: int = CACHE_LINE) -
     memory = np.empty(size + align, np.uint8)
     start = -memory.__array_interface__["data"][0] % align
     return memory[start : start + size].view(kind).reshape(shape)
+
+
+def strided(memory: np.ndarray[Any, Any], shape: Sequence[int], strides: Sequence[int]) -> np.ndarray[Any, Any]:
+    """The elements of flat memory at such strides, in bytes: `as_strided`, which does not know all of our dtypes."""
+    import numpy as np
+
+    plain = memory.view(f"u{memory.itemsize}")
+    return np.lib.stride_tricks.as_strided(plain, tuple(shape), tuple(strides)).view(memory.dtype)
 
 
 def known(array: np.ndarray[Any, Any], kind: DType, digest: str | None = None) -> ConstantTensor:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tirscript.ir.constant import room
+from tirscript.ir.constant import room, strided
 from tirscript.ir.expr import Call, Const, Expr, Var
 from tirscript.ir.op import OPS
 
@@ -152,7 +152,7 @@ def strided_copy(
         (step,) = elements.strides
         strides = [digit.source * step for digit in digits]
         made = room(tuple(extents), elements.dtype)
-        made[...] = np.lib.stride_tricks.as_strided(elements[start:], extents, strides)
+        made[...] = strided(elements[start:], extents, strides)
         return made.reshape(sizes)
 
     return copied

@@ -12,6 +12,7 @@ run now, where its loops show that it ends. What is written in place stays as it
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ from tirscript.ir.graph import (
     GraphExpr,
     GraphFunc,
     GraphIf,
+    GraphType,
     GraphVar,
     OpCall,
     PrimValue,
@@ -33,6 +35,7 @@ from tirscript.ir.graph import (
     TensorType,
     TupleExpr,
     TupleItem,
+    TupleType,
 )
 from tirscript.ir.graph_ops.reference import REFUSALS
 from tirscript.ir.module import Module
@@ -113,7 +116,7 @@ def _value(stmt: GraphBind, module: Module, limit: int) -> GraphExpr | None:
         return item if type(item) is GraphConst else None
     if type(value) is OpCall and value.op.name == "call_tir":
         return _called(value, module, limit)
-    if type(value) is not OpCall or value.op.reference is None or not value.op.pure:
+    if type(value) is not OpCall or value.op.reference is None or not value.op.pure or _told(stmt.var.type) > limit:
         return None
     try:
         args = [_argument(arg) for arg in value.args]
@@ -172,6 +175,15 @@ def _size(value: GraphExpr) -> int:
     if type(value) is TupleExpr:
         return sum(map(_size, value.fields))
     return value.data.nbytes if type(value) is GraphConst else 0
+
+
+def _told(kind: GraphType) -> int:
+    """How many bytes the tensors of a type hold, those of unknown size left out."""
+    if type(kind) is TupleType:
+        return sum(map(_told, kind.fields))
+    if type(kind) is not TensorType or kind.dtype is None or not all(type(dim) is Const for dim in kind.shape or ()):
+        return 0
+    return math.prod(int(dim.value) for dim in kind.shape or () if type(dim) is Const) * kind.dtype.itemsize
 
 
 def _typed(value: GraphExpr, var: GraphVar) -> bool:

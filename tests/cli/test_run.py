@@ -140,6 +140,17 @@ def test_strides(kernel: Any) -> None:
     assert report(kernel(fixed), "--check", "--random")["parameters"][0]["max"] == 5
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_strides_of_narrow_types(kernel: Any, dtype: str) -> None:
+    text = f"""{HEADER}@T.prim_func
+def f(A: T.Buffer((3, 2), "{dtype}", strides=(8, 2)), B: T.Buffer((3, 2), "{dtype}")):
+    for i, j in T.grid(3, 2):
+        B[i, j] = A[i, j]
+"""
+    made = report(kernel(text), "--check", "--random")
+    assert made["check"]["same"] and made["parameters"][0]["max"] == made["parameters"][1]["max"]
+
+
 def test_a_stride_that_is_a_dimension_is_the_size_of_one(kernel: Any) -> None:
     text = (
         HEADER

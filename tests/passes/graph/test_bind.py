@@ -69,6 +69,20 @@ def test_operators_on_constants_are_folded() -> None:
     assert fold_graph_constant(module()).script().count("G.permute_dims") == 1
 
 
+def test_a_result_that_no_memory_holds_is_not_computed() -> None:
+    text = """
+@G.graph_func
+def main(x: G.Tensor((1,), "float32")):
+    with G.dataflow():
+        large = G.broadcast_to(G.const([[1.0]], "float64"), (1048576, 1048576))
+        y = G.sum(large)
+        G.output(y)
+    return y
+"""
+    made = fold_graph_constant(Module((parse(text),)))
+    assert "G.broadcast_to" in made.script()
+
+
 def test_unresolved_constants_are_left_alone() -> None:
     given = bind_params(module(), {"w": ConstantTensor("sha256:" + "0" * 64, (2, 3), "float32")})
     assert "permute_dims" in fold_graph_constant(given).script()
