@@ -147,9 +147,7 @@ class CallLowering(ExprLowering):
             given["dtype"] = self.dtype_of(given["dtype"], nodes.get("dtype", node))
         return self.plain(lambda: BufferType(**given), node, ())  # type: ignore[no-any-return]
 
-    def check_order(
-        self, name: str, given: dict[str, Any], nodes: Mapping[str | None, ast.expr], node: ast.expr
-    ) -> None:
+    def check_order(self, name: str, given: dict[str, Any], nodes: Mapping[Any, ast.expr], node: ast.expr) -> None:
         """Refuse the shape and the dtype of a buffer where they stand for each other."""
         shape, kind = given.get("shape"), given.get("dtype")
         sizes = kind if isinstance(kind, (tuple, list)) else [kind]

@@ -32,7 +32,7 @@ from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
 from .namespace import ModuleForm, Namespace, tir_names
 from .python import BUILTINS
-from .source import decode, definition, normalize, read_source, syntax_tree
+from .source import decode, definition_of, normalize, read_source, syntax_tree
 from .trivia import Comments
 from .tvm_allows import Definition, tvm_allows
 
@@ -58,7 +58,7 @@ def prim_func(
         raise TypeError(f"T.prim_func decorates a function, not a {type(function).__name__}")
     if _in_class(function):
         return function  # I.ir_module reads the whole class
-    source, tree, _ = definition(function)
+    source, tree, _ = definition_of(function)
     return Reader(source, tree, _names_of(function), trusted=True).one()
 
 
@@ -80,7 +80,7 @@ def graph_func(
         raise TypeError(f"G.graph_func decorates a function, not a {type(function).__name__}")
     if _in_class(function):
         return function  # I.ir_module reads the whole class
-    source, tree, _ = definition(function)
+    source, tree, _ = definition_of(function)
     return Reader(source, tree, _names_of(function), trusted=True).one()
 
 
@@ -106,7 +106,7 @@ def ir_module(cls: Any = None, *, check_well_formed: bool = True, s_tir: bool = 
         return lambda given: ir_module(given, check_well_formed=check_well_formed, s_tir=s_tir)
     if not isinstance(cls, type):
         raise TypeError(f"I.ir_module decorates a class, not a {type(cls).__name__}")
-    source, tree, _ = definition(cls)
+    source, tree, _ = definition_of(cls)
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__") in _OURS and frame.f_back is not None:
         frame = frame.f_back
@@ -226,7 +226,7 @@ def macro(function: Any = None, *, hygienic: bool = True) -> Any:
         return lambda given: macro(given, hygienic=hygienic)
     if not isinstance(function, FunctionType):
         raise TypeError(f"T.macro decorates a function, not a {type(function).__name__}")
-    source, _, node = definition(function)
+    source, _, node = definition_of(function)
     return Macro(node, source, python_names(_names_of(function)), hygienic=hygienic)
 
 

@@ -19,7 +19,7 @@ from tirscript.ir.span import Source
 from .context import Macro
 from .entry import T, python_names
 from .function import FunctionLowering
-from .source import definition, syntax_tree
+from .source import definition_of, syntax_tree
 
 PART = "__part_of_kernels__"  # the attribute of functions whose statements kernels that call them write out
 _CALL = "def kernel():\n    kernel_(*args, **kwargs)\n"
@@ -28,7 +28,7 @@ _CALL = "def kernel():\n    kernel_(*args, **kwargs)\n"
 @functools.cache
 def _macro(function: FunctionType) -> Macro:
     """A kernel as a macro; so are the functions marked as parts of kernels that it names."""
-    source, _, node = definition(function)
+    source, _, node = definition_of(function)
     names = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         names[name] = cell.cell_contents

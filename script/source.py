@@ -178,7 +178,7 @@ def definition_source(target: FunctionType | type) -> Source:
     return Source(filename, text, max(first, 1))
 
 
-def definition(target: FunctionType | type) -> tuple[Source, ast.Module, Any]:
+def definition_of(target: FunctionType | type) -> tuple[Source, ast.Module, Any]:
     """The source of a decorated function or class, its syntax tree, and the definition in it."""
     source = definition_source(target)
     tree, lines = syntax_tree(source), source.text.split("\n")

@@ -148,11 +148,13 @@ class Node:
         assert isinstance(kind, TensorType)
         return kind
 
-    def shape(self, value: GraphExpr) -> tuple[Expr, ...]:
-        """The shape of a tensor; refused where it is not known."""
+    def shape(self, value: GraphExpr, rank: int | None = None) -> tuple[Expr, ...]:
+        """The shape of a tensor; refused where it is not known, or not of `rank` dimensions where that is given."""
         found = self.type(value).shape
         if found is None:
             raise self.wrong("the shape of its input is not known")
+        if rank is not None and len(found) != rank:
+            raise self.wrong(f"its input has {len(found)} dimension{'' if len(found) == 1 else 's'}, not {rank}")
         return found
 
     def dtype(self, value: GraphExpr) -> DType:

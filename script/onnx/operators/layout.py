@@ -305,7 +305,7 @@ def trilu(node: Node) -> GraphExpr:
 @onnx_op("DepthToSpace")
 def depth_to_space(node: Node) -> GraphExpr:
     x, size = node.tensor(0), int(node.attr("blocksize"))
-    n, c, h, w = node.shape(x)
+    n, c, h, w = node.shape(x, 4)
     deep = dims.floordiv(c, size * size)
     first = str(node.attr("mode", "DCR")) == "DCR"
     inner = (n, size, size, deep, h, w) if first else (n, deep, size, size, h, w)
@@ -317,7 +317,7 @@ def depth_to_space(node: Node) -> GraphExpr:
 @onnx_op("SpaceToDepth")
 def space_to_depth(node: Node) -> GraphExpr:
     x, size = node.tensor(0), int(node.attr("blocksize"))
-    n, c, h, w = node.shape(x)
+    n, c, h, w = node.shape(x, 4)
     high, wide = dims.floordiv(h, size), dims.floordiv(w, size)
     apart = node.op("reshape", x, ShapeExpr(dims.shape((n, c, high, size, wide, size))))
     deep = str(node.attr("mode", "DCR")) == "DCR"

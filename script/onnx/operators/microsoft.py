@@ -159,7 +159,7 @@ def _beta(node: Node, at: int, gamma: GraphExpr) -> GraphExpr:
 def embed_norm(node: Node) -> tuple[GraphExpr, ...]:
     """The norm of the sum of the rows that words, places and segments have in tables."""
     words, places = node.tensor(0), node.tensor(3)
-    batch, length = node.shape(words)
+    batch, length = node.shape(words, 2)
     total = node.op("take", node.tensor(2), words, 0)
     if node.has(8):
         total = node.op("add", total, node.op("take", places, node.tensor(8), 0))
@@ -189,7 +189,7 @@ def group_norm(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
             raise node.wrong("a sum with channels first is not supported")
         skip = node.tensor(3)
         if len(node.shape(skip)) == 2:
-            batch, channels = node.shape(skip)
+            batch, channels = node.shape(skip, 2)
             skip = node.op("reshape", skip, ShapeExpr((batch, dims.ONE, dims.ONE, channels)))
         x = _with(node, node.op("add", x, skip), 4)
     rank = len(node.shape(x))

@@ -94,7 +94,7 @@ def split(node: Node, x: GraphExpr, places: Sequence[Expr | int], axis: int) -> 
 
 def _by_heads(node: Node, x: GraphExpr, heads: int) -> GraphExpr:
     """(batch, length, heads * size) as (batch, length, heads, size)."""
-    batch, length, hidden = node.shape(x)
+    batch, length, hidden = node.shape(x, 3)
     return node.op("reshape", x, ShapeExpr((batch, length, dims.dim(heads), dims.floordiv(hidden, heads))))
 
 
@@ -228,7 +228,7 @@ def rotated(
     reach = dims.mul(half, 2)
     partly = not dims.same(reach, shape[3])
     turning, rest = split(node, x, [reach], 3) if partly else (x, None)
-    rows, length = node.shape(places)
+    rows, length = node.shape(places, 2)
     c, s = (
         node.op("reshape", node.op("take", table, places, 0), ShapeExpr((rows, length, dims.ONE, half)))
         for table in (cos, sin)

@@ -85,12 +85,12 @@ class _Direction:
 
     def __init__(self, node: Node, x: GraphExpr, number: int, backward: bool, activations: tuple[str, ...]) -> None:
         self.node, self.x, self.number = node, x, number
-        hidden = dims.number(node.shape(node.tensor(2))[2])
+        hidden = dims.number(node.shape(node.tensor(2), 3)[2])
         if hidden is None:
             raise node.wrong("the size of its state is symbolic")
         kind, clip = node.proto.op_type, node.attr("clip")
         self.hidden, self.dtype = hidden, node.dtype(x)
-        self.length, self.batch = node.shape(x)[:2]
+        self.length, self.batch = node.shape(x, 3)[:2]
         self.layer = Layer(
             kind,
             _dimension(self.length, "length"),
