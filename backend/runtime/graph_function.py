@@ -7,6 +7,7 @@ shapes are taken apart, memory for the results is made, and what was written is 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ from tirscript.ir.graph import GraphFunc, GraphType, ObjectType, PrimType, Shape
 from ..interpreter.ops import evaluate
 from .arguments import bind_arguments, unpacking
 
+MOST = (1 << 63) - 1  # bytes of an array
 _POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -193,10 +195,11 @@ def _maker(buffer: Buffer, func: GraphFunc) -> Callable[[dict[Var, Any]], np.nda
 
     def made(values: dict[Var, Any]) -> np.ndarray[Any, Any]:
         shape = tuple(int(evaluate(dim, values)) for dim in buffer.shape)
-        if min(shape, default=0) < 0:
+        if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > MOST:
             sizes = ", ".join(f"`{var.name}` is {value}" for var, value in values.items())
             message = f"a result of `{func.name}` would have the shape {shape}, where {sizes}"
-            raise DiagnosticError([error("T301", message, buffer.span or func.span, hint="give larger arrays")])
+            hint = f"give {'larger' if min(shape) < 0 else 'smaller'} arrays"
+            raise DiagnosticError([error("T301", message, buffer.span or func.span, hint=hint)])
         return np.empty(shape, dtype)
 
     return made

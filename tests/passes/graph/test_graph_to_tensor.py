@@ -311,3 +311,17 @@ def main(x: G.Tensor((1, 2, "h", "w"), "float32"), k: G.Tensor((3, 2, 6, 3), "fl
     (found,) = caught.value.diagnostics
     assert found.code == "T301" and "the shape (1, 3, -1, 3), where `h` is 4, `w` is 5" in found.message
     assert function(np.ones((1, 2, 5, 3), np.float32), np.ones((3, 2, 6, 3), np.float32)).shape == (1, 3, 0, 1)
+
+
+def test_arrays_that_are_too_large_for_a_result_are_told() -> None:
+    function = tirscript.build(
+        parse("""
+@G.graph_func
+def main(x: G.Tensor(("n",), "int8")):
+    n = T.int64()
+    return G.full((n * 4611686018427387904,), G.const(1.0, "float32"))
+""")
+    )
+    with pytest.raises(DiagnosticError, match=r"would have the shape \(4611686018427387904,\), where `n` is 1"):
+        function(np.zeros(1, np.int8))
+    assert function(np.zeros(0, np.int8)).shape == (0,)
