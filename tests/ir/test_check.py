@@ -71,7 +71,7 @@ def test_right_arguments_pass() -> None:
         (lambda: parse(const(1)), "parse() takes a string as its first argument, not a Const; it is a program already"),
         (lambda: parse(print), "not the Python function print; decorate it with @T.prim_func instead"),
         (lambda: parse("x", [1]), "parse() takes a dict or None as its second argument, not a list of int"),
-        (lambda: ConstantStore(3), "collect() takes a program (Node) as its first argument, not an int"),
+        (lambda: ConstantStore().collect(3), "collect() takes a program (Node) as its first argument, not an int"),
         (lambda: BlockBuilder().emit(3), "emit() takes a GraphExpr as its first argument, not an int"),
         (lambda: BlockBuilder().emit(value=3), "emit() takes a GraphExpr as `value`, not an int"),
         (lambda: parse("x", {1: 2}), ""),

@@ -464,7 +464,14 @@ def test_dtypes_that_are_not_supported_say_why() -> None:
     assert found.message == "the data of a constant is an array of int4" and "narrower than a byte" in str(found.hint)
 
 
-@pytest.mark.parametrize("name", ["__metadata__", "sha256:0", "half of a pair \ud800", 3])
+@pytest.mark.skipif(os.environ.get("TIRSCRIPT_CHECK") == "arguments", reason="the arguments of functions are checked")
+def test_a_name_in_a_file_is_a_string(tmp_path: Path) -> None:
+    names: Any = {3: np.zeros(3)}
+    with pytest.raises(DiagnosticError, match="a tensor in a file cannot be called 3"):
+        save_tensors(tmp_path / "a.safetensors", names)
+
+
+@pytest.mark.parametrize("name", ["__metadata__", "sha256:0", "half of a pair \ud800"])
 def test_names_that_no_tensor_in_a_file_has(name: str, tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError, match="cannot be called") as problem:
         save_tensors(tmp_path / "a.safetensors", {name: np.zeros(3)})
