@@ -71,6 +71,8 @@ class Node:
     def _check_count(self, what: str, names: Sequence[str], least: int, most: int) -> None:
         """Refuse too few and too many names; empty ones at the end are none."""
         last = max((at + 1 for at, name in enumerate(names) if name), default=0)
+        if least and not names:
+            raise self.wrong(f"it has no {what}")
         if len(names) < least or last > most:
             wanted = f"at least {least}" if len(names) < least else f"at most {most}"
             raise self.wrong(f"it has {len(names)} {what}{'' if len(names) == 1 else 's'}, not {wanted}")
