@@ -374,7 +374,7 @@ class _Binding:
             if param.strides is not None:
                 stride = param.strides[axis]
                 expected = self.known[stride] if isinstance(stride, Var) and stride in self.known else g.wide(stride)
-            if dims[axis] not in ("0", "1"):
+            if "0" not in dims and dims[axis] != "1":
                 what = f"stride {axis} of `{param.name}` of `{self.callee.name}`"
                 self.same(expected, strides[axis], what, step=(axis, dims))
             if param.strides is None:

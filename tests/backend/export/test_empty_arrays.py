@@ -11,7 +11,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import tirscript
-from tirscript.ir import DiagnosticError
+from tirscript.ir import DiagnosticError, PrimFunc
 from tirscript.script import tir as T
 
 
@@ -22,16 +22,35 @@ def shift(A: T.Buffer(("n", "m"), "float32"), b: T.handle, C: T.Buffer(("n", "m"
         C[i, j] = A[i, j] + B[i, j]
 
 
-def functions(folder: Path, target: str) -> list[Any]:
-    built = tirscript.build(shift, target=target)
+@T.prim_func
+def none(A: T.Buffer((0, 3), "float32"), B: T.Buffer((2, 3, 0), "float32"), n: T.int32):
+    for i, j in T.grid(0, 3):
+        A[i, j] = T.cast(n, "float32")
+
+
+def functions(func: PrimFunc, folder: Path, target: str) -> list[Any]:
+    built = tirscript.build(func, target=target)
     if shutil.which("cc") is None:
         return [built]
-    return [built, tirscript.load(built.export(folder / f"lib{target}.so")).shift]
+    return [built, tirscript.load(built.export(folder / f"lib{target}.so"))[func.name]]
 
 
-@pytest.mark.parametrize("target", ["llvm", pytest.param("c", marks=pytest.mark.skipif("not shutil.which('cc')"))])
+TARGETS = pytest.mark.parametrize(
+    "target", ["llvm", pytest.param("c", marks=pytest.mark.skipif("not shutil.which('cc')"))]
+)
+
+
+@TARGETS
+def test_strides_do_not_count_where_the_shape_says_that_there_are_no_elements(tmp_path: Path, target: str) -> None:
+    for function in functions(none, tmp_path, target):
+        function(np.zeros((0, 3), "f"), np.zeros((2, 3, 0), "f"), 1)  # numpy's strides are 0 here
+        with pytest.raises(DiagnosticError, match="T301"):
+            function(np.zeros((0, 4), "f"), np.zeros((2, 3, 0), "f"), 1)
+
+
+@TARGETS
 def test_strides_of_empty_arrays_do_not_count(tmp_path: Path, target: str) -> None:
-    for function in functions(tmp_path, target):
+    for function in functions(shift, tmp_path, target):
         for shape in ((0, 4), (4, 0), (0, 0)):
             odd = as_strided(np.zeros(0, "float32"), shape, (20, 12))
             function(odd, odd, as_strided(np.zeros(0, "float32"), shape, (0, 0)))
