@@ -19,7 +19,8 @@ class Expr(Node, frozen=True, eq=False):
     """A value. Every expression has a `dtype`.
 
     Python's operators build calls with the typing rules of the language; `==` and `!=` compare programs, so
-    equality as an expression is `op.equal(a, b)`.
+    equality as an expression is `op.equal(a, b)`, but in a Python function that a kernel calls with its values they
+    build calls, too.
     """
 
     if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Expr(Node, frozen=True, eq=False):
     def __bool__(self) -> bool:
         raise TypeError(
             "the value of an expression is not known while the program is built; "
-            "use T.Select, `if` in a kernel, or compare programs with `==`"
+            "use T.Select or `if` in a kernel; structural_equal compares programs"
         )
 
     def astype(self, to: object) -> Expr:

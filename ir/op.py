@@ -7,14 +7,17 @@ llvmlite: it holds names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
 
 from .diagnostic import Diagnostic, DiagnosticError
 from .dtype import BOOL, FLOAT32, INT32, VOID, DType, dtype
-from .expr import Broadcast, BufferData, Call, CommReducer, Expr, const
+from .expr import Broadcast, BufferData, Call, CommReducer, Expr, Var, const
 from .words import EntryDoc, call_it, words
 
 Operand = Any  # an Expr or a Python number
@@ -123,13 +126,45 @@ def get_op(name: str) -> Op:
     return FOREIGN[name] if found is None else found
 
 
+_computing = threading.local()
+
+
+@contextmanager
+def comparisons_as_values() -> Iterator[None]:
+    """While a Python function of the user's computes with values of a program, its own `==` and `!=` make expressions,
+    as `<` does; those of this package go on comparing programs."""
+    before = getattr(_computing, "on", False)
+    _computing.on = True
+    try:
+        yield
+    finally:
+        _computing.on = before
+
+
 def _install(entry: Op, method: str) -> None:
+    if method in ("eq", "ne"):
+        for cls in (Expr, Var):
+            _install_comparison(cls, entry, f"__{method}__")
+        return
     if entry.arity == (1, 1):
         setattr(Expr, f"__{method}__", lambda self: entry(self))
         return
     setattr(Expr, f"__{method}__", lambda self, other: entry(self, other))
     if method not in ("lt", "le", "gt", "ge"):
         setattr(Expr, f"__r{method}__", lambda self, other: entry(other, self))
+
+
+def _install_comparison(cls: type[Expr], entry: Op, method: str) -> None:
+    programs = getattr(cls, method)
+
+    def compared(self: Expr, other: object) -> Any:
+        if getattr(_computing, "on", False) and isinstance(other, (Expr, int, float)):
+            asked_by = str(sys._getframe(1).f_globals.get("__name__"))
+            if asked_by.partition(".")[0] != __name__.partition(".")[0]:
+                return entry(self, other)
+        return programs(self, other)
+
+    setattr(cls, method, compared)
 
 
 def fail(code: str, message: str, hint: str | None = None) -> DiagnosticError:

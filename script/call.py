@@ -26,7 +26,7 @@ from tirscript.ir.expr import (
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphExpr, GraphVar
 from tirscript.ir.module import Module
-from tirscript.ir.op import OPS, Op, as_expr
+from tirscript.ir.op import OPS, Op, as_expr, comparisons_as_values
 from tirscript.ir.words import words
 
 from .advice import ADVICE, BUILTIN_ADVICE, in_words
@@ -402,7 +402,8 @@ class CallLowering(ExprLowering):
         ):
             raise self._early(function, held, node, None)
         try:
-            return function(*args, **kwargs)
+            with comparisons_as_values():
+                return function(*args, **kwargs)
         except (DiagnosticError, Abort):
             raise
         except Exception as problem:

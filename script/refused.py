@@ -8,7 +8,7 @@ REFUSED: dict[type, tuple[str, str, str | None]] = {
     ast.FunctionDef: (
         "T020",
         "a function inside a function is not part of the language",
-        "define it outside, or as a `@T.macro`",
+        "define it outside; a `@T.macro` there can be called here",
     ),
     ast.AsyncFunctionDef: ("T020", "`async def` is not part of the language", "define it outside, as a `@T.macro`"),
     ast.ClassDef: ("T020", "a class inside a function is not part of the language", "define it outside"),

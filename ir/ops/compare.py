@@ -11,6 +11,7 @@ equal = op(
     symbol="==",
     precedence=6,
     aliases=("EQ",),
+    method="eq",
     doc="Whether the values are equal (nan to nothing).",
 )
 not_equal = op(
@@ -22,6 +23,7 @@ not_equal = op(
     symbol="!=",
     precedence=6,
     aliases=("NE",),
+    method="ne",
     doc="Whether the values differ.",
 )
 less = op(

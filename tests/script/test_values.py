@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from helpers.script import HEADER, function, one_mistake
@@ -233,3 +235,35 @@ class TestTvm:
         made = function(f'T.func_attr({{"target": T.target({ours})}})')
         text = script(made, dialect="tvm")
         assert f"T.target({theirs})" in text and structural_equal(parse(text), made)
+
+
+def is_mark(x: Any, mark: Any) -> Any:
+    return T.if_then_else(x == mark, 1, T.if_then_else(0 != x, 2, 3))
+
+
+def choice(x: Any) -> int:
+    return 1 if x == 3 else 2
+
+
+def test_comparisons_in_python_functions_of_kernels_are_values() -> None:
+    """They were False or True while the program was read: as programs, `A[i]` and 62 differ."""
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        for i in range(4):
+            B[i] = is_mark(A[i], 62) + is_mark(i, A[i]) * 10
+
+    found = np.zeros(4, "int32")
+    tirscript.build(main)(np.array([62, 0, 2, 5], "int32"), found)
+    assert found.tolist() == [31, 23, 12, 22]
+    load = main.body[0].body[0].value.args[0]
+    assert not load == 62 and load == load.replace()  # elsewhere they compare programs
+
+
+def test_a_choice_by_a_value_of_the_kernel_is_none_of_python() -> None:
+    with pytest.raises(DiagnosticError, match="T033.*`choice` is Python"):
+
+        @T.prim_func
+        def main(A: T.Buffer((4,), "int32")):
+            for i in range(4):
+                A[i] = choice(i)
