@@ -261,7 +261,7 @@ def test_comparisons_in_python_functions_of_kernels_are_values() -> None:
 
 
 def test_a_choice_by_a_value_of_the_kernel_is_none_of_python() -> None:
-    with pytest.raises(DiagnosticError, match="T033.*`choice` is Python"):
+    with pytest.raises(DiagnosticError, match=r"T033.*`choice` is Python"):
 
         @T.prim_func
         def main(A: T.Buffer((4,), "int32")):

@@ -10,6 +10,8 @@ before:                                            after:
                                                                H[n_0 * 4, t] = h
                                                                h_1 = A[n_0 * 4 + 1, t] * h_1 + X[n_0 * 4 + 1, t]
                                                                ...
+
+Short rows stay: LLVM writes their steps out and makes vectors of the rows themselves (`written_out`).
 """
 
 from __future__ import annotations
@@ -17,20 +19,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.dtype import FLOAT32
 from tirscript.ir.effects import leaves_loop
-from tirscript.ir.expr import BufferLoad, Expr
+from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import defined_by, refresh, substitute, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
 
+from ...access import constant_extent
+from ...lower.flatten_buffer import flat_index
 from ...simplify import simplified
 from ..reducers import update_by
-from .nests import stride_of
+from .nests import DEAR, stride_of
 
 # rows beside each other: about as many steps as an operation takes
 ROWS = 4
+# LLVM writes out loops of so many instructions in all; how many a function such as exp and a quotient are
+WRITTEN_OUT, FUNCTION, QUOTIENT = 300, 24, 7
+# rows that lie so near are read and stored several at once and shuffled; those farther apart are gathered
+NEAR = 8
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 
@@ -54,6 +64,51 @@ def waits(func: PrimFunc, loop: For) -> bool:
         return False
     deps = Dependences((loop,), within=func)
     return all(may_parallel(deps, one, reductions=not _floats(one)).legal is False for one in inner)
+
+
+def written_out(loop: For, vector_bits: int) -> bool:
+    """Whether LLVM writes out the loops of a loop over rows, and gains more by the vectors that it then makes of rows.
+
+    Vectors of 256 bits gain with float32 alone. Bytes are not gathered, and nothing is scattered.
+    """
+    inner = [node for node in walk(loop.body) if type(node) is For]
+    steps = [constant_extent(one) for one in inner]
+    if any(type(node) is If for node in walk(loop.body)) or any(count is None for count in steps):
+        return False
+    if sum((count or 0) * _instructions(one) for count, one in zip(steps, inner, strict=True)) > WRITTEN_OUT:
+        return False
+    found = [
+        node
+        for one in inner
+        for node in walk(one.body)
+        if isinstance(node, (BufferLoad, BufferStore)) and not node.buffer.is_scalar
+    ]
+    if vector_bits < 512 and any(node.buffer.dtype is not FLOAT32 for node in found):
+        return False
+    return all(_near(node, loop) or (type(node) is BufferLoad and node.buffer.dtype.bits >= 32) for node in found)
+
+
+def _instructions(loop: For) -> int:
+    """How many instructions an iteration takes, about; an element takes two, with its address."""
+    nodes = [node for node in walk(loop.body) if type(node) in (Call, BufferLoad, BufferStore)]
+    elements = [node for node in nodes if isinstance(node, (BufferLoad, BufferStore)) and not node.buffer.is_scalar]
+    indices = {id(node) for one in elements for index in one.indices for node in walk(index)}
+    calls = [node for node in nodes if type(node) is Call and id(node) not in indices]
+    return 2 * len(elements) + sum(
+        FUNCTION if one.op.name in DEAR else QUOTIENT if one.op in _QUOTIENTS else int(one.op not in _FREE)
+        for one in calls
+    )
+
+
+def _near(access: BufferLoad | BufferStore, loop: For) -> bool:
+    """Whether the elements of neighbouring rows are at most `NEAR` apart."""
+    terms = linear(flat_index(access.buffer, access.indices)).terms
+    apart = [term for term in terms if uses(term, loop.var)]
+    return not apart or (apart == [loop.var] and abs(terms[loop.var]) <= NEAR)
+
+
+_QUOTIENTS = tuple(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod"))
+_FREE = (OPS["cast"], OPS["reinterpret"])
 
 
 def _floats(loop: For) -> bool:
@@ -96,4 +151,4 @@ def _side_by_side(bodies: Sequence[tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
     return tuple(out)
 
 
-__all__ = ["ROWS", "jammed", "waits"]
+__all__ = ["ROWS", "jammed", "waits", "written_out"]

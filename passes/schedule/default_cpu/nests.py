@@ -233,10 +233,11 @@ def indices_of(count: int) -> tuple[Var, ...]:
 
 def heavy(value: Expr) -> bool:
     """Whether a value is dear: it has a function such as exp."""
-    return any(type(node) is Call and node.op.name in _DEAR for node in walk(value))
+    return any(type(node) is Call and node.op.name in DEAR for node in walk(value))
 
 
-_DEAR = frozenset(
+# the functions that are dear
+DEAR = frozenset(
     f"{arc}{name}{hyperbolic}" for arc in ("", "a") for name in ("sin", "cos", "tan") for hyperbolic in ("", "h")
 ) | frozenset(
     ("exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "expm1", "sigmoid", "erf", "pow", "rsqrt", "sqrt")
@@ -252,6 +253,7 @@ _BY_LIBRARY = frozenset(("sin", "cos", "tan", "asinh", "acosh", "atanh", "pow", 
 
 
 __all__ = [
+    "DEAR",
     "Dim",
     "Nest",
     "begins_anyway",

@@ -37,7 +37,7 @@ from ...statements import keep_comments, reads_memory
 from ..naming import renamed_apart
 from ..tree import body_fields
 from .facts import CpuFacts
-from .jammed_rows import ROWS, jammed, waits
+from .jammed_rows import ROWS, jammed, waits, written_out
 from .nests import UNKNOWN, stride_of
 from .records import flattened, is_field, with_fields
 from .work import PARALLEL_WORK
@@ -120,6 +120,8 @@ class _Outer:
         if extent is None or extent < 2 * ROWS or loop.step is not None:
             return (loop,)
         parallel = self.threads and _work(loop) >= PARALLEL_WORK
+        if written_out(loop, self.facts.vector_bits):
+            return (loop.replace(kind="parallel") if parallel else loop,)
         outer, kind = Var(f"{loop.var.name}_0", loop.var.dtype), loop.var.dtype
         body = jammed(loop, simplified(loop.start + outer * ROWS), ROWS)
         made = loop.replace(var=outer, start=const(0, kind), stop=const(extent // ROWS, kind), body=body)

@@ -47,7 +47,15 @@ for n in range(N):
     h: T.uint32 = T.uint32(2166136261)
     for t in range(37):
         h = (h ^ T.reinterpret("uint32", A[n, t])) * T.uint32(16777619)
+        B[n, t] = T.cast(h, "float32")
     H[n] = h
+""",
+    "more steps than LLVM writes out": """
+for n in range(N):
+    h: T.float32 = 0.0
+    for t in range(37):
+        h = h * A[n, t] + h * B[n, t] + h // A[n, t]
+    B[n, 0] = h
 """,
 }
 LEFT = {
@@ -76,6 +84,13 @@ for n in range(N):
     h: T.uint32 = T.uint32(0)
     for t in range(n):
         h = h + T.reinterpret("uint32", A[n, t])
+    H[n] = h
+""",
+    "rows that LLVM gathers": """
+for n in range(N):
+    h: T.uint32 = T.uint32(2166136261)
+    for t in range(37):
+        h = (h ^ T.reinterpret("uint32", A[n, t])) * T.uint32(16777619)
     H[n] = h
 """,
 }
@@ -119,3 +134,36 @@ def test_rows_that_stay(name: str) -> None:
 def test_few_rows_stay() -> None:
     func = kernel(TAKEN["a recurrence"], 7)
     assert "n_0" not in scheduled(func, CpuFacts(vector_bits=512)).script()
+
+
+def short(row: int, dtype: str) -> PrimFunc:
+    shape = f"(40000, {row})"
+    found = parse(f"""
+@T.prim_func
+def main(A: T.Buffer({shape}, "{dtype}"), B: T.Buffer({shape}, "{dtype}")):
+    for n in range(40000):
+        h: T.{dtype} = T.cast(0, "{dtype}")
+        for t in range({row}):
+            h = h * T.cast(3, "{dtype}") + A[n, t]
+            B[n, t] = h
+""")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("row", "dtype", "bits", "stays"),
+    [
+        (8, "float32", 512, True),
+        (8, "float32", 256, True),
+        (8, "uint8", 512, True),
+        (8, "uint8", 256, False),
+        (9, "float32", 512, False),  # stores of farther rows would be scattered
+    ],
+)
+def test_short_rows_stay_as_llvm_makes_vectors_of_them(row: int, dtype: str, bits: int, stays: bool) -> None:
+    func = short(row, dtype)
+    for threads in (1, 2):
+        text = scheduled(func, CpuFacts(vector_bits=bits, threads=threads)).script()
+        assert ("n_0 * 4" not in text) is stays
+        assert ("T.parallel(" in text) is (threads == 2)
