@@ -52,7 +52,7 @@ def reaches_over(block: Block) -> bool:
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
     summed = [axis.var for axis in block.axes if axis.kind == "reduce"]
     return any(
-        any(uses(index, var) for var in spatial) and any(uses(index, var) for var in summed)
+        any(uses(index, var) for var in spatial) and any(uses(index, var) for var in summed) and not reads_memory(index)
         for choice in choices
         for load in walk(choice.args[1])
         if type(load) is BufferLoad

@@ -417,3 +417,24 @@ def test_what_one_loop_computed_stays_in_one() -> None:
     made = default_schedule(func, TWO)
     assert [node.kind for node in walk(made.func.body) if type(node) is For] == ["parallel", "serial"]
     assert_same_result(func, made.func, runs=1)
+
+
+LOOKED_UP = """
+@T.prim_func
+def f(A: T.Buffer((32, 32)), X: T.Buffer((32, 32)), B: T.Buffer((32, 32))):
+    for i, j in T.grid(32, 32):
+        x = X[i, j] * T.float32(7)
+        at = T.cast(T.floor(x), "int32")
+        B[i, j] = T.float32(0)
+        for u, v in T.grid(2, 2):
+            if 0 <= at + u and at + u < 32 and 0 <= at + v and at + v < 32:
+                B[i, j] += A[at + u, at + v] * (x - T.cast(at, "float32"))
+"""
+
+
+def test_places_that_are_looked_up_are_no_windows_that_reach_over_a_border() -> None:
+    """Where the places were computed in a loop of their own, they went through memory."""
+    func = program(LOOKED_UP)
+    made = default_schedule(func, ONE)
+    assert [int(node.stop.value) for node in walk(made.func.body) if type(node) is For] == [32, 32, 2, 2]
+    assert_same_result(func, made.func, runs=1)
