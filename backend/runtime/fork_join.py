@@ -30,100 +30,15 @@ there and the way back between two processors' caches and no more.
 from __future__ import annotations
 
 from .placement import placement_text
+from .waiting import has_futex, waiting_text
 
 MOST_THREADS = 256
 ERROR_BYTES = 72  # of an error record, see llvm/sites.py
 RAISED = 2  # what a part returns where Python code that it called has raised: its record then holds a ticket
 
-# number of the system call futex by the first word of a target triple
-FUTEX = {"x86_64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98, "powerpc64le": 221, "s390x": 238}
-
 # what a thread does between two looks at a word that another will change
 _PAUSE = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @llvm.aarch64.isb(i32 15)"}
 _PAUSE_DECLARED = {"x86_64": "declare void @llvm.x86.sse2.pause()", "aarch64": "declare void @llvm.aarch64.isb(i32)"}
-
-# sleep until the word is another, and wake who sleeps for a word
-_FUTEX_WAIT = """
-declare i64 @syscall(i64, ...)
-
-define internal void @wait(ptr %word, i32 %seen) nounwind {{
-entry:
-  br label %again
-again:
-  %now = load atomic i32, ptr %word acquire, align 4
-  %same = icmp eq i32 %now, %seen
-  br i1 %same, label %sleep, label %done
-sleep:
-  call i64 (i64, ...) @syscall(i64 {futex}, ptr %word, i32 128, i32 %seen, ptr null, ptr null, i32 0)
-  br label %again
-done:
-  ret void
-}}
-
-define internal void @wake(ptr %word) nounwind {{
-  call i64 (i64, ...) @syscall(i64 {futex}, ptr %word, i32 129, i32 1, ptr null, ptr null, i32 0)
-  ret void
-}}
-
-define internal void @renew() nounwind {{
-  ret void
-}}
-"""
-
-# the same with one condition variable for all words; 128 bytes hold either object on every system
-_CONDITION_WAIT = """
-@mutex = internal global [128 x i8] zeroinitializer, align 64
-@condition = internal global [128 x i8] zeroinitializer, align 64
-declare i32 @pthread_mutex_init(ptr, ptr)
-declare i32 @pthread_mutex_lock(ptr)
-declare i32 @pthread_mutex_unlock(ptr)
-declare i32 @pthread_cond_init(ptr, ptr)
-declare i32 @pthread_cond_wait(ptr, ptr)
-declare i32 @pthread_cond_broadcast(ptr)
-
-define internal void @wait(ptr %word, i32 %seen) nounwind {
-  call i32 @pthread_mutex_lock(ptr @mutex)
-  br label %again
-again:
-  %now = load atomic i32, ptr %word acquire, align 4
-  %same = icmp eq i32 %now, %seen
-  br i1 %same, label %sleep, label %done
-sleep:
-  call i32 @pthread_cond_wait(ptr @condition, ptr @mutex)
-  br label %again
-done:
-  call i32 @pthread_mutex_unlock(ptr @mutex)
-  ret void
-}
-
-define internal void @wake(ptr %word) nounwind {
-  call i32 @pthread_mutex_lock(ptr @mutex)
-  call i32 @pthread_cond_broadcast(ptr @condition)
-  call i32 @pthread_mutex_unlock(ptr @mutex)
-  ret void
-}
-
-define internal void @renew() nounwind {
-  call i32 @pthread_mutex_init(ptr @mutex, ptr null)
-  call i32 @pthread_cond_init(ptr @condition, ptr null)
-  ret void
-}
-"""
-
-# without threads nobody waits
-_NO_WAIT = """
-define internal void @wait(ptr %word, i32 %seen) nounwind {
-  unreachable
-}
-
-define internal void @wake(ptr %word) nounwind {
-  unreachable
-}
-
-define internal void @renew() nounwind {
-  ret void
-}
-"""
 
 # new threads take no signals, which are for the threads of Python; their stacks hold deep frames on every system
 _START = """
@@ -201,8 +116,8 @@ declare i32 @llvm.umin.i32(i32, i32)
 declare i32 @llvm.umax.i32(i32, i32)
 
 ; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
-; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least,
-; at every 256th all of it
+; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least, at every 256th
+; all of it
 define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
   %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
@@ -609,16 +524,9 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
     """
     processor = triple.partition("-")[0]
     darwin = "darwin" in triple or "macos" in triple
-    number = FUTEX.get(processor)
     # numbers of SIG_SETMASK and PTHREAD_CREATE_DETACHED
     start = _START.format(setmask=3 if darwin else 2, detached=2 if darwin else 1, stack=STACK)
-    linux = False
-    if not threads:
-        waits = _NO_WAIT
-    elif futex and number is not None and "linux" in triple:
-        waits, linux = _FUTEX_WAIT.format(futex=number), True
-    else:
-        waits = _CONDITION_WAIT
+    linux = threads and futex and has_futex(triple)
     pool = _POOL.format(
         error=ERROR_BYTES,
         rest=256 - 136 - ERROR_BYTES - 12,
@@ -627,4 +535,5 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
         pause=_PAUSE.get(processor, ""),
     )
     placement = placement_text(processor, MOST_THREADS, linux)
-    return pool + _PAUSE_DECLARED.get(processor, "") + waits + placement + (start if threads else _NO_START)
+    waiting = waiting_text(triple, threads=threads, futex=linux)
+    return pool + _PAUSE_DECLARED.get(processor, "") + waiting + placement + (start if threads else _NO_START)
