@@ -22,8 +22,9 @@ import pytest
 import tirscript
 from tirscript.backend.llvm.host import host, target_machine
 from tirscript.backend.runtime import threads
-from tirscript.backend.runtime.fork_join import ERROR_BYTES, FUTEX, MOST_THREADS, pool_text
+from tirscript.backend.runtime.fork_join import ERROR_BYTES, MOST_THREADS, pool_text
 from tirscript.backend.runtime.library import unregister_library
+from tirscript.backend.runtime.waiting import FUTEX
 from tirscript.ir import processors
 from tirscript.script import parse
 
@@ -539,35 +540,29 @@ def test_the_pool_by_itself(harness: Any) -> None:
         assert (data[1:64] == 1).all() and (data[64:] == 0).all()
 
 
-def test_sleepers_are_left_alone_by_short_loops_that_come_seldom(harness: Any, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("threads", "loops", "hired"),
+    [
+        (3, [5] * 9, [0] * 8 + [2]),  # too short to wake anybody for, but not more than 8 times in a row
+        (4, [5, 4, 3, 0], [0, 1, 2, 3]),  # as many as are worth it
+    ],
+)
+def test_sleepers_are_woken_for_loops_that_are_worth_it(
+    harness: Any, request: pytest.FixtureRequest, threads: int, loops: list[int], hired: list[int]
+) -> None:
+    """Each loop has 9 iterations, and `loops` says how many a thread must get to be woken."""
     if not os.path.isdir("/proc/self/task"):
         pytest.skip("the system does not tell what threads there are")
     pool, _, run = harness
-    pool.limit(3)
+    pool.limit(threads)
     data, error = np.zeros(10, "int64"), ctypes.create_string_buffer(ERROR_BYTES)
     data[0] = 9
-    before = len(os.listdir("/proc/self/task"))
-    for _ in range(9):
-        assert len(os.listdir("/proc/self/task")) == before
-        assert run(data.ctypes.data, 9, 1, 1, 5, ctypes.addressof(error)) == 0  # 3 iterations a thread
-    assert (data[1:] == 9).all()
-    hired = 0 if "no threads" in request.node.name else 2
-    assert len(os.listdir("/proc/self/task")) == before + hired
-
-
-def test_as_many_sleepers_are_woken_as_a_loop_is_worth(harness: Any, request: pytest.FixtureRequest) -> None:
-    if not os.path.isdir("/proc/self/task"):
-        pytest.skip("the system does not tell what threads there are")
-    pool, _, run = harness
-    pool.limit(4)
-    data, error = np.zeros(10, "int64"), ctypes.create_string_buffer(ERROR_BYTES)
-    data[0] = 9
-    before = len(os.listdir("/proc/self/task"))
-    for rouse, hired in [(5, 0), (4, 1), (3, 2), (0, 3)]:  # how many more iterations each of them wants
+    before, found = len(os.listdir("/proc/self/task")), []
+    for rouse in loops:
         assert run(data.ctypes.data, 9, 1, 1, rouse, ctypes.addressof(error)) == 0
-        hired = 0 if "no threads" in request.node.name else hired
-        assert len(os.listdir("/proc/self/task")) == before + hired
-    assert (data[1:] == 4).all()
+        found.append(len(os.listdir("/proc/self/task")) - before)
+    assert (data[1:] == len(loops)).all()
+    assert found == ([0] * len(loops) if "no threads" in request.node.name else hired)
 
 
 @pytest.mark.parametrize("spins", [0, 1])
