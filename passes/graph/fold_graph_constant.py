@@ -116,7 +116,12 @@ def _value(stmt: GraphBind, module: Module, limit: int) -> GraphExpr | None:
         return item if type(item) is GraphConst else None
     if type(value) is OpCall and value.op.name == "call_tir":
         return _called(value, module, limit)
-    if type(value) is not OpCall or value.op.reference is None or not value.op.pure or _told(stmt.var.type) > limit:
+    if (
+        type(value) is not OpCall
+        or value.op.reference is None
+        or not value.op.pure
+        or _known_size(stmt.var.type) > limit
+    ):
         return None
     try:
         args = [_argument(arg) for arg in value.args]
@@ -177,13 +182,14 @@ def _size(value: GraphExpr) -> int:
     return value.data.nbytes if type(value) is GraphConst else 0
 
 
-def _told(kind: GraphType) -> int:
+def _known_size(kind: GraphType) -> int:
     """How many bytes the tensors of a type hold, those of unknown size left out."""
     if type(kind) is TupleType:
-        return sum(map(_told, kind.fields))
-    if type(kind) is not TensorType or kind.dtype is None or not all(type(dim) is Const for dim in kind.shape or ()):
+        return sum(map(_known_size, kind.fields))
+    if type(kind) is not TensorType or kind.dtype is None or kind.shape is None:
         return 0
-    return math.prod(int(dim.value) for dim in kind.shape or () if type(dim) is Const) * kind.dtype.itemsize
+    sizes = [int(dim.value) for dim in kind.shape if type(dim) is Const]
+    return math.prod(sizes) * kind.dtype.itemsize if len(sizes) == len(kind.shape) else 0
 
 
 def _typed(value: GraphExpr, var: GraphVar) -> bool:
