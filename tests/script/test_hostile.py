@@ -1,4 +1,4 @@
-"""Hostile texts end in diagnostics within 2 seconds and 1 GB each, read by a process of their own under limits."""
+"""Hostile texts end in diagnostics within 1 GB each and do not hang, read by a process of their own under limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from helpers import hostile
 
-SECONDS = 2.0
+SECONDS = 10.0  # none takes 2 on an idle machine; what grows with the square of a text takes minutes
 GROUPS = 4
 ROOT = Path(__file__).resolve().parents[2]
 
