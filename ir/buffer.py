@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from .dtype import FLOAT32, DType
-from .expr import BufferData, Const, Expr
+from .expr import BufferData, BufferLoad, Const, Expr
 from .node import Binder
 from .words import call_it
 
@@ -49,6 +49,30 @@ class Buffer(Binder, frozen=True, eq=False):
     def data(self) -> BufferData:
         """The address of the first element."""
         return BufferData(self)
+
+    def __getitem__(self, indices: Any) -> BufferLoad:
+        """An element, `A[i, j]`, in a Python function that a kernel calls while it is read.
+
+        Raises DiagnosticError where these are not as many integers as there are dimensions.
+        """
+        from .op import as_expr, fail
+
+        given = indices if isinstance(indices, tuple) else (indices,)
+        if len(given) != self.ndim:
+            has = f"`{self.name}` has {self.ndim} dimension{'s' if self.ndim != 1 else ''}"
+            raise fail("T111", f"{has}, but {len(given)} {'index' if len(given) == 1 else 'indices'} stand here")
+        for item in given:
+            if isinstance(item, slice):
+                hint = "read the elements one by one, or make the function a `@T.macro`"
+                raise fail("T112", f"Python that runs while parsing takes no slice of `{self.name}`", hint)
+        found = tuple(map(as_expr, given))
+        for index in found:
+            if not index.dtype.is_int:
+                raise fail("T112", f"the index is {index.dtype}, not an integer")
+        return BufferLoad(self, found)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"the elements of the buffer `{self.name}` are read one by one: `{self.name}[...]`")
 
     def constant_shape(self) -> tuple[int, ...] | None:
         """The shape as ints, or None where a dimension is symbolic."""

@@ -77,12 +77,12 @@ def assertion(diagnostic: Diagnostic) -> AssertionError:
     return failure
 
 
-def suggest(word: str, known: Iterable[str]) -> str | None:
-    """The known word nearest to a misspelt one, or None."""
+def suggest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known word nearest to a misspelt one, or None where none is so like it."""
     import difflib
 
     names = [name for name in known if not name.startswith("_")]
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=likeness)
     if near:
         return near[0]
     return next((name for name in names if name.casefold() == word.casefold()), None)

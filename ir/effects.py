@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .expr import BufferLoad, Call, CallFunction, Const, Expr, Ramp
+from .expr import BufferLoad, Call, CallFunction, Const, Expr, Ramp, Var
 from .node import Node
 from .op import OPS
 from .rewrite import children, walk
 from .stmt import Break, BufferStore, Continue, For, LaunchThread, Stmt, While
 
 
+def _evaluated(root: Node) -> Iterator[Node]:
+    """What is evaluated with an expression, itself among it; not variables, numbers, or the sizes of what is read."""
+    stack: list[Any] = [root]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is Const or kind is Var:
+            continue
+        yield node
+        if kind is Call:
+            stack += node.args
+        elif kind is BufferLoad:
+            stack += node.indices
+            if node.predicate is not None:
+                stack.append(node.predicate)
+        else:
+            stack += children(node)
+
+
 def reads_memory(expr: Node) -> bool:
     """Whether an expression's value may change when memory does, or its evaluation has an effect."""
-    for node in walk(expr):
+    for node in _evaluated(expr):
         kind = type(node)
         if kind is BufferLoad or kind is CallFunction:
             return True
-        if kind is Call and node.op.effect != "pure":  # type: ignore[attr-defined]
-            return True
-        if kind is Call and node.op is OPS["undef"]:  # type: ignore[attr-defined]
+        if kind is Call and (node.op.effect != "pure" or node.op is OPS["undef"]):  # type: ignore[attr-defined]
             return True
     return False
 
 
 def has_effect(expr: Node) -> bool:
     """Whether evaluating an expression does more than read."""
-    for node in walk(expr):
+    for node in _evaluated(expr):
         kind = type(node)
         if kind is CallFunction or (kind is Call and node.op.effect in _WRITES):  # type: ignore[attr-defined]
             return True

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .check import public
 from .dtype import INT64, DType
 from .expr import Call, Const, Expr, Var
 from .node import Node
-from .op import as_expr
-from .rewrite import rewrite, substitute
+from .op import as_expr, cast
+from .rewrite import free_vars, rewrite, substitute, uses
 from .words import call_it
 
 if TYPE_CHECKING:
@@ -57,6 +58,24 @@ class IndexMap(Node, frozen=True, eq=False):
         }
         return IndexMap(tuple(fresh.values()), tuple(rewrite(index, rules) for index in self.indices))
 
+    def with_dtypes(self, dtypes: Sequence[DType]) -> IndexMap:
+        """The same map on indices of these dtypes; a place has the dtype that its indices share, or that of the map.
+
+        `inverse` is not kept.
+        """
+        given = tuple(Var(param.name, dtype) for param, dtype in zip(self.params, dtypes, strict=True))
+        widened = {param: cast(new, param.dtype) for param, new in zip(self.params, given, strict=True)}
+        places: list[Expr] = []
+        for index in self.indices:
+            inside = set(free_vars(index))
+            own = {dtype for param, dtype in zip(self.params, dtypes, strict=True) if param in inside}
+            if len(own) == 1 and inside.issubset(self.params) and next(iter(own)).kind == "int":
+                one = IndexMap(self.params, (index,)).with_dtype(own.pop())
+                places.append(substitute(one.indices[0], dict(zip(one.params, given, strict=True))))
+            else:
+                places.append(substitute(index, widened))
+        return IndexMap(given, tuple(places))
+
     def odd_place(self) -> DType | None:
         """The dtype of a place that is no integer; None where all are."""
         return next((index.dtype for index in self.indices if not index.dtype.is_int or index.dtype.is_vector), None)
@@ -78,19 +97,22 @@ class IndexMap(Node, frozen=True, eq=False):
         if found is not None and all(index.base >= 0 for index in found.indices):
             sizes = [index.base + (index.extent - 1) * index.step + 1 for index in found.indices]
             return tuple([as_expr(size, index.dtype) for size, index in zip(sizes, self.indices, strict=True)])
-        return self._domain(shape).image_shape()
+        shape, computed = self._by_name(shape)
+        places = self._domain(shape).image_shape()
+        return places and substitute(places, computed)
 
     def is_injective(self, shape: Sequence[Expr | int]) -> bool | None:
         """Whether no two elements of `shape` are found at one place; None where it is not known."""
         if self._digits(shape) is not None:
             return True
-        return self._domain(shape).is_injective()
+        return self._domain(self._by_name(shape)[0]).is_injective()
 
     def is_bijective(self, shape: Sequence[Expr | int]) -> bool | None:
         """Whether the elements of `shape` fill all places of `map_shape(shape)` once; None where it is not known."""
         found = self._digits(shape)
         if found is not None:
             return found.is_bijective
+        shape, _ = self._by_name(shape)
         places = self.map_shape(shape)
         return None if places is None else self._domain(shape).is_bijective(places)
 
@@ -103,13 +125,16 @@ class IndexMap(Node, frozen=True, eq=False):
             return self.inverse
         found = self._digits(shape)
         if found is None:
-            return self._domain(shape).inverse(self._names())
+            shape, computed = self._by_name(shape)
+            back = self._domain(shape).inverse(self._names())
+            return back and substitute(back, computed)
         places = tuple([Var(name, index.dtype) for name, index in zip(self._names(), self.indices, strict=True)])
         values = found.inverse(places)
         return IndexMap(places, tuple([values[param] for param in self.params]))
 
     def non_surjective_inverse(self, shape: Sequence[Expr | int]) -> tuple[IndexMap, Expr] | None:
         """The map back, and the condition in its params that a place of `map_shape(shape)` is taken by no element."""
+        shape, computed = self._by_name(shape)
         back, places = self.inverse_of(shape), self.map_shape(shape)
         if back is None or places is None:
             return None
@@ -117,27 +142,54 @@ class IndexMap(Node, frozen=True, eq=False):
         if found is not None and all(index.base == 0 and index.step == 1 for index in found.indices):
             return back, found.padding(back.params)
         free = self._domain(shape).padding(places, back.params)
-        return None if free is None else (back, free)
+        return None if free is None else substitute((back, free), computed)
+
+    def _by_name(self, shape: Sequence[Expr | int]) -> tuple[list[Expr | int], dict[Var, Expr]]:
+        """A shape with names for computed sizes, such as `h // 2`, of params that stay an index of their own, and these
+        sizes by name: such indices have nothing to do with the others, and isl need not know how long they are. So have
+        products of sizes, which isl does not know."""
+        names: dict[Expr, Var] = {}
+
+        def name(size: Expr) -> Var:
+            return names.setdefault(size, Var(f"size{len(names)}", size.dtype))
+
+        def call(node: Call) -> Expr:
+            products = node.op.name == "mul" and not any(type(arg) is Const for arg in node.args)
+            return name(node) if products else node
+
+        named: list[Expr | int] = []
+        for param, dim in zip(self.params, shape, strict=True):
+            if isinstance(dim, Call):
+                apart = not any(index is not param and uses(index, param) for index in self.indices)
+                dim = name(dim) if apart else rewrite(dim, {Call: call})
+            named.append(dim)
+        return named, {var: size for size, var in names.items()}
 
     def _names(self) -> list[str]:
         return [index.name if type(index) is Var else f"i{at}" for at, index in enumerate(self.indices)]
 
     def _digits(self, shape: Sequence[Expr | int]) -> IterMap | None:
         """The map as digits of the params, where all of `shape` is constant and the map is of that kind."""
-        from .arith.iter_map import detect
-
         if len(shape) != len(self.params):
             raise ValueError(f"the index map takes {len(self.params)} indices, the shape has {len(shape)}")
         sizes = [int(dim.value) if type(dim) is Const else dim for dim in shape]
         if not all(type(size) is int and size > 0 for size in sizes):
             return None
-        return detect(self.indices, dict(zip(self.params, sizes, strict=True)))  # type: ignore[arg-type]
+        return _digits_of(self.indices, self.params, tuple(sizes))
 
     def _domain(self, shape: Sequence[Expr | int]) -> MappedDomain:
         """The map as isl sees it."""
         from .arith.presburger import MappedDomain
 
         return MappedDomain(self, shape)
+
+
+@lru_cache(64)
+def _digits_of(indices: tuple[Expr, ...], params: tuple[Var, ...], sizes: tuple[Any, ...]) -> IterMap | None:
+    """The indices as digits of the params, which whoever moves a buffer asks several times."""
+    from .arith.iter_map import detect
+
+    return detect(indices, dict(zip(params, sizes, strict=True)))
 
 
 __all__ = ["IndexMap"]

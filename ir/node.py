@@ -163,8 +163,8 @@ class Binder(Node, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __hash__(self) -> int:
-        return id(self) >> 4
+    # in C: variables and buffers are looked up in dictionaries more than anything else
+    __hash__ = object.__hash__
 
     def __copy__(self) -> typing.Self:
         return self

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -42,10 +44,25 @@ def walk(root: Node | tuple[Node, ...]) -> Iterator[Node]:
 
     A buffer's own fields are entered once, where it is met first.
     """
-    stack: list[Node] = list(reversed(root)) if isinstance(root, tuple) else [root]
+    way = _WAYS.get(type(root))
+    if way is not None and not way[1]:
+        return iter((root,))  # type: ignore[arg-type]
+    kept = _walks.kept
+    if kept is None:
+        return _walk(root, None)
+    found = kept.get(id(root))
+    return _walk(root, kept) if found is None else iter(found)
+
+
+def _walk(root: Any, kept: dict[int, list[Any]] | None) -> Iterator[Node]:
+    """The nodes of `walk`, which are kept when they are all there."""
+    stack: list[Any] = list(reversed(root)) if isinstance(root, tuple) else [root]
     seen: set[int] = set()
+    nodes: list[Any] = []
     while stack:
         node = stack.pop()
+        if kept is not None:
+            nodes.append(node)
         yield node
         way = _WAYS.get(type(node))
         if way is None:
@@ -68,6 +85,52 @@ def walk(root: Node | tuple[Node, ...]) -> Iterator[Node]:
                     stack += value[::-1]
             elif value is not NO_ATTRS:
                 stack += reversed(list(nodes_in(value)))
+    if kept is not None and len(nodes) >= LEAST:
+        _walks.keep(root, nodes)
+
+
+# walks of fewer nodes are not kept; all are forgotten where they come to MOST
+LEAST, MOST = 12, 100_000
+
+
+class _Walks(threading.local):
+    """The nodes of each root that this thread walked, by the id of the root, inside of `walks_kept`."""
+
+    kept: dict[int, list[Any]] | None = None
+    roots: list[object]
+    count: int
+
+    def begin(self) -> None:
+        self.kept, self.roots, self.count = {}, [], 0
+
+    def keep(self, root: object, nodes: list[Any]) -> None:
+        if self.kept is None:
+            return  # a walk that goes on behind the `with`
+        if self.count > MOST:
+            self.begin()
+        self.kept[id(root)] = nodes
+        self.roots.append(root)  # so that its id stays taken
+        self.count += len(nodes)
+
+
+_walks = _Walks()
+
+
+@contextmanager
+def walks_kept() -> Iterator[None]:
+    """Inside of a `with`, walking a program again takes no more than going through a list.
+
+    A pass asks many questions of one function, of which most walk the whole of it. Programs do not change.
+    """
+    if _walks.kept is not None:
+        yield
+        return
+    _walks.begin()
+    try:
+        yield
+    finally:
+        _walks.kept = None
+        _walks.roots = []
 
 
 # of a class: whether it is a binder, and its fields that hold nodes, the last first: getter, how many

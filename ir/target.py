@@ -13,6 +13,7 @@ from .words import call_it
 
 # options that hold several words, written with commas in a target's string
 LISTS = ("keys", "mattr", "libs")
+DEEPEST = 32  # how deep the parts of a target nest
 COMPOSITE = "composite"
 # the attribute of functions that are compiled by themselves, for another target than their module: the name by which
 # the others call them, as functions of a library
@@ -75,7 +76,9 @@ class Target(Node, frozen=True, eq=False, metaclass=_TargetClass):
         if isinstance(spec, Target):
             made = spec
         else:
-            made = _from_dict(_options_of(spec) if isinstance(spec, str) else spec)
+            given = _options_of(spec) if isinstance(spec, str) else spec
+            _check_depth(given)
+            made = _from_dict(given)
         if host is None:
             return made
         if made.host is not None:
@@ -255,6 +258,21 @@ def _value(name: str, text: str) -> Any:
     if name in LISTS:
         return tuple(text.split(","))
     return int(text) if _INT.fullmatch(text) else text
+
+
+def _check_depth(given: Any) -> None:
+    """Refuse what nests too deep, as a dict that holds itself does."""
+    level = [given]
+    for _ in range(DEEPEST):
+        level = [
+            item
+            for one in {id(one): one for one in level}.values()
+            if isinstance(one, (dict, list, tuple))
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return
+    raise ValueError(f"what says the target holds itself, or nests more than {DEEPEST} deep")
 
 
 def _from_dict(given: dict[str, Any]) -> Target:

@@ -43,6 +43,7 @@ class TargetKind(Struct, frozen=True, eq=False):
     export:           `(request, exportable, path, header, prefix) -> path`: functions as files, which other programs
                       use (`tirscript.backend.export.library.Exportable`)
     load:             `(path, target) -> functions`: what was exported to a file, by `tirscript.load(path, target=...)`
+    scopes:           names of its own memories, which buffers may be in beside those of the language
     """
 
     name: str
@@ -55,6 +56,7 @@ class TargetKind(Struct, frozen=True, eq=False):
     graph_to_runtime: Hook | None = None
     export: Hook | None = None
     load: Hook | None = None
+    scopes: tuple[str, ...] = ()
 
     def hook(self, name: str) -> Callable[..., Any] | None:
         """The function of a hook, None where the kind has none."""

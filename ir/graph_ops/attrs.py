@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtype import VOID, DType, dtype
+from ..dtype import VOID, DType, advice, dtype
 from ..expr import Const
 from ..index_map import IndexMap
 from ..op import fail
@@ -73,7 +73,7 @@ def element_type(value: Any) -> DType:
     try:
         found = dtype(value)
     except ValueError as problem:
-        raise fail("T109", str(problem)) from None
+        raise fail("T109", str(problem).partition("; the types are")[0], advice(value)) from None
     if found is VOID or found.is_handle or found.is_vector:
         raise fail("T109", f"a tensor holds numbers, not {found}")
     return found

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from ..constant import ConstantTensor, constant
 from ..diagnostic import Diagnostic, DiagnosticError, suggest
-from ..dtype import FLOAT32, FLOAT64, INT32, INT64, DType
+from ..dtype import BOOL, FLOAT32, FLOAT64, INT32, INT64, DType
 from ..expr import Expr, StringImm, const
 from ..graph import (
     DTypeValue,
@@ -59,7 +59,7 @@ def call(op: GraphOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpCall:
         elif left is not None:
             raise fail("T101", f"`{op.spelling}` takes `{parameter.name}` only together with `{left}`")
         else:
-            like = _like(op, given) if parameter.kind in ("tensor", "tensors") else None
+            like = _like(op, given) if parameter.kind in ("tensor", "tensors") and not parameter.apart else None
             values.append(with_name(partial(_VALUES[parameter.kind], like=like), value))
     if op.complete is not None:
         attrs = op.complete(attrs)
@@ -69,6 +69,9 @@ def call(op: GraphOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpCall:
 def _bound(op: GraphOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The argument of each parameter by name."""
     names = [parameter.name for parameter in op.parameters]
+    if [one.kind for one in op.parameters[:2]] == ["tensors", "attr"]:
+        if len(args) > 1 and isinstance(args[0], GraphExpr) and isinstance(args[1], GraphExpr):
+            raise fail("T032", f"the tensors of `{op.spelling}` are one argument", f"a list: `{op.spelling}([x, y])`")
     if len(args) > len(names):
         takes = f"{len(names)} argument{'s' if len(names) != 1 else ''}"
         raise fail("T101", f"`{op.spelling}` takes {takes}, not {len(args)}", signature(op))
@@ -124,7 +127,7 @@ def _like(op: GraphOp, given: dict[str, Any]) -> DType | None:
     from .infer import type_of
 
     for parameter in op.parameters:
-        value = given[parameter.name]
+        value = None if parameter.apart else given[parameter.name]
         for one in value if isinstance(value, (tuple, list)) else (value,):
             if parameter.kind in ("tensor", "tensors") and isinstance(one, GraphExpr) and type(one) is not PrimValue:
                 kind = type_of(one)
@@ -142,7 +145,7 @@ def _tensor(value: Any, like: DType | None) -> GraphExpr:
     if isinstance(value, Expr):
         return PrimValue(value, span=value.span)
     if isinstance(value, (bool, int, float)):
-        own = like or (FLOAT32 if isinstance(value, float) else INT32)
+        own = like or (BOOL if isinstance(value, bool) else FLOAT32 if isinstance(value, float) else INT32)
         if isinstance(value, float) and not own.is_float:
             raise fail("T103", f"{value!r} is no {own}", 'cast the tensor first: `x.astype("float32")`')
         return GraphConst(constant(float(value) if own.is_float else value, own))

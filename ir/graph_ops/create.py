@@ -372,7 +372,7 @@ register(
 def _infer_triangle(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0)
     if kind.rank is not None and kind.rank < 2:
-        refuse(call, f"`x` has at least 2 dimensions, not {kind.rank}")
+        refuse(call, f"`x` must have at least 2 dimensions, not {kind.rank}")
     return like(kind)
 
 

@@ -496,7 +496,7 @@ def _infer_where(call: OpCall, types: Types) -> GraphType:
 register(
     GraphOp(
         "where",
-        (Parameter("condition"), Parameter("x1"), Parameter("x2")),
+        (Parameter("condition", apart=True), Parameter("x1"), Parameter("x2")),
         _infer_where,
         "x1 where the condition is true, x2 where it is false.",
         "G.where(condition: (2, 3) bool, x1: (2, 3), x2: (3,))",

@@ -125,7 +125,7 @@ def _np_take(output_grad: Any, x: Any, indices: Any, axis: int | None) -> Any:
 register(
     GraphOp(
         "grad.take_backward",
-        (GRADIENT, Parameter("x"), Parameter("indices"), attr("axis", _axis, None)),
+        (GRADIENT, Parameter("x"), Parameter("indices", apart=True), attr("axis", _axis, None)),
         _infer_take,
         "What `x` of a `take` gets: the gradients of the elements that were taken, summed.",
         "G.grad.take_backward(output_grad: (2, 3), x: (4, 3), indices: (2,) int64, axis=0)",

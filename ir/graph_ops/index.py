@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..dtype import INT32, INT64, DType, dtype
-from ..expr import Expr, const
-from ..graph import GraphType, OpCall, PrimType, TensorType, TupleType
+from ..expr import Const, Expr, const
+from ..graph import GraphType, OpCall, PrimType, PrimValue, TensorType, TupleType
 from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
@@ -19,6 +19,7 @@ from .rules import (
     Types,
     axis_of,
     common_shape,
+    compared_dtype,
     equal_dims,
     like,
     of_rank,
@@ -29,7 +30,7 @@ from .rules import (
 )
 from .table import INJECTIVE, OPAQUE, GraphOp, Parameter, register
 
-X, DATA, INDICES = Parameter("x"), Parameter("data"), Parameter("indices")
+X, DATA, INDICES = Parameter("x"), Parameter("data"), Parameter("indices", apart=True)
 
 
 def with_length(index: Expr, extent: Any) -> tuple[Expr, Expr]:
@@ -69,6 +70,12 @@ def _infer_take(call: OpCall, types: Types) -> GraphType:
     if kind.shape is None or indices.shape is None:
         rank = None if kind.rank is None or indices.rank is None else kind.rank - 1 + indices.rank
         return of_rank(rank, kind.dtype, kind.vdevice)
+    index, extent = call.args[1], kind.shape[axis]
+    if type(index) is PrimValue and type(index.value) is Const and call.attrs["mode"] == "fast":
+        place = index.value.value
+        if place < 0 or (type(extent) is Const and place >= extent.value):
+            why = f"index {place} is out of bounds for axis {axis} with size {dims.text(extent)}"
+            refuse(call, why, 'indices do not wrap around, but for `mode="wrap"`', "T113")
     return TensorType((*kind.shape[:axis], *indices.shape, *kind.shape[axis + 1 :]), kind.dtype, None, kind.vdevice)
 
 
@@ -135,10 +142,12 @@ def _np_take(x: Any, indices: Any, axis: int | None, mode: str) -> Any:
     if mode == "wrap" and x.shape[axis or 0]:
         # numpy's own mode subtracts the length again and again
         indices = indices.astype(np.uint64 if indices.dtype == np.uint64 else np.int64) % x.shape[axis or 0]
-    if mode != "nan":
-        found = np.take(x, indices, axis or 0, mode="clip" if mode == "clip" else "raise")
-        return np.asarray(found, x.dtype)
     at = (axis or 0) % x.ndim
+    if mode != "nan":
+        if mode == "fast" and indices.size and (low := indices.min()) < 0:
+            raise IndexError(f"index {low} is out of bounds for axis {at} with size {x.shape[at]}")
+        found = np.take(x, indices, at, mode="clip" if mode == "clip" else "raise")
+        return np.asarray(found, x.dtype)
     extent = x.shape[at]
     valid = (indices >= -extent) & (indices < extent)
     found = np.take(x, np.where(valid, indices, 0), at)
@@ -248,6 +257,8 @@ def _np_gather_nd(data: Any, indices: Any, batch_dims: int) -> Any:
 
     depth = indices.shape[-1]
     places = np.indices(indices.shape[:-1])[:batch_dims]
+    if not batch_dims and not depth:
+        return np.broadcast_to(data, (*indices.shape[:-1], *data.shape))
     return data[(*places, *(indices[..., k] for k in range(depth)))]
 
 
@@ -305,7 +316,7 @@ def _np_index_tensor(data: Any, indices: Sequence[Any]) -> Any:
 register(
     GraphOp(
         "index_tensor",
-        (DATA, Parameter("indices", "tensors")),
+        (DATA, Parameter("indices", "tensors", apart=True)),
         _infer_index_tensor,
         "`data[indices]` with a tensor of indices for each of the first dimensions; they broadcast.",
         "G.index_tensor(data: (4, 3), (i: (5,) int64, j: (5,) int64))",
@@ -393,6 +404,7 @@ register(
 def _infer_bucketize(call: OpCall, types: Types) -> GraphType:
     kind, bounds = tensor(call, types, 0, NUMBERS), tensor(call, types, 1, NUMBERS)
     rank_of(call, bounds, 1, 1)
+    compared_dtype(call, (kind, bounds))
     return like(kind, dtype=INT32 if call.attrs["out_int32"] else INT64)
 
 

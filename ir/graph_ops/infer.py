@@ -113,6 +113,9 @@ def _call(expr: FunctionCall, module: Module | None) -> GraphType:
     if expr.types:
         return expr.types[0] if len(expr.types) == 1 else TupleType(expr.types)
     kind = _type_of(expr.function, module)
+    called = module[expr.function.function] if module is not None and type(expr.function) is FunctionRef else None
+    if isinstance(called, PrimFunc) and called.returns is not None:
+        return PrimType(called.returns)
     if type(kind) is ObjectType:
         return ObjectType()
     if type(kind) is not CallableType:
@@ -163,13 +166,13 @@ def _match_tensors(want: TensorType, have: TensorType, bound: dict[Var, Expr], w
     if want.dtype is not None and have.dtype is not None and want.dtype is not have.dtype:
         raise fail("T105", f"{what} is a tensor of {want.dtype}, not of {have.dtype}", f'`x.astype("{want.dtype}")`')
     if want.rank is not None and have.rank is not None and want.rank != have.rank:
-        raise fail("T207", f"{what} has {want.rank} dimensions, not {have.rank}")
+        raise fail("T207", f"{what} must have {want.rank} dimension{'s' if want.rank != 1 else ''}, not {have.rank}")
     _match_dims(want.shape, have.shape, bound, what)
 
 
 def _match_shapes(want: ShapeType, have: ShapeType, bound: dict[Var, Expr], what: str) -> None:
     if want.rank is not None and have.rank is not None and want.rank != have.rank:
-        raise fail("T207", f"{what} is a shape of {want.rank} dimensions, not {have.rank}")
+        raise fail("T207", f"{what} must be a shape of {want.rank} dimensions, not {have.rank}")
     _match_dims(want.values, have.values, bound, what)
 
 

@@ -141,7 +141,7 @@ def _infer_shuffle(call: OpCall, types: Types) -> GraphType:
     if factor < 1:
         refuse(call, f"`upscale_factor` is {factor}", "it is 1 or more", "T032")
     if kind.rank is not None and kind.rank < 3:
-        refuse(call, f"`data` has at least 3 dimensions, not {kind.rank}")
+        refuse(call, f"`data` must have at least 3 dimensions, not {kind.rank}")
     if kind.shape is None:
         return like(kind)
     channels = dims.number(kind.shape[-3])
@@ -286,7 +286,7 @@ def _infer_meshgrid(call: OpCall, types: Types) -> GraphType:
         return ObjectType()
     for at, one in enumerate(found):
         if one.rank not in (None, 1):
-            refuse(call, f"field {at} of `tensors` has 1 dimension, not {one.rank}")
+            refuse(call, f"field {at} of `tensors` must have 1 dimension, not {one.rank}")
     kind = common_dtype(call, found, [f"field {at}" for at in range(len(found))])
     lengths = [one.shape[0] if one.shape is not None else None for one in found]
     if call.attrs["indexing"] == "xy" and len(lengths) > 1:

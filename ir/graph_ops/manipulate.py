@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any
@@ -92,6 +93,8 @@ def regrouped(v: Sequence[Any], into: Sequence[Any], out: Sequence[Any]) -> list
     Dimensions are taken in the smallest groups that have as many elements on both sides, so that what stays is not
     divided and multiplied.
     """
+    if any(type(one) is int and one == 0 for one in into):
+        return [v[0]] * len(into)  # no element is moved
     place: list[Any] = []
     a = b = 0
     while a < len(into) or b < len(out):
@@ -156,7 +159,7 @@ def _infer_flatten(call: OpCall, types: Types) -> GraphType:
 def _infer_batch_flatten(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0)
     if kind.rank is not None and kind.rank < 2:
-        refuse(call, f"`data` has at least 2 dimensions, not {kind.rank}")
+        refuse(call, f"`data` must have at least 2 dimensions, not {kind.rank}")
     if kind.shape is None:
         return of_rank(2, kind.dtype, kind.vdevice)
     return TensorType((kind.shape[0], dims.product(kind.shape[1:])), kind.dtype, None, kind.vdevice)
@@ -170,7 +173,7 @@ for _name, _infer, _parameter, _doc, _example, _reference in (
         DATA,
         "All dimensions but the first as one.",
         "(2, 3, 4)",
-        lambda x: x.reshape(x.shape[0], -1 if x.shape[0] else 0),
+        lambda x: x.reshape(x.shape[0], math.prod(x.shape[1:])),
     ),
 ):
     register(

@@ -142,7 +142,7 @@ unary(
 def _infer_prelu(call: OpCall, types: Types) -> GraphType:
     data, alpha = (tensor(call, types, at, FLOATS) for at in (0, 1))
     if alpha.rank not in (None, 1):
-        refuse(call, f"`alpha` has 1 dimension, not {alpha.rank}")
+        refuse(call, f"`alpha` must have 1 dimension, not {alpha.rank}")
     common_dtype(call, (data, alpha), ("`data`", "`alpha`"))
     if data.rank is not None:
         axis = axis_of(call, call.attrs["axis"], data.rank)

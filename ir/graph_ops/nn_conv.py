@@ -260,6 +260,12 @@ def accumulated(kind: Any) -> Any:
     return kind if kind.kind in "iu" or kind.name == "float64" else np.dtype(np.float32)
 
 
+def in_steps(offset: int, dilation: int, count: int, step: int) -> slice:
+    """The places that one element of a window takes, so many of them; none for less than one."""
+    first = offset * dilation
+    return slice(first, first + max(0, (count - 1) * step + 1), step)
+
+
 def _np_conv(data: Any, weight: Any, **attrs: Any) -> Any:
     import numpy as np
 
@@ -278,10 +284,7 @@ def _np_conv(data: Any, weight: Any, **attrs: Any) -> Any:
         part_x = x[:, group * each_in : (group + 1) * each_in]
         part_w = w[group * each_out : (group + 1) * each_out]
         for offset in itertools.product(*map(range, w.shape[2:])):
-            place = tuple(
-                slice(o * d, o * d + (n - 1) * s + 1, s)
-                for o, d, n, s in zip(offset, dilation, sizes, strides, strict=True)
-            )
+            place = tuple(map(in_steps, offset, dilation, sizes, strides))
             window = part_x[(slice(None), slice(None), *place)]
             tap = part_w[(slice(None), slice(None), *offset)]
             found[:, group * each_out : (group + 1) * each_out] += np.einsum("nc...,oc->no...", window, tap)

@@ -21,6 +21,7 @@ from .nn_conv import (
     EXAMPLES,
     accumulated,
     both,
+    in_steps,
     infer,
     out_layout,
     pad_space,
@@ -308,10 +309,7 @@ def _np_transposed(data: Any, weight: Any, **attrs: Any) -> Any:
         inputs = slice(group * each_in, (group + 1) * each_in)
         outputs = slice(group * each_out, (group + 1) * each_out)
         for offset in itertools.product(*map(range, w.shape[2:])):
-            place = tuple(
-                slice(o * d, o * d + (n - 1) * s + 1, s)
-                for o, d, n, s in zip(offset, dilation, x.shape[2:], strides, strict=True)
-            )
+            place = tuple(map(in_steps, offset, dilation, x.shape[2:], strides))
             tap = w[(inputs, slice(None), *offset)]
             found[(slice(None), outputs, *place)] += np.einsum("nc...,co->no...", x[:, inputs], tap)
     inside = tuple(slice(padding[at], full[at] - padding[at + rank]) for at in range(rank))

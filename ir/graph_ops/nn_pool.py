@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -359,7 +360,8 @@ def _np_pool(kind: str) -> Reference:
             for at in range(rank):
                 taps = [place[at] * strides[at] - padding[at] + k * dilation[at] for k in range(pool[at])]
                 axes.append([one for one in taps if 0 <= one < x.shape[2 + at]])
-            window = x[np.ix_(range(x.shape[0]), range(x.shape[1]), *axes)].reshape(*x.shape[:2], -1)
+            part = x[np.ix_(range(x.shape[0]), range(x.shape[1]), *axes)]
+            window = part.reshape(*x.shape[:2], math.prod(part.shape[2:]))
             if kind == "max":
                 found[(..., *place)] = extreme_reference(window, -1, "fmax")
             else:
@@ -384,7 +386,8 @@ def _np_adaptive(data: Any, output_size: Sequence[int] | None, layout: str, out_
             slice(at * extent // length, -(-(at + 1) * extent // length))
             for at, extent, length in zip(place, x.shape[2:], sizes, strict=True)
         )
-        window = x[(slice(None), slice(None), *parts)].reshape(*x.shape[:2], -1)
+        part = x[(slice(None), slice(None), *parts)]
+        window = part.reshape(*x.shape[:2], math.prod(part.shape[2:]))
         mean = window.sum(-1, dtype=x.dtype) / window.shape[-1]
         found[(..., *place)] = np.trunc(mean) if x.dtype.kind in "iu" else mean
     return rearranged(found, "NC" + SPACE[rank], out_layout)

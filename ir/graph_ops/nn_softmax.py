@@ -95,7 +95,7 @@ def _np_softmax(log: bool) -> Reference:
     def reference(x: Any, axis: int) -> Any:
         import numpy as np
 
-        moved = x - x.max(axis, keepdims=True)
+        moved = x - x.max(axis, keepdims=True, initial=-np.inf)
         total = np.exp(moved).sum(axis, keepdims=True)
         return moved - np.log(total) if log else np.exp(moved) / total
 

@@ -40,6 +40,11 @@ def _infer(call: OpCall, types: Types) -> GraphType:
     return reduced(call, kind, call.attrs["axis"], call.attrs["keepdims"], kind.dtype)
 
 
+def _infer_of_numbers(call: OpCall, types: Types) -> GraphType:
+    tensor(call, types, 0, NUMBERS)
+    return _infer(call, types)
+
+
 def _infer_place(call: OpCall, types: Types) -> GraphType:
     axis = call.attrs["axis"]
     kind = tensor(call, types, 0, NUMBERS)
@@ -131,20 +136,26 @@ def greatest(kind: DType) -> Expr:
     return const(math.inf if kind.is_float else kind.int_range()[1], kind)
 
 
+# as numpy has it, bools have a sum and a greatest one, which is true where one of them is, and a product likewise
+
+
 def _adds(total: Expr, one: Expr) -> Expr:
-    return total + cast_to(one, total.dtype)
+    one = cast_to(one, total.dtype)
+    return OPS["logical_or"](total, one) if total.dtype.is_bool else total + one
 
 
 def _multiplies(total: Expr, one: Expr) -> Expr:
-    return total * cast_to(one, total.dtype)
+    one = cast_to(one, total.dtype)
+    return OPS["logical_and"](total, one) if total.dtype.is_bool else total * one
 
 
 def _greater(total: Expr, one: Expr) -> Expr:
-    return OPS["max"](one, total)  # in this order nan is left out, wherever it stands
+    # in this order nan is left out, wherever it stands
+    return OPS["logical_or"](total, one) if total.dtype.is_bool else OPS["max"](one, total)
 
 
 def _lesser(total: Expr, one: Expr) -> Expr:
-    return OPS["min"](one, total)
+    return OPS["logical_and"](total, one) if total.dtype.is_bool else OPS["min"](one, total)
 
 
 def _divided(total: Expr, number: Expr) -> Expr:
@@ -154,7 +165,7 @@ def _divided(total: Expr, number: Expr) -> Expr:
 def _by(start: Callable[[DType], Expr], step: Callable[..., Expr], last: Any = None, wider: bool = True) -> Any:
     def prepare(call: OpCall, types: Types) -> Mapping[str, Any] | None:
         kind = tensor(call, types, 0)
-        if kind.dtype is None or kind.dtype.is_bool:
+        if kind.dtype is None:
             return None
         acc = accumulator(kind.dtype) if wider else kind.dtype
         return {"acc": acc, "start": start(acc)}
@@ -192,7 +203,7 @@ def _root(total: Expr, number: Expr) -> Expr:
 
 def _of_floats(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     kind = tensor(call, types, 0)
-    if kind.dtype is None or kind.dtype.is_bool:
+    if kind.dtype is None:
         return None
     return {"acc": accumulator(kind.dtype) if kind.dtype.is_float else FLOAT32}
 
@@ -244,6 +255,8 @@ def extreme_reference(x: Any, axes: Any, name: str, keepdims: bool = False) -> A
     import numpy as np
 
     below = name == "fmax"
+    if x.dtype.kind == "b":
+        return np.asarray((np.any if below else np.all)(x, axis=axes, keepdims=keepdims))
     limits = (-np.inf, np.inf) if x.dtype.kind == "f" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
     start = np.asarray(limits[0 if below else 1], x.dtype)
     return np.asarray(getattr(np, name).reduce(x, axis=axes, keepdims=keepdims, initial=start))
@@ -289,19 +302,30 @@ def _np_place(name: str) -> Reference:
 # -- entries
 
 
-def _entry(name: str, legalize: Any, reference: Reference, doc: str) -> None:
+def _entry(name: str, legalize: Any, reference: Reference, doc: str, infer: Any = _infer) -> None:
     example = f"G.{name}(x: (2, 3, 4), axis=[1], keepdims=False)"
     parameters = (Parameter("x"), AXES, KEEPDIMS)
-    register(GraphOp(name, parameters, _infer, doc, example, reference=reference, legalize=legalize, fusion=REDUCTION))
+    register(GraphOp(name, parameters, infer, doc, example, reference=reference, legalize=legalize, fusion=REDUCTION))
 
 
 def _zero(kind: DType) -> Expr:
     return const(0, kind)
 
 
-_entry("sum", _by(_zero, _adds), _np("sum"), "The sum of the elements along axes.")
-_entry("mean", _by(_zero, _adds, _divided), wide(_np_mean), "The mean along axes; of integers rounded toward zero.")
-_entry("prod", _by(lambda kind: const(1, kind), _multiplies), _np("prod"), "The product of the elements along axes.")
+_entry("sum", _by(_zero, _adds), _np("sum"), "The sum of the elements along axes; of bools, whether one is true.")
+_entry(
+    "mean",
+    _by(_zero, _adds, _divided),
+    wide(_np_mean),
+    "The mean along axes; of integers rounded toward zero.",
+    _infer_of_numbers,
+)
+_entry(
+    "prod",
+    _by(lambda kind: const(1, kind), _multiplies),
+    _np("prod"),
+    "The product of the elements along axes; of bools, whether all are true.",
+)
 _entry(
     "max",
     _by(least, _greater, wider=False),
@@ -319,8 +343,9 @@ _entry(
     kernel(_variance, _of_floats, root=False),
     _np_moment("var"),
     "The mean square of the distances from the mean, along axes.",
+    _infer_of_numbers,
 )
-_entry("std", kernel(_variance, _of_floats, root=True), _np_moment("std"), "The root of `variance`.")
+_entry("std", kernel(_variance, _of_floats, root=True), _np_moment("std"), "The root of `variance`.", _infer_of_numbers)
 
 for _name, _start, _better, _doc in (
     (
@@ -402,7 +427,7 @@ def source_place(v: Sequence[Any], k: Any, axis: int | None, data: Any) -> list[
 def _scans(start: int, step: Callable[..., Expr]) -> Any:
     def prepare(call: OpCall, types: Types) -> Mapping[str, Any] | None:
         kind = call.op.infer(call, types)
-        if type(kind) is not TensorType or kind.dtype is None or kind.dtype.is_bool:
+        if type(kind) is not TensorType or kind.dtype is None:
             return None
         return {"acc": accumulator(kind.dtype)}
 

@@ -154,10 +154,8 @@ def rank_of(call: OpCall, kind: TensorType, at: int, *ranks: int) -> None:
     if kind.rank is not None and kind.rank not in ranks:
         wanted = " or ".join(map(str, ranks))
         shown = dims.text(kind.shape) if kind.shape is not None else f"of {kind.rank} dimensions"
-        refuse(
-            call,
-            f"`{name_of(call, at)}` has {wanted} dimension{'s' if wanted != '1' else ''}, not {kind.rank}: {shown}",
-        )
+        wanted += " dimension" if wanted == "1" else " dimensions"
+        refuse(call, f"`{name_of(call, at)}` must have {wanted}, not {kind.rank}: {shown}")
 
 
 # -- what several arguments have in common

@@ -15,7 +15,7 @@ from .kernel import T, kernel, part, size
 from .rules import INTS, Types, axis_of, common_dtype, common_shape, equal_dims, like, refuse, tensor, tensors
 from .table import OPAQUE, GraphOp, Parameter, register
 
-DATA, INDICES, UPDATES = Parameter("data"), Parameter("indices"), Parameter("updates")
+DATA, INDICES, UPDATES = Parameter("data"), Parameter("indices", apart=True), Parameter("updates")
 
 
 def _replaced(old: Expr, new: Expr) -> Expr:
@@ -247,7 +247,7 @@ def _np_index_put(data: Any, indices: Sequence[Any], values: Any, accumulate: bo
 register(
     GraphOp(
         "index_put",
-        (DATA, Parameter("indices", "tensors"), Parameter("values"), attr("accumulate", boolean, False)),
+        (DATA, Parameter("indices", "tensors", apart=True), Parameter("values"), attr("accumulate", boolean, False)),
         _infer_put,
         "`data[indices] = values`, with a tensor of indices for each of the first dimensions; or `+=`.",
         "G.index_put(data: (4, 3), (i: (2,) int64, j: (2,) int64), values: (2,))",

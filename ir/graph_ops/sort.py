@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -250,7 +251,8 @@ def _np_median(x: Any, axis: Any, keepdims: bool) -> Any:
 
     gone = tuple(range(x.ndim)) if axis is None else tuple(sorted(one % x.ndim for one in axis))
     kept = [d for d in range(x.ndim) if d not in gone]
-    rows = np.transpose(x, [*kept, *gone]).reshape([*[x.shape[d] for d in kept], -1])
+    rows = np.transpose(x, [*kept, *gone])
+    rows = rows.reshape([*rows.shape[: len(kept)], math.prod(rows.shape[len(kept) :])])
     order = np.argsort(rows, -1, kind="stable")[..., (rows.shape[-1] - 1) // 2]
     values = np.take_along_axis(rows, order[..., None], -1)[..., 0]
     shape = [1 if d in gone else x.shape[d] for d in range(x.ndim)] if keepdims else values.shape

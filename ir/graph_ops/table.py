@@ -47,12 +47,14 @@ class Parameter(Struct, frozen=True, eq=False):
     default: what stands where the call has none: an attribute's value, or None for a value that may be left away
     normal:  makes the one form in which an attribute is kept, whatever way it was written (`1` and `[1, 1]`); raises
              DiagnosticError without a place
+    apart:   a tensor whose dtype says nothing of that of the others, as a condition or indices
     """
 
     name: str
     kind: str = "tensor"
     default: Any = REQUIRED
     normal: Callable[[Any], Any] | None = None
+    apart: bool = False
 
     @property
     def is_attr(self) -> bool:

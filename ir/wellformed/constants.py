@@ -60,7 +60,7 @@ def written_constants(function: PrimFunc, functions: dict[str, PrimFunc]) -> Ite
         elif cls is CallFunction and node.function in functions:
             module = module or Module(tuple(functions.values()))
             callee = functions[node.function]
-            written = written_params(callee, module)
+            written = written_params(callee, module, foreign=False)  # nor is it told of code called at once
             for param, arg in zip(callee.params, node.args):
                 constant = find(arg) if param in written else None
                 if constant is not None:

@@ -261,7 +261,7 @@ class GraphVerifier:
             return
         kernel = None if isinstance(call, OpCall) else self.kernel(call)
         written = None
-        if kernel is not None:
+        if kernel is not None and kernel.returns is None:
             given = "".join(f"{arg.name}, " if type(arg) is GraphVar else "..., " for arg in call.args).strip()
             written = f"what a tensor function writes is given by `G.call_tir(cls.{kernel.name}, ({given}))`"
         if self.flow is not None:

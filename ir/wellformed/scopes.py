@@ -7,19 +7,18 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from ..buffer import Buffer
-from ..diagnostic import Diagnostic, Label, error, suggest
+from ..diagnostic import Diagnostic, Label, error
 from ..dtype import VOID
 from ..expr import Const, Var
 from ..func import PrimFunc
 from ..node import nodes_in, shape_of
+from ..scopes import scope_advice
 from ..span import Span
 from ..stmt import Block, For, MatchBuffer, ScalarDecl, Stmt
 from .bindings import Bindings
 from .places import bad_attrs, binding_parts, first_place, named, place_of, pointing, spot
 
 _BIND = 'use it alone as a dimension of a parameter, as in `T.Buffer(("{}",), ...)`, or make it a parameter'
-# storage; any name with a dot is a target's own ("wmma.accumulator", "shared.dyn")
-SCOPES = ("global", "local", "shared", "warp", "scalar", "texture", "constant", "param", "tmem")
 
 
 class Known(Struct):
@@ -64,6 +63,7 @@ class Scopes:
         self.local: list[int] = []  # defined by the statements of the open bodies
         self.stmt: Any = function
         self.loops = 0
+        self.unreached = 0  # loops around that run no iteration
         self.at_once_at = 0  # the number of loops around the body of the innermost parallel one
         self.at_once: list[For] = []
         self.undefs = 0
@@ -182,14 +182,9 @@ class Scopes:
             self.integer(place, f"the place of the buffer `{buffer.name}` in its pool", at, "T207")
         scope = buffer.scope
         if scope != "global":
-            if scope not in SCOPES and "." not in scope:
-                near = suggest(scope, SCOPES)
-                known = (
-                    f'did you mean "{near}"?'
-                    if near
-                    else f'the scopes are {", ".join(SCOPES)} and a target\'s own, such as "shared.dyn"'
-                )
-                self.report("T205", f'the buffer `{buffer.name}` is in the unknown scope "{scope}"', at, hint=known)
+            advice = scope_advice(scope)
+            if advice is not None:
+                self.report("T205", f'the buffer `{buffer.name}` is in the unknown scope "{scope}"', at, hint=advice)
             elif scope == "scalar" and (buffer.shape or type(by) is not ScalarDecl):
                 self.report(
                     "T205",

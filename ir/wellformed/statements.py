@@ -244,7 +244,10 @@ class Verifier(Values):
             self.at_once.append(node)
             self.at_once_at = self.loops
         self.bindings.enter(node)
+        empty = type(start) is Const and type(stop) is Const and step is None and stop.value <= start.value
+        self.unreached += empty
         self.body(node.body)
+        self.unreached -= empty
         self.loops -= 1
         if at_once:
             self.at_once.pop()

@@ -179,7 +179,7 @@ class Uses(Scopes):
     def inside(self, buffer: Buffer, axis: int, ends: tuple[int, int], extent: int | None, at: Any) -> None:
         """The first and the last index of an access lie in a dimension; one of unknown extent begins at 0, too."""
         low, high = ends
-        if 0 <= low <= high and (extent is None or high < extent):
+        if 0 <= low <= high and (extent is None or high < extent or (extent == 0 and self.unreached)):
             return
         odd = low if low < 0 else high
         if extent is None:

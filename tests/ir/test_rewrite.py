@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import threading
+import types
+import weakref
 from typing import Any
 
 import pytest
@@ -37,7 +42,7 @@ from tirscript.ir import (
     substitute,
     walk,
 )
-from tirscript.ir.rewrite import uses
+from tirscript.ir.rewrite import uses, walks_kept
 
 
 def program() -> PrimFunc:
@@ -221,3 +226,61 @@ def test_a_class_with_new_fields_needs_no_code() -> None:
     assert structural_equal(node, Pair(value=x, more=(x, const(1))))
     assert not structural_equal(node, Pair(value=x))
     assert isinstance(program().body[0], AllocBuffer)
+
+
+def _sums(count: int) -> PrimFunc:
+    lines = [f"    A[i] = A[i] + {at}.0 * A[i]" for at in range(count)]
+    return function("\n".join(["for i in range(8):", *lines]))
+
+
+def test_walks_that_are_kept_are_the_same() -> None:
+    func = _sums(3)
+    plain = list(walk(func)), list(walk(func.body))
+    with walks_kept():
+        for _ in range(3):  # made, then kept
+            assert all(a is b for a, b in zip(walk(func), plain[0], strict=True))
+            assert all(a is b for a, b in zip(walk(func.body), plain[1], strict=True))
+
+
+def test_a_walk_that_ended_early_is_not_kept() -> None:
+    func = _sums(3)
+    whole = list(walk(func))
+    with walks_kept():
+        assert next(iter(walk(func))) is func
+        for node in walk(func):
+            if type(node) is BufferStore:
+                break
+        assert all(a is b for a, b in zip(walk(func), whole, strict=True))
+
+
+def test_walks_are_kept_for_one_program_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tirscript.ir.rewrite"], "MOST", 50)  # all are forgotten again and again
+    with walks_kept():
+        for count in range(1, 12):  # the programs before are gone, and their ids free
+            stores = [node for node in walk(_sums(count)) if type(node) is BufferStore]
+            assert len(stores) == count
+            assert len(list(walk(tuple(stores)))) > count
+
+
+def test_programs_are_free_again_when_walks_are_kept_no_more() -> None:
+    func = _sums(3)
+    dead = weakref.ref(func)
+    with walks_kept():
+        with walks_kept():
+            assert list(walk(func))
+        kept = walk(func)
+        assert type(kept) is type(iter([]))  # the inner one ended nothing
+    del func, kept
+    gc.collect()
+    assert dead() is None
+
+
+def test_a_kept_walk_of_another_thread_is_its_own() -> None:
+    func = _sums(3)
+    kinds = []
+    with walks_kept():
+        assert list(walk(func))
+        thread = threading.Thread(target=lambda: kinds.append(type(walk(func))))
+        thread.start()
+        thread.join()
+        assert kinds == [types.GeneratorType]

@@ -79,5 +79,21 @@ def test_what_is_no_target(given: Any, words: str) -> None:
         Target.parse(given)
 
 
+def test_a_target_that_holds_itself_is_refused() -> None:
+    host: dict[str, Any] = {"kind": "llvm"}
+    host["host"] = host
+    option: dict[str, Any] = {"kind": "llvm", "mattr": []}
+    option["mattr"].append(option["mattr"])
+    targets: dict[str, Any] = {"kind": "composite", "targets": {"host": "llvm"}}
+    targets["targets"]["accel"] = targets
+    deep: Any = "llvm"
+    for _ in range(10_000):
+        deep = {"kind": "llvm", "host": deep}
+    for given in (host, option, targets, deep):
+        with pytest.raises(ValueError, match="holds itself, or nests more than 32 deep"):
+            Target.parse(given)
+    assert Target.parse({"kind": "llvm", "mattr": ("+avx2",), "host": "llvm"}).host is not None
+
+
 def test_a_target_prints_as_the_language_writes_it() -> None:
     assert str(Target.parse("llvm -mcpu=x")).strip() == 'T.target("llvm -mcpu=x")'

@@ -156,8 +156,19 @@ def weigh(terms: dict[Column, int], constant: int) -> Sum:
 
 
 def at_least_zero(value: Sum) -> Condition:
-    """`value >= 0`, decided where the bounds decide it."""
-    return TRUE if value.low >= 0 else FALSE if value.high < 0 else Compare(value)
+    """`value >= 0`, decided where the bounds decide it.
+
+    `min(a, b) >= c` is two conditions on affine sums, where isl would split the space at `a <= b`.
+    """
+    if value.low >= 0:
+        return TRUE
+    if value.high < 0:
+        return FALSE
+    for item, c in value.terms.items():
+        if type(item) is Extreme and item.least == (c > 0):
+            rest = value + weigh({item: -c}, 0)
+            return both(at_least_zero(rest + end.times(c)) for end in (item.a, item.b))
+    return Compare(value)
 
 
 def is_zero(value: Sum) -> Condition:

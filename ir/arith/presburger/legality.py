@@ -81,6 +81,8 @@ def may_permute(deps: Dependences, loops: Sequence[For], order: Sequence[For], *
     steps = deps.steps_in(loops[0])
     if any(id(step) not in inside for step in steps):
         return Verdict(False, reason="the loops are not perfectly nested: statements stand between them")
+    if any(all(one.node is not loop for one in step.loops) for step in steps for loop in loops):
+        return Verdict(False, reason="how far a loop runs is read from memory between the loops")
     place = {id(loop): at for at, loop in enumerate(order)}
     for at, loop in enumerate(loops):
         used = set(free_vars((loop.start, loop.stop, *(() if loop.step is None else (loop.step,)))))

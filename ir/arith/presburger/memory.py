@@ -21,7 +21,7 @@ class Root(Struct, eq=False):
 
     `depth` is the number of loops in whose iterations it is another each time. `escapes` says that its contents are
     seen after the program, or known before; `shared` that it may overlap other roots of which this is true. `forms` are
-    the ways in which its elements are counted; one way makes indices coordinates, several make addresses of them.
+    the ways in which accesses count its elements; one way makes indices coordinates, several make addresses of them.
     """
 
     name: str
@@ -153,12 +153,19 @@ class Memory:
         found = self.views.get(buffer)
         return self.free(buffer) if found is None else found
 
+    def accessed(self, buffer: Buffer) -> View:
+        """What a buffer is of which elements are read or written: its way of counting them is one of the root's.
+
+        One that is only looked at by others, as a parameter by views in other shapes, has no say in that.
+        """
+        view = self.view(buffer)
+        if view.base is not None and (form := form_of(view.base)) not in view.root.forms:
+            view.root.forms.append(form)
+        return view
+
     def _add(self, buffer: Buffer, view: View) -> View:
-        form = form_of(buffer)
         if view.root is self.anywhere:
             view = View(view.root, None)
-        elif form not in view.root.forms:
-            view.root.forms.append(form)
         self.views[buffer] = view
         if view.root.buffer is None and view.root is not self.anywhere:
             view.root.buffer = buffer

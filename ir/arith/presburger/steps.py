@@ -241,7 +241,7 @@ class Steps:
         self.step(stmt, exprs if stmt.predicate is None else [*exprs, stmt.predicate], reduction_of(stmt))
 
     def _access(self, buffer: Buffer, write: bool, indices: Place, node: Node, certain: bool) -> None:
-        view = self.memory.view(buffer)
+        view = self.memory.accessed(buffer)
         plain: list[Expr] = []
         lanes: list[Var] = []
         guards = self._inside
@@ -490,7 +490,7 @@ class Steps:
                 self.expr(arg)
 
     def _region(self, node: BufferRegion) -> None:
-        view = self.memory.view(node.buffer)
+        view = self.memory.accessed(node.buffer)
         indices: list[Expr] = []
         guards = self._inside
         for one in node.ranges:

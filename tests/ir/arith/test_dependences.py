@@ -273,3 +273,14 @@ def test_what_is_seen_from_coefficients_is_what_isl_finds(func: PrimFunc) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules[Dependences.__module__], "separate", lambda *args: False)
         assert found() == quick
+
+
+def test_bounds_by_extremes_fall_into_no_pieces() -> None:
+    lines = [
+        "for y, x in T.grid(9, 9):",
+        "    for a in range(T.max(y - n, 0), T.min(y + 2, n)):",
+        "        for b in range(T.max(T.max(x - n, 1), y), T.min(x + 2, n)):",
+        "            A[a] = A[a] + A[b]",
+    ]
+    deps = Dependences(func_of(lines, 'n: T.int32, A: T.Buffer((9,), "float32")'))
+    assert [deps.relations.domain(step)[0].n_basic_set() for step in deps.steps] == [1]

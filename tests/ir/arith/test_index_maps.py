@@ -280,3 +280,39 @@ def test_a_box_is_filled(condition: Callable[..., Expr] | None, shape: tuple[int
     elements = itertools.product(range(6), range(4), range(8))
     taken = {(x, y * 8 + z) for x, y, z in elements if predicate is None or evaluate(predicate, {i: x, j: y, k: z})}
     assert set(itertools.product(*map(range, shape))) <= taken or not filled
+
+
+def test_computed_sizes_of_dimensions_that_keep_their_index() -> None:
+    mapping = IndexMap.of(lambda i, j, k: (j // 32, i, k, j % 32))
+    half, rounded = n // 2, (n // 2 + 7) // 8 * 8
+    shape = mapping.map_shape([half, 64, rounded])
+    assert shape is not None and [dim.script().strip() for dim in shape] == [
+        "T.int64(2)",
+        "n // 2",
+        "(n // 2 + 7) // 8 * 8",
+        "T.int64(32)",
+    ]
+    assert mapping.is_bijective([half, 64, (n + 4) // 5 * 5])
+    found = mapping.non_surjective_inverse([half, 60, rounded])
+    assert found is not None
+    back, free = found
+    assert [index.script().strip() for index in back.indices] == ["i", "i0 * 32 + i3", "k"]
+    assert evaluate(free, dict(zip(back.params, (1, 0, 0, 28), strict=True)))
+    assert not evaluate(free, dict(zip(back.params, (1, 0, 0, 27), strict=True)))
+
+
+def test_maps_on_indices_of_several_dtypes() -> None:
+    tiles = IndexMap.of(lambda i, j: (i // 4, j, i % 4)).with_dtypes([INT64, INT32])
+    assert [place.dtype for place in tiles.indices] == [INT64, INT32, INT64]
+    assert [place.script().strip() for place in tiles.indices] == ["i // 4", "j", "i % 4"]
+    (flat,) = IndexMap.of(lambda i, j: (i * 8 + j,)).with_dtypes([INT64, INT32]).indices
+    assert flat.script().strip() == 'i * 8 + T.cast(j, "int64")'
+
+
+def test_products_of_sizes_stand_for_themselves() -> None:
+    area = n * Var("m", INT64)
+    tiles = IndexMap.of(lambda i, j: (j // 32, i, j % 32))
+    rounded = (area + 31) // 32 * 32
+    assert tiles.is_bijective([n, rounded])
+    shape = tiles.map_shape([n, rounded])
+    assert shape is not None and shape[0].script().strip() == "(n * m + 31) // 32"

@@ -102,6 +102,12 @@ LOOPS = {
     "bounds that are read": ("for i in range(C[0], C[1]):\n    A[i, 0] = B[i, 0]", PARAMS, True),
     "symbolic rows": ("for i in range(n):\n    for j in range(m):\n        A[i, j] = 1.0", SYMBOLIC, True),
     "a symbolic product": ("for i in range(n):\n    for j in range(m):\n        B[i * m + j] = 1.0", SYMBOLIC, None),
+    # the view alone is accessed: its indices are coordinates, whatever the parameter's shape is
+    "rows of a flat view": (
+        't = T.decl_buffer((n * m, 16), "float32", data=A.data)\nfor i in range(n * m):\n    t[i, 0] = 1.0',
+        'A: T.Buffer(("n", "m", 16), "float32")',
+        True,
+    ),
     "multiples that do not wrap": (
         "for i in range(n):\n    A[i * 4] = A[i * 4 + 1]",
         'A: T.Buffer(("n * 4",), "float32"), n: T.int32',

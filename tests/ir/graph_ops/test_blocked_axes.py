@@ -104,7 +104,7 @@ WRONG = (
     ("NCHW4c2c", "(1, 4, 4, 4, 4, 2)", "'NCHW4c2c'"),
     ("NCHW4", "(1, 4, 4, 4)", "'NCHW4'"),
     ("NCHW8c", "(1, 1, 4, 4, 4)", "8 and 4"),
-    ("NCHW4c", "(1, 4, 4, 4)", "has 5 dimensions, not 4"),
+    ("NCHW4c", "(1, 4, 4, 4)", "must have 5 dimensions, not 4"),
 )
 
 

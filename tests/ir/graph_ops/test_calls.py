@@ -105,6 +105,8 @@ def test_one_dimension_of_a_reshape_is_left_to_the_others() -> None:
         (lambda: call("reshape", tensor(2, 3), (-1, 4)), "T207", "the 6 elements of (2, 3) do not fill"),
         (lambda: call("reshape", tensor(2, 3), (-1, -1)), "T032", "more than one dimension is -1"),
         (lambda: call("sum", tensor(2), 1, axis=1), "T032", "is given `axis` twice"),
+        (lambda: call("concat", tensor(2), tensor(2)), "T032", "the tensors of `G.concat` are one argument"),
+        (lambda: call("stack", tensor(2), tensor(2), tensor(2)), "T032", "the tensors of `G.stack` are one argument"),
     ],
 )
 def test_mistakes_in_calls(make: Any, code: str, said: str) -> None:

@@ -104,7 +104,7 @@ def test_marks_keep_the_type_of_any_value() -> None:
             "dimension 2 of `output_grad` is not that of the result",
         ),
         ("G.grad.take_backward(x, x, x, axis=0)", "`indices` is a tensor of integers"),
-        ("G.grad.max_pool2d_backward(x, x)", "`data` has 4 dimensions, not 2"),
+        ("G.grad.max_pool2d_backward(x, x)", "`data` must have 4 dimensions, not 2"),
     ],
 )
 def test_gradients_that_do_not_fit(call: str, message: str) -> None:

@@ -165,6 +165,43 @@ def test_dtypes_that_are_not_compared(one: str, other: str) -> None:
         )
 
 
+def test_boundaries_are_compared_with_elements() -> None:
+    with pytest.raises(DiagnosticError, match=r"`G.bucketize` of uint8 and int64: signed with unsigned"):
+        parse(
+            '@G.graph_func\ndef main(x: G.Tensor((4,), "uint8"), b: G.Tensor((3,), "int64")):\n'
+            "    return G.bucketize(x, b)\n"
+        )
+    given = 'x: G.Tensor((4,), "int8"), b: G.Tensor((3,), "int64")'
+    x, b = np.array([-3, 0, 5, 9], "int8"), np.array([-2, 5, 300])
+    assert run(given, "G.bucketize(x, b)", x, b).tolist() == [0, 1, 1, 2]
+
+
+def test_indices_taken_do_not_count_from_the_back() -> None:
+    given = '@G.graph_func\ndef main(x: G.Tensor((3,), "float32")):\n    return '
+    for index in (-1, 3):
+        with pytest.raises(DiagnosticError, match=f"index {index} is out of bounds for axis 0 with size 3"):
+            parse(f"{given}G.take(x, G.prim_value({index}), axis=0)\n")
+        with pytest.raises(DiagnosticError, match=f"index {index} is out of bounds for axis 0 with size 3"):
+            interpret(parse(f"{given}G.take(x, G.const([{index}]), axis=0)\n"), LONG[:3])
+    x = 'x: G.Tensor((3,), "float32")'
+    assert run(x, "G.take(x, G.prim_value(2), axis=0)", LONG[:3]).tolist() == 2
+    assert run(x, 'G.take(x, G.prim_value(-1), axis=0, mode="wrap")', LONG[:3]).tolist() == 2
+
+
+def test_bools_have_sums_products_and_extremes() -> None:
+    x = np.array([[True, False, True], [False, False, False], [True, True, True]])
+    given = 'x: G.Tensor((3, 3), "bool")'
+    for name, wanted in (("sum", x.any), ("max", x.any), ("prod", x.all), ("min", x.all)):
+        for axis, along in (("[1]", 1), ("[0]", 0), ("None", None)):
+            found = run(given, f"G.{name}(x, axis={axis})", x)
+            assert found.dtype == bool and found.tolist() == wanted(axis=along).tolist()
+    assert run(given, "G.cumsum(x, axis=1)", x).tolist() == np.logical_or.accumulate(x, 1).tolist()
+    assert run(given, "G.cumprod(x, axis=1)", x).tolist() == np.logical_and.accumulate(x, 1).tolist()
+    for name in ("mean", "variance", "std"):
+        with pytest.raises(DiagnosticError, match="`x` is a tensor of numbers, not of bool"):
+            parse(f"@G.graph_func\ndef main({given}):\n    return G.{name}(x, axis=[1])\n")
+
+
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8", "int32", "int64"])
 def test_scalar_parameters_are_operands(kind: str) -> None:
     x, a = np.arange(4).astype(kind), np.dtype(kind).type(3)
@@ -221,3 +258,10 @@ def test_sizes_that_only_the_call_knows_are_asked_for(
             built(np.zeros(count, "float32"))
         with pytest.raises(DiagnosticError):
             interpret(graph, np.zeros(count, "float32"))
+
+
+@pytest.mark.parametrize("call", ["conv2d(x, k, strides=3, padding=[0, 2, 0, 1])", "conv2d_transpose(x, k, strides=2)"])
+def test_images_without_pixels(call: str) -> None:
+    x, k = np.zeros((3, 2, 7, 0), "float32"), np.ones((2, 2, 3, 4), "float32")
+    params = 'x: G.Tensor((3, 2, "h", "w"), "float32"), k: G.Tensor((2, 2, 3, 4), "float32")'
+    assert not run(params, f"G.nn.{call}", x, k).any()

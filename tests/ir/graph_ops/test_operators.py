@@ -107,3 +107,34 @@ def test_kernels_print_and_parse_again() -> None:
     module = Module(tuple(functions))
     assert len(functions) > 100
     assert structural_equal(parse(module.script()), module)
+
+
+@pytest.mark.parametrize(
+    ("call", "shapes"),
+    [
+        ("G.reshape(a, (0,))", [(0, 0)]),
+        ("G.reshape(a, (3, 0))", [(0, 5, 0)]),
+        ("G.flatten(a)", [(2, 0, 0)]),
+        ("G.nn.batch_flatten(a)", [(0, 3, 4)]),
+        ("G.nn.max_pool2d(a, pool_size=[2, 2])", [(0, 2, 4, 4)]),
+        ("G.nn.adaptive_avg_pool2d(a, output_size=[1, 1])", [(2, 0, 4, 4)]),
+        ("G.nn.softmax(a, axis=-1)", [(2, 0)]),
+        ("G.nn.log_softmax(a, axis=-1)", [(2, 0)]),
+        ("G.median(a, axis=[1])", [(0, 5)]),
+        ('G.gather_nd(a, G.zeros((5, 0), "int64"))', [(4, 3)]),
+    ],
+)
+def test_tensors_without_elements(call: str, shapes: list[tuple[int, ...]]) -> None:
+    params = ", ".join(f'{name}: G.Tensor({shape}, "float32")' for name, shape in zip("abc", shapes, strict=False))
+    found = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main({params}):
+        return {call}
+""")
+    given = [np.arange(np.prod(shape), dtype="float32").reshape(shape) for shape in shapes]
+    one, other = interpret(found, *given), build(found)(*given)
+    for a, b in zip(one, other, strict=True) if isinstance(one, tuple) else [(one, other)]:
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_array_equal(a, b)
