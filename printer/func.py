@@ -108,7 +108,7 @@ def define_function(
     p: Printer, func: PrimFunc | GraphFunc, indent: str, outer: Names, write: Callable[[Printer, Any, str], None]
 ) -> None:
     """What `write` writes of a function, once more where a variable took the name of a function that is called."""
-    if not func.name.isidentifier() or iskeyword(func.name):
+    if not func.name.isidentifier() or iskeyword(func.name) or func.name == "__debug__":
         what = "a word of Python's own" if func.name.isidentifier() else "no identifier"
         raise refuse(f"the function name {func.name!r} is {what}", func.span, "rename the function")
     begun = len(p.out)
@@ -245,13 +245,17 @@ def _dimension(p: Printer, dim: Expr) -> str:
     return quote(text) if quoted else text
 
 
-def docstring(out: list[str], text: str | None, indent: str) -> bool:
-    """A docstring as ruff formats one; whether there was one."""
-    if text is None:
-        return False
-    lines = [line.rstrip() for line in inspect.cleandoc(text).split("\n")]
+def docstring_lines(text: str | None) -> list[str]:
+    """The lines of a docstring without what depends on where it stands."""
+    lines = [line.rstrip() for line in inspect.cleandoc(text or "").split("\n")]
     while lines and not lines[-1]:
         lines.pop()
+    return lines
+
+
+def docstring(out: list[str], text: str | None, indent: str) -> bool:
+    """A docstring as ruff formats one; whether there was one."""
+    lines = docstring_lines(text)
     if not lines:
         return False
     escaped = [_docstring_line(line) for line in lines]

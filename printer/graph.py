@@ -288,7 +288,7 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
         p.graph_indent = inner
         out.append(f"{inner}{letter}.func_attr({value(p, func.attrs)})")
         headed = True
-    for var in _matched_symbols(func, p.names.known):
+    for var in _declared_symbols(func, p.names.known):
         out.append(f"{inner}{p.names.define(var, var.name)} = {dtype_annotation(var.dtype)}()")
         headed = True
     if func.body:
@@ -307,11 +307,17 @@ def _parameter(p: Printer, param: GraphVar, own: set[int]) -> str:
     return type_text(p, kind, quoted=True)
 
 
-def _matched_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
-    """The symbols that a function's match_casts define, its local functions aside."""
+def _declared_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
+    """The symbols that a function's match_casts define, its local functions aside, or that several such share."""
     found: set[int] = set()
+    local: set[int] = set()
     for stmt in _statements(func.body):
-        if type(stmt) is MatchCast:
+        if is_local_function(stmt):
+            own = {id(node): node for node in walk(stmt) if type(node) is Var and id(node) not in known}
+            yield from (var for at, var in own.items() if at in local and at not in found)
+            found |= own.keys() & local
+            local |= own.keys()
+        elif type(stmt) is MatchCast:
             for var in plain_dimensions((stmt.type,)):
                 if id(var) not in known and id(var) not in found:
                     found.add(id(var))

@@ -17,6 +17,7 @@ from typing import Any
 RESERVED = frozenset(
     (
         *keyword.kwlist,
+        "__debug__",  # a constant, to which Python assigns nothing
         *("T", "I", "G", "R", "cls"),
         *("range", "len", "min", "max", "abs", "int", "float", "bool", "tuple", "list", "zip", "enumerate"),
         *("round", "sum", "breakpoint"),

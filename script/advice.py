@@ -12,7 +12,9 @@ from tirscript.ir.diagnostic import suggest
 from .namespace import Unsupported
 
 # libraries that a kernel does not call; only their names, nothing is imported
-LIBRARIES = frozenset(("np", "numpy", "math", "torch", "tl", "triton", "tvm", "jnp", "jax", "cupy", "random"))
+LIBRARIES = frozenset(
+    ("np", "numpy", "math", "torch", "tl", "triton", "tvm", "jnp", "jax", "cupy", "random", "F", "nn")
+)
 
 _LOOP = "write the loop: `for i in range(n):`"
 _SUM = "add in a loop: `acc = 0.0`, then `acc += A[i]`"
@@ -104,6 +106,41 @@ ADVICE: dict[str, str] = {
     "ptr": '`T.handle("float32")` is a typed pointer',
 }
 AXIS_ADVICE = {"C": "scan", "O": "opaque", "reduction": "reduce", "parallel": "spatial"}
+# for functions of the user's own that do with values of the program what only kernels do
+ADVICE_IN_PYTHON = (
+    "choose with `T.if_then_else(c, a, b)`; `@T.macro` above the function makes its loops, branches and stores part "
+    "of the kernel"
+)
+# the operators of graphs that other libraries call so
+_PERMUTED = "did you mean `G.permute_dims(x)`?"
+_RESHAPED = "did you mean `G.reshape(x, shape)`?"
+_LAYER = "did you mean `G.linear(x, weight, bias)`? The weights are parameters of the graph"
+GRAPH_ADVICE = {
+    "T": _PERMUTED,
+    "mT": _PERMUTED,
+    "t": _PERMUTED,
+    "transpose": _PERMUTED,
+    "permute": "did you mean `G.permute_dims(x, axes)`?",
+    "view": _RESHAPED,
+    "ravel": "did you mean `G.flatten(x)`?",
+    "to": 'did you mean `x.astype("float16")`?',
+    "float": 'did you mean `x.astype("float32")`?',
+    "half": 'did you mean `x.astype("float16")`?',
+    "type": 'did you mean `x.astype("float32")`?',
+    "dot": "did you mean `G.matmul`?",
+    "mm": "did you mean `G.matmul`?",
+    "bmm": "did you mean `G.matmul`?",
+    "unsqueeze": "did you mean `G.expand_dims(x, axis)`?",
+    "cat": "did you mean `G.concat([x, y], axis)`?",
+    "concatenate": "did you mean `G.concat([x, y], axis)`?",
+    "Linear": _LAYER,
+    "dense": _LAYER,
+    "clamp": "did you mean `G.clip`?",
+    "size": "the dimensions are `x.shape`",
+    "item": "a graph has no Python numbers: keep the tensor",
+    "numpy": "a graph has no arrays while it is read: keep the tensor",
+    "print": "did you mean `G.print`? The function has effects then: `pure=False`",
+}
 # what somebody who calls this builtin on a value of the program wants
 BUILTIN_ADVICE = {
     "int": 'cast it: `x.astype("int32")`',
@@ -116,6 +153,7 @@ BUILTIN_ADVICE = {
     "len": "the extent of a dimension is `A.shape[0]`",
     "range": "a loop runs then: `for i in range(n):`",
     "print": ADVICE["print"],
+    **dict.fromkeys(("str", "repr", "ascii", "format"), "a text is made of what is known while parsing"),
     "any": "join the conditions with `or`",
     "all": "join the conditions with `and`",
     "maximum": "did you mean `T.max`?",
@@ -139,6 +177,12 @@ def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str]
         return None  # a name of a letter or two is near to any of T's
     found = suggest(name, of)
     return f"did you mean `{letter}.{found}`?" if found is not None else None
+
+
+def advise_graph(name: str, operators: Iterable[str]) -> str | None:
+    """The way out for a name that no operator of graphs has: the operator of that last name, the table."""
+    found = next((known for known in operators if known.rpartition(".")[2] == name), None)
+    return GRAPH_ADVICE.get(name) if found is None else f"did you mean `G.{found}`?"
 
 
 def element_hint(buffer: Buffer) -> str:

@@ -8,18 +8,20 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label
 from tirscript.ir.dtype import FLOAT32
-from tirscript.ir.effects import has_effect
-from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var, access_dtype
+from tirscript.ir.effects import has_effect, reads_memory
+from tirscript.ir.expr import BufferData, BufferLoad, Expr, Var, access_dtype
+from tirscript.ir.node import recursion_room
 from tirscript.ir.op import as_expr, convert
 from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
 
 from .advice import element_of
 from .call import _plain_type
 from .constant import ConstantLowering
-from .context import FIRST, Pending, Poison, ScalarView
+from .context import FIRST, Pending, Poison, ScalarView, Stale
 from .expr import _BINARY_OPS, Method
 from .meet import fit
 from .namespace import BufferType, Form, LetType, TypeName
+from .plain import inside
 from .scope import Names
 
 
@@ -30,12 +32,18 @@ class AssignLowering(ConstantLowering):
     of_signature: set[str]  # symbols of the signature that TVM's text declares in the body
 
     def _assign(self, node: ast.Assign) -> None:
-        for target in node.targets[1:]:
-            if isinstance(target, (ast.Tuple, ast.List)) or isinstance(node.targets[0], (ast.Tuple, ast.List)):
+        first, *others = node.targets
+        for target in others:
+            if isinstance(target, (ast.Tuple, ast.List)) or isinstance(first, (ast.Tuple, ast.List)):
                 raise self.fail("T012", "a chain of assignments has single targets", target)
-        self.assign(node.targets[0], node.value, node)
-        for target in node.targets[1:]:
-            self.assign(target, node.targets[0], node)
+        if others and isinstance(first, ast.Subscript):  # what it stores may be what the others' indices read
+            value = self.settled(self.value(node.value), "value", node)
+            for target in node.targets:
+                self._assign_item(target, value, node.value, node)
+            return
+        self.assign(first, node.value, node)
+        for target in others:
+            self.assign(target, first, node)
 
     def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> None:
         """`target = value`."""
@@ -46,7 +54,7 @@ class AssignLowering(ConstantLowering):
                 self._assign_several(target, value, node)
         elif isinstance(target, ast.Name):
             if not (isinstance(value, ast.Call) and self.define_construct(target, value, node)):
-                self.assign_name(target, self.value(value), value, node)
+                self.assign_name(target, self.open_value(value), value, node)
         elif isinstance(target, ast.Subscript):
             self.store(target, value, node)
         elif isinstance(target, ast.Attribute):
@@ -59,6 +67,9 @@ class AssignLowering(ConstantLowering):
     ) -> None:
         """`name = value`: a binding, the declaration of a mutable scalar, or an assignment to one."""
         name = target.id
+        stale = self.lookup(name)
+        if type(stale) is Stale and type(stale.value) is not Pending:
+            self.define(name, stale.value)
         self.check_assignable(name, target)
         place = self.lookup_scalar(name)
         if place is not None:
@@ -68,11 +79,13 @@ class AssignLowering(ConstantLowering):
         if type(view) is ScalarView:
             self.store_value(view.buffer, FIRST, value, node_value, node)
             return
+        value = self.closed(value)
         if type(value) is TypeName and value.dtype.is_handle and isinstance(node_value, ast.Call):
             value = Var("", value.dtype)  # `p = T.handle("float32")`, as `n = T.int64()`
         if not isinstance(value, (Expr, int, float, bool)):
             if isinstance(value, Buffer) or not isinstance(value, (TypeName, Form)):
-                self.define(name, value)  # parse-time Python: a list, a string, a buffer under another name
+                # parse-time Python: a list, a string, a buffer under another name
+                self.keep(name, self.settled(value, name, node))
                 return
             word = "a dtype" if isinstance(value, TypeName) else "a construct"
             hint = f"declare the variable: `{name}: T.{value.name}`" if isinstance(value, TypeName) else value.__doc__
@@ -96,7 +109,7 @@ class AssignLowering(ConstantLowering):
                 self.emit(ScalarDecl(buffer, expr, span=self.span(node)))
             return
         var = Var(name, expr.dtype, span=self.span(target))
-        self.define(name, var)
+        self.keep(name, var)
         self.emit(Bind(var, expr, span=self.span(node)))
 
     def check_assignable(self, name: str, target: ast.expr) -> None:
@@ -130,44 +143,47 @@ class AssignLowering(ConstantLowering):
 
     def _assign_several(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> None:
         if isinstance(value, (ast.Tuple, ast.List)) and not any(isinstance(item, ast.Starred) for item in value.elts):
-            nodes: list[ast.expr] = list(value.elts)
-            values = [self.value(item) for item in nodes]
+            parts = [(self.value(item), item) for item in value.elts]
         else:
-            right = self.value(value)
-            if isinstance(right, (Expr, int, float)):
-                raise self.fail("T033", f"one value for {len(target.elts)} targets", value)
-            values = self.iterate(right, value)
-            nodes = [value] * len(values)
-        targets = target.elts
-        stars = [at for at, item in enumerate(targets) if isinstance(item, ast.Starred)]
-        if stars:
-            first = stars[0]
-            count = len(values) - len(targets) + 1
-            if count < 0:
-                raise self.fail("T033", f"{len(values)} values for at least {len(targets) - 1} targets", node)
-            middle = values[first : first + count]
-            values[first : first + count] = [middle]
-            nodes[first : first + count] = [value]
-            targets = [item.value if isinstance(item, ast.Starred) else item for item in targets]
-        if len(targets) != len(values):
-            raise self.fail("T033", f"{len(values)} values for {len(targets)} targets", node)
-        if self._stores(targets):
+            parts = self._parts(self.value(value), value, target)
+        found = self._taken(target, parts, node)
+        if self._stores([item for item, _, _ in found]):
             # the right side is evaluated first: later values may read what earlier targets overwrite
-            for at, (item, found) in enumerate(zip(targets, values, strict=True)):
-                if at and isinstance(found, Expr) and type(found) is not Const:
+            for at, (item, given, source) in enumerate(found):
+                if at or not isinstance(given, Expr) or has_effect(given):
                     hint = item.id if isinstance(item, ast.Name) else "value"
-                    var = Var(hint, found.dtype)
-                    self.emit(Bind(var, found, span=self.span(node)))
-                    values[at] = var
-        for item, found, source in zip(targets, values, nodes, strict=True):
-            if isinstance(item, ast.Name):
-                self.assign_name(item, found, source, node)
-            elif isinstance(item, ast.Subscript):
-                self.store(item, source, node, found)
-            elif isinstance(item, (ast.Tuple, ast.List)):
-                self.unpack(item, found)
+                    found[at] = item, self.settled(given, hint, node, theirs=True), source
+        for item, given, source in found:
+            self._assign_item(item, given, source, node)
+
+    def _parts(self, value: Any, source: ast.expr, target: ast.Tuple | ast.List) -> list[tuple[Any, ast.expr]]:
+        """The values in one that several targets take, with the syntax node that they are of."""
+        if isinstance(value, (Expr, int, float)):
+            raise self.fail("T033", f"one value for {len(target.elts)} targets", source)
+        return [(item, source) for item in self.iterate(value, source)]
+
+    def _taken(
+        self, target: ast.Tuple | ast.List, parts: list[tuple[Any, ast.expr]], node: ast.stmt
+    ) -> list[tuple[ast.expr, Any, ast.expr]]:
+        """What each single target takes, those in targets of several included."""
+        taken: list[tuple[ast.expr, Any, ast.expr]] = []
+        for item, part in self.spread(target, parts, node):
+            several = isinstance(part, list)  # what a target with a star takes
+            value, source = ([one for one, _ in part], target) if several else part
+            if isinstance(item, (ast.Tuple, ast.List)):
+                taken += self._taken(item, part if several else self._parts(value, source, item), node)
             else:
-                raise self.fail("T012", "this cannot be assigned", item)
+                taken.append((item, value, source))
+        return taken
+
+    def _assign_item(self, target: ast.expr, value: Any, source: ast.expr, node: ast.stmt) -> None:
+        """Let one target have a value that is lowered already."""
+        if isinstance(target, ast.Name):
+            self.assign_name(target, value, source, node)
+        elif isinstance(target, ast.Subscript):
+            self.store(target, source, node, value)
+        else:
+            raise self.fail("T012", "this cannot be assigned", target)
 
     def _stores(self, targets: list[ast.expr]) -> bool:
         return any(
@@ -175,11 +191,31 @@ class AssignLowering(ConstantLowering):
             for item in targets
         )
 
+    def settled(self, value: Any, hint: str, node: ast.stmt, theirs: bool = False) -> Any:
+        """A value, or those that a Python list, tuple or dict holds, as they are now: what reads memory gets a name. In
+        TVM's dialect that is so only where `theirs` says it."""
+        if (self.theirs and not theirs) or not any(isinstance(item, Expr) and _changes(item) for item in inside(value)):
+            return value
+
+        def settle(item: Any) -> Any:
+            if type(item) in (list, tuple):
+                return type(item)(map(settle, item))
+            if type(item) is dict:
+                return {key: settle(each) for key, each in item.items()}
+            if not isinstance(item, Expr) or not _changes(item):
+                return item
+            var = Var(hint, item.dtype)
+            self.emit(Bind(var, item, span=self.span(node)))
+            return var
+
+        with recursion_room():
+            return settle(value)
+
     def store(self, target: ast.Subscript, value: ast.expr, node: ast.stmt, found: Any = None) -> None:
         """`A[indices] = value`."""
         owner = self.target_buffer(target)
         indices = self.indices(owner, target)
-        self.store_value(owner, indices, self.value(value) if found is None else found, value, node)
+        self.store_value(owner, indices, self.open_value(value) if found is None else found, value, node)
 
     def target_buffer(self, target: ast.Subscript) -> Buffer:
         """The buffer whose elements `target` names."""
@@ -212,6 +248,7 @@ class AssignLowering(ConstantLowering):
         if isinstance(value, Buffer):
             raise self.whole(value, value_node, "copy it in a loop, element by element")
         to = access_dtype(buffer, indices)
+        value = self.closed(value, to)
         try:
             expr = self.placed(convert(fit(value, to) if self.theirs else value, to, "the value"), value_node)
         except DiagnosticError as problem:
@@ -234,20 +271,22 @@ class AssignLowering(ConstantLowering):
             place = self.lookup_scalar(target.id)
             indices: tuple[Expr, ...] = ()
             view = self.lookup(target.id)
+            if type(view) is Stale:
+                self.name_value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
             if type(view) is ScalarView:
                 place, indices = view.buffer, FIRST
             if place is None:
                 if any(target.id in scope for scope in self.scopes):
                     hint = "give it to a name of its own first, or let it be an element of a buffer"
                     raise self.fail("T012", f"`{target.id}` is not a mutable scalar", target, hint=hint)
-                raise self.undefined(target)
+                raise self.undefined(target, f"declare it before, and before a loop around: `{target.id} = 0.0`")
         elif isinstance(target, ast.Subscript):
             owner = self.target_buffer(target)
             place, indices = owner, tuple([self._once(index, node) for index in self.indices(owner, target)])
         else:
             raise self.fail("T012", "this cannot be assigned", target)
         load = BufferLoad(place, indices, span=self.span(target))
-        result = self.operator(entry, [load, self.value(node.value)], node.value, (target, node.value))
+        result = self.operator(entry, [load, self.open_value(node.value)], node.value, (target, node.value))
         self.store_value(place, indices, result, node.value, node)
 
     def _once(self, index: Expr, node: ast.stmt) -> Expr:
@@ -320,3 +359,7 @@ class AssignLowering(ConstantLowering):
             args[0] = self.widened(args[0], args[1].dtype.lanes)
         indices, predicate = self.vector_access(method.owner, args[:1], kwargs, call, 1)
         self.store_value(method.owner, indices, args[1], call.args[1], node, predicate)
+
+
+def _changes(value: Expr) -> bool:
+    return reads_memory(value) and not value.dtype.is_handle

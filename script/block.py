@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import BufferRegion, Call, CommReducer, Const, Expr, Var, const
+from tirscript.ir.expr import BufferLoad, BufferRegion, Call, CommReducer, Const, Expr, Ramp, Range, Var, const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, unify
@@ -145,10 +145,15 @@ class BlockLowering(BufferLowering):
         return f'{", ".join(left)} = T.axis.remap("{kinds[:count].ljust(count, "S")}", [{", ".join(called[:count])}])'
 
     def _axis(self, kind: str, names: list[ast.Name], call: ast.Call, frame: BlockFrame, node: ast.stmt) -> None:
-        given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
-        nodes = [*call.args, *(given.pop(key) for key in ("dom", "binding", "value") if key in given)]
+        given: dict[str | None, ast.expr] = dict(zip(("dom", "binding"), call.args, strict=False))
+        for keyword in call.keywords:
+            field = "binding" if keyword.arg == "value" else keyword.arg
+            if field in given:
+                raise self.fail("T032", f"`{keyword.arg}` is given twice", keyword)
+            given[field] = keyword.value
+        nodes = [given.pop(key) for key in ("dom", "binding") if key in given]
         given.pop("dtype", None)
-        if len(names) != 1 or len(nodes) != 2 or given:
+        if len(names) != 1 or len(nodes) != 2 or len(call.args) > 2 or given:
             raise self.fail(
                 "T032", f"`T.axis.{kind}` takes a domain and a value", call, hint=f"vi = T.axis.{kind}(128, i)"
             )
@@ -259,13 +264,40 @@ class BlockLowering(BufferLowering):
         frame = self.frame(f"`T.{name}`", node)
         if call.keywords:
             raise self.fail("T032", f"`T.{name}` takes regions", call)
-        nodes: list[ast.expr] = []
-        for arg in call.args:
-            nodes += arg.elts if isinstance(arg, (ast.List, ast.Tuple)) else [arg]
-        regions = tuple(self.region(item) for item in nodes)
+        regions = [region for arg in call.args for region in self.regions(arg)]
         if getattr(frame, name) is not None:
             raise self.fail("T202", f"this block has two `T.{name}`", node)
-        setattr(frame, name, regions)
+        setattr(frame, name, tuple(regions))
+
+    def regions(self, node: ast.expr) -> Iterator[BufferRegion]:
+        """The regions of an argument: one, a list of them, or `*` and what holds them while parsing."""
+        inner = node.value if isinstance(node, ast.Starred) else node
+        if isinstance(inner, (ast.List, ast.Tuple)):
+            for item in inner.elts:
+                yield from self.regions(item)
+        elif isinstance(node, ast.Starred):
+            yield from (self.region_of(value, inner) for value in self.iterate(self.value(inner), inner))
+        else:
+            yield self.region(inner)
+
+    def region_of(self, value: Any, node: ast.expr) -> BufferRegion:
+        """A region that is known while parsing: an element, a slice of elements, or a whole buffer."""
+        if type(value) is Buffer:
+            return BufferRegion(value, tuple(Range(const(0, dim.dtype), dim) for dim in value.shape))
+        if type(value) is not BufferLoad:
+            raise self.fail("T022", "a region is a buffer or a slice of one, such as `A[0:4, i]`", node)
+        ranges = []
+        for index in value.indices:
+            if type(index) is Ramp and type(index.stride) is Const and index.stride.value == 1:
+                base, lanes = index.base, const(index.lanes, index.base.dtype)
+                ranges.append(
+                    Range(base, const(base.value + index.lanes, base.dtype) if type(base) is Const else base + lanes)
+                )
+            elif index.dtype.is_vector:
+                raise self.fail("T022", "a region is a slice of a buffer without gaps", node)
+            else:
+                ranges.append(Range(index))
+        return BufferRegion(value.buffer, tuple(ranges), span=value.span)
 
     def _block_attr(self, call: ast.Call, node: ast.stmt) -> None:
         frame = self.frame("`T.block_attr`", node)

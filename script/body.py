@@ -42,7 +42,7 @@ class BodyLowering(AssignLowering):
             self.statements(stmts, opener, end, elif_)
             return tuple(self.out)
         finally:
-            self.scopes.pop()
+            self.leave()
             self.out = outer
 
     def statements(self, stmts: list[ast.stmt], opener: int, end: int = 0, elif_: bool = False) -> None:
@@ -60,8 +60,7 @@ class BodyLowering(AssignLowering):
             first = first_line(stmt)
             self.end = first_line(stmts[place + 1]) - 1 if place + 1 < len(stmts) else end
             before = comments.lines(last + 1, first - 1)
-            header = header_end(stmt)
-            above, beside = comments.within(first, header)
+            above, beside = comments.head(stmt, first, header_end(stmt))
             self.statement(stmt)
             last = max(stmt.end_lineno or first, self.taken)
             lines = [*pending, *before, *above, *self.orphans]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -26,20 +27,25 @@ from tirscript.ir.expr import (
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphExpr, GraphVar
 from tirscript.ir.module import Module
-from tirscript.ir.op import OPS, Op, as_expr, comparisons_as_values
+from tirscript.ir.op import FOREIGN, OPS, Op, as_expr, comparisons_as_values
+from tirscript.ir.scopes import scope_advice
 from tirscript.ir.words import words
 
-from .advice import ADVICE, BUILTIN_ADVICE, in_words
+from .advice import ADVICE, ADVICE_IN_PYTHON, BUILTIN_ADVICE, in_words
+from .choices import Choice
 from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
 from .graph_names import TypeForm
 from .lengths import vscale_factor
 from .limits import limit, special_float
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
+from .plain import argument_place, of_the_program
 from .pointer import METHODS, array_of, first_element
 from .python import BUILTINS
 from .tvm import DialectFunction
 
+# what TVM passes a whole buffer as a descriptor of it
+_PACKED = ("call_packed", "call_cpacked", "call_packed_lowered", "call_cpacked_lowered")
 MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
 
 
@@ -105,7 +111,7 @@ class CallLowering(ExprLowering):
                 node,
                 hint="put both in one `@I.ir_module` and call it as `cls.name(...)`",
             )
-        return self._call_python(function, node)
+        return self.closed(self.open_python(function, node))
 
     def _buffer_type(self, node: ast.Call) -> BufferType:
         """`T.Buffer(shape, dtype, ...)`."""
@@ -167,7 +173,7 @@ class CallLowering(ExprLowering):
             )
 
     def _call_op(self, entry: Op, node: ast.Call) -> Expr:
-        args, kwargs = self.arguments(node)
+        args, kwargs = self.arguments(node, self.open_value if entry.make is None and not node.keywords else None)
         return self.call_entry(entry, args, kwargs, node)
 
     def call_entry(self, entry: Op, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Expr:
@@ -199,8 +205,10 @@ class CallLowering(ExprLowering):
             )
         if entry.make is None and not kwargs:
             return self.operator(entry, args, node, tuple(node.args))
-        if self.theirs and entry.name == "call_packed":
+        if self.theirs and entry.name in _PACKED:
             args = [array_of(arg) if isinstance(arg, Buffer) else arg for arg in args]
+        elif self.theirs and entry.name in FOREIGN:  # its lowered kernels name a buffer where they mean `A.data`
+            args = [BufferData(arg) if type(arg) is Buffer else arg for arg in args]
         if self.theirs and entry.name == "address_of":
             args = [first_element(arg) if isinstance(arg, Buffer) else arg for arg in args]
         for at, arg in enumerate(args):
@@ -283,6 +291,9 @@ class CallLowering(ExprLowering):
                 raise self.fail(
                     "T032", "the scope of memory is a string", nodes.get(key, node), hint='such as "global"'
                 )
+            advice = scope_advice(given[key]) if given.get(key) else None
+            if advice is not None:
+                raise self.fail("T205", f'"{given[key]}" is no scope of memory', nodes.get(key, node), hint=advice)
         if given.get("dtype") is not None:
             given["dtype"] = self.dtype_of(given["dtype"], nodes.get("dtype", node))
         return name(given.pop("dtype", None), **given)
@@ -378,7 +389,8 @@ class CallLowering(ExprLowering):
                 args.append(self.converted(arg, param.dtype, f"parameter `{param.name}`"))
         return CallFunction(function.name, tuple(args), returns, span=self.span(node))
 
-    def _call_python(self, function: Any, node: ast.Call) -> Any:
+    def open_python(self, function: Any, node: ast.Call) -> Any:
+        """What a function of the user's own Python returns, or a Choice of `min` and `max`."""
         if isinstance(function, Expr):
             raise self.fail("T022", f"this is a value of {function.dtype}, which cannot be called", node.func)
         if not callable(function) or isinstance(function, (PrimFunc, GraphExpr, Module)):
@@ -386,20 +398,23 @@ class CallLowering(ExprLowering):
         if not self.trusted and function not in _SAFE and not isinstance(function, TypeForm):
             name = getattr(function, "__name__", type(function).__name__)
             raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)
-        args, kwargs = self.arguments(node)
+        chooses = function is min or function is max
+        args, kwargs = self.arguments(node, self.open_value if chooses and not node.keywords else None)
+        if Choice in map(type, args):
+            return self.among(OPS[function.__name__], args, node)
         self.sized((args, kwargs), node)
         special = _EXPR_BUILTINS.get(function) if function.__hash__ is not None else None
         if special is not None and not kwargs:
-            items = args if len(args) != 1 else self.iterate(args[0], node) if hasattr(args[0], "__iter__") else args
+            several = len(args) == 1 and hasattr(args[0], "__iter__") and not isinstance(args[0], Buffer)
+            items = self.iterate(args[0], node) if several else args
             if any(isinstance(item, Expr) for item in items):
                 return self._fold(special, items, node)
-        held = next((arg for arg in [*args, *kwargs.values()] if _of_the_program(arg)), None)
+        held = next((arg for arg in [*args, *kwargs.values()] if of_the_program(arg)), None)
         if held is None:
             return self.plain(lambda: function(*args, **kwargs), node, ())
         module = str(getattr(function, "__module__", None) or "")
-        if getattr(function, "__name__", "") == "print" or (
-            isinstance(held, (Buffer, GraphExpr)) and module.partition(".")[0] == "numpy"
-        ):
+        texts = getattr(function, "__name__", "") in _TEXTS and not isinstance(function, FunctionType)
+        if texts or (isinstance(held, (Buffer, GraphExpr)) and module.partition(".")[0] == "numpy"):
             raise self._early(function, held, node, None)
         try:
             with comparisons_as_values():
@@ -423,9 +438,11 @@ class CallLowering(ExprLowering):
             hint = f"did you mean `{spelt}`?" if spelt is not None and not own else self.instead(name)
         if isinstance(held, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
             hint = f"loop over the elements: `for i in range({held.name}.shape[0]):`"
+        notes = (f"{type(problem).__name__}: {problem}",) if problem is not None and hint is None else ()
+        if hint is None and isinstance(function, FunctionType) and isinstance(held, (Expr, Buffer)):
+            hint = ADVICE_IN_PYTHON
         if hint and isinstance(held, (Buffer, GraphVar)):
             hint = hint.replace("A.shape", f"{held.name}.shape")
-        notes = (f"{type(problem).__name__}: {problem}",) if problem is not None and hint is None else ()
         return self.fail(
             "T033",
             f"`{name}` is Python, which runs while parsing: {word} has no value yet",
@@ -464,7 +481,7 @@ class CallLowering(ExprLowering):
         try:
             step = as_expr(stride, first.dtype)
         except DiagnosticError as problem:
-            raise self.located(problem, node) from None
+            raise self.located(problem, argument_place(node, 1, "stride")) from None
         if step.dtype is not first.dtype:
             first, step = same_dtype(first, step)
         return Ramp(first, step, *self._lanes(lanes, node), span=self.span(node))
@@ -482,10 +499,12 @@ class CallLowering(ExprLowering):
         scalable = vscale_factor(count)
         if scalable is not None:
             if not 0 < scalable <= MAX_LANES:
-                raise self.fail("T032", f"the number of lanes must be vscale times 1 to {MAX_LANES}", node)
+                place = argument_place(node, -1, "lanes")
+                raise self.fail("T032", f"the number of lanes must be vscale times 1 to {MAX_LANES}", place)
             return scalable, True
         if type(count) is not int or not 1 < count <= MAX_LANES:
-            raise self.fail("T032", f"the number of lanes must be an int of 2 to {MAX_LANES}", node)
+            place = argument_place(node, -1, "lanes")
+            raise self.fail("T032", f"the number of lanes must be an int of 2 to {MAX_LANES}", place)
         return count, False
 
     def form_arguments(self, node: ast.Call, name: str, names: tuple[str, ...]) -> list[Any]:
@@ -571,13 +590,8 @@ def _plain_type(value: Any) -> Any:
     return _PYTHON_TYPES.get(id(value), value)
 
 
-def _of_the_program(value: Any) -> bool:
-    if isinstance(value, (tuple, list)):
-        return any(map(_of_the_program, value))
-    return isinstance(value, (Expr, Buffer, GraphExpr))
-
-
 _SAFE = set(BUILTINS.values())
+_TEXTS = ("print", "str", "repr", "ascii", "format")  # what would show how a value is written, not what it is
 _PYTHON_TYPES = {id(BUILTINS[kind.__name__]): kind for kind in (int, float, bool)}
 _EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", BUILTINS["sum"]: "add", abs: "abs"}
 _VALUE_FORMS: dict[str, Callable[[Any, ast.Call], Any]] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from msgspec.structs import force_setattr
 
@@ -18,6 +19,7 @@ from tirscript.ir.words import call_it
 from .advice import ADVICE, advise, in_words
 from .budget import Budget
 from .python import BUILTINS, is_numpy_scalar
+from .source import quiet_parse
 
 _MISSING = object()
 MAX_MISTAKES = 200  # of one function; behind these, the rest of it is not read
@@ -38,6 +40,19 @@ class Poison:
 
 class Pending:
     """A name that both branches of an `if` assign, before the first of them does."""
+
+
+class Stale:
+    """A name that some runs of a body give another meaning, where it could have either: behind that body, and in a loop
+    before it. `value` is what it stood for; an assignment at this place settles it."""
+
+    def __init__(self, value: Any, why: str) -> None:
+        self.value = value
+        self.why = why
+
+
+class Round(dict[str, Any]):
+    """The scope of what is written out while parsing, once for each item: what it assigns to names around it stays."""
 
 
 class ScalarView:
@@ -71,11 +86,20 @@ class ModuleRef:
         self.functions = functions
 
 
-class Macro:
-    """A macro. `names` are those of the place that defines it; a hygienic one sees them and its parameters only,
-    another one also what is in scope at the call."""
+class Called(NamedTuple):
+    """The decorator of the language that live Python called, and the options that are not the usual ones."""
 
-    def __init__(self, node: ast.FunctionDef, source: Source, names: dict[str, Any], *, hygienic: bool) -> None:
+    decorator: str
+    options: dict[str, bool]
+
+
+class Macro:
+    """A macro. `names` gives those of the place that defines it, at the time of the call, as Python's functions see
+    theirs; a hygienic one sees them and its parameters only, another one also what is in scope at the call."""
+
+    def __init__(
+        self, node: ast.FunctionDef, source: Source, names: Callable[[], dict[str, Any]], *, hygienic: bool
+    ) -> None:
         self.node = node
         self.source = source
         self.names = names
@@ -124,6 +148,18 @@ class Context:
     def span(self, node: ast.AST) -> Span:
         """The span of a syntax node."""
         return Span(self.source, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def unquoted(self, node: ast.expr, what: str, hint: str | None = None) -> ast.expr:
+        """An annotation, read from its quotes where the whole of it stands in some."""
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            return node
+        try:
+            inner: ast.expr = quiet_parse(node.value, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise self.fail("T041", f"{what} is not an expression", node, hint=hint) from None
+        for part in ast.walk(inner):
+            ast.copy_location(part, node)
+        return inner
 
     def fail(
         self,
@@ -197,6 +233,9 @@ class Context:
             raise self.fail(
                 "T011", f"`{name}` may be used before it is assigned", node, hint="assign it before this use"
             )
+        if cls is Stale:
+            hint = "give what the body assigns a name of its own; what changes while the program runs is a number"
+            raise self.fail("T011", f"`{name}` {value.why}", node, hint=hint)
         if value is _MISSING:
             if self.symbol_mode:
                 return self.symbol(name)
@@ -216,8 +255,12 @@ class Context:
             found = self.symbols[name] = Var(name, dtype or INT64)
         return found
 
-    def undefined(self, node: ast.Name) -> Abort:
-        """An undefined name, with the nearest known one."""
+    def builtin_advice(self, name: str) -> str | None:
+        """What is written in place of a function of Python's own."""
+        return ADVICE.get(name)
+
+    def undefined(self, node: ast.Name, advice: str | None = None) -> Abort:
+        """An undefined name, with the nearest known one, or else with some advice."""
         later = self.assigned_later(node)
         if later is not None:
             return self.fail(
@@ -234,14 +277,15 @@ class Context:
                 "T003",
                 f"`{node.id}` is not available to text that is parsed",
                 node,
-                hint=ADVICE.get(
-                    node.id, "only T, G, I and a few plain builtins are; use the decorator in Python for more"
-                ),
+                hint=self.builtin_advice(node.id)
+                or "only T, G, I and a few plain builtins are; use the decorator in Python for more",
             )
         hint = advise(node.id, vars(self.namespace), near=self.known_names())
         module: ModuleRef | None = getattr(self, "module", None)
         if module is not None and node.id == "cls":
             hint = f"`cls = {module.name}` before it, or `{module.name}` in its place"
+        elif module is not None and node.id == "self":
+            hint = f"a module has no `self`: its functions are called as `{module.name}.name(...)`"
         elif module is not None and node.id in module.functions:
             hint = f"the functions of the module are called as `{module.name}.{node.id}(...)`"
         elif node.id == getattr(getattr(self, "node", None), "name", None):
@@ -250,6 +294,8 @@ class Context:
             hint = f"did you mean `T.{node.id}`?"
         elif self.in_signature:
             hint = f'a symbolic dimension is a string: `"{node.id}"`'
+        elif hint is None and advice is not None:
+            hint = advice
         elif hint is None and len(node.id) > 2 and "prim_func" in vars(self.namespace):
             hint = f"assign it before, or make it a parameter, such as `{node.id}: T.float32`"
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=hint)
@@ -269,3 +315,25 @@ class Context:
     def define(self, name: str, value: Any) -> None:
         """Let a name stand for `value` in the innermost scope."""
         self.scopes[-1][name] = value
+
+    def keep(self, name: str, value: Any) -> None:
+        """Let a name stand for `value` where it is known already, if what is written out alone lies between."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                scope[name] = value
+                return
+            if type(scope) is not Round:
+                break
+        self.define(name, value)
+
+    def leave(self) -> None:
+        """End the innermost scope. A name around it that had another meaning in it may have either behind it."""
+        inner = self.scopes.pop()
+        if self.theirs:  # in TVM's dialect names are those of their scope
+            return
+        for name, value in inner.items():
+            if type(value) in (Poison, Pending):
+                continue
+            found = next((scope[name] for scope in reversed(self.scopes) if name in scope), _MISSING)
+            if found is not _MISSING and type(found) not in (Poison, Stale) and found is not value:
+                self.define(name, Stale(found, "has one of two meanings here: a body before this gave it another"))

@@ -126,11 +126,7 @@ class DialectLowering(StmtLowering):
         self.emit(DeclBuffer(buffer, data, span=self.span(node)))
 
     def _allocate(self, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
-        names = ("shape", "dtype", "scope", "condition")
-        given = dict(zip(names, call.args, strict=False))
-        given.update(
-            {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in (*names, "annotations")}
-        )
+        given: dict[str, Any] = self.named(call, "allocate", ("shape", "dtype", "scope", "condition", "annotations"), 2)
         given.pop("condition", None)
         self.alloc_buffer(target, given, call, node)
         made = self.lookup(target.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import os
-import sys
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -23,10 +23,11 @@ from tirscript.ir.verify import check_well_formed
 
 from .budget import Budget
 from .constant import Sources
-from .context import MAX_MISTAKES, Abort, Macro, ModuleRef, Poison
+from .context import MAX_MISTAKES, Abort, Called, Macro, ModuleRef, Poison
 from .function import FunctionLowering
 from .graph_names import GraphNamespace, TypeForm, graph_names
 from .known import Function
+from .live import caller, in_class, locals_of, names_of
 from .meet import is_header, is_tile_dialect, is_tvm
 from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
@@ -35,9 +36,6 @@ from .python import BUILTINS
 from .source import decode, definition_of, normalize, read_source, syntax_tree
 from .trivia import Comments
 from .tvm_allows import Definition, tvm_allows
-
-# modules whose decorators call `prim_func`: what they decorate stands in the frame above them
-_OURS = (__name__, "tirscript.backend.build")
 
 
 def prim_func(
@@ -52,14 +50,8 @@ def prim_func(
     `private` functions are seen only inside their module; `check_well_formed=False` leaves the verifier out;
     `s_tir` is TVM's and means nothing here. Raises DiagnosticError with every mistake that was found.
     """
-    if function is None:
-        return lambda given: prim_func(given, private=private, check_well_formed=check_well_formed)
-    if not isinstance(function, FunctionType):
-        raise TypeError(f"T.prim_func decorates a function, not a {type(function).__name__}")
-    if _in_class(function):
-        return function  # I.ir_module reads the whole class
-    source, tree, _ = definition_of(function)
-    return Reader(source, tree, _names_of(function), trusted=True).one()
+    options = {"private": private, "check_well_formed": check_well_formed, "s_tir": s_tir}
+    return _decorated(function, prim_func, "T.prim_func", options)
 
 
 def graph_func(
@@ -74,26 +66,30 @@ def graph_func(
     `private` functions are seen only inside their module; `pure=False` says that a call does more than give its value;
     `check_well_formed=False` leaves the verifier out. Raises DiagnosticError with every mistake that was found.
     """
+    options = {"private": private, "pure": pure, "check_well_formed": check_well_formed}
+    return _decorated(function, graph_func, "G.graph_func", options)
+
+
+def _decorated(function: Any, decorator: Callable[..., Any], written: str, options: dict[str, bool]) -> Any:
+    """What a decorator, `written` so in programs, makes of a live function; without one, what does so when called."""
     if function is None:
-        return lambda given: graph_func(given, private=private, pure=pure, check_well_formed=check_well_formed)
+        return lambda given: decorator(given, **options)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"G.graph_func decorates a function, not a {type(function).__name__}")
-    if _in_class(function):
+        raise TypeError(f"{written} decorates a function, not a {type(function).__name__}")
+    # by what name it was called, and with what, its line need not say: `kernel = T.prim_func(private=True)`
+    said = {name: value for name, value in options.items() if value is not (name != "private")}
+    called = Called(decorator.__name__, said)
+    if in_class(function):
+        setattr(function, _CALLED, called)
         return function  # I.ir_module reads the whole class
-    source, tree, _ = definition_of(function)
-    return Reader(source, tree, _names_of(function), trusted=True).one()
+    source, tree, node = definition_of(function)
+    reader = Reader(source, tree, names_of(function), trusted=True)
+    reader.called = {node.name: called}
+    return reader.one()
 
 
-def _in_class(function: FunctionType) -> bool:
-    """Whether a function is a method of a class that `I.ir_module` decorates, which is being executed now."""
-    frame = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__") in _OURS:
-        frame = frame.f_back  # type: ignore[assignment]
-    return (
-        frame is not None
-        and "__qualname__" in frame.f_locals
-        and function.__qualname__.startswith(f"{frame.f_locals['__qualname__']}.")
-    )
+# the attribute of methods that `I.ir_module` will read: the decorator that was called
+_CALLED = "__called__"
 
 
 def ir_module(cls: Any = None, *, check_well_formed: bool = True, s_tir: bool = True) -> Any:
@@ -107,33 +103,17 @@ def ir_module(cls: Any = None, *, check_well_formed: bool = True, s_tir: bool = 
     if not isinstance(cls, type):
         raise TypeError(f"I.ir_module decorates a class, not a {type(cls).__name__}")
     source, tree, _ = definition_of(cls)
-    frame = sys._getframe(1)
-    while frame.f_globals.get("__name__") in _OURS and frame.f_back is not None:
-        frame = frame.f_back
-    names = {**frame.f_globals, **frame.f_locals}
+    frame = caller()
+    names = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
     for value in vars(cls).values():
         if isinstance(value, FunctionType):
-            names.update(_names_of(value))
-    found = Reader(source, tree, names, trusted=True).one()
+            names.update(names_of(value))
+    reader = Reader(source, tree, names, trusted=True)
+    reader.called = {name: getattr(value, _CALLED) for name, value in vars(cls).items() if hasattr(value, _CALLED)}
+    reader.called[cls.__name__] = Called("ir_module", {} if check_well_formed else {"check_well_formed": False})
+    found = reader.one()
     assert isinstance(found, Module)
     return found
-
-
-def _names_of(function: FunctionType) -> dict[str, Any]:
-    """The globals and the closure of a function, and, for a nested one, what its body uses of the caller's locals."""
-    names = dict(function.__globals__)
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") in _OURS:
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is not None and frame.f_code.co_name != "<module>" and frame.f_globals is function.__globals__:
-        # annotations are evaluated in the enclosing function, so their names are no free variables of this one
-        names.update(frame.f_locals)
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            names[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return names
 
 
 @public
@@ -211,6 +191,7 @@ def parse_file(
 # the modules whose import a text may hold, and what their names stand for
 _PACKAGES = ("tirscript", "tirscript.script", "tvm.script", "tvm.script.tirx", "tvm.script.ir")
 _NAMED = {"tir": "T", "tirx": "T", "s_tir": "T", "ir": "I", "graph": "G", "relax": "G"}
+_PREFIX = re.compile(r"from tvm\.script import (\w+) as (\w+)\s*$")
 _IGNORED_IMPORTS = ("__future__", "typing")
 # values of graphs that stand outside of functions in TVM's dialect
 _PLAIN_VALUES = ("const", "dtype", "prim_value", "shape", "str")
@@ -227,7 +208,8 @@ def macro(function: Any = None, *, hygienic: bool = True) -> Any:
     if not isinstance(function, FunctionType):
         raise TypeError(f"T.macro decorates a function, not a {type(function).__name__}")
     source, _, node = definition_of(function)
-    return Macro(node, source, python_names(_names_of(function)), hygienic=hygienic)
+    local = locals_of(function)
+    return Macro(node, source, lambda: python_names(names_of(function, local)), hygienic=hygienic)
 
 
 def python_names(names: dict[str, Any]) -> dict[str, Any]:
@@ -253,15 +235,18 @@ class Reader(ModuleReader):
         self.lines = source.text.count("\n") + 1
         self.theirs = is_tvm(source.text, tree)
         self.tiles = self.theirs and is_tile_dialect(source.text)
-        if self.theirs:
-            for line in [line for line, (_, text) in found.whole.items() if is_header(text)]:
-                del found.whole[line]
+        headers = {line: text for line, (_, text) in found.whole.items() if is_header(text)} if self.theirs else {}
+        for line in headers:
+            del found.whole[line]
         if trusted:
             self.names = python_names(names)
         else:
             own = {"breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, "G": G, "R": G}
             if self.theirs:  # pieces of their files come without the imports
                 own |= {"tvm": _package("tvm"), "relax": _relax(), "tir": T, "ty": T}
+                # its printer has other prefixes, too, which only these comments tell
+                matches = map(_PREFIX.search, headers.values())
+                own |= {one[2]: _NAMESPACES[_NAMED[one[1]]] for one in matches if one is not None and one[1] in _NAMED}
             self.names = {**BUILTINS, **own, **names}
         self.budget = Budget(trusted)
         # of live Python: the files of constants lie beside the file of the definition
@@ -269,6 +254,7 @@ class Reader(ModuleReader):
         self.definitions: dict[str, Definition] = {}
         self.seen = 0  # the last line that belongs to a definition
         self.block_names = set()
+        self.called = {}
 
     def lowering(
         self, node: ast.FunctionDef | None, module: ModuleRef | None = None, cls: Any = FunctionLowering
@@ -287,6 +273,8 @@ class Reader(ModuleReader):
         """The decorated definition that a piece of source holds."""
         node = self.tree.body[0]
         made = self.read(node.body[0] if isinstance(node, ast.If) else node, [])
+        if made is not None and self.comments is not None:
+            self.last_comments(made)
         self.finish([made] if made is not None else [])
         assert made is not None
         return made
@@ -456,7 +444,7 @@ class Reader(ModuleReader):
             lowering.signature()
             return self.lower(lowering, last)
         if isinstance(node, ast.FunctionDef) and decorator == "macro":
-            self.names[node.name] = Macro(node, self.source, self.names, hygienic=self.hygienic(node))
+            self.names[node.name] = Macro(node, self.source, lambda: self.names, hygienic=self.hygienic(node))
             return None
         if isinstance(node, ast.ClassDef) and decorator == "ir_module":
             return self.module(node, last)
@@ -488,6 +476,9 @@ class Reader(ModuleReader):
 
     def decorator(self, node: Any) -> str | None:
         """What the one decorator of a definition is."""
+        called = self.called.get(node.name)
+        if called is not None and not node.decorator_list:
+            return called.decorator
         if len(node.decorator_list) != 1:
             what = "class" if isinstance(node, ast.ClassDef) else "function"
             wanted = "@I.ir_module" if what == "class" else "@G.graph_func" if self.of_graphs(node) else "@T.prim_func"
@@ -503,6 +494,8 @@ class Reader(ModuleReader):
         target = expr.func if isinstance(expr, ast.Call) else expr
         evaluator = self.lowering(None)
         if not isinstance(target, (ast.Name, ast.Attribute)):
+            if called is not None:
+                return called.decorator
             self.report("T003", "a decorator is a name such as `T.prim_func`", expr)
             return None
         try:
@@ -514,7 +507,10 @@ class Reader(ModuleReader):
             return "ir_module" if isinstance(node, ast.ClassDef) else "prim_func"
         for name, value in _DECORATOR_OBJECTS.items():
             if found is value:
+                self.called.pop(node.name, None)  # its options are those of the text
                 return name
+        if called is not None:
+            return called.decorator
         if self.trusted and isinstance(node, ast.FunctionDef):
             return "other"  # a decorator of the user's own, such as `tirscript.jit`, that asked for the function
         self.report("T003", "this is not a decorator of the language", expr, hint="`@T.prim_func` or `@I.ir_module`")

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label, suggest
 from tirscript.ir.dtype import INT32, DType
+from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import (
     BufferData,
     BufferLoad,
@@ -22,14 +23,15 @@ from tirscript.ir.expr import (
     const,
     integer_text,
 )
-from tirscript.ir.op import OPS, Op, as_expr, build, convert, unify
+from tirscript.ir.op import OPS, Op, as_expr, build, unify
 from tirscript.ir.words import call_it
 
-from .advice import ADVICE, LIBRARIES, advise, element_hint, element_of
+from .advice import ADVICE, LIBRARIES, advise, advise_graph, element_hint, element_of
+from .choices import ChoiceLowering
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
 from .lengths import difference, scalable_length
-from .meet import fit, meet, truth
+from .meet import meet, truth
 from .namespace import BufferForm, Form, Namespace, PointerType, TypeName, Unsupported, their_names, vector_type
 from .plain import PlainLowering
 from .pointer import METHODS, elem_offset
@@ -91,7 +93,7 @@ class Method:
 call_it(Method, "method", lambda method: method.name)
 
 
-class ExprLowering(PlainLowering):
+class ExprLowering(ChoiceLowering):
     """Lowers expressions. `value` gives whatever a node means, `expr` an IR expression."""
 
     definition: list[ast.stmt]
@@ -110,11 +112,7 @@ class ExprLowering(PlainLowering):
 
     def converted(self, node: ast.expr, to: DType, what: str) -> Expr:
         """A value as stored into a place of dtype `to`."""
-        value = self.value(node)
-        try:
-            return self.placed(convert(fit(value, to) if self.theirs else value, to, what), node)
-        except DiagnosticError as problem:
-            raise self.located(problem, node) from None
+        return self.as_placed(self.open_value(node), node, to, what)  # type: ignore[no-any-return]
 
     def condition(self, node: ast.expr) -> Any:
         """A condition: a bool expression, or a Python value that decides while parsing."""
@@ -163,8 +161,7 @@ class ExprLowering(PlainLowering):
         return value if type(value) is Var or type(value) is Buffer else self.used(value, node)
 
     def _binary(self, node: ast.BinOp) -> Any:
-        left = self.value(node.left)
-        right = self.value(node.right)
+        left, right = self.operands(self.open_value(node.left), self.open_value(node.right))
         kind = type(node.op)
         if isinstance(left, Expr) or isinstance(right, Expr):
             entry = _BINARY_OPS.get(kind)
@@ -178,6 +175,7 @@ class ExprLowering(PlainLowering):
     def operator(self, entry: Op, args: list[Any], node: ast.expr, nodes: tuple[ast.expr, ...] = ()) -> Expr:
         """A call of the table with the typing rules, at the span of `node`."""
         try:
+            args = self.settled_choices(entry, args)
             made = meet(entry, args) if self.theirs else build(entry, args)
         except DiagnosticError as problem:
             at: ast.expr = node
@@ -215,10 +213,14 @@ class ExprLowering(PlainLowering):
 
     def _compare(self, node: ast.Compare) -> Any:
         places = [node.left, *node.comparators]
-        values = [self.value(place) for place in places]
+        values = [self.open_value(place) for place in places]
+        for value, place in zip(values[1:-1], places[1:-1], strict=True):  # each stands in two comparisons
+            if isinstance(value, Expr) and has_effect(value):
+                hint = "give what it returns a name before"
+                raise self.fail("T021", "a call in the middle of a chain would be made twice", place, hint=hint)
         result: Any = None
         for at, kind in enumerate([type(item) for item in node.ops]):
-            left, right = values[at], values[at + 1]
+            left, right = self.operands(values[at], values[at + 1])
             if isinstance(left, Expr) or isinstance(right, Expr):
                 entry = _COMPARE_OPS.get(kind)
                 if entry is None:
@@ -242,11 +244,7 @@ class ExprLowering(PlainLowering):
         return result
 
     def _conditional(self, node: ast.IfExp) -> Any:
-        test = self.condition(node.test)
-        if not isinstance(test, Expr):
-            return self.value(node.body if test else node.orelse)
-        args = [test, self.value(node.body), self.value(node.orelse)]
-        return self.operator(OPS["if_then_else"], args, node, (node.test, node.body, node.orelse))
+        return self.closed(self.open_conditional(node))
 
     def whole(self, buffer: Buffer, node: ast.AST, hint: str | None = None) -> Abort:
         """A buffer where a value stands: what is to be raised."""
@@ -333,8 +331,11 @@ class ExprLowering(PlainLowering):
         """`G.name` outside of graph functions, where only decorators and types stand."""
         found = owner.find(name)
         if found is None:
-            near = suggest(name, owner.names())
-            hint = f"did you mean `{owner._letter}.{near}`?" if near else None
+            from tirscript.ir.graph_ops import GRAPH_OPS
+
+            hint = advise_graph(name, GRAPH_OPS)
+            near = suggest(name, owner.names()) if hint is None else None
+            hint = f"did you mean `{owner._letter}.{near}`?" if near else hint
             raise self.fail("T031", f"`{owner._letter}.{name}` is not a function of {owner._letter}", node, hint=hint)
         if not isinstance(found, (FunctionType, TypeForm)):
             hint = f"did you mean `T.{name}`?" if name in vars(self.namespace) else None

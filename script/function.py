@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from typing import Any
 
@@ -21,7 +22,6 @@ from .macro import MacroLowering
 from .namespace import BufferForm, BufferType, Namespace, TypeName, WrongBufferType
 from .python import BUILTINS
 from .scope import Names
-from .source import quiet_parse
 from .trivia import Comments, trivia
 
 _OPTIONS = ("private", "check_well_formed", "s_tir")
@@ -72,6 +72,7 @@ class FunctionLowering(MacroLowering):
             (arguments.kwarg, "`**kwargs`"),
             (arguments.kwonlyargs[0] if arguments.kwonlyargs else None, "a keyword-only parameter"),
             (default, "a default value"),
+            (arguments.posonlyargs[-1] if arguments.posonlyargs else None, "`/`, behind parameters without names,"),
         ]
         hint = "every argument is given at the call, by place or name"
         for found, what in refused:
@@ -118,6 +119,10 @@ class FunctionLowering(MacroLowering):
                 self.fixed[param.arg] = "a parameter"
             else:
                 self.scopes[0][param.arg] = Poison()
+        for param in given:
+            if param.arg in made and self.symbols.get(param.arg, made[param.arg]) is not made[param.arg]:
+                what = f"`{param.arg}` is a dimension of a buffer, but this parameter is no integer"
+                self.report("T207", what, param, hint="give one of them another name")
         if node.returns is not None:
             self.returns = self._returns(node.returns)
 
@@ -158,14 +163,8 @@ class FunctionLowering(MacroLowering):
             return None
         try:
             node: ast.expr = param.annotation
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                # a whole annotation in quotes
-                try:
-                    inner = quiet_parse(node.value, mode="eval").body
-                except (SyntaxError, ValueError, RecursionError, MemoryError):
-                    raise self.fail("T041", f"the annotation of `{param.arg}` is not an expression", node) from None
-                for part in ast.walk(inner):
-                    ast.copy_location(part, node)
+            inner = self.unquoted(node, f"the annotation of `{param.arg}`")
+            if inner is not node:
                 node = inner
                 self._numpy_like(param, inner)
             self.symbol_mode = isinstance(node, ast.Subscript)
@@ -221,7 +220,7 @@ class FunctionLowering(MacroLowering):
 
     def _returns(self, node: ast.expr) -> DType | None:
         try:
-            kind = self.value(node)
+            kind = self.value(self.unquoted(node, "the annotation of the result"))
         except Abort:
             return None
         if kind is None:
@@ -284,7 +283,7 @@ class FunctionLowering(MacroLowering):
             return None
         node = self.node
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-        inside, beside = comments.within(first, max(_signature_end(node), node.lineno))
+        inside, beside = comments.head(node, first, max(_signature_end(node), node.lineno))
         return trivia([*comments.above(start, first - 1), *inside, *self.orphans], beside)
 
 
@@ -312,23 +311,33 @@ def _signature_end(node: ast.FunctionDef) -> int:
     return max(parts)
 
 
-def read_options(call: ast.expr, lowering: FunctionLowering) -> None:
-    """The options of a decorator, `@T.prim_func(private=True)`."""
+def read_options(
+    call: ast.expr, reader: FunctionLowering, decorator: str = "T.prim_func", allowed: tuple[str, ...] = _OPTIONS
+) -> dict[str, bool]:
+    """The options of a decorator, `@T.prim_func(private=True)`; `reader` reads their values and reports mistakes."""
+    found: dict[str, bool] = {}
     if not isinstance(call, ast.Call):
-        return
+        return found
     if call.args:
-        lowering.report("T032", "`T.prim_func` takes options by keyword only", call)
+        reader.report("T032", f"`{decorator}` takes options by keyword only", call)
     for keyword in call.keywords:
-        try:
-            if keyword.arg not in _OPTIONS:
-                near = suggest(str(keyword.arg), _OPTIONS)
-                raise lowering.fail(
-                    "T032",
-                    f"`T.prim_func` has no option `{keyword.arg}`",
-                    keyword.value,
-                    hint=f"did you mean `{near}`?" if near else f"the options are {', '.join(_OPTIONS)}",
-                )
-            value = lowering.python(keyword.value, f"`{keyword.arg}`", (bool,))
-        except Abort:
-            continue
-        lowering.options[keyword.arg] = value
+        with contextlib.suppress(Abort):
+            if keyword.arg is None:
+                given = reader.python(keyword.value, "what `**` spreads", (dict,))
+            else:
+                given = {keyword.arg: keyword.value}
+            for name, value in given.items():
+                if name not in allowed:
+                    near = suggest(str(name), allowed)
+                    raise reader.fail(
+                        "T032",
+                        f"`{decorator}` has no option `{name}`",
+                        keyword.value,
+                        hint=f"did you mean `{near}`?" if near else f"the options are {', '.join(allowed)}",
+                    )
+                if keyword.arg is not None:
+                    value = reader.python(keyword.value, f"`{name}`", (bool,))
+                elif not isinstance(value, bool):
+                    raise reader.fail("T032", f"`{name}` must be a bool known while parsing", keyword.value)
+                found[name] = value
+    return found

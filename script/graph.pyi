@@ -571,7 +571,7 @@ def print(*args: _Any, format: _Any = ...) -> OpCall:
     """Values are printed when the program runs."""
 
 def prod(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
-    """The product of the elements along axes."""
+    """The product of the elements along axes; of bools, whether all are true."""
 
 def quantize(data: _Any, scale: _Any, zero_point: _Any, axis: _Any = ..., out_dtype: _Any = ...) -> OpCall:
     """round(data / scale) + zero_point, halves to even, within `out_dtype` (nan its greatest); by channel, too."""
@@ -654,7 +654,7 @@ def subtract(x1: _Any, x2: _Any) -> OpCall:
     """The difference."""
 
 def sum(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
-    """The sum of the elements along axes."""
+    """The sum of the elements along axes; of bools, whether one is true."""
 
 def take(x: _Any, indices: _Any, axis: _Any = ..., mode: _Any = ...) -> OpCall:
     """The elements along an axis at some indices. Indices beyond it are a mistake (`fast`), the nearest (`clip`), counted round (`wrap`), or give nan."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
@@ -20,18 +22,22 @@ from tirscript.ir.graph import (
     GraphVar,
     ObjectType,
     OpCall,
+    PrimType,
+    PrimValue,
     ShapeExpr,
+    TensorType,
     TupleExpr,
 )
 from tirscript.ir.graph_ops import GraphOp, graph_op
 from tirscript.ir.graph_ops.foreign import find_op, is_foreign
+from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import VDevice
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import Op
 from tirscript.ir.words import words
 
 from . import context
-from .graph_expr import GraphExprLowering
+from .graph_expr import NUMBERS, GraphExprLowering, number_like
 from .graph_marks import Method, plain_value
 from .graph_names import GraphForm, TypeForm, TypeSpec
 from .namespace import ModuleForm, TypeName
@@ -48,6 +54,7 @@ _RESULT_NAMES = ("out", "out_ty", "out_sinfo", "ty_args", "sinfo_args", "type_ar
 class GraphCallLowering(GraphExprLowering):
     """Lowers calls."""
 
+    told: DType | None = None  # of the scalar that an annotation says the statement gives
     # the constructs that are values, and what completes the arguments of an operator
     form_values: ClassVar[dict[str, Callable[[Any, ast.Call], Any]]] = {}
     prepared: ClassVar[dict[str, Callable[..., None]]] = {}
@@ -143,7 +150,38 @@ class GraphCallLowering(GraphExprLowering):
         prepare = self.prepared.get(entry.name)
         if prepare is not None:
             prepare(self, entry, given, named, node)
+        if self.theirs:
+            tensors = {at for number, one in enumerate(parameters) if one.kind == "tensor" for at in (number, one.name)}
+            places: list[tuple[Any, Any]] = [*enumerate(given), *named.items()]
+            numbers = {at: one for at, one in places if at in tensors and type(one) in NUMBERS}
+            if numbers:
+                return self.with_numbers(entry, given, named, numbers, node)
         return self.checked(entry, given, named, node)
+
+    def with_numbers(
+        self, entry: GraphOp, given: list[Any], named: dict[str, Any], numbers: dict[Any, Any], node: ast.expr
+    ) -> GraphExpr:
+        """A call where numbers stand for tensors; in TVM's text they are scalars.
+
+        TVM reads them as int32 and float32, and prints integers of every dtype alike: where these do not go with what
+        stands beside them, they are of its dtype; where nothing does, of that of the annotated result.
+        """
+
+        def replaced(made: dict[Any, Any]) -> tuple[list[Any], dict[str, Any]]:
+            values = [made.get(at, one) for at, one in enumerate(given)]
+            return values, {name: made.get(name, one) for name, one in named.items()}
+
+        beside = [self.type_at_place(one, node) for one in (*given, *named.values()) if isinstance(one, GraphExpr)]
+        told = self.told if not beside else None
+        for like in (told, None, *[kind.dtype for kind in beside if isinstance(kind, (TensorType, PrimType))]):
+            try:
+                args, kwargs = replaced({at: PrimValue(number_like(one, like)) for at, one in numbers.items()})
+                type_of(entry(*args, **kwargs), self.known.module)
+            except (DiagnosticError, ValueError):
+                continue
+            return self.checked(entry, args, kwargs, node)
+        args, kwargs = replaced({at: self.number(one, None, node) for at, one in numbers.items()})
+        return self.checked(entry, args, kwargs, node)
 
     def argument(self, entry: GraphOp, kind: str, value: Any, node: ast.expr) -> Any:
         """An argument of an operator by the kind of its parameter."""
@@ -156,8 +194,6 @@ class GraphCallLowering(GraphExprLowering):
             raise self.fail("T022", f"`{value.name}` is a tensor function outside of this module", node, hint=hint)
         if isinstance(value, (GraphExpr, Buffer, context.FunctionRef, TypeName)):
             return self.leaf(value, node)
-        if self.theirs and kind == "tensor" and isinstance(value, (bool, int, float)):
-            return self.as_graph(value, node)  # a scalar: TVM prints constants as such
         if isinstance(value, (tuple, list)):
             if kind != "shape" and any(isinstance(item, (GraphExpr, context.FunctionRef)) for item in value):
                 return tuple(self.leaf(item, node) if isinstance(item, _PARTS) else item for item in value)
@@ -208,6 +244,13 @@ class GraphCallLowering(GraphExprLowering):
         if type(kind) not in (CallableType, ObjectType):
             raise self.fail("T022", f"{words(function)} is no function", node.func)
         places: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
+        if self.theirs and not (type(function) is ExternFunction and function.type is None):
+            params = kind.params if type(kind) is CallableType and kind.params is not None else ()
+            like = [one.dtype if type(one) is PrimType else None for one in params]
+            args = [
+                self.number(arg, like[at] if at < len(like) else None, place) if type(arg) in NUMBERS else arg
+                for at, (arg, place) in enumerate(zip(args, places, strict=True))
+            ]
         values = tuple(self.leaf(arg, at) for arg, at in zip(args, places, strict=True))
         made = FunctionCall(self.leaf(function, node), values, attrs, types, span=self.span(node))
         self.type_at_place(made, node)

@@ -8,6 +8,7 @@ where it stands as an argument.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,8 +16,8 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from tirscript.ir.constant import ConstantTensor, constant
-from tirscript.ir.diagnostic import DiagnosticError, suggest
-from tirscript.ir.dtype import FLOAT64, INT64, DType
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, suggest
+from tirscript.ir.dtype import FLOAT32, FLOAT64, INT32, INT64, DType
 from tirscript.ir.expr import Const, Expr, StringImm, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
@@ -48,7 +49,7 @@ from tirscript.ir.op import OPS
 from tirscript.ir.words import words
 
 from . import context
-from .advice import LIBRARIES
+from .advice import GRAPH_ADVICE, LIBRARIES, advise_graph
 from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
 from .graph_legacy import GraphLegacyLowering
@@ -56,6 +57,7 @@ from .graph_marks import Matched, Metadata, Method, is_leaf
 from .graph_names import THEIR_FORMS, GraphForm, GraphNamespace, TypeSpec, UnsupportedForm
 from .known import Known
 from .namespace import TypeName
+from .plain import argument_place
 from .python import BINARY, COMPARE, UNARY
 
 # Python's operators on tensors
@@ -86,6 +88,7 @@ _COMPARE: dict[type, str] = {
 _AND, _OR, _IF = OPS["logical_and"], OPS["logical_or"], OPS["if_then_else"]
 # what TVM calls the type of a value, now and before
 _TYPE_NAMES = ("ty", "struct_info")
+NUMBERS = (bool, int, float)
 
 
 class GraphExprLowering(GraphLegacyLowering):
@@ -160,6 +163,13 @@ class GraphExprLowering(GraphLegacyLowering):
             return GraphConst(constant(value, kind), span=self.span(node))
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
+
+    def number(self, value: bool | int | float, like: DType | None, node: ast.expr) -> GraphExpr:
+        """A number of TVM's text as a scalar."""
+        try:
+            return self.at(PrimValue(number_like(value, like)), node)
+        except ValueError as problem:
+            raise self.fail("T103", str(problem), node) from None
 
     def attr_value(self, value: Any, node: ast.expr) -> Any:
         """Tensors too, as models keep their parameters in an attribute."""
@@ -307,6 +317,10 @@ class GraphExprLowering(GraphLegacyLowering):
             raise self.fail("T021", f"`{owner._letter}.{name}`, {found.what}, is not supported", node)
         return super().graph_attribute(owner, name, node) if found is None else found
 
+    def builtin_advice(self, name: str) -> str | None:
+        """What a graph has in place of a function of Python's own."""
+        return GRAPH_ADVICE.get(name)
+
     def member(self, owner: GraphExpr, name: str, node: ast.Attribute) -> Any:
         """`x.shape`, `x.dtype`, `x.ndim` as they are known, and `x.astype`."""
         if name == "astype":
@@ -332,6 +346,8 @@ class GraphExprLowering(GraphLegacyLowering):
         operator = next((known for known in GRAPH_OPS if known.rpartition(".")[2] == name), None)
         if operator is not None:
             hint = f"did you mean `G.{operator}(x)`?"
+        elif near is None and name in GRAPH_ADVICE:
+            hint = GRAPH_ADVICE[name]
         raise self.fail("T030", f"a value of the graph has no `{name}`", node, hint=hint)
 
     def item_of(self, owner: Any, node: ast.Subscript) -> Any:
@@ -373,6 +389,7 @@ class GraphExprLowering(GraphLegacyLowering):
     def _library(self, node: ast.Attribute, owner: ast.Name) -> None:
         if owner.id in LIBRARIES and self.lookup(owner.id) is _MISSING:
             hint = f"did you mean `G.{node.attr}`?" if find_op(node.attr) is not None else None
+            hint = hint or advise_graph(node.attr, GRAPH_OPS)
             raise self.fail("T010", f"`{owner.id}` is not defined: a graph calls the functions of G", owner, hint=hint)
 
     def checked(self, entry: GraphOp, args: list[Any], kwargs: dict[str, Any], node: ast.expr) -> OpCall:
@@ -382,8 +399,39 @@ class GraphExprLowering(GraphLegacyLowering):
             found = made.replace(span=self.span(node))
             type_of(found, self.known.module)
         except DiagnosticError as problem:
-            raise self.located(problem, node) from None
+            place = _blamed(problem, entry, len(args), node)
+            if place is not node:
+                (one,) = problem.diagnostics
+                problem = DiagnosticError([Diagnostic(one.code, one.message, (), one.notes, one.hint)])
+            raise self.located(problem, place) from None
         return found
+
+
+def _blamed(problem: DiagnosticError, entry: GraphOp, count: int, node: ast.expr) -> ast.expr:
+    """Where the argument stands that a message about the call of an operator is about; the call where it is several.
+
+    Of a method's call the first of the `count` arguments stands before the dot.
+    """
+    begins = rf"(?:`{re.escape(entry.spelling)}`: )?`(\w+)` (?:of|is(?! of)|names|must have) "
+    said = re.match(begins, problem.diagnostics[0].message)
+    names = [one.name for one in entry.parameters]
+    if said is None or said[1] not in names or type(node) is not ast.Call or len(problem.diagnostics) > 1:
+        return node
+    if any(type(arg) is ast.Starred for arg in node.args):
+        return node
+    at = names.index(said[1]) - (count - len(node.args))
+    return argument_place(node, at, said[1]) if at >= 0 else node
+
+
+def number_like(value: bool | int | float, like: DType | None) -> Const:
+    """A number as TVM reads it: an int32 or a float32; or of the dtype that it stands for, where that holds it."""
+    if isinstance(value, bool):
+        return const(value)
+    if like is not None and (like.is_float or (like.is_int and isinstance(value, int))):
+        return const(value, like)
+    if isinstance(value, float):
+        return const(value, FLOAT32)
+    return const(value, INT32 if -(1 << 31) <= value < 1 << 31 else INT64)
 
 
 def _number(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
@@ -429,6 +477,7 @@ _GRAPH_VALUES: dict[type, Callable[[GraphExprLowering, Any, ast.expr], GraphExpr
     PrimFunc: _foreign_function,
     GraphFunc: _foreign_function,
 }
+GraphExprLowering.open_rules = {}
 GraphExprLowering.rules = {
     **GraphLegacyLowering.rules,
     ast.Call: GraphExprLowering.bare_type,

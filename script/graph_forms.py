@@ -32,6 +32,7 @@ from tirscript.ir.graph_ops import GraphOp
 from tirscript.ir.graph_ops.infer import type_of
 
 from .graph_call import GraphCallLowering
+from .graph_expr import NUMBERS
 from .graph_marks import Matched, plain_value
 from .graph_names import DEVICE_KINDS
 from .python import is_numpy_scalar
@@ -150,6 +151,8 @@ class GraphFormLowering(GraphCallLowering):
         args, kwargs = self.arguments(node)
         if kwargs:
             raise self.fail("T032", "`G.tuple` takes the fields", node)
+        if self.theirs:  # as arguments of operators, and unlike the fields of `(1, x)`, which are int64
+            args = [self.number(arg, None, node) if type(arg) in NUMBERS else arg for arg in args]
         return TupleExpr(tuple(self.leaf(arg, node) for arg in args), span=self.span(node))
 
     def _item_form(self, node: ast.Call) -> GraphExpr:

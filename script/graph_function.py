@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tirscript.ir.diagnostic import suggest
 from tirscript.ir.expr import Var
 from tirscript.ir.graph import (
     CallableType,
@@ -21,7 +20,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.rewrite import walk
 
 from .context import Abort, Poison
-from .function import _signature_end
+from .function import _signature_end, read_options
 from .graph_stmt import GraphStmtLowering
 
 OPTIONS = ("private", "pure", "check_well_formed")
@@ -45,7 +44,7 @@ class GraphLowering(GraphStmtLowering):
         )
         inner.inherit(self)
         inner.bare, inner.old = self.bare, self.old
-        read_graph_options(node.decorator_list[0], inner)
+        inner.options = read_options(node.decorator_list[0], inner, "G.graph_func", OPTIONS)
         inner.signature()
         var = None
         if inner.result_type is not None:
@@ -192,24 +191,6 @@ class GraphLowering(GraphStmtLowering):
         }
         inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
         return with_dimensions(kind, {}, inner) if inner else kind
-
-
-def read_graph_options(call: ast.expr, lowering: GraphLowering) -> None:
-    """The options of a decorator, `@G.graph_func(private=True)`."""
-    if not isinstance(call, ast.Call):
-        return
-    if call.args:
-        lowering.report("T032", "`G.graph_func` takes options by keyword only", call)
-    for keyword in call.keywords:
-        try:
-            if keyword.arg not in OPTIONS:
-                near = suggest(str(keyword.arg), OPTIONS)
-                hint = f"did you mean `{near}`?" if near else f"the options are {', '.join(OPTIONS)}"
-                what = f"`G.graph_func` has no option `{keyword.arg}`"
-                raise lowering.fail("T032", what, keyword.value, hint=hint)
-            lowering.options[keyword.arg] = lowering.python(keyword.value, f"`{keyword.arg}`", (bool,))
-        except Abort:
-            continue
 
 
 GraphLowering.stmt_rules = {**GraphStmtLowering.stmt_rules, ast.FunctionDef: GraphLowering._local_function}

@@ -96,7 +96,9 @@ class GraphStmtLowering(GraphFormLowering):
                 self.define(target.id, self.value(inner))
                 return
         named = len(self.symbols) > known
+        self.told = kind.dtype if type(kind) is PrimType else None
         found = self.value(value)
+        self.told = None
         if kind is not None and self.bare and named:
             found = self.annotated_value(found, kind, value)
         if type(found) is Var and not found.name:
@@ -119,13 +121,15 @@ class GraphStmtLowering(GraphFormLowering):
         if isinstance(found, Matched):
             self.match(target, found, kind, node)
             return
+        branch = self.branch
         made = self.binding_value(found, kind, value)
+        if made is None and branch is not None and branch.last is node:
+            made = self.as_graph(found, value)
         if made is None:
             self.define(name, found)
             return
         if type(made) is TupleExpr:
             made = self.leaf(made, value)
-        branch = self.branch
         if branch is not None and branch.last is node and is_leaf(made):
             branch.value, branch.type = made, kind
             return
@@ -134,7 +138,8 @@ class GraphStmtLowering(GraphFormLowering):
             kind = self.type_at_place(made, value)
             if self.theirs and type(kind) is ObjectType and self.calls_kernel(made):
                 kind = TupleType(())
-        told = annotated and type(kind) is PrimType and kind.value is not None
+        # `_` names nothing, so no dimension is called so
+        told = name == "_" or (annotated and type(kind) is PrimType and kind.value is not None)
         var = GraphVar(name, kind, span=self.span(target)) if told else self.variable(name, kind, target)
         self.emit(GraphBind(var, made, span=self.span(node)))
         self.define(name, var)
@@ -279,6 +284,17 @@ class GraphStmtLowering(GraphFormLowering):
             if arg.id in self.flow:
                 raise self.fail("T202", f"`{arg.id}` is an output twice", arg)
             self.flow[arg.id] = value
+        inside = [known for scope in self.scopes[self.flow_scope :] for known in scope.values()]
+        scalars = {
+            known.type.value: known for known in inside if type(known) is GraphVar and type(known.type) is PrimType
+        }
+        for arg in call.args:
+            assert isinstance(arg, ast.Name)
+            named = [part for part in walk(self.flow[arg.id].type) if type(part) is Var]
+            for scalar in (scalars[var] for var in named if var in scalars):
+                if scalar not in self.flow.values():
+                    what = f"the type of `{arg.id}` names `{scalar.name}`, which is not known behind the dataflow"
+                    raise self.fail("T011", what, arg, hint=f"make it an output too: `G.output(..., {scalar.name})`")
 
     flow_scope = 0
 
@@ -314,7 +330,7 @@ class GraphStmtLowering(GraphFormLowering):
         block = self.hidden.get(use.id)
         return None if block is None else self.span(block.items[0].context_expr)  # type: ignore[attr-defined]
 
-    def undefined(self, node: ast.Name) -> Abort:
+    def undefined(self, node: ast.Name, advice: str | None = None) -> Abort:
         block = self.hidden.get(node.id)
         if block is not None:
             place = self.span(block.items[0].context_expr)  # type: ignore[attr-defined]
@@ -325,7 +341,7 @@ class GraphStmtLowering(GraphFormLowering):
                 hint=f"make it an output at the end of the dataflow: `G.output({node.id})`",
                 notes=(Label(place, "the dataflow is here"),),
             )
-        return super().undefined(node)
+        return super().undefined(node, advice)
 
     def _if(self, node: ast.If) -> None:
         try:

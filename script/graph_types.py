@@ -25,7 +25,6 @@ from tirscript.ir.words import words
 from .function import FunctionLowering
 from .graph_names import TypeForm, TypeSpec
 from .namespace import BufferForm, BufferType, TypeName
-from .source import quiet_parse
 
 _EXAMPLE = 'such as `G.Tensor((4, 4), "float32")`'
 _NONE = TupleType(())
@@ -51,14 +50,7 @@ class GraphTypeLowering(FunctionLowering):
 
     def type_at(self, node: ast.expr) -> GraphType:
         """The type that an annotation means."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):  # a whole annotation in quotes
-            try:
-                inner = quiet_parse(node.value, mode="eval").body
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                raise self.fail("T041", "this annotation is not an expression", node, hint=_EXAMPLE) from None
-            for part in ast.walk(inner):
-                ast.copy_location(part, node)
-            node = inner
+        node = self.unquoted(node, "this annotation", _EXAMPLE)
         return self.type_of_value(self.value(node), node)
 
     def type_of_value(self, value: Any, node: ast.expr) -> GraphType:

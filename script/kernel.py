@@ -36,7 +36,15 @@ def _macro(function: FunctionType) -> Macro:
         value = names.get(name)
         if isinstance(value, FunctionType) and hasattr(value, PART):
             names[name] = _macro(value)
-    return Macro(node, source, {**python_names(names), "T": T}, hygienic=True)
+    seen = {**python_names(names), "T": T}
+    return Macro(node, source, lambda: seen, hygienic=True)
+
+
+@functools.cache
+def _call_of(name: str) -> tuple[Source, Any]:
+    """The text that calls a kernel, and its syntax tree."""
+    source = Source(f"<call of {name}>", _CALL)
+    return source, syntax_tree(source).body[0]
 
 
 def kernel_function(
@@ -51,8 +59,7 @@ def kernel_function(
     `params` are the function's parameters, in order; `args` are values of the language made of them, or plain Python.
     `T` need not be defined where the kernel stands. Raises DiagnosticError where the kernel is wrong, at its lines.
     """
-    source = Source(f"<call of {function.__name__}>", _CALL)
-    node: Any = syntax_tree(source).body[0]
+    source, node = _call_of(function.__name__)
     names = {"kernel_": _macro(function), "args": tuple(args), "kwargs": dict(kwargs)}
     lowering = FunctionLowering(node, source, python_names(names), trusted=True, comments=None, namespace=T)
     lowering.params = list(params)

@@ -37,10 +37,10 @@ class Known:
         return self.bodies[name]
 
     def find_result(self, name: str) -> None:
-        """Find out the type of what a graph function returns."""
+        """Find out the type of what a function returns."""
         if name not in self.open:
             return
         self.open.discard(name)
         found = self.body_of(name)
-        if isinstance(found, GraphFunc):
+        if found is not None:
             self.module = self.module.with_function(found.replace(body=()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -10,21 +11,43 @@ from tirscript.ir.diagnostic import DiagnosticError, suggest
 from tirscript.ir.expr import Expr, Var, const
 from tirscript.ir.node import Attrs
 from tirscript.ir.op import OPS, as_expr, unify
+from tirscript.ir.span import Source
 from tirscript.ir.stmt import LOOP_KINDS, Break, Continue, For, Stmt, While
 from tirscript.ir.threads import is_thread, thread_hint
 from tirscript.ir.words import with_article, words
 
 from .body import BodyLowering
+from .context import Pending, Poison, Round, ScalarView, Stale
 from .meet import together
 from .namespace import Form
+from .scope import stored_in
 from .trivia import header_end
 
 LOOP_VARIABLE = "a loop variable"
+_OF_PROGRAM = frozenset((Var, Buffer, ScalarView, Pending, Poison, Stale))
+_BOUNDS = ("start", "stop", "step")
 MAX_UNROLLED = 1 << 16  # statements that loops over Python sequences may make
+
+
+@lru_cache(4)
+def _has_walrus(source: Source) -> bool:
+    """Whether a text holds `:=` at all."""
+    return ":=" in source.text
+
+
+class Leave(Exception):
+    """A `break` of a loop that is written out, or a `continue`: the rest of the round makes no statements."""
+
+    def __init__(self, last: bool) -> None:
+        self.last = last
 
 
 class LoopLowering(BodyLowering):
     """Lowers loops."""
+
+    written: tuple[int, list[Stmt]] | None = (
+        None  # of the loop that is being written out: the loops around it, its body
+    )
 
     def _for(self, node: ast.For) -> None:
         if node.orelse:
@@ -67,27 +90,24 @@ class LoopLowering(BodyLowering):
             if self.theirs and kind == "serial" and keyword.arg == "unroll":
                 options["unroll"] = keyword.value
                 continue
-            if keyword.arg not in ("annotations", "thread", "start", "stop", "step") or (
+            if keyword.arg not in ("annotations", "thread", *_BOUNDS) or (
                 (keyword.arg == "thread") != (kind == "thread_binding") and keyword.arg == "thread"
             ):
-                near = suggest(str(keyword.arg), ("annotations", "thread", "start", "stop", "step"))
+                near = suggest(str(keyword.arg), ("annotations", "thread", *_BOUNDS))
                 raise self.fail(
                     "T032",
                     f"{with_article(kind)} loop takes no `{keyword.arg}`",
                     keyword.value,
                     hint=f"did you mean `{near}`?" if near and near != keyword.arg else None,
                 )
+            if keyword.arg in options:
+                raise self.fail("T032", f"`{keyword.arg}` is given twice", keyword)
             options[keyword.arg] = keyword.value
         nodes = list(call.args)
         if kind == "thread_binding" and len(nodes) > 1 and "thread" not in options:
             if isinstance(self.value(nodes[-1]), str):
                 options["thread"] = nodes.pop()  # TVM takes it by place too
-        nodes += [options.pop(name) for name in ("start", "stop", "step") if name in options]
-        if not 1 <= len(nodes) <= 3 or any(isinstance(item, ast.Starred) for item in nodes):
-            raise self.fail(
-                "T032", f"a loop takes one to three bounds, not {len(nodes)}", call, hint="`for i in range(16):`"
-            )
-        start, stop, step = self.bounds(nodes, call)
+        start, stop, step = self.bounds(self._bound_nodes(nodes, options, call), call)
         thread = self.thread_tag(options["thread"]) if "thread" in options else None
         if kind == "thread_binding" and thread is None:
             raise self.fail(
@@ -116,6 +136,27 @@ class LoopLowering(BodyLowering):
         if not is_thread(tag):
             raise self.fail("T032", f'there is no thread "{tag}"', node, hint=thread_hint(tag))
         return tag
+
+    def _bound_nodes(self, nodes: list[ast.expr], options: dict[str, Any], call: ast.Call) -> list[ast.expr]:
+        """The bounds of a loop in order, those given by name taken out of `options`. One alone is where it stops."""
+        given: dict[str, ast.expr] = dict(zip(_BOUNDS, nodes, strict=False))
+        named = [name for name in _BOUNDS if name in options]
+        if not 1 <= len(nodes) + len(named) <= 3 or any(isinstance(item, ast.Starred) for item in nodes):
+            count = len(nodes) + len(named)
+            raise self.fail(
+                "T032", f"a loop takes one to three bounds, not {count}", call, hint="`for i in range(16):`"
+            )
+        for name in named:
+            if name in given:
+                raise self.fail("T032", f"`{name}` is given twice", options[name])
+            given[name] = options.pop(name)
+        if "stop" not in given:
+            if "start" not in given:
+                raise self.fail("T032", "this loop has a step and no end", call, hint="`for i in range(0, 16, 4):`")
+            given["stop"] = given.pop("start")
+        if "step" in given and "start" not in given:
+            given["start"] = ast.copy_location(ast.Constant(0), call)
+        return [given[name] for name in _BOUNDS if name in given]
 
     def bounds(self, nodes: list[ast.expr], call: ast.Call) -> tuple[Expr, Expr, Expr | None]:
         """Start, stop and step of a loop, of one integer dtype."""
@@ -164,7 +205,7 @@ class LoopLowering(BodyLowering):
 
     def loop_body(self, node: ast.For | ast.While, names: dict[str, Any]) -> tuple[Stmt, ...]:
         """The body of a loop with its variables in scope."""
-        self.scopes.append(names)
+        self.scopes.append({**self._carried(node), **names})
         added = [name for name in names if name not in self.fixed]
         self.fixed.update(dict.fromkeys(added, LOOP_VARIABLE))
         self.loops += 1
@@ -172,9 +213,24 @@ class LoopLowering(BodyLowering):
             return self.body(node.body, header_end(node), self.end)
         finally:
             self.loops -= 1
-            self.scopes.pop()
+            self.leave()
             for name in added:
                 del self.fixed[name]
+
+    def _carried(self, node: ast.For | ast.While) -> dict[str, Any]:
+        """The names of values known while parsing that a loop assigns: from its second turn on they would be others."""
+        if self.theirs:
+            return {}
+        names = stored_in(node.body)
+        if _has_walrus(self.source):
+            names |= {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
+        why = "is known while parsing, and would change from turn to turn of the loop"
+        found: dict[str, Any] = {}
+        for name in names:
+            scope = next((scope for scope in reversed(self.scopes) if name in scope), None)
+            if scope is not None and type(scope[name]) not in _OF_PROGRAM:
+                found[name] = Stale(scope[name], why)
+        return found
 
     def _grid(self, node: ast.For, call: ast.Call) -> None:
         if call.keywords:
@@ -240,18 +296,31 @@ class LoopLowering(BodyLowering):
         return found
 
     def _static_for(self, node: ast.For) -> None:
+        hint = node.target.id if isinstance(node.target, ast.Name) else "item"
         values = self.iterate(self.value(node.iter), node.iter)
+        if not any(isinstance(part, ast.GeneratorExp) for part in ast.walk(node.iter)):
+            values = self.settled(values, hint, node)  # the whole sequence is there before the first round
         mistakes = len(self.diagnostics)
+        outer, self.written = self.written, (self.loops, self.out)
+        try:
+            self._rounds(node, values, hint, mistakes)
+        finally:
+            self.written = outer
+
+    def _rounds(self, node: ast.For, values: list[Any], hint: str, mistakes: int) -> None:
         for value in values:
-            self.scopes.append({})
+            self.scopes.append(Round())
             self.copies += 1
             left, self.orphans = self.orphans, []
             try:
-                self.unpack(node.target, value)
+                self.unpack(node.target, self.settled(value, hint, node))
                 self.statements(node.body, header_end(node), node.end_lineno or 0)
+            except Leave as left_by:
+                if left_by.last:
+                    return
             finally:
                 self.copies -= 1
-                self.scopes.pop()
+                self.leave()
             self.orphans = left or self.orphans  # of the rounds that make no statement, the comments of the first
             if len(self.diagnostics) > mistakes:
                 return  # the next round would make the same ones
@@ -280,7 +349,19 @@ class LoopLowering(BodyLowering):
         self.emit(While(test, body, span=self.span(node)))
 
     def _break(self, node: ast.Break) -> None:
+        self._leave_round(node, "break")
         self.emit(Break(span=self.span(node)))
 
     def _continue(self, node: ast.Continue) -> None:
+        self._leave_round(node, "continue")
         self.emit(Continue(span=self.span(node)))
+
+    def _leave_round(self, node: ast.stmt, word: str) -> None:
+        """Leave the round of a loop that is written out, if that is the loop of a `break` or a `continue`."""
+        if self.written is None or self.written[0] != self.loops:
+            return
+        if self.written[1] is self.out:
+            raise Leave(word == "break")
+        hint = "a loop over `range` stays a loop, which values may end"
+        what = f"this loop is written out while parsing, where no value of the program can decide on a `{word}`"
+        raise self.fail("T022", what, node, hint=hint)

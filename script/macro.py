@@ -35,7 +35,7 @@ class MacroLowering(LegacyLowering):
         at = self.span(call)
         self.depth += 1
         self.copies += 1
-        self.source, self.outer, self.comments, self.definition = macro.source, macro.names, None, definition
+        self.source, self.outer, self.comments, self.definition = macro.source, macro.names(), None, definition
         self.scopes = [scope] if macro.hygienic else [*self.scopes, scope]
         self.fixed = {} if macro.hygienic else dict(self.fixed)
         self.names = Names(definition)
@@ -93,7 +93,7 @@ class MacroLowering(LegacyLowering):
     def default(self, macro: Macro, node: ast.expr) -> Any:
         """The default value of a parameter, which means what it does where the macro is defined."""
         place = {name: getattr(self, name) for name in _PLACE}
-        self.source, self.outer, self.scopes = macro.source, macro.names, [{}]
+        self.source, self.outer, self.scopes = macro.source, macro.names(), [{}]
         try:
             return self.value(node)
         finally:

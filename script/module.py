@@ -16,7 +16,7 @@ from tirscript.ir.span import Source, Span
 from tirscript.ir.target import Target
 from tirscript.ir.verify import verify
 
-from .context import Abort, FunctionRef, ModuleRef
+from .context import Abort, Called, FunctionRef, ModuleRef
 from .function import FunctionLowering, read_options
 from .graph_names import UNSUPPORTED
 from .known import Function, Known
@@ -37,6 +37,7 @@ class ModuleReader:
     diagnostics: list[Diagnostic]
     comments: Comments | None
     seen: int
+    called: dict[str, Called]  # of live Python: by name, the decorators whose options the text may not say
     block_names: set[str]  # under which TVM's `s_tir` is imported, whose functions are of no tile dialect
 
     def report(self, code: str, message: str, node: ast.AST, hint: str | None = None) -> None:
@@ -63,22 +64,27 @@ class ModuleReader:
         self, item: ast.FunctionDef, decorator: str, module: ModuleRef | None = None, known: Known | None = None
     ) -> FunctionLowering:
         """The lowering of a function, its options read."""
+        called = self.called.get(item.name)
         if decorator == "graph_func":
-            from .graph_function import GraphLowering, read_graph_options
+            from .graph_function import OPTIONS, GraphLowering
 
-            made = self.lowering(item, module, GraphLowering)
-            assert isinstance(made, GraphLowering)
-            made.known = known or Known()
-            read_graph_options(item.decorator_list[0], made)
-            return made
+            graph = self.lowering(item, module, GraphLowering)
+            assert isinstance(graph, GraphLowering)
+            graph.known = known or Known()
+            graph.options = (
+                called.options if called else read_options(item.decorator_list[0], graph, "G.graph_func", OPTIONS)
+            )
+            return graph
         made = self.lowering(item, module)
-        if decorator == "prim_func":
+        if called is not None:
+            made.options = called.options
+        elif decorator == "prim_func":
             place = item.decorator_list[0]
             if self.block_names:
                 match place.func if isinstance(place, ast.Call) else place:
                     case ast.Attribute(value=ast.Name(id=name)) if name in self.block_names:
                         made.options["s_tir"] = True
-            read_options(place, made)
+            made.options |= read_options(place, made)
         return made
 
     def module(self, node: ast.ClassDef, last: int) -> Module | None:
@@ -94,12 +100,14 @@ class ModuleReader:
             self.report("T022", "a module has no base classes", node)
         before = len(self.diagnostics)
         first, self.seen = self.seen + 1, node.lineno
-        above = node.decorator_list[0]
+        above: Any = node.decorator_list[0] if node.decorator_list else node
         for item in node.body:
             if isinstance(item, ast.FunctionDef):
                 if not item.decorator_list and isinstance(above, ast.Attribute) and above.attr == "tir":
                     # `@tvm.script.tir` above a class of 2021 was that of its functions too
                     item.decorator_list = [ast.copy_location(ast.Attribute(above.value, "tir"), item)]
+                if not item.decorator_list:
+                    self.called.pop(item.name, None)  # called by an assignment, which is no function of the module
                 decorator = self.decorator(item)
                 if decorator not in FUNCTIONS:
                     continue
@@ -120,7 +128,7 @@ class ModuleReader:
                 self.header(item)
             elif not isinstance(item, ast.Pass):
                 self.report("T020", "a module holds functions and `I.module_attrs`", item)
-        functions = self.functions(pending, module, last, self.options_of(node.decorator_list[0]))
+        functions = self.functions(pending, module, last, self.options_of(node.name, above))
         if len(self.diagnostics) > before:
             for function in functions:  # those of the module that were read, by themselves
                 if isinstance(function, PrimFunc) and function.check_well_formed:
@@ -128,7 +136,8 @@ class ModuleReader:
             return None
         header = None
         if self.comments is not None:
-            header = trivia(self.comments.above(first, node.decorator_list[0].lineno - 1))
+            inside, beside = self.comments.head(node, above.lineno, node.lineno)
+            header = trivia([*self.comments.above(first, above.lineno - 1), *inside], beside)
         span = Span(self.source, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
         found, held = (Attrs(each) if each else NO_ATTRS for each in (attrs, infos))
         return Module(tuple(functions), node.name, found, held, docstring, header, tuple(externs), span=span)
@@ -152,19 +161,12 @@ class ModuleReader:
                 return []
         return None
 
-    def options_of(self, decorator: ast.expr) -> dict[str, bool]:
+    def options_of(self, name: str, decorator: ast.expr) -> dict[str, bool]:
         """What `@I.ir_module(check_well_formed=False)` says of functions that do not say it themselves."""
+        if name in self.called:
+            return self.called[name].options
         evaluator = self.lowering(None)
-        found: dict[str, bool] = {}
-        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
-            if keyword.arg not in _OPTIONS:
-                message, hint = f"`I.ir_module` has no option `{keyword.arg}`", f"the options are {', '.join(_OPTIONS)}"
-                self.report("T032", message, keyword.value, hint)
-                continue
-            try:
-                found[keyword.arg] = evaluator.python(keyword.value, f"`{keyword.arg}`", (bool,))
-            except Abort:
-                continue
+        found = read_options(decorator, evaluator, "I.ir_module", _OPTIONS)
         self.diagnostics += evaluator.diagnostics
         found.pop("s_tir", None)  # TVM's, which says nothing of the functions
         return found
@@ -208,7 +210,9 @@ class ModuleReader:
                 known.add(ref.graph, result is not None)
             else:
                 ref.signature = (lowering.params, lowering.returns or VOID)
-                known.add(PrimFunc(item.name, tuple(lowering.params), ()))
+                returns = lowering.returns
+                signature = PrimFunc(item.name, tuple(lowering.params), (), returns=returns)
+                known.add(signature, returns is not None or not lowering.theirs)
         functions: list[Function] = []
         for at, lowering in enumerate(lowerings):
             stop = pending[at + 1][0].decorator_list[0].lineno - 1 if at + 1 < len(pending) else last

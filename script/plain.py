@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Expr
+from tirscript.ir.graph import GraphExpr
 from tirscript.ir.op import Op
 from tirscript.ir.words import without_classes, words
 
 from .advice import ADVICE, element_hint
-from .context import Abort, Context
+from .context import Abort, Context, Round
 from .namespace import BufferType, Form, LetForm, Namespace, TypeName
 from .python import MAX_ITEMS, TooLarge
 from .tvm import DialectFunction
@@ -26,6 +28,11 @@ _PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
 def plain_string(value: Any) -> Any:
     """A string of a class of its own, such as numpy's or an enumeration's, as the string that it is; else the value."""
     return str.__str__(value) if isinstance(value, str) else value
+
+
+def of_the_program(value: Any) -> bool:
+    """Whether a value, or one that it holds, is known only when the program runs."""
+    return any(isinstance(item, (Expr, Buffer, GraphExpr)) for item in inside(value))
 
 
 class PlainLowering(Context):
@@ -152,13 +159,24 @@ class PlainLowering(Context):
         if isinstance(target, ast.Name):
             self.define(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            items = self.iterate(value, target)
-            if len(items) != len(target.elts):
-                raise self.fail("T033", f"{len(items)} values for {len(target.elts)} names", target)
-            for name, item in zip(target.elts, items, strict=True):
+            for name, item in self.spread(target, self.iterate(value, target), target):
                 self.unpack(name, item)
         else:
             raise self.fail("T012", "only names can be assigned here", target)
+
+    def spread(self, target: ast.Tuple | ast.List, items: list[Any], node: ast.AST) -> list[tuple[ast.expr, Any]]:
+        """What each target of several takes; one with a star takes the list that the others leave."""
+        stars = [at for at, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
+        names = [item.value if isinstance(item, ast.Starred) else item for item in target.elts]
+        if len(stars) > 1:
+            raise self.fail("T001", "one target takes what the others leave, not several", target.elts[stars[1]])
+        if len(items) < len(names) - len(stars) or (len(items) > len(names) and not stars):
+            least = "at least " if stars else ""
+            raise self.fail("T033", f"{len(items)} values for {least}{len(names) - len(stars)} targets", node)
+        if stars:
+            first, count = stars[0], len(items) - len(names) + 1
+            items = [*items[:first], items[first : first + count], *items[first + count :]]
+        return list(zip(names, items, strict=True))
 
     def _tuple(self, node: ast.Tuple | ast.List) -> Any:
         items: list[Any] = []
@@ -188,14 +206,15 @@ class PlainLowering(Context):
         parts = []
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
-                value = self.value(part.value)
-                if isinstance(value, (Expr, Buffer)):
+                value = self.sized(self.value(part.value), part.value)
+                if of_the_program(value):
                     raise self.fail(
                         "T033",
                         "an f-string holds values known while parsing",
                         part.value,
                         hint='`T.print("x =", x)` prints values when the kernel runs',
                     )
+                value = str(value) if isinstance(value, DType) else value
                 spec = self._joined(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
                 if any(len(digits) > 4 or int(digits) > 1000 for digits in re.findall(r"\d+", spec)):
                     raise self.fail("T004", "a format of over 1,000 characters", part)
@@ -233,7 +252,7 @@ class PlainLowering(Context):
                 self.budget.again(node)
             except TooLarge as problem:
                 raise self.fail("T004", f"this makes {problem}", node) from None
-            self.scopes.append({})
+            self.scopes.append(Round())
             try:
                 self.unpack(first.target, item)
                 tests = [self.condition(test) for test in first.ifs]
@@ -252,7 +271,10 @@ class PlainLowering(Context):
             raise self.fail(
                 "T021", "`:=` takes values known while parsing", node, hint="assign the value in a statement of its own"
             )
-        self.define(node.target.id, value)
+        name = node.target.id
+        if isinstance(self.lookup(name), (Expr, Buffer)):
+            raise self.fail("T012", f"`{name}` is a value of the program, which `:=` does not change", node.target)
+        self.keep(name, value)
         return value
 
     def _starred(self, node: ast.Starred) -> Any:
@@ -267,14 +289,17 @@ class PlainLowering(Context):
             raise self.fail("T032", f"{what} must be {_kinds(kinds)} known while parsing", node)
         return plain_string(value)
 
-    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
-        """The argument values of a call."""
+    def arguments(
+        self, node: ast.Call, value: Callable[[ast.expr], Any] | None = None
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """The argument values of a call; `value` reads those by place."""
         args: list[Any] = []
+        read = value or self.value
         for arg in node.args:
             if type(arg) is ast.Starred:
                 args += self.unpacked(arg)
             else:
-                args.append(self.value(arg))
+                args.append(read(arg))
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -282,9 +307,29 @@ class PlainLowering(Context):
                 if not isinstance(extra, dict):
                     raise self.fail("T032", "`**` takes a dict known while parsing", keyword.value)
                 kwargs.update(extra)
+            elif keyword.arg in kwargs:
+                raise self.fail("T032", f"`{keyword.arg}` is given twice", keyword)
             else:
                 kwargs[keyword.arg] = self.value(keyword.value)
         return args, kwargs
+
+
+def argument_place(node: ast.Call, at: int, name: str) -> ast.expr:
+    """Where the argument of a call stands that is given by place `at` or by name; the call where it is not given."""
+    named = [keyword.value for keyword in node.keywords if keyword.arg == name]
+    return named[0] if named else node.args[at] if -len(node.args) <= at < len(node.args) else node
+
+
+def inside(value: Any) -> Iterator[Any]:
+    """A value, or those in a list, tuple or dict, however deep."""
+    stack, seen = [value], set()
+    while stack:
+        one = stack.pop()
+        if not isinstance(one, (dict, list, tuple)):
+            yield one
+        elif id(one) not in seen:
+            seen.add(id(one))
+            stack += one.values() if isinstance(one, dict) else one
 
 
 def _kinds(kinds: tuple[type, ...]) -> str:

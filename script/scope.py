@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from tirscript.ir.node import recursion_room
 
@@ -95,7 +96,7 @@ class Names:
         return known
 
 
-def _names(target: ast.expr) -> Iterator[str]:
+def _names(target: ast.expr | None) -> Iterator[str]:
     if isinstance(target, ast.Name):
         yield target.id
     elif isinstance(target, (ast.Tuple, ast.List)):
@@ -105,6 +106,31 @@ def _names(target: ast.expr) -> Iterator[str]:
         yield from _names(target.value)
 
 
+def stored_in(body: list[ast.stmt]) -> set[str]:
+    """The names that the statements of a body assign, those in their bodies included; not those of `:=`."""
+    found: set[str] = set()
+    stack = list(body)
+    while stack:
+        stmt: Any = stack.pop()
+        kind = type(stmt)
+        if kind is ast.Assign:
+            for target in stmt.targets:
+                found.update(_names(target))
+        elif kind in _ASSIGNING:
+            found.update(_names(stmt.target))
+        elif kind is ast.With:
+            for item in stmt.items:
+                found.update(_names(item.optional_vars))
+        if kind in _HOLDING:
+            stack += stmt.body
+            stack += getattr(stmt, "orelse", ())
+    return found
+
+
+_ASSIGNING = (ast.AnnAssign, ast.AugAssign, ast.For)
+_HOLDING = (ast.For, ast.If, ast.While, ast.With)
+
+
 def targets_of(node: ast.stmt) -> list[str]:
     """The names that a statement assigns or defines."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -112,10 +138,4 @@ def targets_of(node: ast.stmt) -> list[str]:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return [(item.asname or item.name).partition(".")[0] for item in node.names]
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    return [
-        item.id
-        for target in targets
-        if target is not None
-        for item in ast.walk(target)
-        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
-    ]
+    return [name for target in targets for name in _names(target)]

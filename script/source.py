@@ -171,11 +171,28 @@ def definition_source(target: FunctionType | type) -> Source:
         if found is None:
             raise DiagnosticError([_no_source(target)]) from None
         lines, first, filename = found
-    text = normalize("".join(lines))
     filename = filename or "<stdin>"
-    if text[:1] in (" ", "\t"):
-        return Source(filename, f"if True:\n{text}", max(first, 1) - 1)
-    return Source(filename, text, max(first, 1))
+    above, below = _comments_around(linecache.getlines(filename), lines, first)
+    text = normalize("".join([*above, *lines, *below]))
+    first = max(first - len(above), 1)
+    if lines[0][:1] in (" ", "\t"):
+        return Source(filename, f"if True:\n{text}", first - 1)
+    return Source(filename, text, first)
+
+
+def _comments_around(file: list[str], lines: list[str], first: int) -> tuple[list[str], list[str]]:
+    """The comments directly above a definition, and those below it where nothing else comes in its file."""
+    last = first - 1 + len(lines)
+    if file[first - 1 : last] != lines:
+        return [], []
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    start = at = first - 1
+    while at and (not file[at - 1].strip() or file[at - 1].startswith(f"{indent}#")):
+        at -= 1
+        if file[at].strip():
+            start = at
+    rest = file[last:] if not indent and all(line[:1] == "#" or not line.strip() for line in file[last:]) else []
+    return file[start : first - 1], rest
 
 
 def definition_of(target: FunctionType | type) -> tuple[Source, ast.Module, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -26,11 +26,11 @@ from tirscript.ir.stmt import (
 from .assign import AssignLowering
 from .block import BlockFrame
 from .call import _VALUE_FORMS
-from .context import Abort, Macro, Pending, Poison
+from .context import Abort, Macro, Pending, Poison, Stale
 from .expr import Method
 from .loop import LoopLowering
 from .namespace import BufferType, Form, TypeName
-from .plain import plain_string
+from .plain import inside, plain_string
 from .scope import targets_of
 from .trivia import header_end
 
@@ -76,7 +76,7 @@ class StmtLowering(LoopLowering):
             if isinstance(buffer, Buffer):
                 self.out.insert(place, ScalarDecl(buffer, span=buffer.span))
                 place += 1
-            else:
+            elif type(buffer) is not Stale:
                 self.define(name, Poison())
         self.emit(If(test, then, orelse, span=self.span(node)))
 
@@ -333,24 +333,14 @@ def _opened(node: ast.With) -> list[str]:
     return [part.id for part in found if isinstance(part, ast.Name)]
 
 
-def _inside(value: Any) -> Iterator[Any]:
-    """A value, or those in a list, tuple or dict, however deep."""
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, dict):
-            stack += one.values()
-        elif isinstance(one, (list, tuple)):
-            stack += one
-        else:
-            yield one
-
-
 def attr_value(value: Any) -> Any:
     """An operand of `T.attr`: bare numbers become constants; an operator without its arguments is no value."""
-    for item in _inside(value):
+    for item in inside(value):
         if isinstance(item, Op):
             raise fail("T104", f"`{item.spelling}` is an operator, not a value", "call it with its arguments")
+        if isinstance(item, BufferType):
+            hint = "make the buffer before it is named, as by `T.alloc_buffer` or `T.decl_buffer`"
+            raise fail("T104", "this is the type of a buffer, which is in no memory yet", hint)
     return as_expr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else plain_string(value)
 
 

@@ -43,19 +43,23 @@ class Comments:
                 self.beside[number] = match[1].rstrip()
                 return
 
-    def lines(self, first: int, last: int) -> list[str]:
-        """Comments that stand alone and blank lines from line `first` to `last`; at most one blank line in a row."""
+    def lines(self, first: int, last: int, *, beside: bool = False) -> list[str]:
+        """Comments that stand alone, and with `beside` all, and blank lines from line `first` to `last`; at most one
+        blank line in a row."""
         found: list[str] = []
         for line in range(first, last + 1):
             if line in self.whole:
                 found.append(self.whole[line][1])
+            elif beside and line in self.beside:
+                found.append(self.beside[line])
             elif line in self.blank and (not found or found[-1]):
                 found.append("")
         return found
 
     def above(self, first: int, last: int) -> list[str]:
-        """The comments of lines `first` to `last`, with the blank lines between them."""
-        found = self.lines(first, last)
+        """The comments of lines `first` to `last`, with the blank lines between them: those beside what stands there
+        and is no part of the IR, such as an import, too."""
+        found = self.lines(first, last, beside=True)
         while found and not found[0]:
             del found[0]
         while found and not found[-1]:
@@ -75,6 +79,16 @@ class Comments:
             elif line in self.beside:
                 if beside:
                     above.append(beside)
+                beside = self.beside[line]
+        return above, beside
+
+    def head(self, stmt: ast.stmt, first: int, last: int) -> tuple[list[str], str]:
+        """The comments `within` the lines of a head, and the one beside the `):` that may stand below them."""
+        above, beside = self.within(first, last)
+        body: list[ast.stmt] = getattr(stmt, "body", [])
+        for line in range(last + 1, first_line(body[0]) if body else 0):
+            if line in self.beside:
+                above += [beside] * bool(beside)
                 beside = self.beside[line]
         return above, beside
 

@@ -156,7 +156,7 @@ class Node:
         if found is None:
             raise self.wrong("the shape of its input is not known")
         if rank is not None and len(found) != rank:
-            raise self.wrong(f"its input has {len(found)} dimension{'' if len(found) == 1 else 's'}, not {rank}")
+            raise self.wrong(f"its input must have {rank} dimension{'s' if rank != 1 else ''}, not {len(found)}")
         return found
 
     def dtype(self, value: GraphExpr) -> DType:

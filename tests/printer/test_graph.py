@@ -220,3 +220,37 @@ def main(x: G.Tensor((4,), "float32"), c: G.Tensor((), "bool")):
         assert formatted(text) == text
         again = parse(text)
         assert structural_equal(again, made) and again.script(dialect=dialect) == text
+
+
+def test_a_symbol_of_several_local_functions_is_declared_before_them() -> None:
+    program = parse(
+        """
+@G.graph_func
+def main(x: G.Tensor(("m", 4), "float32")):
+    n = T.int64()
+
+    @G.graph_func
+    def first(a: G.Tensor((n, 4), "float32")) -> G.Tensor((n, 4), "float32"):
+        k = T.int64()
+
+        @G.graph_func
+        def within(b: G.Tensor((k, n), "float32")) -> G.Tensor((k, n), "float32"):
+            return b
+
+        return within(a)
+
+    @G.graph_func
+    def second(a: G.Tensor((n, 4), "float32")) -> G.Tensor((n, 4), "float32"):
+        return G.exp(a)
+
+    @G.graph_func
+    def third(a: G.Tensor((n, 4), "float32")) -> G.Tensor((n, 4), "float32"):
+        return G.exp(a)
+
+    return third(second(first(x)))
+"""
+    )
+    text = program.script()
+    assert text.count("n = T.int64()") == 1 and '"n"' not in text
+    assert text.index("n = T.int64()") < text.index("def first(")
+    assert structural_equal(parse(text), program) and parse(text).script() == text

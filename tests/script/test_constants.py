@@ -476,3 +476,21 @@ def test_a_long_text_of_data_is_read() -> None:
             parse(text.replace('base64="""', 'base64="""$', 1))
     finally:
         source.MAX_TEXT = most
+
+
+def test_a_callee_that_hands_a_constant_to_a_library() -> None:
+    """As a library that is called with the constant itself, it is taken to read what it is given."""
+    parse(
+        HEADER
+        + """@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def part(B: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+        T.evaluate(T.call_packed("lib.copy", C.data, B.data))
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32")):
+        K = T.allocate_const([1, 2, 3, 4], "int32", (4,))
+        M.part(A, K)
+"""
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import pty
@@ -285,3 +286,71 @@ def test_constructs_outside_of_a_kernel_say_so() -> None:
 def test_a_lambda_is_no_function_of_a_program(decorator: Any) -> None:
     with pytest.raises(DiagnosticError, match=r"T022.*a lambda has no statements"):
         decorator(lambda A: A)
+
+
+made_private = T.prim_func(private=True)
+OPTIONS = {"private": True, "check_well_formed": False}
+
+
+def test_what_was_called_counts_however_the_decorator_is_written() -> None:
+    @made_private
+    def named(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+    @functools.partial(T.prim_func, check_well_formed=False)
+    def partly(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+    @T.prim_func(**OPTIONS)
+    def spread(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+    def plain(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+    called = T.prim_func(plain, private=True)
+    assert [each.private for each in (named, partly, spread, called)] == [True, False, True, True]
+    assert [each.check_well_formed for each in (named, partly, spread, called)] == [True, False, False, True]
+
+    decorate: Any = G.graph_func(private=True)
+
+    @decorate
+    def graph(x: G.Tensor((4,), "float32")):
+        return G.add(x, x)
+
+    assert isinstance(graph, ir.GraphFunc) and graph.private
+
+
+def test_what_was_called_counts_in_modules() -> None:
+    decorate: Any = I.ir_module(check_well_formed=False)
+
+    @decorate
+    class M:
+        @made_private
+        def helper(A: T.Buffer((4,), "float32")):
+            A[0] = 1.0
+
+        @T.prim_func(check_well_formed=True)
+        def main(A: T.Buffer((4,), "float32")):
+            M.helper(A)
+
+    assert M["helper"].private and not M["helper"].check_well_formed and M["main"].check_well_formed
+
+
+def test_options_spread_in_text() -> None:
+    text = HEADER + "@T.prim_func(**{'private': True})\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = 1.0\n"
+    assert parse(text).private
+    for wrong, message in (
+        ("{'privat': True}", "has no option `privat`"),
+        ("{'private': 1}", "must be a bool"),
+        ("3", "dict"),
+    ):
+        with pytest.raises(DiagnosticError, match=message):
+            parse(text.replace("{'private': True}", wrong))
+
+
+def test_a_result_annotated_in_quotes() -> None:
+    text = HEADER + "@T.prim_func\ndef f(n: 'T.int32') -> 'T.int32':\n    return n\n"
+    assert parse(text).returns == ir.dtype("int32")
+    with pytest.raises(DiagnosticError, match="the annotation of the result is not an expression"):
+        parse(text.replace("'T.int32':", "'T.':"))

@@ -54,6 +54,10 @@ REFUSED = [
     (body_text('with T.attr(T.int32(0), "a", T.floor_divide):\n    A[0] = 1.0'), "is an operator, not a value"),
     (body_text('with T.attr(T.int32(0), "a", [{"b": T.exp}]):\n    A[0] = 1.0'), "is an operator, not a value"),
     (
+        body_text('Z = T.Buffer((4,))\nwith T.attr(Z, "a", 1):\n    A[0] = 1.0'),
+        "the type of a buffer, which is in no memory yet",
+    ),
+    (
         HEADER
         + "@I.ir_module\nclass M:\n    @T.prim_func\n    def main(C: T.Buffer((1,), M.first(1))):\n        pass\n\n"
         '    @T.prim_func(private=True)\n    def first(a: T.handle):\n        A = T.match_buffer(a, (1,), "float32")\n',

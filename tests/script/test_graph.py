@@ -164,6 +164,29 @@ return z
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "kind", "found"),
+    [
+        ("()", "G.Tuple()", ()),
+        ("(x, ())[1]", "G.Tuple()", ()),
+        ("3", 'G.Prim("int64")', 3),
+        ("2.5", 'G.Prim("float64")', 2.5),
+        ("True", 'G.Prim("bool")', True),
+    ],
+)
+def test_values_of_python_end_branches(value: str, kind: str, found: Any) -> None:
+    """They are values of the graph there, as they are in what is returned."""
+    head = 'def main(x: G.Tensor((4,), "float32"), c: G.Tensor((), "bool"))'
+    text = (
+        f"{HEAD}@G.graph_func\n{head}:\n    if c:\n        z = {value}\n    else:\n        z = {value}\n    return z\n"
+    )
+    made = parse(text)
+    assert f"{head} -> {kind}:" in made.script()
+    assert structural_equal(parse(made.script()), made)
+    x, c = np.zeros(4, np.float32), np.array(True)
+    assert tirscript.interpret(made, x, c) == tirscript.build(made)(x, c) == found
+
+
 def test_the_type_after_branches_is_what_they_have_in_common() -> None:
     made = parse(
         f"{HEAD}@G.graph_func\ndef main(x: G.Tensor((4,), 'float32'), y: G.Tensor((5,), 'float32'), c: G.Tensor((), 'bool')):\n"

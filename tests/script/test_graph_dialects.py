@@ -341,7 +341,7 @@ def test_a_module_may_say_that_nothing_is_checked() -> None:
     assert not any(one.check_well_formed for one in made.functions)
     assert structural_equal(parse(made.script()), made)
     for options, message in (
-        ("s_tir=True", "argument 1 of `double` has 1 dimensions, not 2"),
+        ("s_tir=True", "argument 1 of `double` must have 1 dimension, not 2"),
         ("check=False", "`I.ir_module` has no option `check`"),
         ("check_well_formed=3", "`check_well_formed`"),
     ):

@@ -52,6 +52,62 @@ def test_a_number_is_a_scalar_and_a_tensor_with_it_is_one() -> None:
     assert isinstance(call, OpCall) and type(call.args[1]) is PrimValue
 
 
+@pytest.mark.parametrize(
+    ("line", "dtypes"),
+    [
+        ("y = R.add(1, 2)", ["int32", "int32"]),
+        ("y: T.int64 = R.add(1, 2)", ["int64", "int64"]),
+        ("y = R.less(300, x)", ["int32"]),
+        ("y = R.power(x, 2.0)", ["float32"]),
+        ("y = R.add(x, 1)", ["float32"]),
+        ("y = R.add(n, 1)", ["int64"]),
+        ("y = R.equal(n, 1)", ["int32"]),
+        ("y = R.take(x, indices=1, axis=0)", ["int32"]),
+        ("y = R.add(x.astype('uint8'), 255)", ["uint8"]),
+        ("y = R.equal(x.astype('uint8'), 255)", ["uint8"]),
+        ("y = R.add(x.astype('float16'), 0.5)", ["float16"]),
+        ("y = R.where(R.const(True), x, 1.0)", ["float32"]),
+    ],
+)
+def test_the_dtype_of_a_number_is_what_their_parser_gives_it(line: str, dtypes: list[str]) -> None:
+    """Those int32 and float32, as far as the operator takes it; else that of what stands beside."""
+    bound(line)
+    made = parse(f"{HEAD}{line}\n    return x\n")
+    assert isinstance(made, GraphFunc) and isinstance(call := made.body[-1], GraphBind)
+    assert isinstance(call.value, OpCall)
+    assert [str(arg.value.dtype) for arg in call.value.args if type(arg) is PrimValue] == dtypes
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("y = R.add(x.astype('uint8'), -1)", "`x1` is of uint8 and `x2` of int32"),
+        ("y = R.add(x.astype('int8'), 300)", "`x1` is of int8 and `x2` of int32"),
+        ("y = R.add(n, 0.5)", "`x1` is of int64 and `x2` of float32"),
+        (f"y = R.add(n, {1 << 70})", "does not fit int64"),
+    ],
+)
+def test_numbers_that_no_dtype_suits_are_refused(line: str, message: str) -> None:
+    with pytest.raises(DiagnosticError) as problem:
+        parse(f"{HEAD}{line}\n    return x\n")
+    assert message in str(problem.value)
+
+
+def test_numbers_of_tuples_and_calls_are_what_their_parser_makes_them() -> None:
+    plain, named = (bound(f"y = {text}").value for text in ("(1, x)", "R.tuple(1, x)"))
+    for value, dtype in ((plain, "int64"), (named, "int32")):
+        assert isinstance(value, TupleExpr) and type(value.fields[0]) is PrimValue
+        assert str(value.fields[0].value.dtype) == dtype
+    for dtype in ("int32", "int8"):
+        text = HEAD.replace("n: T.int64", f'f: R.Callable((R.Prim("{dtype}"),), R.Tensor((4,), "float32"))')
+        made = parse(f"{text}y = f(1)\n    return y\n")
+        assert isinstance(made, GraphFunc) and structural_equal(parse(made.script(dialect="tvm")), made)
+        assert isinstance(call := made.body[0], GraphBind) and isinstance(call.value, FunctionCall)
+        assert type(call.value.args[0]) is PrimValue and str(call.value.args[0].value.dtype) == dtype
+    with pytest.raises(DiagnosticError, match="300 does not fit int8"):
+        parse(f"{text}y = f(300)\n    return y\n")
+
+
 @pytest.mark.parametrize(("word", "value"), [("inf", math.inf), ("-inf", -math.inf), ("nan", math.nan)])
 def test_infinities_are_written_as_strings(word: str, value: float) -> None:
     made = bound(f'y: R.Tensor((), dtype="float32") = R.const("{word}", "float32")').value

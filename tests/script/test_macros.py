@@ -177,3 +177,38 @@ def test_loops_that_only_count_may_share_a_name() -> None:
     assert structural_equal(made, parse(made.script()))
     names = [found.var for found in walk(made) if isinstance(found, For)]
     assert len({id(var) for var in names}) == 3
+
+
+@T.macro
+def down(A, i):
+    mark(A, i)
+    if i > 0:
+        down(A, i - 1)
+
+
+@T.macro
+def mark(A, i):
+    A[i] = WEIGHT
+
+
+WEIGHT = 2.0
+
+
+def test_a_live_macro_calls_itself_and_sees_what_is_defined_below_it() -> None:
+    @T.macro
+    def up(A, i):
+        A[i] = 1.0
+        if i < 3:
+            up(A, i + 1)
+
+    @T.prim_func
+    def f(A: T.Buffer((4,), "float32")):
+        down(A, 1)
+        up(A, 2)
+
+    assert [line.strip() for line in f.script().splitlines()[-4:]] == [
+        "A[1] = 2.0",
+        "A[0] = 2.0",
+        "A[2] = 1.0",
+        "A[3] = 1.0",
+    ]

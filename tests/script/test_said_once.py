@@ -198,7 +198,7 @@ def test_values_beside_mistakes_and_bodies_behind_them_are_read() -> None:
         "if M:\n    A[0] = N",  # Python may decide that `N` is never read
         "for i in M:\n    A[i] = A[i] + i",
         "with T.blok('x'):\n    vi = T.axis.spatial(16, n)\n    T.reads(A[vi])\n    A[vi] = 1.0",
-        "x, (A[0], z) = 1, (2, 3)",
+        "x, (A.shape, z) = 1, (2, 3)",
     ],
 )
 def test_what_may_follow_from_a_mistake_is_not_told(body: str) -> None:

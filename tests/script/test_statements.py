@@ -166,7 +166,9 @@ def test_the_right_side_of_several_targets_is_evaluated_first() -> None:
 def test_chains_of_targets() -> None:
     first, second = statements("X[0] = X[1] = n")
     assert first.indices[0].value == 0 and first.value.name == "n"
-    assert isinstance(second.value, BufferLoad) and second.value.indices[0].value == 0
+    assert second.indices[0].value == 1 and second.value is first.value
+    bound, first, second = statements("X[X[0]] = X[0] = X[n]")
+    assert isinstance(bound, Bind) and first.value is second.value is bound.var
 
 
 def test_augmented_elements() -> None:

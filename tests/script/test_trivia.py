@@ -10,6 +10,8 @@ from helpers.script import HEADER
 
 from tirscript.ir import PrimFunc
 from tirscript.script import parse, parse_all
+from tirscript.script import tir as T
+from tirscript.testing import assert_round_trip
 
 KERNEL = (
     HEADER
@@ -162,3 +164,125 @@ def test_comments_survive_a_body_with_nothing_else() -> None:
         HEADER + "@T.prim_func\ndef f(n: T.int32):\n    for i in range(n):\n        # only this\n        pass\n"
     )
     assert made.body[0].trivia.before == ("# only this",)
+
+
+# ruled
+
+
+# above, in live Python
+@T.prim_func
+def live(A: T.Buffer((4,), "float32")):
+    A[0] = 1.0
+
+
+unrelated = 1  # of another statement
+
+
+def test_the_decorator_sees_the_comments_above_it() -> None:
+    comments = [line for line in live.script().splitlines() if line.startswith("#")]
+    assert comments == ["# ruled", "# above, in live Python"]
+
+    # above, indented
+    @T.prim_func
+    def inner(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+    # of what comes then
+    assert inner.trivia is not None and inner.trivia.before == ("# above, indented",) and inner.trivia.after == ()
+
+
+@pytest.mark.parametrize("text", ["# above\n", "# far\n\n\n# above\n", ""], ids=["one", "two", "none"])
+def test_comments_around_a_definition_come_back_where_python_runs_its_text(text: str) -> None:
+    body = "def f(A: T.Buffer((4,), 'float32')):\n    A[0] = 1.0\n# below\n\n# at the end\n"
+    assert_round_trip(parse(f"{HEADER}\n{text}@T.prim_func\n{body}"))
+    assert_round_trip(
+        parse(
+            f"{HEADER}\n{text}@I.ir_module\nclass M:\n    @T.prim_func\n    {body[: -len('# below')]}".replace(
+                "\n    A[0]", "\n        A[0]"
+            )
+        )
+    )
+
+
+HEADS = """
+@I.ir_module
+class M:  # the module
+    @T.prim_func
+    def f(
+        A: T.Buffer((8,), "int32"),
+        n: T.int32,
+    ):  # the function
+        for i in range(
+            3
+        ):  # the loop
+            A[i] = 1
+        if (
+            n > 3
+            and n < 5
+        ):  # the branch
+            A[0] = 1
+        elif (
+            n > 2  # above
+        ):  # the other
+            A[0] = 2
+        while (
+            n > A[0]
+        ):  # the while
+            A[0] = 3
+        with T.block(
+            "b"
+        ):  # the block
+            A[0] = 4
+
+    @T.prim_func
+    def g(
+        n: T.int32,
+    ) -> (
+        T.int32
+    ):  # the result
+        # not of the head
+        return n
+"""
+
+
+def test_comments_beside_the_end_of_a_head_of_several_lines() -> None:
+    module = parse(HEADER + HEADS)
+    lines = [line.strip() for line in module.script().splitlines() if "#" in line]
+    assert lines == [
+        "class M:  # the module",
+        'def f(A: T.Buffer((8,), "int32"), n: T.int32):  # the function',
+        "for i in range(3):  # the loop",
+        "if n > 3 and n < 5:  # the branch",
+        "# above",
+        "elif n > 2:  # the other",
+        "while n > A[0]:  # the while",
+        'with T.block("b"):  # the block',
+        "def g(n: T.int32) -> T.int32:  # the result",
+        "# not of the head",
+    ]
+    assert_round_trip(module)
+
+
+BETWEEN = """
+from typing import Any  # beside an import
+
+
+@I.ir_module
+class M:
+    I.module_attrs({"a": 1})  # beside attributes
+    # above a number
+    N = 4  # beside a number
+
+    @T.prim_func
+    def f(A: T.Buffer((N,), "int32")):
+        A[0] = 1
+"""
+
+
+def test_comments_beside_what_is_no_part_of_the_program_stand_above_what_follows() -> None:
+    module = parse(HEADER + BETWEEN)
+    lines = [line.strip() for line in module.script().splitlines()]
+    assert lines[lines.index("@I.ir_module") - 1] == "# beside an import"
+    at = lines.index("@T.prim_func")
+    assert lines[at - 3 : at] == ["# beside attributes", "# above a number", "# beside a number"]
+    assert_round_trip(module)

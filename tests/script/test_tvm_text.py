@@ -226,6 +226,22 @@ def test_the_address_of_a_buffer_is_that_of_its_first_element() -> None:
     assert structural_equal(theirs(f"{head}A))\n"), theirs(f"{head}A[0, 0]))\n"))
 
 
+def test_lowered_kernels_name_a_buffer_where_they_mean_its_address() -> None:
+    head = 'def f(A: T.Buffer((4, 4), "int8")):\n    T.evaluate(T.'
+    for call in (
+        'tvm_access_ptr(T.type_annotation("int8"), {}, 0, 16, 1)',
+        "tvm_mma_sync({0}, 0, {0}, 0, {0}, 0, {0}, 0)",
+        'tvm_struct_get({}, 0, 1, "int32")',
+    ):
+        found = theirs(f"{head}{call.format('A')})\n")
+        assert structural_equal(found, theirs(f"{head}{call.format('A.data')})\n"))
+        assert "A.data" in found.script(dialect="tvm")
+        with pytest.raises(DiagnosticError, match="whole buffer `A` is not a value"):
+            parse(f"@T.prim_func\n{head}{call.format('A')})\n")
+    for name in ("call_packed", "call_cpacked"):
+        assert "T.tvm_stack_make_array(A.data" in theirs(f'{head}{name}("g", A))\n').script()
+
+
 def test_a_call_without_a_dtype_is_void() -> None:
     head = 'def f(A: T.Buffer((4,), "int8")):\n    T.evaluate(T.call_extern('
     found = theirs(f'{head}"void", "g", A.data))\n')
@@ -277,3 +293,20 @@ def test_variables_that_nothing_defines_are_declared_where_they_may_be() -> None
     assert (
         '    n = T.int64()\n    p = T.handle("float32")\n    q = T.handle()\n    v = T.float32x4()\n' in found.script()
     )
+
+
+def test_comments_tell_the_prefixes_of_their_printer() -> None:
+    text = (
+        "# from tvm.script import ir as {I}\n# from tvm.script import tirx as {T}\n# from tvm.script import relax as {R}\n\n"
+        '@{I}.ir_module\nclass M:\n    @{T}.prim_func(s_tir=True)\n    def f(a: {T}.Buffer((4,), "float32")):\n'
+        '        with {T}.sblock("b"):\n            a[0] = {T}.float32(1)\n'
+        '    @{R}.function\n    def main(x: {R}.Tensor((4,), "float32")):\n        y = {R}.add(x, x)\n        return y\n'
+    )
+    plain = parse(text.format(I="I", T="T", R="R"))
+    for names in ({"I": "IR", "T": "X", "R": "relax"}, {"I": "T", "T": "R", "R": "I"}):
+        found = parse(text.format(**names))
+        assert structural_equal(found, plain) and found.script() == plain.script()
+    with pytest.raises(DiagnosticError, match="`X` is not defined"):
+        parse(text.format(I="I", T="X", R="R").replace("as X\n", "as Y\n"))
+    with pytest.raises(DiagnosticError, match="`Y` is not defined"):  # these comments are no text of TVM's
+        parse("# from tirscript.script import tir as Y\n@Y.prim_func\ndef f(n: Y.int32):\n    pass\n")

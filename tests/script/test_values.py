@@ -267,3 +267,45 @@ def test_a_choice_by_a_value_of_the_kernel_is_none_of_python() -> None:
         def main(A: T.Buffer((4,), "int32")):
             for i in range(4):
                 A[i] = choice(i)
+
+
+@pytest.mark.parametrize("held", ["i", "[i, 1]", "(0, [A[0]])", "held", "A"])
+def test_no_value_of_the_program_in_an_f_string(held: str) -> None:
+    found = one_mistake(
+        f"for i in range(4):\n    held = {{'k': i}}\n    with T.block(f'b{{{held}}}'):\n        A[i] = 0.0"
+    )
+    assert found.code == "T033" and found.span is not None and found.span.text == held
+
+
+def test_no_tensor_of_a_graph_in_an_f_string() -> None:
+    text = '@G.graph_func\ndef f(x: G.Tensor((4,), "float32")):\n    return G.str(f"a{x}")\n'
+    with pytest.raises(DiagnosticError, match="an f-string holds values known while parsing"):
+        parse(HEADER.replace("tir as T", "tir as T, graph as G") + text)
+
+
+def test_shapes_and_dtypes_in_an_f_string() -> None:
+    func = function("with T.block(f'b_{B.shape[0]}_{A.dtype}'):\n    A[0] = 0.0")
+    assert 'with T.block("b_4_float32"):' in func.script()
+
+
+@pytest.mark.parametrize("text", [str, repr, ascii, format, "b{}".format])
+def test_no_value_of_the_program_in_a_text_of_python(text: Any) -> None:
+    with pytest.raises(DiagnosticError, match=r"T033.*`i` has no value yet"):
+
+        @T.prim_func
+        def main(A: T.Buffer((4,), "int32")):
+            for i in range(4):
+                with T.block(text(i)):
+                    A[i] = 1
+
+
+def test_a_list_that_holds_itself_in_an_f_string() -> None:
+    held: list[Any] = []
+    held.append(held)
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32")):
+        with T.block(f"b{held}"):
+            A[0] = 1
+
+    assert main.body[0].name == "b[[...]]"

@@ -241,13 +241,13 @@ def relu(output: str = "y", source: str = "x") -> Any:
         ([N("Relu", ["x"], ["y", "z"])], ["x"], ["y"], "it has 2 outputs, not at most 1"),
         ([N("Concat", ["x"], ["y"])], ["x"], ["y"], "its attribute `axis` is missing"),
         ([N("Loop", ["", "x"], ["y"])], ["x"], ["y"], "its attribute `body` is missing"),
-        ([N("SpaceToDepth", ["x"], ["y"], blocksize=2)], ["x"], ["y"], "its input has 2 dimensions, not 4"),
-        ([N("LSTM", ["x", "x", "x"], ["y"], hidden_size=2)], ["x"], ["y"], "its input has 2 dimensions, not 3"),
+        ([N("SpaceToDepth", ["x"], ["y"], blocksize=2)], ["x"], ["y"], "its input must have 4 dimensions, not 2"),
+        ([N("LSTM", ["x", "x", "x"], ["y"], hidden_size=2)], ["x"], ["y"], "its input must have 3 dimensions, not 2"),
         (
             [N("GroupQueryAttention", ["x"] * 7, ["y"], num_heads=1, kv_num_heads=1, domain="com.microsoft")],
             ["x"],
             ["y"],
-            "its input has 2 dimensions, not 3",
+            "its input must have 3 dimensions, not 2",
         ),
         (
             [N("MultiHeadAttention", ["x", "x", "x"], ["y"], domain="com.microsoft")],

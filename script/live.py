@@ -1,0 +1,48 @@
+"""What live Python around a decorated definition knows: its frame, its names, its class."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType, FunctionType
+from typing import Any
+
+# modules whose functions decorate: what they decorate stands in the frame above theirs
+_OURS = (__name__, f"{__package__}.entry", "tirscript.backend.build")
+
+
+def caller() -> FrameType | None:
+    """The frame in which a decorator is called."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") in _OURS:
+        frame = frame.f_back
+    return frame
+
+
+def in_class(function: FunctionType) -> bool:
+    """Whether a function is a method of a class that `I.ir_module` decorates, which is being executed now."""
+    frame = caller()
+    return (
+        frame is not None
+        and "__qualname__" in frame.f_locals
+        and function.__qualname__.startswith(f"{frame.f_locals['__qualname__']}.")
+    )
+
+
+def locals_of(function: FunctionType) -> dict[str, Any]:
+    """What the place that defines a nested function calls its own, whose names need not be free in that function."""
+    frame = caller()
+    if frame is not None and frame.f_code.co_name != "<module>" and frame.f_globals is function.__globals__:
+        return dict(frame.f_locals)
+    return {}
+
+
+def names_of(function: FunctionType, local: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The globals and the closure of a function, and, for a nested one, what its body uses of the caller's locals."""
+    # annotations are evaluated in the enclosing function, so their names are no free variables of this one
+    names = {**function.__globals__, **(locals_of(function) if local is None else local)}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return names

@@ -1,0 +1,75 @@
+"""What people who know torch or numpy write in graph functions: the hint says what it is called here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript import DiagnosticError
+
+GRAPH = """
+@G.graph_func
+def f(x: G.Tensor((2, 4), "float32"), w: G.Tensor((2, 4), "float32")):
+    return {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("F.relu(x)", "did you mean `G.nn.relu`?"),
+        ("nn.Linear(4, 4)(x)", "did you mean `G.linear(x, weight, bias)`?"),
+        ("torch.unsqueeze(x, 0)", "did you mean `G.expand_dims(x, axis)`?"),
+        ("torch.matmul(x, w)", "did you mean `G.matmul`?"),
+        ("x.T", "did you mean `G.permute_dims(x)`?"),
+        ("x.view(-1)", "did you mean `G.reshape(x, shape)`?"),
+        ('x.to("float16")', 'did you mean `x.astype("float16")`?'),
+        ("x.relu()", "did you mean `G.nn.relu(x)`?"),
+        ("G.transpose(w)", "did you mean `G.permute_dims(x)`?"),
+        ("G.dot(x, w)", "did you mean `G.matmul`?"),
+        ("G.unsqueeze(x, 0)", "did you mean `G.expand_dims(x, axis)`?"),
+        ("G.cat([x, w], 0)", "did you mean `G.concat([x, y], axis)`?"),
+        ("G.nn.linear(x, w)", "did you mean `G.linear`?"),
+        ("G.relu(x)", "did you mean `G.nn.relu`?"),
+        ("print(x)", "did you mean `G.print`?"),
+    ],
+)
+def test_the_hint_names_the_operator(value: str, hint: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(GRAPH.format(value=value))
+    (one,) = caught.value.diagnostics
+    assert hint in str(one.hint)
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "hint"),
+    [
+        ("for i in range(4):\n        s += A[i]", "s", "`s = 0.0`"),
+        ("self.g(A)", "self", "a module has no `self`: its functions are called as `M.name(...)`"),
+    ],
+)
+def test_names_that_are_not_there(body: str, name: str, hint: str) -> None:
+    lines = body.replace("\n", "\n    ")
+    text = f'@I.ir_module\nclass M:\n    @T.prim_func\n    def f(A: T.Buffer((4,), "float32")):\n        {lines}\n'
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(text)
+    (one,) = caught.value.diagnostics
+    assert one.code == "T010" and f"`{name}`" in one.message and hint in str(one.hint)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("G.where(x > 0, x, 0)", lambda x: np.where(x > 0, x, 0)),
+        ("G.where(x > 0, 0.5, x)", lambda x: np.where(x > 0, np.float32(0.5), x)),
+        ("G.where(x > w, 1.5, 2.0)", lambda x: np.where(x > 1, 1.5, 2)),
+        ("G.take(x, 1, axis=0)", lambda x: x[1]),
+    ],
+)
+def test_numbers_beside_conditions_and_indices_are_of_the_dtype_of_the_values(value: str, wanted: object) -> None:
+    program = tirscript.parse(GRAPH.format(value=value))
+    x, w = np.arange(-4, 4, dtype="float32").reshape(2, 4), np.ones((2, 4), "float32")
+    assert callable(wanted)
+    for run in (tirscript.build(program), lambda *args: tirscript.interpret(program, *args)):
+        np.testing.assert_array_equal(run(x, w), wanted(x))
