@@ -75,6 +75,7 @@ class Accesses:
         self.found: list[Access] = []
         self.values: dict[Var, Expr] = {}
         self.ranges: dict[Var, Interval] = dict(known or {})
+        self.sums: dict[int, tuple[Expr, Linear]] = {}  # what `sum_of` was asked, by the ids of the expressions
         self._declared = declared
         self._loops: tuple[For, ...] = ()
         self._certain = True
@@ -302,8 +303,14 @@ def relax_index(index: Expr, loops: tuple[For, ...], seen: Accesses, inner: froz
 
 
 def sum_of(expr: Expr, seen: Accesses) -> Linear:
-    """The linear form of an expression, bound names and widening casts seen through."""
+    """The linear form of an expression, bound names and widening casts seen through. `seen` knows all its names."""
+    asked = seen.sums.get(id(expr))
+    if asked is None:
+        asked = seen.sums[id(expr)] = expr, _sum_of(expr, seen)
+    return asked[1]
 
+
+def _sum_of(expr: Expr, seen: Accesses) -> Linear:
     def keeps(inner: Expr, dtype: DType) -> bool:
         return kept(linear(inner, seen.values), dtype, seen.ranges)
 
@@ -311,7 +318,7 @@ def sum_of(expr: Expr, seen: Accesses) -> Linear:
     if all(type(atom) is not Call or atom.op not in _DIVISIONS for atom in form.terms):
         return form
     # a quotient of a sum may be a sum: (i * 32 + j) // 16, where j is below 16
-    while any(node in seen.values for node in walk(expr)):
+    while any(type(node) is Var and node in seen.values for node in walk(expr)):
         expr = substitute(expr, seen.values)
     simpler = Analyzer(seen.ranges).simplify(expr)
     return linear(simpler, seen.values, keeps)
@@ -347,8 +354,10 @@ def _relax(
         low, high = _swing(low, high, loop.var, first, stop.shifted(-1))
     for end in (low, high):
         for atom in end.terms:
-            if any(type(node) is BufferLoad or type(node) is CallFunction or node in inner for node in walk(atom)):
-                return None
+            for node in walk(atom):
+                kind = type(node)
+                if kind is BufferLoad or kind is CallFunction or (kind is Var and node in inner):
+                    return None
     width = high - low
     if width.is_constant and not (width.constant >= 0 and reach < 1 << (form.dtype.bits - 1)):
         return None

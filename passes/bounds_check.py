@@ -112,6 +112,27 @@ class _Checks(Scoped):
         return tuple(found.asserts)
 
 
+def unproved_accesses(func: PrimFunc) -> frozenset[int]:
+    """The ids of the loads and stores of a function some index of which is not proved to be one of its dimension."""
+    found = _Unproved()
+    found.function(func)
+    return frozenset(found.ids)
+
+
+class _Unproved(_Checks):
+    """Collects what is not proved, and changes nothing. What nothing checks is not known behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[int] = set()
+
+    def checks(self, parts: Iterable[Any]) -> tuple[Stmt, ...]:
+        found = _UnprovedIn(self.analyzer, self.ids)
+        for part in parts:
+            found.visit(part, {})
+        return ()
+
+
 _STMTS: dict[type, Any] = {
     If: _Checks.branch_of,
     For: _Checks.run,
@@ -226,6 +247,30 @@ class _Accesses:
         # what was checked is known from here on, as long as nothing is written in between
         if not reads_memory(condition):
             self.analyzer.assume(condition)
+
+
+class _UnprovedIn(_Accesses):
+    """Notes the accesses that need a check, of vectors those that may run on into the next row."""
+
+    def __init__(self, analyzer: Analyzer, ids: set[int]) -> None:
+        super().__init__(analyzer)
+        self.ids = ids
+
+    def vector(self, node: BufferLoad | BufferStore, lets: dict[Var, Expr]) -> None:
+        last = node.indices[-1]
+        if last.dtype.scalable:
+            self.ids.add(id(node))
+            return
+        ends = (0, last.dtype.lanes - 1) if type(last) in (Ramp, Broadcast) else range(last.dtype.lanes)
+        for lane in ends:
+            lanes = (*node.indices[:-1], _lane(last, lane))
+            for index, size in zip(lanes, node.buffer.shape, strict=True):
+                self.need(_between(index, size), [], node, "", lets)
+
+    def need(self, wanted: list[Expr], allowed: list[Expr], node: Any, where: str, lets: dict[Var, Expr]) -> None:
+        with self.analyzer.scope(*allowed):
+            if not all(map(self.analyzer.can_prove, wanted)):
+                self.ids.add(id(node))
 
 
 _RULES: dict[type, Any] = {

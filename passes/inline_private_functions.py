@@ -99,7 +99,9 @@ def _applied(callee: PrimFunc, call: CallFunction, names: set[str]) -> tuple[Stm
     if len(call.args) != len(callee.params):
         return None
     mapping: dict[Any, Any] = {}
-    for param, arg in zip(callee.params, call.args, strict=True):
+    # scalars first: shapes may be computed from them
+    pairs = sorted(zip(callee.params, call.args, strict=True), key=lambda pair: type(pair[0]) is Buffer)
+    for param, arg in pairs:
         if type(param) is Buffer:
             if type(arg) is not Buffer or not _fits(param, arg, mapping):
                 return None

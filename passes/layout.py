@@ -8,7 +8,7 @@ from tirscript.ir.arith.bounds import bounds, whole
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, INT64, DType
 from tirscript.ir.expr import Const, Expr, Ramp
-from tirscript.ir.op import cast, get_op
+from tirscript.ir.op import cast, const, get_op
 
 from .simplify import simplified
 
@@ -20,6 +20,11 @@ def index_dtype(shape: tuple[Expr, ...]) -> DType:
         if dim.dtype.is_int and dim.dtype.bits > found.bits:
             found = dim.dtype
     return INT64 if found.kind == "uint" else found
+
+
+def with_dtype(size: Expr, dtype: DType) -> Expr:
+    """A size as a number, or a cast, of another dtype."""
+    return const(int(size.value), dtype) if type(size) is Const else cast(size, dtype)
 
 
 def row_major_strides(shape: tuple[Expr, ...]) -> tuple[Expr, ...]:

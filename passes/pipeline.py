@@ -12,8 +12,6 @@ parameters are its options. A prim_func pass runs on each function of a module. 
 from __future__ import annotations
 
 import inspect
-import json
-import re
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,9 +25,10 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionRef, GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
-from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.rewrite import rewrite, walk, walks_kept
 from tirscript.ir.words import documentation, words
 
+from .pipeline_text import entries_of, options_text
 from .table import PassTable
 from .targets import EXTERNAL, passing_over
 
@@ -87,7 +86,7 @@ class Pass(Struct, frozen=True, eq=False):
     def __str__(self) -> str:
         if not self.given:
             return self.name
-        return f"{self.name}{{{','.join(f'{name}={_value_text(value)}' for name, value in self.given.items())}}}"
+        return f"{self.name}{{{options_text(self.given)}}}"
 
     def __repr__(self) -> str:
         return f"<pass {self}>"
@@ -209,7 +208,7 @@ class Sequential:
     """
 
     __slots__ = ("_entries",)
-    _entries: tuple[Pass | str, ...]
+    _entries: tuple[Pass | str, ...]  # the text of a pass that is not loaded yet
 
     def __init__(self, passes: Iterable[Pass | Sequential | str]) -> None:
         flat: list[Pass | str] = []
@@ -232,13 +231,13 @@ class Sequential:
     def passes(self) -> tuple[Pass, ...]:
         """The passes in their order."""
         if any(isinstance(entry, str) for entry in self._entries):
-            self._entries = tuple(get_pass(entry) if isinstance(entry, str) else entry for entry in self._entries)
+            self._entries = tuple(_loaded(entry) if isinstance(entry, str) else entry for entry in self._entries)
         return cast("tuple[Pass, ...]", self._entries)
 
     def modules(self) -> Iterator[str]:
         """The name of the module that defines each pass, "" without one; none is loaded for it."""
         for entry in self._entries:
-            yield PASSES.module(entry) if isinstance(entry, str) else entry.function.__module__ or ""
+            yield PASSES.module(entry.partition("{")[0]) if isinstance(entry, str) else entry.function.__module__ or ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequential) and self.passes == other.passes
@@ -286,87 +285,39 @@ class Sequential:
             raise DiagnosticError([error("T404", f"the pipeline has no pass `{name}`; it is {str(self) or 'empty'}")])
         return Sequential(self.passes[: names.index(wanted) + 1])
 
+    def configured(self, name: str, **options: Any) -> Sequential:
+        """The pipeline with options set for the passes `name` in it that do not say them; none is loaded for it."""
+        text = f"{name}{{{options_text(options)}}}"
+        entries: list[Pass | str] = []
+        for entry in self._entries:
+            if isinstance(entry, Pass) and entry.name == name:
+                entry = entry.configure(**{**options, **entry.given})
+            entries.append(text if entry == name else entry)
+        made = Sequential(())
+        made._entries = tuple(entries)
+        return made
+
     @staticmethod
     def parse(text: str) -> Sequential:
         """The pipeline that `text` names: `lower_blocks,unroll_loop{limit=4}`."""
         return Sequential((text,))
 
 
-# compiled for the first text that is more than a name
-_NAME = r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*"
-_VALUE = r'\s*("(?:[^"\\]|\\.)*"|[^\s,{}"]+)\s*'
-
-
 def _parse_passes(text: str) -> list[Pass | str]:
     """The passes that a text names; those without options as their names, where they are not loaded yet."""
     if text in PASSES:
         return [PASSES[text] if PASSES.loaded(text) else text]
-    name_at, value_at = re.compile(_NAME).match, re.compile(_VALUE).match
     found: list[Pass | str] = []
-    at = 0
-
-    def fail(what: str) -> DiagnosticError:
-        return DiagnosticError([error("T404", f"expected {what} at column {at + 1} of the pipeline `{text}`")])
-
-    while text.strip():
-        name = name_at(text, at)
-        if name is None:
-            raise fail("the name of a pass")
-        at = name.end()
-        options: dict[str, Any] = {}
-        if text[at : at + 1] == "{":
-            at += 1
-            while True:
-                key = name_at(text, at)
-                if key is None:
-                    raise fail("the name of an option")
-                at = key.end()
-                if text[at : at + 1] != "=":
-                    raise fail("`=`")
-                at += 1
-                value = value_at(text, at)
-                if value is None:
-                    raise fail("the value of an option")
-                at = value.end()
-                options[key[1]] = _read_value(value[1])
-                if text[at : at + 1] not in (",", "}"):
-                    raise fail("`,` or `}`")
-                at += 1
-                if text[at - 1] == "}":
-                    break
-            at = re.compile(r"\s*").match(text, at).end()  # type: ignore[union-attr]
-        known = pass_name(name[1])
+    for name, options in entries_of(text):
+        known = pass_name(name)
         found.append(get_pass(known, **options) if options or PASSES.loaded(known) else known)
-        if at == len(text):
-            break
-        if text[at] != ",":
-            raise fail("`,`")
-        at += 1
     return found
 
 
-_WORDS_OF_VALUES = {"true": True, "false": False, "none": None}
-
-
-def _read_value(text: str) -> Any:
-    if text.startswith('"'):
-        return json.loads(text)
-    if text in _WORDS_OF_VALUES:
-        return _WORDS_OF_VALUES[text]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _value_text(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return next(word for word, meant in _WORDS_OF_VALUES.items() if meant is value)
-    text = str(value)
-    plain = re.fullmatch(r"[A-Za-z_][\w.-]*", text) and _read_value(text) == text
-    return json.dumps(value) if isinstance(value, str) and not plain else text
+def _loaded(text: str) -> Pass:
+    """The pass that a text names, with the options there."""
+    (found,) = _parse_passes(text)
+    return get_pass(found) if isinstance(found, str) else found
 
 
 class Instrument:
@@ -562,8 +513,9 @@ def _beside(outside: list[Any], module: Module) -> list[Any]:
 def _guarded(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
     what = f"{'module' if isinstance(program, Module) else 'function'} `{program.name}`"
     try:
-        _check_requirements(entry, program)
-        result = entry.function(program, **options)
+        with walks_kept():
+            _check_requirements(entry, program)
+            result = entry.function(program, **options)
     except DiagnosticError as problem:
         note = f"in pass `{entry.name}` on {what}"
         raise DiagnosticError(_noted(one, note) for one in problem.diagnostics) from problem.__cause__

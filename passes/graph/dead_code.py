@@ -13,9 +13,10 @@ before:                                            after:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from tirscript.ir.expr import CallFunction
+from tirscript.ir.expr import CallFunction, Var
 from tirscript.ir.graph import (
     Dataflow,
     ExternFunction,
@@ -27,9 +28,11 @@ from tirscript.ir.graph import (
     GraphIf,
     GraphVar,
     OpCall,
+    PrimType,
 )
 from tirscript.ir.graph_ops.calls import IN_PLACE
 from tirscript.ir.module import Module
+from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
@@ -64,12 +67,11 @@ def _called(functions: tuple[Any, ...]) -> set[str]:
 
 def _trimmed(func: GraphFunc, module: Module) -> GraphFunc:
     """The function without bindings that nothing uses."""
-    counts = Counter(node for node in walk(func) if type(node) is GraphVar)
-    for stmt in _defined(func.body):
-        counts[stmt] -= 1
-    for param in func.params:
-        counts[param] -= 1
-    body = _live(func.body, counts, module)
+    defined = _defined(func.body)
+    scalars = {var.type.value: var for var in defined if type(var.type) is PrimType and type(var.type.value) is Var}
+    counts = Counter(_uses(func, scalars))
+    counts.subtract([*defined, *func.params, *scalars.values()])
+    body = _live(func.body, counts, scalars, module)
     return func if body is func.body else func.replace(body=body)
 
 
@@ -86,7 +88,18 @@ def _defined(body: tuple[Stmt, ...]) -> list[GraphVar]:
     return found
 
 
-def _live(body: tuple[Stmt, ...], counts: Counter[GraphVar], module: Module) -> tuple[Stmt, ...]:
+def _uses(root: Node, scalars: dict[Var, GraphVar]) -> Iterator[GraphVar]:
+    """The variables in a piece of program; a scalar also where a dimension names it."""
+    for node in walk(root):
+        if type(node) is GraphVar:
+            yield node
+        elif type(node) is Var and node in scalars:
+            yield scalars[node]
+
+
+def _live(
+    body: tuple[Stmt, ...], counts: Counter[GraphVar], scalars: dict[Var, GraphVar], module: Module
+) -> tuple[Stmt, ...]:
     """`body` without dead bindings, from the last to the first, so that what only they use goes too."""
     kept: list[Stmt] = []
     for stmt in reversed(body):
@@ -95,28 +108,22 @@ def _live(body: tuple[Stmt, ...], counts: Counter[GraphVar], module: Module) -> 
             outputs = tuple(var for var in stmt.outputs if counts[var] > 1)  # one is the output itself
             for var in stmt.outputs:
                 counts[var] -= var not in outputs
-            inner = _live(stmt.body, counts, module)
+            inner = _live(stmt.body, counts, scalars, module)
             if not inner:
                 made = None
             elif inner is not stmt.body or len(outputs) != len(stmt.outputs):
                 made = stmt.replace(body=inner, outputs=outputs)
         elif type(stmt) is GraphBind and counts[stmt.var] <= 0 and is_pure(stmt.value, module):
             made = None
-            _forget(stmt.value, counts)
+            counts.subtract(_uses(stmt, scalars))
         elif type(stmt) is GraphIf:
-            then, orelse = (_live(one, counts, module) for one in (stmt.then_body, stmt.else_body))
+            then, orelse = (_live(one, counts, scalars, module) for one in (stmt.then_body, stmt.else_body))
             if then is not stmt.then_body or orelse is not stmt.else_body:
                 made = stmt.replace(then_body=then, else_body=orelse)
         if made is not None:
             kept.append(made)
     same = len(kept) == len(body) and all(map(lambda a, b: a is b, reversed(kept), body))
     return body if same else tuple(reversed(kept))
-
-
-def _forget(value: GraphExpr, counts: Counter[GraphVar]) -> None:
-    for node in walk(value):
-        if type(node) is GraphVar:
-            counts[node] -= 1
 
 
 def is_pure(value: GraphExpr, module: Module | None) -> bool:

@@ -35,6 +35,7 @@ from tirscript.ir.graph import (
     GraphConst,
     GraphVar,
     OpCall,
+    ShapeExpr,
     TensorType,
     TupleExpr,
 )
@@ -43,7 +44,7 @@ from tirscript.ir.rewrite import walk
 
 from ..pipeline import module_pass
 from .annotate_pattern import BROADCAST, CONTRACTION, ELEMENTWISE, INJECTIVE, OPAQUE, PATTERN, REDUCTION, pattern_of
-from .outline import Outlining, is_closed
+from .outline import Outlining, inputs_of, is_closed
 
 PRIMITIVE = "primitive"
 MOST = 32  # kernels in one function
@@ -85,7 +86,7 @@ class _Fusion:
 
     def dataflow(self, stmt: Dataflow) -> Dataflow:
         groups = self.groups(stmt)
-        fused = [group for group in groups if len(group.members) > 1 and is_closed(group.members)]
+        fused = [group for group in groups if len(group.members) > 1 and _tells_sizes(group)]
         if not fused:
             return stmt
         calls = {id(group.members[-1]): self.call(group) for group in fused}
@@ -168,7 +169,9 @@ class _Fusion:
         if self.outlining.stays(bind):
             return None
         reference, given, *rest = value.args
-        if type(reference) is not FunctionRef or type(given) is not TupleExpr or rest:
+        if type(reference) is not FunctionRef or type(given) is not TupleExpr:
+            return None
+        if any(type(sizes) is not ShapeExpr for sizes in rest):
             return None
         callee = self.functions.get(reference.function)
         if type(callee) is not PrimFunc or not all(type(arg) in (GraphVar, GraphConst) for arg in given.fields):
@@ -181,6 +184,12 @@ class _Fusion:
         """The call of a new function that does what the group does."""
         names = [bind.value.args[0].function for bind in group.members]  # type: ignore[attr-defined]
         return self.outlining.call(group.members, "fused_" + "_".join(names), {PRIMITIVE: True})
+
+
+def _tells_sizes(group: Group) -> bool:
+    """Whether the tensors that a group takes tell all sizes in it, or it takes tensors alone, and sizes behind them."""
+    members = group.members
+    return is_closed(members) or all(type(var.type) is TensorType for var in inputs_of(members))
 
 
 def _same_shape(a: GraphBind, b: GraphBind) -> bool:

@@ -17,11 +17,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import FunctionCall, FunctionRef, GraphBind, GraphFunc, TupleExpr, TupleType
+from tirscript.ir.graph import (
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphFunc,
+    ShapeExpr,
+    ShapeType,
+    TensorType,
+    TupleExpr,
+    TupleType,
+)
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import rewrite
+from tirscript.ir.rewrite import rewrite, walk
 
 from ..inline_private_functions import can_inline, inlined
 from ..pipeline import module_pass
@@ -38,8 +49,12 @@ def fuse_tir(module: Module) -> Module:
         return module
     kernels = {one.name: one for one in module.functions if type(one) is PrimFunc and can_inline(one)}
     fused: dict[str, Any] = {}
+    sized: set[str] = set()
     for group in groups:
         made = inlined(lowered(group, module), kernels)
+        if _is_given_sizes(group, module):  # which stand behind the results, as `G.call_tir` has it
+            made = made.replace(params=tuple(sorted(made.params, key=lambda param: type(param) is Var)))
+            sized.add(group.name)
         fused[group.name] = made.replace(attrs=made.attrs.without(PRIMITIVE))
 
     def bind(stmt: GraphBind) -> GraphBind:
@@ -52,7 +67,10 @@ def fuse_tir(module: Module) -> Module:
             return stmt
         kind = stmt.var.type
         types = kind.fields if type(kind) is TupleType else (kind,)
-        made = CALL_TIR(call.function, TupleExpr(call.args), out=types)
+        args, sizes = call.args, None
+        if call.function.function in sized:
+            args, sizes = args[:-1], args[-1]
+        made = CALL_TIR(call.function, TupleExpr(args), out=types, tir_vars=sizes)
         return stmt.replace(value=made.replace(span=call.span))
 
     functions = tuple(
@@ -61,6 +79,16 @@ def fuse_tir(module: Module) -> Module:
     )
     found: Module = dead_code_elimination.function(module.replace(functions=functions))
     return found
+
+
+def _is_given_sizes(group: GraphFunc, module: Module) -> bool:
+    """Whether a function takes tensors alone, and behind them a shape that all its calls write out."""
+    kinds = [type(param.type) for param in group.params]
+    if kinds[-1:] != [ShapeType] or not all(kind is TensorType for kind in kinds[:-1]):
+        return False
+    calls = [node for one in module.functions for node in walk(one) if type(node) is FunctionCall]
+    mine = [call for call in calls if type(call.function) is FunctionRef and call.function.function == group.name]
+    return all(type(call.args[-1]) is ShapeExpr for call in mine)
 
 
 __all__ = ["fuse_tir"]

@@ -16,6 +16,7 @@ Tuples come apart, one parameter for each tensor; results are parameters behind 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import ConstantTensor
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import BOOL, INT64, VOID
+from tirscript.ir.effects import reads_memory
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, StringImm, Var, const
 from tirscript.ir.func import PrimFunc
@@ -63,6 +65,7 @@ from tirscript.ir.stmt import (
     AllocBuffer,
     Assert,
     Axis,
+    Bind,
     Block,
     BufferStore,
     DeclBuffer,
@@ -124,6 +127,7 @@ class _Lowering:
         self.values: dict[GraphVar, Value] = {}
         self.symbols: dict[Var, Expr] = {}  # what a match_cast has found a variable to be
         self.known: set[Var] = set()
+        self.computed: set[Var] = set()  # what a tensor function returned
         self.constants: dict[ConstantTensor, AllocateConst] = {}  # at the head of the function
         self.params: list[Var | Buffer] = []
         self.body: list[Stmt] = []
@@ -184,6 +188,9 @@ class _Lowering:
 
     def out(self, leaf: Buffer) -> Buffer:
         """The parameter that a result is written to."""
+        for part in walk(leaf.shape):
+            if part in self.computed:
+                raise self.refused(f"the size `{part.name}` of a result is known only when the function has run", leaf)  # type: ignore[attr-defined]
         return Buffer(leaf.name, leaf.shape, leaf.dtype)
 
     def leaves(self, value: Value, node: Node) -> list[Buffer]:
@@ -234,7 +241,10 @@ class _Lowering:
                 self.body[before] = self.body[before].replace(trivia=stmt.trivia)
 
     def bind(self, stmt: GraphBind) -> None:
-        self.values[stmt.var] = self.value(stmt.value, stmt.var)
+        value = self.values[stmt.var] = self.value(stmt.value, stmt.var)
+        kind = stmt.var.type
+        if type(kind) is PrimType and type(kind.value) is Var and isinstance(value, Expr) and not reads_memory(value):
+            self.symbols.setdefault(kind.value, value)  # dimensions may name it
 
     def match_cast(self, stmt: MatchCast) -> None:
         value = self.value(stmt.value)
@@ -251,8 +261,9 @@ class _Lowering:
                 raise self.refused(f"`{value.name}` holds {value.dtype}, not {kind.dtype}", node)
             if kind.rank is not None and kind.rank != len(value.shape):
                 raise self.refused(f"`{value.name}` has {len(value.shape)} dimensions, not {kind.rank}", node)
+            name = "the value of `G.match_cast`" if type(node) is MatchCast else f"`{value.name}`"
             for axis, (want, given) in enumerate(zip(kind.shape or (), value.shape, strict=False)):
-                self.same(want, given, f"dimension {axis} of `{value.name}`", node)
+                self.same(want, given, f"dimension {axis} of {name}", node)
         elif type(kind) is ShapeType and isinstance(value, Shape):
             if kind.rank is not None and kind.rank != len(value.dims):
                 raise self.refused(f"the shape has {len(value.dims)} dimensions, not {kind.rank}", node)
@@ -267,7 +278,7 @@ class _Lowering:
     def same(self, want: Expr, given: Expr, what: str, node: Node) -> None:
         """Say that two dimensions are one, or take `given` for the variable that `want` names first."""
         if type(want) is Var and want not in self.known and want not in self.symbols:
-            self.symbols[want] = given
+            self.symbols[want] = cast(given, want.dtype)
             return
         want, given = dims.dim(self.dim(want)), dims.dim(given)
         if dims.same(want, given):
@@ -275,14 +286,20 @@ class _Lowering:
         if type(want) is Const and type(given) is Const:
             raise self.refused(f"{what} is {given.value}, not {want.value}", node)
         condition = get_op("equal")(want, given)
-        self.body.append(Assert(condition, f"{what} is not {want.script().strip()}", span=node.span))
+        words = str(want.value) if type(want) is Const else f"`{want.script().strip()}`"
+        self.body.append(Assert(condition, f"{what}: expected {words}", span=node.span))
+
+    def truth(self, expr: GraphExpr, node: Node) -> Expr:
+        """A value as a condition."""
+        value = self.value(expr)
+        if isinstance(value, Buffer) and value.shape == ():
+            value = BufferLoad(value, ())
+        if not isinstance(value, Expr) or value.dtype is not BOOL:
+            raise self.refused("the condition is no single bool", node)
+        return value
 
     def condition(self, stmt: GraphIf) -> None:
-        value = self.value(stmt.condition)
-        if isinstance(value, Buffer):
-            if value.shape != () or value.dtype is not BOOL:
-                raise self.refused("the condition is no single bool", stmt)
-            value = BufferLoad(value, ())
+        value = self.truth(stmt.condition, stmt)
         then, then_leaves, shape = self.branch(stmt.then_body, stmt.then_value)
         orelse, else_leaves, _ = self.branch(stmt.else_body, stmt.else_value)
         if len(then_leaves) != len(else_leaves) or not all(map(_same_shape, then_leaves, else_leaves)):
@@ -342,8 +359,14 @@ class _Lowering:
         callee = self.callee(expr.function, expr)
         args = [arg for value in expr.args for arg in self.arguments(self.value(value), value)]
         if isinstance(callee, PrimFunc):
-            self.body.append(Evaluate(CallFunction(callee.name, tuple(args), callee.returns or VOID), span=expr.span))
-            return ()
+            call = CallFunction(callee.name, tuple(args), callee.returns or VOID, span=expr.span)
+            if callee.returns is None:
+                self.body.append(Evaluate(call, span=expr.span))
+                return ()
+            found = Var(callee.name if var is None else var.name, callee.returns)
+            self.body.append(Bind(found, call, span=expr.span))
+            self.computed.add(found)
+            return found
         kind = callee.result if var is None else var.type
         types = kind.fields if type(kind) is TupleType else (kind,)
         outs = self.results(types, var, expr)
@@ -405,6 +428,17 @@ class _Lowering:
         self.body.append(Evaluate(call, span=expr.span))
         return _packed(outs, expr.types)
 
+    def require(self, expr: OpCall, var: GraphVar | None) -> Value:
+        """`G.assert_op` as an assertion, whose message names the values that the program would show."""
+        test, *shown = expr.args
+        text = expr.attrs["format"] or f"the condition of `{expr.op.spelling}` is false"
+        fields = [one for arg in shown for one in (arg.fields if type(arg) is TupleExpr else (arg,))]
+        names = [one.value if type(one) is StringValue else getattr(one, "name", "?") for one in fields]
+        with suppress(IndexError, KeyError, ValueError):
+            text = text.format(*names)
+        self.body.append(Assert(self.truth(test, expr), text, span=expr.span))
+        return ()
+
     def shape_of(self, expr: OpCall, var: GraphVar | None) -> Value:
         source = self.value(expr.args[0])
         if not isinstance(source, Buffer):
@@ -452,7 +486,7 @@ class _Lowering:
     def dim(self, value: Expr) -> Expr:
         found: Expr = substitute(value, self.symbols)
         for part in walk(found):
-            if type(part) is Var and part not in self.known:
+            if type(part) is Var and part not in self.known and part not in self.computed:
                 raise self.refused(f"the size `{part.name}` is known only when the function has run", value)
         return found
 
@@ -549,4 +583,5 @@ _OPERATORS: dict[str, Callable[[_Lowering, OpCall, GraphVar | None], Value]] = {
     "call_tir_with_grad": _Lowering.call_tir,
     "call_dps_packed": _Lowering.call_dps_packed,
     "shape_of": _Lowering.shape_of,
+    "assert_op": _Lowering.require,
 }

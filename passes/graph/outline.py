@@ -11,9 +11,12 @@ from tirscript.ir.graph import (
     FunctionCall,
     FunctionRef,
     GraphBind,
+    GraphExpr,
     GraphFunc,
     GraphIf,
     GraphVar,
+    ShapeExpr,
+    ShapeType,
     plain_dimensions,
 )
 from tirscript.ir.module import Module
@@ -64,10 +67,14 @@ class Outlining:
         return bool(self.written) and bool(variables(bind.value) & self.written)
 
     def call(self, members: list[GraphBind], name: str, attrs: Mapping[str, Any]) -> GraphBind:
-        """The call of a new function that does what `members` do, in the place of the last of them."""
+        """The call of a new function that does what `members` do, in the place of the last of them.
+
+        Sizes that none of its tensors tells are a last parameter, a shape.
+        """
         root = members[-1]
         inputs = inputs_of(members)
-        symbols = plain_dimensions(tuple(var.type for var in inputs))
+        untold = untold_sizes(members)
+        symbols = (*plain_dimensions(tuple(var.type for var in inputs)), *untold)
         fresh = {var: Var(var.name, var.dtype) for var in symbols}
         inner: dict[Any, Any] = dict(fresh)
         for var in (*inputs, *(bind.var for bind in members)):
@@ -75,6 +82,10 @@ class Outlining:
         body = substitute(tuple(bind.replace(trivia=None) for bind in members), inner)
         result = inner[root.var]
         params = tuple(inner[var] for var in inputs)
+        args: tuple[GraphExpr, ...] = tuple(inputs)
+        if untold:
+            params += (GraphVar("sizes", ShapeType(tuple(fresh[var] for var in untold))),)
+            args += (ShapeExpr(untold),)
         made, number = name[:LONGEST], 0
         while made in self.names:
             number += 1
@@ -82,16 +93,24 @@ class Outlining:
         self.names.add(made)
         block = Dataflow(body, (result,))
         self.made.append(GraphFunc(made, params, (block,), result, result.type, attrs=Attrs(attrs), private=True))
-        return root.replace(value=FunctionCall(FunctionRef(made), tuple(inputs), span=root.value.span))
+        return root.replace(value=FunctionCall(FunctionRef(made), args, span=root.value.span))
 
 
 def is_closed(members: Iterable[GraphBind]) -> bool:
     """Whether the symbolic dimensions of bindings are all found in their inputs, the parameters of a function."""
+    return not untold_sizes(members)
+
+
+def untold_sizes(members: Iterable[GraphBind]) -> tuple[Var, ...]:
+    """The symbolic dimensions of bindings that are no dimension of their inputs by themselves."""
     members = list(members)
-    known = plain_dimensions(tuple(var.type for var in inputs_of(members)))
+    inputs = tuple(var.type for var in inputs_of(members))
+    known = set(plain_dimensions(inputs))
     parts = (node for bind in members for part in (bind.value, bind.var.type) for node in walk(part))
-    inputs = (node for var in inputs_of(members) for node in walk(var.type))
-    return {node for node in (*parts, *inputs) if type(node) is Var} <= set(known)
+    used = dict.fromkeys(
+        node for node in (*parts, *(node for kind in inputs for node in walk(kind))) if type(node) is Var
+    )
+    return tuple(var for var in used if var not in known)
 
 
 def inputs_of(members: Iterable[GraphBind]) -> list[GraphVar]:
@@ -102,4 +121,4 @@ def inputs_of(members: Iterable[GraphBind]) -> list[GraphVar]:
     return [var for var in dict.fromkeys(used) if var not in own]
 
 
-__all__ = ["Outlining", "inputs_of", "is_closed"]
+__all__ = ["Outlining", "inputs_of", "is_closed", "untold_sizes"]

@@ -201,7 +201,8 @@ class PadMapping(Struct, frozen=True, eq=False):
         made = np.full(places, 0 if fill is None else fill.value, array.dtype)
         axes = np.indices(array.shape, sparse=True)
         values = dict(zip(self.index_map.params, axes, strict=True))
-        made[tuple(values_at(index, values) for index in self.index_map.indices)] = array
+        # a tensor of one element has places of constants alone, which numpy would not take for places of an array
+        made[tuple(np.broadcast_to(values_at(index, values), array.shape) for index in self.index_map.indices)] = array
         return made
 
     def __str__(self) -> str:

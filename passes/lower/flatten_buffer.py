@@ -10,6 +10,9 @@ before:                                            after:
 Declared strides give the offsets. Offsets are counted in int64 where they might not fit int32. Parameters keep their
 signature and are seen through a flat view, which begins at their lowest address where strides may be less than zero; so
 is what is passed whole to another function. Mutable scalars and buffers that are flat already stay.
+
+With `checked` an access keeps its indices where one of them is not proved to lie in its dimension, for code that checks
+each of them: that of a flat place would take an index behind the end of a row for one in the next.
 """
 
 from __future__ import annotations
@@ -21,11 +24,12 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, Ramp
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.node import Node
+from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.op import OPS, cast
-from tirscript.ir.rewrite import Rule, rewrite, walk
+from tirscript.ir.rewrite import Rule, map_except_buffers, map_tuple, rewrite, substitute, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, BufferStore, DeclBuffer, MatchBuffer, Stmt
 
+from ..bounds_check import unproved_accesses
 from ..layout import flat_size, is_contiguous, never_wraps, offset_dtype, row_major_strides, span
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
@@ -37,16 +41,37 @@ def _is_deep(node: Node) -> bool:
 
 
 @prim_func_pass(requires=("lower_blocks", "lower_match_buffer"), removes=(_is_deep, "accesses of more than one index"))
-def flatten_buffer(func: PrimFunc) -> PrimFunc:
+def flatten_buffer(func: PrimFunc, *, checked: bool = False) -> PrimFunc:
     """`A[i, j]` of a (4, 8) buffer becomes `A_1[i * 8 + j]`, where `A_1 = T.decl_buffer((32,), data=A.data)`."""
-    return _Flattening(func).run()
+    if not checked:
+        return _Flattening(func).run()
+    deep, kept = _set_apart(func)
+    made = _Flattening(deep, frozenset(kept.values())).run()
+    return made.replace(body=substitute(made.body, kept)) if kept else made
+
+
+def _set_apart(func: PrimFunc) -> tuple[PrimFunc, dict[Any, Any]]:
+    """The function with accesses that keep their indices in buffers of their own, and what these stand for."""
+    unproved, kept, apart = unproved_accesses(func), dict[Any, Any](), dict[Buffer, Buffer]()
+
+    def visit(node: Any) -> Any:
+        new = map_except_buffers(node, visit)
+        if id(node) not in unproved or _is_flat(node.buffer):
+            return new
+        if node.buffer not in apart:
+            apart[node.buffer] = node.buffer.replace()
+            kept[apart[node.buffer]] = node.buffer
+        return new.replace(buffer=apart[node.buffer])
+
+    with recursion_room():
+        return func.replace(body=map_tuple(func.body, visit)), kept
 
 
 class _Flattening:
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, kept: frozenset[Buffer] = frozenset()) -> None:
         self.func = func
         self.flat: dict[Buffer, Buffer] = {}
-        self.whole = _passed_whole(func)
+        self.whole = _passed_whole(func) | kept
         self.accessed = {node.buffer for node in walk(func.body) if type(node) in (BufferLoad, BufferStore)}  # type: ignore[attr-defined]
         self.lowest: dict[Buffer, Expr] = {}  # how far the first place of a flat view is from the first element
         self.head: dict[Buffer, Stmt] = {}  # the views of parameters

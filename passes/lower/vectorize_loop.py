@@ -7,7 +7,8 @@ before:                                            after:
 An `if` or a conditional expression that differs between lanes becomes a predicate on the loads and stores in it. A loop
 longer than `lanes` becomes a serial loop of vectors, and one shorter vector for the iterations that are left. A loop
 stays a loop, a serial one, where its length is not constant, where lanes may touch the same element, or where its body
-has something without a vector form (a call with effects, an allocation, a `while`).
+has something without a vector form (a call with effects, an allocation, a `while`). With `checked` so does an access of
+several indices that may leave its row: a vector may run on into the next one, the lanes of a loop may not.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ EIGHT = 8  # lanes of the smallest vectors that are worth a loop
 
 
 @prim_func_pass(requires=("lower_blocks", "lower_match_buffer"))
-def vectorize_loop(func: PrimFunc, *, lanes: int = 64) -> PrimFunc:
+def vectorize_loop(func: PrimFunc, *, lanes: int = 64, checked: bool = False) -> PrimFunc:
     """`for i in T.vectorized(4): B[i] = A[i]` becomes `B[T.ramp(0, 1, 4)] = A[T.ramp(0, 1, 4)]`."""
     roots = _roots(func)
 
@@ -43,7 +44,7 @@ def vectorize_loop(func: PrimFunc, *, lanes: int = 64) -> PrimFunc:
             return node
         if type(node) is For:
             if node.kind == "vectorized":
-                return _vectorize(node, around, roots, lanes, lambda inner: visit(inner, (*around, node)))
+                return _vectorize(node, around, roots, lanes, checked, lambda inner: visit(inner, (*around, node)))
             around = (*around, node)
         return map_except_buffers(node, lambda child: visit(child, around))
 
@@ -69,7 +70,12 @@ class _Refuse(Exception):
 
 
 def _vectorize(
-    loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None], most: int, visit: Callable[[Stmt], Any]
+    loop: For,
+    around: tuple[For, ...],
+    roots: dict[Buffer, Buffer | None],
+    most: int,
+    checked: bool,
+    visit: Callable[[Stmt], Any],
 ) -> Any:
     extent = constant_extent(loop)
     if extent == 0:
@@ -77,7 +83,7 @@ def _vectorize(
     if extent is not None and extent > 1 and most > 1:
         try:
             _check_lanes(loop, around, roots)
-            return keep_comments(loop, _pieces(loop, around, extent, _width(extent, most)))
+            return keep_comments(loop, _pieces(loop, around, extent, _width(extent, most), checked))
         except _Refuse:
             pass
     serial = loop.replace(kind="serial")
@@ -93,16 +99,16 @@ def in_vectors(loop: For, first: Expr, lanes: int) -> tuple[Stmt, ...] | None:
         return None
 
 
-def _pieces(loop: For, around: tuple[For, ...], extent: int, width: int) -> tuple[Stmt, ...]:
+def _pieces(loop: For, around: tuple[For, ...], extent: int, width: int, checked: bool) -> tuple[Stmt, ...]:
     """Vectors of `width` lanes in a loop, and what is left in one shorter vector."""
     kind, count, rest = loop.var.dtype, extent // width, extent % width
     pieces: list[Stmt] = []
     if count == 1:
-        pieces += _Vectorizer(loop, loop.start, width, around).body(loop.body, None)
+        pieces += _Vectorizer(loop, loop.start, width, around, checked).body(loop.body, None)
     else:
         chunk = Var(f"{loop.var.name}_outer", kind)
         base = simplified(loop.start + chunk * Const(wrap(width, kind), kind))
-        body = _Vectorizer(loop, base, width, around).body(loop.body, None)
+        body = _Vectorizer(loop, base, width, around, checked).body(loop.body, None)
         plain = loop.replace(var=chunk, start=Const(0, kind), stop=Const(count, kind), kind="serial", body=body)
         pieces.append(plain.replace(trivia=None))
     if rest:
@@ -110,7 +116,7 @@ def _pieces(loop: For, around: tuple[For, ...], extent: int, width: int) -> tupl
         if rest == 1:
             pieces += substitute(body, {loop.var: first})
         else:
-            pieces += _Vectorizer(loop, first, rest, around).body(body, None)
+            pieces += _Vectorizer(loop, first, rest, around, checked).body(body, None)
     return tuple(pieces)
 
 
@@ -172,8 +178,8 @@ _BY_NAME = ("call_pure_extern", "call_llvm_pure_intrin")
 class _Vectorizer:
     """Makes all lanes of a body at once. Scalars that are the same in all lanes stay scalars."""
 
-    def __init__(self, loop: For, base: Expr, lanes: int, around: tuple[For, ...]) -> None:
-        self.loop, self.base, self.lanes = loop, base, lanes
+    def __init__(self, loop: For, base: Expr, lanes: int, around: tuple[For, ...], checked: bool = False) -> None:
+        self.loop, self.base, self.lanes, self.checked = loop, base, lanes, checked
         self.vars: dict[Var, Expr] = {loop.var: Ramp(base, Const(1, loop.var.dtype), lanes)}
         self.scalars: dict[Buffer, Buffer] = {}
         self.ranges: dict[Var, Interval] = constant_ranges((*around, loop))
@@ -266,6 +272,8 @@ class _Vectorizer:
         new = tuple(self.expr(index, mask) for index in indices)
         if any(index.dtype.is_vector for index in new[:-1]):
             raise _Refuse  # memory is flat where this matters
+        if self.checked and len(new) > 1 and new[-1].dtype.is_vector:
+            raise _Refuse
         return new
 
     def expr(self, node: Expr, mask: Expr | None) -> Expr:

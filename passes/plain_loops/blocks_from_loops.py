@@ -30,6 +30,7 @@ from tirscript.ir.stmt import Block, For, MatchBuffer, Stmt
 
 from ..pipeline import prim_func_pass
 from ..statements import may_overlap
+from .bordered_windows import with_borders
 from .buffers_from_variables import buffers_from_variables
 from .choices_from_loops import added_always, begun_blocks
 from .conditions_inward import conditions_inward
@@ -45,6 +46,7 @@ from .plain_indices import with_plain_indices
 from .results_apart import results_apart
 from .scans_from_loops import scans_from_loops
 from .scratch_apart import scratch_apart
+from .searches_by_rows import searches_by_rows
 from .single_images import with_single_images
 from .single_sums import without_single_sums
 from .sums_of_differences import sums_of_differences
@@ -79,17 +81,17 @@ def with_blocks(
     if not any(type(stmt) is For for stmt in func.body):
         return func
     func = begun_blocks(func)
+    ordered = func.attrs.get("fastmath") is False
+    in_order = ordered or not reassociate
     if not may_overlap(func):
-        func = scratch_apart(func, _has_product)
-        ordered = not reassociate or func.attrs.get("fastmath") is False
-        func = gathers_from_scatters(func, _sums_products, ordered)
-    sizes = _sizes(func) if symbolic else frozenset()
+        func = searches_by_rows(scratch_apart(func, _has_product))
+        func = gathers_from_scatters(func, _sums_products, in_order)
+    sizes = sizes_of(func) if symbolic else frozenset()
     names = Names(func, sizes, long_lines)
     known = frozenset(names.blocks)
     given = sums_of_differences(buffers_from_variables(variables_from_buffers(added_always(func).body)))
     given = loops_from_zero(rectangles(func, given, lambda nest: _is_product(Names(func, sizes), nest)))
     given = inits_apart(given, may_overlap(func), long_lines)
-    ordered = func.attrs.get("fastmath") is False
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: Nest(Names(func, sizes)).convert(nest) is not None, ordered)
     source: list[tuple[Stmt, int]] = []  # what was there, and where what became of it begins in the new body
@@ -113,10 +115,12 @@ def with_blocks(
             source.append((stmt, len(body)))
             body.append(stmt)
     if not changed:
-        return results_apart(with_plain_indices(without_single_sums(func)), known)
+        func = results_apart(with_plain_indices(without_single_sums(func)), known)
+        return with_borders(func, ordered=in_order)
     at = next(place for place, stmt in enumerate(body) if type(stmt) is For)
     func = without_single_sums(func.replace(body=(*body[:at], *head, *body[at:])))
-    return masked_sums(results_apart(with_plain_indices(func), known))
+    func = masked_sums(results_apart(with_plain_indices(func), known))
+    return with_borders(func, ordered=in_order)
 
 
 def _made(names: Names, before: list[Stmt], loop: For) -> tuple[Nest, list[Stmt] | None, int]:
@@ -164,10 +168,10 @@ def _sums_products(func: PrimFunc, nest: For) -> bool:
     return type(made) is For and bool(_is_product(Names(func, frozenset()), made))
 
 
-def _sizes(func: PrimFunc) -> frozenset[Var]:
-    """The variables that are sizes of parameters."""
+def sizes_of(func: PrimFunc) -> frozenset[Var]:
+    """The variables that are sizes of parameters: without any, blocks are the same where they may be `symbolic`."""
     buffers = [stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer] + list(func.param_buffers)
     return frozenset(dim for buffer in buffers for dim in buffer.shape if type(dim) is Var)
 
 
-__all__ = ["blocks_from_loops", "regular_loops", "with_blocks"]
+__all__ = ["blocks_from_loops", "regular_loops", "sizes_of", "with_blocks"]

@@ -27,6 +27,7 @@ from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, If, Stmt
 
 from ..statements import conjunction
+from .names_written_out import Refused, written_out
 from .plain import conjuncts, is_there
 
 
@@ -69,9 +70,15 @@ _CHOICES = (OPS["if_then_else"], OPS["Select"])
 class _Added(Scoped):
     """Knows where an element is one of its buffer whatever the condition says."""
 
-    def choose(self, node: If) -> Stmt:
-        """The condition with what it holds, as a store where it is one."""
+    def choose(self, node: If) -> Stmt | tuple[Stmt, ...]:
+        """The condition with what it holds, as a store where it is one, or as one for each of several variables."""
         stmt: If = self.descend(node)
+        apart = _apart(stmt)
+        made = [self.always(one) for one in apart]
+        return tuple(made) if len(made) > 1 and all(type(one) is BufferStore for one in made) else self.always(stmt)
+
+    def always(self, stmt: If) -> Stmt:
+        """A condition over a store, as that store; other conditions as they are."""
         store = stmt.then[0] if len(stmt.then) == 1 and not stmt.orelse else None
         if type(store) is not BufferStore or store.predicate is not None:
             return stmt
@@ -101,6 +108,22 @@ class _Added(Scoped):
         return _extreme(stmt) or stmt
 
     rules = {If: choose, BufferStore: store}  # noqa: RUF012
+
+
+def _apart(stmt: If) -> list[If]:
+    """A condition over stores to variables that have nothing to do with each other, as one for each; none otherwise."""
+    try:
+        stores = () if stmt.orelse else written_out(stmt.then)
+    except Refused:
+        return []
+    changed = {store.buffer for store in stores if type(store) is BufferStore and store.buffer.is_scalar}
+    if len(changed) < len(stores) or any(uses(stmt.condition, buffer) for buffer in changed):
+        return []
+    if any(type(node) is Call and node.op.effect != "pure" for node in walk(stmt.condition)):
+        return []
+    if any(uses(store.value, buffer) for store in stores for buffer in changed - {store.buffer}):  # type: ignore[attr-defined]
+        return []
+    return [stmt.replace(then=(store,), trivia=None if at else stmt.trivia) for at, store in enumerate(stores)]
 
 
 def _extreme(store: BufferStore) -> BufferStore | None:

@@ -21,6 +21,8 @@ from tirscript.ir.rewrite import defined_by, free_vars, refresh, uses, walk
 from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
 from ..statements import reads_memory
+from .choices_from_loops import chosen
+from .names_written_out import Refused, written_out
 
 # sums along lines of fewer bits stay in one loop with others: lanes would not share them, not even those of 128 bits
 LINE = 512
@@ -65,17 +67,27 @@ def divided(stmt: Stmt, long_lines: bool = True) -> list[Stmt]:
     loops: list[For] = [stmt]
     while len(loops[-1].body) == 1 and type(loops[-1].body[0]) is For:
         loops.append(loops[-1].body[0])
-    stores: Any = loops[-1].body
-    if any(type(inner) is not BufferStore for inner in stores) or len(stores) < 2:
+    stores = _stores(loops[-1].body)
+    if len(stores) < 2:
         return [stmt]
     if len(loops) > 1:
         return _nests(loops, stores, long_lines) or [stmt]
     pays = any(uses(one.value, one.buffer) and pays_alone([stmt], one, long_lines) for one in stores)
     if not pays and independent_stores(stores) and strangers(stores):
         return [stmt]
-    parts: list[For] = [stmt.replace(body=stmt.body[:1])]
-    parts += [refresh(stmt.replace(body=(inner,), trivia=None)) for inner in stmt.body[1:]]
+    parts: list[For] = [stmt.replace(body=stores[:1])]
+    parts += [refresh(stmt.replace(body=(inner,), trivia=None)) for inner in stores[1:]]
     return list(parts) if _may_be_apart(parts) else [stmt]
+
+
+def _stores(body: tuple[Stmt, ...]) -> tuple[Any, ...]:
+    """Statements as stores, names of values written out and those of either of two values as choices; none where they
+    are more than that."""
+    try:
+        stores = written_out(tuple([chosen(stmt, frozenset()) for stmt in body]))
+    except Refused:
+        return ()
+    return stores if all(type(one) is BufferStore for one in stores) else ()
 
 
 def totals_of_variables(stmt: Stmt) -> bool:

@@ -13,7 +13,8 @@ import math
 from typing import Any
 
 from tirscript.ir.arith.linear import linear
-from tirscript.ir.expr import BufferLoad, Const
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr
+from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore
 
@@ -27,7 +28,9 @@ NEAR = 1 << 16
 
 def gains_apart(block: Block) -> bool:
     """Whether a block runs faster in loops of its own than in those that it shares with others."""
-    return block.axes[-1].kind == "scan" or len(block.body) > 1 or reads_again(block) or _goes_down(block)
+    if block.axes[-1].kind == "scan" or len(block.body) > 1:
+        return True
+    return reads_again(block) or _goes_down(block) or _slides(block)
 
 
 def reads_again(block: Block) -> bool:
@@ -43,10 +46,27 @@ def reads_again(block: Block) -> bool:
     if reaches_over(block):
         return True
     lane = lane_of(block, store) if type(store) is BufferStore else None
-    windows = lane is not None and divides(lane)
+    # products that are left out beyond a border get masks: of whole vectors
+    windows = lane is not None and (divides(lane) or not _leaves_out(update.value))
     return len(loads) > 1 and all(
         any(not uses(load.indices, var) for var in spatial) or (windows and _overlaps(block, load)) for load in loads
     )
+
+
+def _slides(block: Block) -> bool:
+    """Whether a block reduces windows of one image, as pooling does."""
+    from ..schedule.reducers import update_by
+
+    store = block.body[0]
+    update = update_by(store) if type(store) is BufferStore and lane_of(block, store) is not None else None
+    loads = [node for node in walk(update.value) if type(node) is BufferLoad] if update is not None else []
+    return any(axis.kind == "reduce" for axis in block.axes) and len(loads) == 1 and _overlaps(block, loads[0])
+
+
+def _leaves_out(value: Expr) -> bool:
+    """Whether a value chooses between others than an element and a number."""
+    choices = [node for node in walk(value) if type(node) is Call and node.op is OPS["if_then_else"]]
+    return any(type(choice.args[1]) is not BufferLoad for choice in choices)
 
 
 def _overlaps(block: Block, load: BufferLoad) -> bool:

@@ -30,6 +30,8 @@ from .plain import conjuncts, is_there
 
 # lanes come in multiples of so many
 LANES = 4
+# large vectors have so many, or half of them; filters fill them where they are this part of whole ones
+LARGE, FULL = 16, 0.6
 _CHOICE, _ADD = OPS["if_then_else"], OPS["add"]
 _DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv", "div"))
 # what gives a value of whatever operands
@@ -66,9 +68,17 @@ def lane_of(block: Block, store: BufferStore) -> Axis | None:
     return next((axis for axis in block.axes if axis.var is last and axis.kind == "spatial"), None)
 
 
-def divides(axis: Axis) -> bool:
-    """Whether small vectors divide an axis."""
-    return type(axis.extent) is Const and axis.extent.value % LANES == 0
+def divides(axis: Axis, lanes: int = LANES) -> bool:
+    """Whether vectors divide an axis, small ones where nothing else is said."""
+    return type(axis.extent) is Const and axis.extent.value % lanes == 0
+
+
+def _fills(axis: Axis) -> bool:
+    """Whether an axis fills large vectors, or nearly."""
+    if type(axis.extent) is not Const:
+        return False
+    extent = int(axis.extent.value)
+    return extent % (LARGE // 2) == 0 or extent >= FULL * -(-extent // LARGE) * LARGE
 
 
 class _Masked(Scoped):
@@ -132,7 +142,7 @@ class _Masked(Scoped):
 
     def lane(self, store: BufferStore, added: Expr) -> Var | None:
         """The axis along which vectors go; None where another one does better, as the filters of a convolution do
-        where lanes do not divide its lines, or its lines are not read one element after the other."""
+        where large vectors do not divide its lines, or its lines are not read one element after the other."""
         from ..schedule.default_cpu.nests import stride_of
 
         assert self.holder is not None
@@ -141,9 +151,15 @@ class _Masked(Scoped):
             return None
         loads = [node for node in walk(added) if type(node) is BufferLoad]
         over = [load for load in loads if not is_there(self.analyzer, load.indices, load.buffer.shape)]
-        spatial = [one.var for one in self.holder.axes if one.kind == "spatial"]
+        filters = [
+            one
+            for one in self.holder.axes
+            if one.kind == "spatial" and not any(uses(load.indices, one.var) for load in over)
+        ]
         straight = divides(axis) and all(stride_of(load, axis.var) in (0, 1) for load in over)
-        return axis.var if straight or all(any(uses(load.indices, var) for load in over) for var in spatial) else None
+        if straight and (divides(axis, LARGE // 2) or not any(map(_fills, filters))):
+            return axis.var
+        return None if filters else axis.var
 
     def guarded(self, value: Expr, mask: Expr | None) -> Expr | None:
         """A value whose elements beyond the border are zeros; None where it reads none."""

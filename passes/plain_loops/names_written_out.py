@@ -12,8 +12,8 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
-from tirscript.ir.rewrite import rewrite, substitute, walk
-from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl, Stmt
+from tirscript.ir.rewrite import rewrite, substitute, uses, walk
+from tirscript.ir.stmt import Bind, BufferStore, If, ScalarDecl, Stmt
 
 from ..statements import reads_memory
 
@@ -34,7 +34,6 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: boo
     out: list[Stmt] = []
     values: dict[Any, Expr] = {}
     assigned = {node.buffer for node in walk(stmts) if type(node) is BufferStore}
-    loads: set[Buffer] = set()
 
     def use(stmt: Any) -> Any:
         found = substitute(stmt, {var: value for var, value in values.items() if type(var) is Var})
@@ -43,7 +42,7 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: boo
             found = rewrite(found, {BufferLoad: lambda node: scalars.get(node.buffer, node)})
         return found
 
-    for stmt in stmts:
+    for at, stmt in enumerate(stmts):
         kind = type(stmt)
         named = stmt.var if kind is Bind else stmt.buffer if kind is ScalarDecl else None  # type: ignore[attr-defined]
         if named is not None and named not in assigned and stmt.value is not None:  # type: ignore[attr-defined]
@@ -55,13 +54,22 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: boo
                 raise Refused
             if any(type(node) is Call and node.op.effect != "pure" for node in walk(value)):
                 raise Refused
-            loads |= {node.buffer for node in walk(value) if type(node) is BufferLoad}
             values[named] = value
             continue
-        if kind is BufferStore and stmt.buffer in loads and stmt is not stmts[-1]:  # type: ignore[attr-defined]
-            raise Refused  # a value that was taken before would be read after
+        stored = {node.buffer for node in walk(stmt) if type(node) is BufferStore}
+        behind = stmts[at + (1 if _stores_last(stmt) else 0) :]
+        for name, value in values.items():
+            if any(type(node) is BufferLoad and node.buffer in stored for node in walk(value)) and uses(behind, name):
+                raise Refused  # a value that was taken before would be read after
         out.append(use(stmt))
     return tuple(out)
+
+
+def _stores_last(stmt: Stmt) -> bool:
+    """Whether a statement reads all that it reads before it stores."""
+    if type(stmt) is If:
+        return all(len(side) < 2 and all(map(_stores_last, side)) for side in (stmt.then, stmt.orelse))
+    return type(stmt) is BufferStore
 
 
 def _is_element(value: Expr, assigned: Set[Buffer]) -> bool:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.presburger import Dependences, may_merge, may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
@@ -16,7 +17,7 @@ from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS
-from tirscript.ir.op import const
+from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, ScalarDecl, Stmt
 
@@ -31,6 +32,8 @@ from .scratch_apart import MOST
 
 # loops in each other
 DEEPEST = 12
+# no memory has sizes that are greater
+LONGEST = 1 << 40
 
 
 class Names:
@@ -41,6 +44,18 @@ class Names:
         self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
         self.sizes = sizes  # variables that the bounds of loops may be made of
         self.func = func
+
+    def elements(self, extent: Expr) -> Expr:
+        """The elements of a buffer along a loop: none for one that never runs, where a size may be less than that."""
+        if type(extent) is not Call:
+            return extent
+        dims = [dim for buffer in self.func.param_buffers for dim in buffer.shape]
+        if any(structural_equal(extent, dim, map_free_vars=False) for dim in dims):
+            return extent
+        known, zero = Analyzer(), const(0, extent.dtype)
+        for size in self.sizes:
+            known.bind(size, (0, min(LONGEST, size.dtype.int_range()[1])))
+        return extent if known.can_prove(get_op("greater_equal")(extent, zero)) else get_op("max")(extent, zero)
 
     def block(self, base: str) -> str:
         name, number = base, 0
@@ -372,7 +387,8 @@ class Nest:
     def expanded(self, stmts: tuple[Stmt, ...], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
         """The statements with variables that live through loops as buffers with an element for each iteration."""
         places = tuple(loop.var if loop.start.value == 0 else loop.var - loop.start for loop in loops)  # type: ignore[attr-defined]
-        shape = tuple(extent for loop in loops if (extent := _extent(loop, self.names.sizes)) is not None)
+        extents = [extent for loop in loops if (extent := _extent(loop, self.names.sizes)) is not None]
+        shape = tuple([self.names.elements(extent) for extent in extents])
         out = list(stmts)
         at = 0
         while at < len(out):

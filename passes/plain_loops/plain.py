@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.expr import Call, Const, Expr
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import rewrite, walk
-from tirscript.ir.stmt import Block, For, Stmt
+from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
 from ..statements import reads_memory
 
@@ -21,6 +22,18 @@ def in_plain_loops(body: tuple[Stmt, ...], rules: Mapping[type, Callable[[Any], 
         return type(stmt) is For and not any(type(node) is Block for node in walk(stmt))
 
     return tuple([rewrite(stmt, rules) if is_plain(stmt) else stmt for stmt in body])
+
+
+def allocated_before(func: PrimFunc, body: Sequence[Stmt]) -> PrimFunc:
+    """The function with another body, whose allocations that are new stand before the first loop; itself where nothing
+    was added to its own."""
+    if len(body) == len(func.body):
+        return func
+    known = {stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer}
+    new = [stmt for stmt in body if type(stmt) is AllocBuffer and stmt.buffer not in known]
+    rest = [stmt for stmt in body if type(stmt) is not AllocBuffer or stmt.buffer in known]
+    at = next(place for place, stmt in enumerate(rest) if type(stmt) is For)
+    return func.replace(body=(*rest[:at], *new, *rest[at:]))
 
 
 def conjuncts(condition: Expr) -> list[Expr]:
@@ -44,4 +57,4 @@ def _is_inside(analyzer: Analyzer, index: Expr, dim: Expr) -> bool:
     return index.dtype is dim.dtype and analyzer.can_prove(get_op("less")(index, dim))
 
 
-__all__ = ["conjuncts", "in_plain_loops", "is_there"]
+__all__ = ["allocated_before", "conjuncts", "in_plain_loops", "is_there"]

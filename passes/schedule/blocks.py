@@ -7,7 +7,7 @@ from functools import lru_cache
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferRegion
 from tirscript.ir.op import cast
-from tirscript.ir.rewrite import substitute
+from tirscript.ir.rewrite import definitions, substitute
 from tirscript.ir.stmt import Block, Stmt
 
 from ..access import Accesses, access_regions
@@ -32,12 +32,13 @@ class _Key:
 def _accesses(key: _Key) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
     block = key.block
     seen = Accesses((*(block.init or ()), *block.body), declared=True)
+    own = set(definitions(block.body))  # what is there in the block alone
     found: list[tuple[Buffer, ...]] = []
     for regions, write in zip(_regions(key), (False, True), strict=True):
         # counted as T.reads and T.writes have them, or would: what only a reduction reads of its result comes last
         buffers = dict.fromkeys(region.buffer for region in regions)
         buffers.update(dict.fromkeys(access.buffer for access in seen.found if access.write is write))
-        found.append(tuple(buffers))
+        found.append(tuple(buffer for buffer in buffers if buffer not in own))
     return found[0], found[1]
 
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
+from tirscript.ir.arith.presburger.memory import Memory, overlap
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Expr
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import uses, walk
-from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, DeclBuffer, For, MatchBuffer, While
+from tirscript.ir.stmt import (
+    AllocateConst,
+    AllocBuffer,
+    Bind,
+    Block,
+    BufferStore,
+    DeclBuffer,
+    For,
+    MatchBuffer,
+    Stmt,
+    While,
+)
 
+from ..access import Accesses
+from ..statements import may_overlap
 from .blocks import reads_of, writes_of
 from .edit import Edit
 from .tree import Place, body_fields
@@ -35,16 +50,51 @@ def allocation(edit: Edit, buffer: Buffer) -> Place | None:
     return next((p for p in edit.tree.root.below(AllocBuffer) if p.stmt.buffer is buffer), None)
 
 
+def _root(place: Place) -> Place:
+    """The place of the function."""
+    while place.parent is not None:
+        place = place.parent
+    return place
+
+
+def same_memory(scope: Place, buffer: Buffer) -> Set[Buffer]:
+    """The buffers that may be the memory of a buffer: itself, its views, and parameters that may overlap it."""
+    root = _root(scope)
+    func: PrimFunc = root.stmt
+    overlapping = may_overlap(func)
+    defined = [place.stmt for place in root.below() if type(place.stmt) in _NAMES]
+    if not overlapping and all(type(stmt) in (AllocBuffer, AllocateConst) for stmt in defined):
+        return {buffer}
+    memory = Memory(not overlapping)
+    for param in func.params:
+        memory.parameter(param)
+    for stmt in defined:
+        _NAMES[type(stmt)](memory, stmt)
+    own = memory.view(buffer).root
+    others = (known for known, view in memory.views.items() if overlap(own, view.root, memory.anywhere))
+    return {buffer, *(known for known in others if type(known) is Buffer)}
+
+
+# what gives memory a name
+_NAMES: dict[Any, Any] = {
+    AllocBuffer: lambda memory, stmt: memory.allocate(stmt.buffer, 0),
+    AllocateConst: lambda memory, stmt: memory.allocate(stmt.buffer, 0),
+    MatchBuffer: Memory.match,
+    DeclBuffer: Memory.declare,
+    Bind: lambda memory, stmt: memory.pointer(stmt.var, stmt.value) if stmt.var.dtype.is_handle else None,
+}
+
+
 def accesses_outside_blocks(scope: Place, buffer: Buffer) -> Place | None:
     """A statement in `scope` that stands in no block of it and touches `buffer`, or a block whose axes or predicate do;
     None where there is none."""
     for place in scope.below(nested=False):
         stmt = place.stmt
-        if type(stmt) in (AllocBuffer, AllocateConst):
+        if type(stmt) in (AllocBuffer, AllocateConst) or _counts(stmt):
             continue
         if type(stmt) is MatchBuffer and type(stmt.source) is not BufferRegion:
             continue  # what gives a parameter its shape
-        if type(stmt) is DeclBuffer and stmt.buffer is buffer and _is_only_view(scope, stmt):
+        if type(stmt) is DeclBuffer and stmt.buffer is buffer and _is_only_view(_root(scope).stmt, stmt):
             continue
         own: Any = stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ())) if body_fields(type(stmt)) else stmt
         if type(stmt) is Block:
@@ -54,22 +104,49 @@ def accesses_outside_blocks(scope: Place, buffer: Buffer) -> Place | None:
     return None
 
 
-def _is_only_view(scope: Place, stmt: DeclBuffer) -> bool:
+def stores_outside_blocks(scope: Place, buffer: Buffer) -> Iterator[Place]:
+    """The statements in `scope` that stand in no block of it and may write the memory of a buffer."""
+    names = same_memory(scope, buffer)
+    for place in scope.below(nested=False):
+        stmt = place.stmt
+        if type(stmt) in (Block, *_NAMES):
+            continue
+        own: Any = stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ())) if body_fields(type(stmt)) else stmt
+        if any(access.write and access.buffer in names for access in Accesses((own,)).found):
+            yield place
+
+
+def check_own_memory(edit: Edit, place: Place, buffers: Sequence[Buffer]) -> None:
+    """Refuse where a statement uses the memory of one of its buffers by another name, too."""
+    for buffer in buffers:
+        for other in same_memory(place, buffer):
+            if other is not buffer and uses(place.stmt, other):
+                edit.refuse(f"`{other.name}` may be the memory of `{buffer.name}`", place)
+
+
+def _counts(stmt: Stmt) -> bool:
+    """Whether a statement is a loop that itself names nothing but its variable and numbers."""
+    if type(stmt) is not For or stmt.step is not None or stmt.annotations:
+        return False
+    return type(stmt.start) is Const and type(stmt.stop) is Const
+
+
+def _is_only_view(func: PrimFunc, stmt: DeclBuffer) -> bool:
     """Whether nothing else reaches the memory that a buffer is a view of."""
-    while scope.parent is not None:
-        scope = scope.parent
     source = stmt.data.buffer if type(stmt.data) is BufferData else None
-    return source is not None and sum(1 for node in walk(scope.stmt.body) if node is source) == 1
+    return source is not None and sum(1 for node in walk(func.body) if node is source) == 1
 
 
 def writers(scope: Place, buffer: Buffer) -> list[Place]:
-    """The blocks of a scope that write a buffer, in program order."""
-    return [place for place in scope.below(Block, nested=False) if buffer in writes_of(place.stmt)]
+    """The blocks of a scope that write the memory of a buffer, in program order."""
+    names = same_memory(scope, buffer)
+    return [place for place in scope.below(Block, nested=False) if not names.isdisjoint(writes_of(place.stmt))]
 
 
 def readers(scope: Place, buffer: Buffer) -> list[Place]:
-    """The blocks of a scope that read a buffer, in program order."""
-    return [place for place in scope.below(Block, nested=False) if buffer in reads_of(place.stmt)]
+    """The blocks of a scope that read the memory of a buffer, in program order."""
+    names = same_memory(scope, buffer)
+    return [place for place in scope.below(Block, nested=False) if not names.isdisjoint(reads_of(place.stmt))]
 
 
 def before(first: Place, second: Place) -> bool:
@@ -107,17 +184,19 @@ def left_behind(block: Place, other: Place, target: Place) -> bool:
 
 
 def is_viewed(func: PrimFunc, buffer: Buffer) -> bool:
-    """Whether a buffer's memory is reached by other ways than loads and stores: views, regions, addresses, calls."""
+    """Whether a buffer's memory is reached by other ways than its own loads and stores: views, addresses, calls."""
     return view_of(func, buffer) is not None
 
 
 def view_of(func: PrimFunc, buffer: Buffer) -> Node | None:
-    """Where a buffer's memory is reached by other ways than loads and stores; None where it is not."""
+    """Where a buffer's memory is reached by other ways than its loads and stores; None where it is not."""
     for node in walk(func.body):
         kind = type(node)
+        if kind is DeclBuffer and node.buffer is buffer and not _is_only_view(func, node):  # type: ignore[attr-defined,arg-type]
+            return node
         if kind is BufferData and node.buffer is buffer:  # type: ignore[attr-defined]
             return node
-        if kind is MatchBuffer and type(node.source) is BufferRegion and node.source.buffer is buffer:  # type: ignore[attr-defined]
+        if kind is MatchBuffer and type(node.source) is BufferRegion and buffer in (node.buffer, node.source.buffer):  # type: ignore[attr-defined]
             return node
         if kind is DeclBuffer and any(n is buffer for n in walk(node.data)):  # type: ignore[attr-defined]
             return node
@@ -130,6 +209,11 @@ def view_of(func: PrimFunc, buffer: Buffer) -> Node | None:
 
 def check_not_viewed(edit: Edit, block: Place, buffer: Buffer) -> None:
     """Refuse a buffer whose memory is reached by other ways than loads and stores."""
+    if may_overlap(edit.func) and len(same_memory(edit.tree.root, buffer)) > 1:
+        edit.refuse(
+            f"`{buffer.name}` may overlap other parameters: the function says `noalias` of False",
+            block,
+        )
     found = view_of(edit.func, buffer)
     if found is not None:
         edit.refuse(
@@ -157,14 +241,17 @@ __all__ = [
     "allocation",
     "before",
     "check_not_viewed",
+    "check_own_memory",
     "common",
     "is_viewed",
     "left_behind",
     "loads_of",
     "readers",
     "same_indices",
+    "same_memory",
     "scope_of",
     "stores_of",
+    "stores_outside_blocks",
     "top",
     "view_of",
     "writers",

@@ -23,7 +23,7 @@ from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import children, free_vars, rewrite, substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, For, If
 
-from ..access import Accesses
+from ..access import Accesses, Extent
 from ..statements import conjunction, has_effect, reads_memory
 from .edit import Edit
 from .loops import WHERE, WORDS
@@ -236,6 +236,35 @@ def check_makes_all(edit: Edit, block: Place, producer: Place, values: Mapping[V
         )
 
 
+def check_without_gaps(edit: Edit, loop: Place, maker: Place, store: BufferStore, area: Sequence[Extent]) -> None:
+    """Refuse where an iteration of a loop is known to make a box but for gaps, which other iterations fill."""
+    values = {axis.var: axis.value for axis in maker.stmt.axes}
+    loops = [place.stmt for place in maker.loops() if place is not loop and loop.contains(place)]
+    places: list[Expr] = []
+    sizes: list[Expr] = []
+    for index, extent in zip(store.indices, area, strict=True):
+        if extent is None or index.dtype.is_vector:
+            return
+        places.append(expression(linear(substitute(index, values)) - extent[0]))
+        sizes.append(expression((extent[1] - extent[0]).shifted(1)))
+    inner = {one.var for one in loops}
+    loops = [one for one in loops if uses(tuple(places), one.var)]  # how often others run is no matter
+    if not loops or any(one.step is not None for one in loops) or not inner.issuperset(free_vars((*places, *sizes))):
+        return
+    shifted = _from_zero(loops)
+    domain = _Sizes(edit.func).domain(
+        [(one.var, one.extent) for one in loops],
+        [substitute(place, shifted) for place in places],
+        edit.analyzer(maker).known,
+    )
+    if _fills(domain, sizes, False) is False:
+        edit.refuse(
+            f"an iteration of the loop `{loop.stmt.var.name}` makes `{store.buffer.name}` with gaps that others fill",
+            (loop, ""),
+            (maker, "this makes it"),
+        )
+
+
 def check_begun_once(edit: Edit, block: Place, places: Sequence[Place]) -> None:
     """Refuse where loops around a reduction run it for a point of its axes again: its T.init would come again.
 
@@ -339,6 +368,7 @@ __all__ = [
     "check_runs",
     "check_still_covers",
     "check_stores_always",
+    "check_without_gaps",
     "check_writes_all",
     "written_box",
 ]

@@ -8,12 +8,14 @@ from collections.abc import Collection, Sequence
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.op import cast, const, get_op
+from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, Break, Continue, For, If, Stmt, While
 
-from ..statements import may_overlap
+from ..access import Accesses
+from ..statements import may_overlap, reads_memory
 from ..trapping import is_movable
 from .blocks import reads_of, writes_of
-from .dataflow import is_viewed
+from .dataflow import is_viewed, same_memory
 from .edit import Edit
 from .refusal import KINDS
 from .tree import Place
@@ -38,11 +40,28 @@ def plain(edit: Edit, loop: Place, what: str) -> For:
     if stmt.step is not None:
         edit.refuse(f"the loop `{stmt.var.name}` counts by a step", loop)
     check_counted(edit, loop)
+    _check_range_stays(edit, loop)
     leaver = leaves(stmt)
     if leaver is not None:
         word = "break" if type(leaver) is Break else "continue"
         edit.refuse(f"the loop `{stmt.var.name}` has a `{word}` of its own", (loop, ""), (leaver, "here"))
     return stmt
+
+
+def _check_range_stays(edit: Edit, loop: Place) -> None:
+    """Refuse a loop that changes the memory which says how far it runs: that is read where it begins alone."""
+    stmt: For = loop.stmt
+    ends = (stmt.start, stmt.stop)
+    if not any(map(reads_memory, ends)):
+        return
+    read = {name for node in walk(ends) if type(node) is Buffer for name in same_memory(loop, node)}
+    for access in Accesses(stmt.body).found:
+        if access.write and access.buffer in read:
+            edit.refuse(
+                f"how far the loop `{stmt.var.name}` runs is read from `{access.buffer.name}`, which it changes",
+                (loop, ""),
+                *([] if access.node is None else [(access.node, "here")]),
+            )
 
 
 def check_counted(edit: Edit, loop: Place) -> None:

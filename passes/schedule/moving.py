@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tirscript.ir.arith.linear import Linear, expression
+from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.op import cast, const
-from tirscript.ir.rewrite import definitions, refresh, uses
+from tirscript.ir.rewrite import definitions, free_vars, refresh, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..access import Access, Accesses, Extent, box, union
 from ..statements import conjunction
-from .edit import Edit
+from .dataflow import allocation, before
+from .edit import Edit, defined_in, used_in
 from .tree import Place
 
 Box = tuple[Extent, ...]
@@ -149,6 +150,41 @@ def only_store(edit: Edit, block: Place, buffer: Buffer) -> BufferStore:
     return stores[0]
 
 
+def shared_axes(edit: Edit, block: Place, loop: Place) -> dict[Var, tuple[Linear, Linear]]:
+    """The spatial axes of a block that only loops around `loop` decide: they stay what they are, wherever it moves."""
+    shared = {place.stmt.var for place in loop.above() if type(place.stmt) is For}
+    inner = {place.stmt.var for place in block.loops()} - shared
+    found: dict[Var, tuple[Linear, Linear]] = {}
+    for axis in block.stmt.axes:
+        used = set(free_vars(axis.value))
+        if used.isdisjoint(shared):
+            continue
+        if axis.kind != "spatial":
+            edit.refuse(
+                f"a loop around both runs over the {axis.kind} axis `{axis.var.name}` of `{block.stmt.name}`",
+                (block, ""),
+                (axis, "this axis"),
+            )
+        if used.isdisjoint(inner):
+            found[axis.var] = (linear(axis.value), linear(axis.value))
+    return found
+
+
+def check_stored_once(edit: Edit, block: Place, named: Sequence[object]) -> None:
+    """Refuse where a block stores for several points of a spatial axis at one place: which comes last would change."""
+    stmt: Block = block.stmt
+    known = edit.analyzer(block)
+    for axis in stmt.axes:
+        if axis.kind != "spatial" or any(axis.var is var for var in named) or not uses(stmt.body, axis.var):
+            continue
+        if not known.prove_equal(axis.extent, const(1, axis.extent.dtype)):
+            edit.refuse(
+                f"the block `{stmt.name}` stores for every value of the axis `{axis.var.name}` at the same place",
+                (block, ""),
+                (axis, "this axis"),
+            )
+
+
 def moved_loops(edit: Edit, block: Place, what: str) -> list[Place]:
     """The loops that a block leaves behind; refused where its axes are no plain ones."""
     stmt: Block = block.stmt
@@ -160,9 +196,40 @@ def moved_loops(edit: Edit, block: Place, what: str) -> list[Place]:
     return block.loops()
 
 
+def allocate_before(edit: Edit, buffer: Buffer, target: Place) -> None:
+    """Let a buffer that is allocated behind the place of what will store it be there by then."""
+    home = allocation(edit, buffer)
+    if home is None or before(home, target):
+        return
+    first = target
+    while first.parent is not None and first.parent is not home.parent:
+        first = first.parent
+    between = () if first.parent is None else tuple(place.stmt for place in home.siblings()[first.index : home.index])
+    if first.parent is None or first.field != home.field or defined_in(between) & used_in(home.stmt):
+        word = "loop" if type(target.stmt) is For else "block"
+        edit.refuse(
+            f"`{buffer.name}` is allocated behind the {word}, and cannot be before it",
+            (target, ""),
+            (home, "here"),
+        )
+    stmt = home.stmt
+    edit.replace(home)
+    edit.tree.insert(first, before=(stmt,))
+
+
 def reads_index_uses(expr: Expr, variables: Sequence[Var]) -> bool:
     """Whether an expression uses one of the variables."""
     return any(uses(expr, var) for var in variables)
 
 
-__all__ = ["Box", "axes_of_indices", "moved_loops", "needed", "nest", "only_store", "reads_index_uses"]
+__all__ = [
+    "Box",
+    "allocate_before",
+    "axes_of_indices",
+    "check_stored_once",
+    "moved_loops",
+    "needed",
+    "nest",
+    "only_store",
+    "shared_axes",
+]

@@ -14,9 +14,18 @@ from .tree import Tree
 def named_apart(func: PrimFunc) -> PrimFunc:
     """`func` with numbers behind the names of blocks that are not the first of their name."""
     tree = Tree(func)
+    name_apart(tree)
+    return tree.func
+
+
+def name_apart(tree: Tree) -> bool:
+    """Put numbers behind the names of blocks that are not the first of their name; False where there are none.
+
+    The tree knows blocks by the names that they had.
+    """
     places = list(tree.root.below(Block))
     if len(tree.blocks) == len(places) and "" not in tree.blocks:
-        return func
+        return False
     taken = {place.stmt.name for place in places}
     seen: set[str] = set()
     for place in places:
@@ -28,7 +37,7 @@ def named_apart(func: PrimFunc) -> PrimFunc:
         seen.add(name)
         if name != place.stmt.name:
             tree.update(place, place.stmt.replace(name=name))
-    return tree.func
+    return True
 
 
 def renamed_apart(body: tuple[Stmt, ...], taken: set[str], suffix: str = "") -> tuple[Stmt, ...]:

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from tirscript.ir.check import describe, fits, in_words
 from tirscript.ir.expr import Var
+from tirscript.ir.scopes import scope_advice
 from tirscript.ir.stmt import Block, For
 from tirscript.ir.words import documentation
 
@@ -30,11 +31,13 @@ from .tree import Place
 if TYPE_CHECKING:
     from .edit import Edit
 
-BLOCK, LOOP, SCOPE = "block", "loop", "scope"
+BLOCK, LOOP, SCOPE, STORAGE = "block", "loop", "scope", "storage"
 BlockAt = Annotated[Place, BLOCK]
 LoopAt = Annotated[Place, LOOP]
 # a block, or the function itself, which is called "root"
 ScopeAt = Annotated[Place, SCOPE]
+# the name of a memory, "" for the global one
+StorageScope = Annotated[str, STORAGE]
 
 
 class BlockHandle(Struct, frozen=True):
@@ -129,6 +132,7 @@ def _names(function: Callable[..., Any]) -> dict[str, Any]:
         "BlockAt": BlockAt,
         "LoopAt": LoopAt,
         "ScopeAt": ScopeAt,
+        "StorageScope": StorageScope,
         **getattr(function, "__globals__", {}),
     }
 
@@ -215,7 +219,15 @@ def _loop(name: str, value: Any, edit: Edit) -> Place:
     edit.wrong(f"`{name}` takes a loop or the name of one, not {describe(value)}")
 
 
-_READERS: dict[str, Reader] = {BLOCK: _block, LOOP: _loop, SCOPE: _scope}
+def _storage(name: str, value: Any, edit: Edit) -> str:
+    scope: str = _plain(str, name, value, edit)
+    advice = scope_advice(scope) if scope else None
+    if advice is not None:
+        edit.wrong(f'`{name}` is the unknown scope "{scope}"', hint=advice)
+    return scope
+
+
+_READERS: dict[str, Reader] = {BLOCK: _block, LOOP: _loop, SCOPE: _scope, STORAGE: _storage}
 
 
 def to_handle(result: Any, function: str) -> Any:
@@ -240,6 +252,7 @@ __all__ = [
     "LoopHandle",
     "Primitive",
     "ScopeAt",
+    "StorageScope",
     "primitive",
     "query",
 ]

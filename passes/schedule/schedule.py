@@ -25,10 +25,10 @@ from tirscript.ir.words import words
 
 from ..pipeline import REPORT
 from .edit import Edit
-from .naming import named_apart
+from .naming import name_apart
 from .primitive import PRIMITIVES, BlockHandle, LoopHandle, Primitive, readers_of, to_handle
 from .refusal import ScheduleError, refusal
-from .trace import Recorder, Trace
+from .trace import Mark, Recorder, Trace
 from .tree import Tree
 
 
@@ -120,7 +120,11 @@ class Schedule:
     def _tree(self, name: str) -> Tree:
         tree = self._trees.get(name)
         if tree is None:
-            tree = self._trees[name] = Tree(named_apart(said_by_loops(self._functions[name])))
+            tree = Tree(self._functions[name])
+            say_by_loops(tree)
+            if name_apart(tree):
+                tree = Tree(tree.func)  # which finds each block by its new name
+            self._trees[name] = tree
         return tree
 
     # steps
@@ -203,6 +207,23 @@ class Schedule:
         self._trees[function] = Tree(before)
         self._recorder.reset(mark)
 
+    def mark(self) -> Mark:
+        """The state as it is now, for `reset`."""
+        functions = {name: tree.func for name, tree in self._trees.items()}
+        return Mark(functions, len(self._past), self._recorder.mark(), self._current)
+
+    def reset(self, mark: Mark) -> None:
+        """Take all steps since `mark` back; handles from before are good again."""
+        for name, tree in list(self._trees.items()):
+            func = mark.functions.get(name)
+            if func is None:
+                del self._trees[name]
+            elif tree.func is not func:
+                self._trees[name] = Tree(func)
+        del self._past[mark.changes :]
+        self._recorder.reset(mark.record)
+        self._current = mark.current
+
     def diff(self, *, context: int = 3) -> str:
         """The last step that changed the program as a unified source diff; empty where there is none."""
         from tirscript.printer import diff
@@ -278,15 +299,15 @@ def _read(
     return positional, named
 
 
-def said_by_loops(func: PrimFunc) -> PrimFunc:
-    """`func` with the axes in predicates of blocks replaced by their values: the primitives move and split loops."""
-    tree = Tree(func)
+def say_by_loops(tree: Tree) -> None:
+    """Replace the axes in predicates of blocks by their values: the primitives move and split loops."""
     for place in list(tree.root.below(Block)):
         stmt: Block = place.stmt
+        if stmt.predicate is None:
+            continue
         values = {axis.var: axis.value for axis in stmt.axes}
-        if stmt.predicate is not None and any(uses(stmt.predicate, var) for var in values):
+        if any(uses(stmt.predicate, var) for var in values):
             tree.update(place, stmt.replace(predicate=substitute(stmt.predicate, values)))
-    return tree.func
 
 
 __all__ = ["Schedule", "ScheduleError"]

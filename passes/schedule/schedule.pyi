@@ -22,7 +22,7 @@ from tirscript.ir.module import Module
 
 from .primitive import BlockHandle, LoopHandle
 from .refusal import ScheduleError
-from .trace import Trace
+from .trace import Mark, Trace
 
 __all__ = ["Schedule", "ScheduleError"]
 
@@ -59,6 +59,12 @@ class Schedule:
 
     def undo(self) -> None:
         """Take the last step that changed the program back, and the steps after it; T504 where there is none."""
+
+    def mark(self) -> Mark:
+        """The state as it is now, for `reset`."""
+
+    def reset(self, mark: Mark) -> None:
+        """Take all steps since `mark` back; handles from before are good again."""
 
     def diff(self, *, context: int = 3) -> str:
         """The last step that changed the program as a unified source diff; empty where there is none."""
@@ -158,7 +164,8 @@ class Schedule:
                                                            B[vi] = A_local[vi] + 1.0
 
         The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change; all
-        of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader needs.
+        of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader
+        needs. In a block of blocks, only what they read is copied of what is made outside of it.
         """
 
     def cache_write(

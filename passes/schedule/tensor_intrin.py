@@ -13,6 +13,8 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, MatchBuffer, Return, Stmt
 
+from .refusal import refusal
+
 
 class TensorIntrin(Struct, frozen=True, eq=False):
     """A tensor intrinsic: `impl` does to buffers of the same shapes what `desc` does."""
@@ -23,7 +25,7 @@ class TensorIntrin(Struct, frozen=True, eq=False):
 
     @staticmethod
     def get(name: str) -> TensorIntrin:
-        """The intrinsic registered under that name; a Diagnostic (T502) where there is none."""
+        """The intrinsic registered under that name; ScheduleError (T502) where there is none."""
         found = _REGISTERED.get(name)
         if found is None and name in BUILT_IN:
             desc, impl = BUILT_IN[name]()
@@ -32,7 +34,7 @@ class TensorIntrin(Struct, frozen=True, eq=False):
             known = tensor_intrins()
             near = suggest(name, known)
             hint = f"did you mean `{near}`?" if near else f"they are {', '.join(known)}"
-            raise DiagnosticError([error("T502", f"there is no tensor intrinsic `{name}`", hint=hint)])
+            raise refusal("T502", f"there is no tensor intrinsic `{name}`", None, hint=hint)
         return found
 
 

@@ -59,6 +59,15 @@ class Step(Struct, frozen=True, eq=False):
         return f"{', '.join(self.results)}{comma} = {call}"
 
 
+class Mark(Struct, frozen=True, eq=False):
+    """Where a schedule was: its functions as far as steps asked for them, how many steps changed one, the record."""
+
+    functions: dict[str, PrimFunc]
+    changes: int
+    record: tuple[int, int, dict[str, int]]
+    current: str | None
+
+
 class Trace:
     """The steps of a schedule in order."""
 
@@ -300,4 +309,4 @@ def _unreadable(node: ast.AST, why: str) -> DiagnosticError:
     return DiagnosticError([error("T503", f"line {line} of the trace, `{ast.unparse(node)[:80]}`, {why}")])
 
 
-__all__ = ["Name", "Recorder", "Step", "Trace"]
+__all__ = ["Mark", "Name", "Recorder", "Step", "Trace"]

@@ -144,6 +144,9 @@ def test_what_masks_are_made_of() -> None:
     text = masks(convolution(STYLES["named"], 8))
     assert "T.Select(" in text and "if 0 <= vy + vu - 1" in text
     assert "T.Select(" not in masks(convolution(STYLES["named"], 7))
+    # lines of half of large vectors leave them to filters that fill vectors
+    assert "T.Select(" in masks(convolution(STYLES["named"], 12, filters=5))
+    assert all("T.Select(" not in masks(convolution(STYLES["named"], 12, filters=count)) for count in (8, 10, 16, 30))
     # what cannot be read wrongly keeps its form
     assert "T.Select(" not in masks(convolution(LOOPS + "if u < v:\n    {acc} += I[c, y, x] * W[f, c, u, v]", 8))
 

@@ -202,3 +202,24 @@ def test_a_block_that_begins_otherwise_stays(kinds: str, condition: str, value: 
     func = parse(FIRST.format(kinds, condition, value))
     assert isinstance(func, PrimFunc)
     assert "T.init()" not in with_blocks(func).script()
+
+
+@pytest.mark.parametrize("way", ["T.float32", "T.let[T.float32]"])
+def test_a_value_taken_before_a_condition_stores_is_the_one_before(way: str) -> None:
+    func = parse(f"""
+@T.prim_func
+def f(A: T.Buffer((50,)), B: T.Buffer((50,)), C: T.Buffer((50,))):
+    for i in range(50):
+        x: {way} = A[i]
+        if A[i] > T.float32(0):
+            A[i] = T.float32(1)
+        else:
+            A[i] = T.float32(2)
+        B[i] = x
+    for i in range(50):
+        y: {way} = C[i]
+        if y > T.float32(0):
+            C[i] = y * y
+""")
+    assert isinstance(func, PrimFunc)
+    assert_same_result(func, default_schedule(func, CpuFacts(vector_bits=512)).func)

@@ -90,10 +90,10 @@ def main(X: T.Buffer((16, 32)), Y: T.Buffer((16, 33))):
 
 @pytest.mark.parametrize(
     ("lines", "width", "step", "apart"),
-    [(8, 16, 1, True), (8, 16, 3, False), (8, 15, 1, False), (1024, 1024, 1, False)],
+    [(8, 16, 1, True), (8, 15, 1, True), (8, 16, 3, False), (1024, 1024, 1, False)],
 )
 def test_windows_that_overlap_have_loops_of_their_own(lines: int, width: int, step: int, apart: bool) -> None:
-    """Where vectors divide a line, and the image stays near while its windows are read."""
+    """Where the image stays near while its windows are read."""
     sizes = f"(1, 4, {lines * step + 2}, {width * step + 2})"
     func = parse(f"""
 @T.prim_func
@@ -108,3 +108,20 @@ def main(A: T.Buffer({sizes}), W: T.Buffer((4, 3, 3)), C: T.Buffer((1, 4, {lines
     assert (with_blocks(func).script().count("for n") == 2) == apart
     if lines < 1024:
         assert_same_result(func, default_schedule(func, CpuFacts(vector_bits=512)).func)
+
+
+@pytest.mark.parametrize(("width", "apart"), [(16, True), (15, False)])
+def test_products_left_out_beyond_a_border_have_loops_of_their_own_in_whole_vectors(width: int, apart: bool) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((1, 4, 8, {width})), W: T.Buffer((4, 3, 3)), C: T.Buffer((1, 4, 8, {width}))):
+    for n, c, y, x in T.grid(1, 4, 8, {width}):
+        s: T.float32 = 0.0
+        for p, q in T.grid(3, 3):
+            if 0 <= y + p - 1 and y + p - 1 < 8 and 0 <= x + q - 1 and x + q - 1 < {width}:
+                s += A[n, c, y + p - 1, x + q - 1] * W[c, p, q]
+        C[n, c, y, x] = s
+""")
+    assert isinstance(func, PrimFunc)
+    assert (with_blocks(func).script().count("for n") == 2) == apart
+    assert_same_result(func, default_schedule(func, CpuFacts(vector_bits=512)).func)

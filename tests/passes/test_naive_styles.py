@@ -42,6 +42,69 @@ SUMS = {
     "changed behind it": "s: T.float32 = 0.0\nfor i in range(4096):\n    s += X[i] * X[i]\nfor i in range(4096):\n    X[i] = X[i] + s\nY[0] = s",
     "two": "s: T.float32 = 0.0\nq: T.float32 = 0.0\nfor i in range(4096):\n    s += X[i]\n    q += X[i] * X[i]\nY[0] = s\nY[1] = q",
 }
+# several sums of one loop, which share a name, a condition, or have one for either of two values
+SHARING = {
+    "a name": "for i in range(4096):\n    x = T.abs(X[i])\n    s += x\n    q += x * x",
+    "a condition": "for i in range(4096):\n    if X[i] > T.float32(0):\n        s += X[i]\n        q += X[i] * X[i]",
+    "a name under it": "for i in range(4096):\n    if X[i] > T.float32(0):\n        x = T.abs(X[i])\n        s += x\n        q += x * x",
+    "either": "for i in range(4096):\n    if X[i] > T.float32(0):\n        s += X[i]\n    else:\n        s += T.float32(1)\n    q += X[i]",
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_sums_that_share_something_are_made_in_lanes(name: str) -> None:
+    func = kernel(f"s: T.float32 = 0.0\nq: T.float32 = 0.0\n{SHARING[name]}\nY[0] = s\nY[1] = q")
+    assert default_schedule(func, FACTS).func.script().count("_rf_update") >= 2
+    x, _, _, y = results(func)
+    kept = x[x > 0].astype("float64")
+    both = {"a name": np.abs(x).astype("float64"), "either": np.where(x > 0, x, 1).astype("float64")}.get(name, kept)
+    np.testing.assert_allclose(y[:2], [both.sum(), x.sum() if name == "either" else (both**2).sum()], rtol=1e-3)
+
+
+# what one of the two reads or asks for is changed by the other, or before it
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if X[i] > T.float32(0):\n        s += X[i]\n        q += s",
+        "if q < T.float32(9):\n        s += X[i]\n        q += X[i] * X[i]",
+        "x = X[i]\n    if X[i] > T.float32(0):\n        X[i] = T.float32(1)\n    else:\n        X[i] = T.float32(2)\n    s += x",
+        "x = X[i]\n    X[i] = T.float32(1)\n    s += x\n    q += X[i]",
+    ],
+)
+def test_sums_that_need_each_other_keep_their_order(body: str) -> None:
+    head = "s: T.float32 = 0.0\nq: T.float32 = 0.0\nfor i in range(50):\n    "
+    func = kernel(f"{head}{body}\nY[0] = s\nY[1] = q", 50)
+    assert_same_result(func, default_schedule(func, FACTS).func)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in range(300000):\n    s += X[i] * X[i]",  # parts of which the last one is shorter
+        "for i in range(720):\n    if X[i] > T.float32(0):\n        s += X[i] * X[i]",
+    ],
+)
+def test_sums_with_masks_are_made_in_lanes_that_these_have(body: str) -> None:
+    func = kernel(f"s: T.float32 = 0.0\n{body}\nY[0] = s", 300000)
+    assert set(re.findall(r"T\.vectorized\((\d+)\)", default_schedule(func, FACTS).func.script())) <= {
+        "4",
+        "16",
+        "32",
+        "64",
+    }
+    x, _, _, y = results(func)
+    taken = x.astype("float64") if "300000" in body else np.maximum(x[:720], 0)
+    np.testing.assert_allclose(y[0], (taken**2).sum(), rtol=1e-4)
+
+
+def test_a_sum_of_what_is_changed_under_a_condition_is_made_in_lanes() -> None:
+    body = "s: T.float32 = 0.0\nfor i in range(150000):\n    s += X[i] * X[i]\nif s > T.float32(1):\n    for i in range(150000):\n        X[i] = X[i] / s\nY[0] = s"
+    func = kernel(body, 150000)
+    assert "_rf_update" in default_schedule(func, FACTS).func.script()
+    x, _, _, y = results(func)
+    wanted = np.random.default_rng(1).standard_normal(150000).astype("float32").astype("float64")
+    np.testing.assert_allclose(y[0], (wanted**2).sum(), rtol=1e-4)
+    np.testing.assert_allclose(x, wanted / (wanted**2).sum(), rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", SUMS)

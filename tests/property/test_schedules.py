@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from tirscript.ir import structural_equal
 from tirscript.passes.schedule import Schedule, Trace
 from tirscript.script import parse
-from tirscript.testing import assert_same_result
-from tirscript.testing.random_schedules import schedules
+from tirscript.testing import assert_same_result, schedules
 
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 200
 

@@ -18,7 +18,7 @@ from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, walk
 from tirscript.ir.stmt import AllocateConst, Block, For, If, MatchBuffer, Stmt
 
-from ...plain_loops.blocks_from_loops import regular_loops, with_blocks
+from ...plain_loops.blocks_from_loops import regular_loops, sizes_of, with_blocks
 from ...statements import reads_memory
 from ..naming import named_apart, renamed_apart
 from ..primitive import PRIMITIVES
@@ -115,9 +115,10 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
         if not may_schedule(plain):
             return Work(Schedule(func), facts)
         func = regular_loops(plain)
-        found = _symbolic(func, facts)
-        if found is not None:
-            return found
+        if sizes_of(func) or not facts.long_lines:
+            found = _symbolic(func, facts)
+            if found is not None:
+                return found
         blocks = named_apart(with_blocks(func, reassociate=facts.reassociate))
         return apply_rules(Schedule(with_joined_lines(blocks)), facts)
 

@@ -25,7 +25,7 @@ from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
-from .work import Work, only_reader
+from .work import ALONE, Work, only_reader
 
 # the body of the innermost reduction loop is repeated up to so many products
 WRITTEN_OUT = 96
@@ -33,6 +33,8 @@ WRITTEN_OUT = 96
 FEWEST = 4
 # so few rows do not pay for a copy of the other operand
 FEW = 24
+# rows that keep the processor busy in a tile
+FILLED = 8
 # columns of fewer elements become one with the dimensions beside them
 LONG = 192
 # vectors in the lines of a panel, at most
@@ -172,13 +174,14 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     outer = [dims[dim.var.name] for dim in roles.outer]
     inner = [dims[dim.var.name] for dim in roles.reduced]
     panels = -(-roles.columns.extent // width)
-    by_panel = _for_all_threads(work, roles, panels * _count(roles.outer)) and not _stays_near(
-        work, nest, roles, panels
-    )
+    alone = _is_worth_threads(nest, roles)
+    many = _count([dim for dim in roles.outer if dim.known or not alone])
+    by_panel = _for_all_threads(work, roles, panels * many) and not _stays_near(work, nest, roles, panels)
     tiles = [j_0, i_0] if by_panel else [i_0, j_0]
     # a panel is for all of a batch that has one operand of the columns
     apart = tuple(dim for dim in roles.outer if uses(roles.right.indices, dim.var))
-    if right is not None and by_panel and _for_all_threads(work, roles, panels * _count(apart)):
+    known = [dim for dim in apart if dim.known or not alone]
+    if right is not None and by_panel and _for_all_threads(work, roles, panels * _count(known)):
         batch = [dims[dim.var.name] for dim in roles.outer if not any(dim is one for one in apart)]
         outer, tiles = [dims[dim.var.name] for dim in apart], [j_0, *batch, i_0]
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
@@ -216,11 +219,23 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     for copy in copies:
         work.attempt(vector_copy, copy, lanes)
         work.done.add(copy.name)
-    work.parallel([*outer, *tiles], nest.work)
+    work.parallel(_for_one([*outer, *tiles], work, alone), nest.work)
     if left is not None:
-        work.parallel(work.sch.get_loops(left)[:1], nest.work / 16)
+        work.parallel(_for_one(work.sch.get_loops(left)[:-1], work, alone)[:1], nest.work / 16)
     if right is not None and shared:
-        work.parallel(work.sch.get_loops(right)[:-1][:2], nest.work / 16)
+        work.parallel(_for_one(work.sch.get_loops(right)[:-1], work, alone)[:2], nest.work / 16)
+
+
+def _is_worth_threads(nest: Nest, roles: Roles) -> bool:
+    """Whether one of a batch of unknown length, which may be of one, is worth waking threads for."""
+    one = [dim for dim in nest.dims if dim.known or not any(dim is other for other in roles.outer)]
+    return all(dim.known for dim in one) and _count(one) >= ALONE
+
+
+def _for_one(loops: list[LoopHandle], work: Work, alone: bool) -> list[LoopHandle]:
+    """The loops, without those over a batch of unknown length where threads are woken for one of it `alone`."""
+    known = [at for at, loop in enumerate(loops) if work.extent(loop) is not None]
+    return loops[known[0] :] if alone and known else loops
 
 
 def _for_all_threads(work: Work, roles: Roles, panels: int) -> bool:
@@ -264,7 +279,7 @@ def joined(work: Work, nest: Nest, roles: Roles, line: tuple[Dim, ...], made: Ma
     sch.transform_block_layout(right, read)
     sch.transform_layout(name, ("write", 0), stored)
     sch.transform_layout(right, ("write", 0), read)
-    plain = work.nest(name)
+    plain = work.nest(name, symbolic=not nest.known)
     found = roles_of(work, plain) if plain is not None else None
     if plain is None or found is None or found.rows.extent < 2:
         return False
@@ -321,8 +336,9 @@ def roles_of(work: Work, nest: Nest) -> Roles | None:
     sides = [dim for dim in nest.spatial if id(dim.var) in mine and id(dim.var) not in others]
     if not sides:
         return None
-    # of dimensions that are as long the innermost, as both of a batch of rows are where neither is known
-    rows = max(reversed(sides), key=lambda dim: dim.extent)
+    # of dimensions that are as long the innermost, as both of a batch of rows are where neither is known; one that is
+    # known to fill a tile before one that may be a batch of one
+    rows = max(reversed(sides), key=lambda dim: (dim.known and dim.extent >= FILLED, dim.extent))
     outer = tuple(dim for dim in nest.spatial if dim is not rows and dim is not columns)
     reduced = nest.reduced
     if work.facts.reassociate or not nest.dtype.is_float:
@@ -431,7 +447,7 @@ def _depth(nest: Nest, roles: Roles) -> int:
     return nest.instances // (roles.rows.extent * roles.columns.extent * _count(roles.outer))
 
 
-def _count(dims: tuple[Dim, ...]) -> int:
+def _count(dims: Sequence[Dim]) -> int:
     count = 1
     for dim in dims:
         count *= dim.extent

@@ -17,15 +17,15 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from tirscript.ir.expr import BufferLoad, Expr, Var
+from tirscript.ir.expr import BufferLoad, Call, Expr, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import uses
+from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import BlockHandle
 from . import contraction
-from .nests import Dim, Nest, factors, indices_of, is_plain, stride_of, term
-from .work import Work, only_reader
+from .nests import Dim, Nest, factors, indices_of, is_plain, term
+from .work import ALONE, Work, only_reader
 
 # a pixel for so many filters pays for a copy of the weights
 UNFOLDED = 3
@@ -40,6 +40,8 @@ ACROSS_LINES = 8.0
 # tiles of so many vectors leave registers for pixels that several steps of an unrolled window share; with more of them
 # what LLVM keeps of those goes through memory
 BESIDE = 16
+# where some of the pixels are asked whether they are there, more than so many; such a tile is as good as one of so few
+ASKED, CROWDED = 13, 7
 
 # to store a result across the lines takes as long as so many products
 ACROSS = 22
@@ -93,7 +95,7 @@ def _rounded(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None) -
 def with_whole_vectors(work: Work, nest: Nest, roles: Roles) -> tuple[Nest, Roles] | None:
     """Round filters up to whole vectors, with zeros for weights; None where that is no convolution any more."""
     work.sch.pad_einsum(nest.name, [roles.lanes if axis is roles.filters.axis else 1 for axis in nest.block.axes])
-    made = work.nest(nest.name)
+    made = work.nest(nest.name, symbolic=not nest.known)
     found = roles_of(work, made) if made is not None else None
     if made is None or found is None or found.filters.axis.var is not roles.filters.axis.var:
         return None
@@ -122,12 +124,14 @@ def scheduled(
         result = reader if reader is not None else sch.cache_write(nest.name, 0, "local")
     f_0, f_1 = sch.split(roles.filters.loop, [None, width])
     x_0, x_1 = sch.split(roles.pixels.loop, [None, roles.height])
-    outer = [dim.loop for dim in nest.spatial if dim is not roles.filters and dim is not roles.pixels]
+    outer = [dim for dim in nest.spatial if dim is not roles.filters and dim is not roles.pixels]
     inner = [dim.loop for dim in nest.reduced]
-    # the first dimension is that of the images where there is one
-    images = sum(1 for dim in nest.spatial if not uses(roles.weights.indices, dim.var) and dim.extent == 1)
-    outer = [*outer[:images], f_0, *outer[images:], x_0]
-    sch.reorder(*outer, *inner, x_1, f_1)
+    # the first dimension is that of the images where there is one, or only the call knows how many
+    one = [dim for dim in outer if not uses(roles.weights.indices, dim.var)]
+    one = [dim for dim in one if dim.extent == 1 or (not dim.known and dim.var is nest.store.indices[0])]
+    images = [dim.loop for dim in one]
+    tiles = [f_0, *[dim.loop for dim in outer if dim not in one], x_0]
+    sch.reorder(*images, *tiles, *inner, x_1, f_1)
     sch.reverse_compute_at(result, x_0)
     sch.set_scope(nest.name, 0, "local")
     at = _place(nest.store.indices, roles.filters.var)
@@ -146,10 +150,15 @@ def scheduled(
     work.contract(f"{nest.name}_update")
     if roles.height % (4 if reader is None else 8) == 0:
         work.attempt(_lines_of_pixels, result, roles.height)
-    work.parallel(outer, float(nest.instances))
+    each = math.prod(dim.extent for dim in nest.dims if dim.known)
+    if nest.known or each < ALONE:
+        work.parallel([*images, *tiles], nest.work)
+    else:
+        work.parallel(tiles, each)
     weights = math.prod(dim.extent for dim in (roles.filters, *nest.reduced))
     work.parallel(sch.get_loops(packed)[:-1][:2], ACROSS_LINES * weights)
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name, packed.name}
+    work.tiled.add(nest.name)
 
 
 def _lines_of_filters(work: Work, packed: BlockHandle, at: int, roles: Roles) -> None:
@@ -227,13 +236,18 @@ def filters_along(work: Work, nest: Nest) -> bool:
     return convolution(work, nest)
 
 
-def roles_of(work: Work, nest: Nest, *, rounded: bool = False) -> Roles | None:
+def roles_of(work: Work, nest: Nest, *, rounded: bool = False, lines: int = 1) -> Roles | None:
     """What the dimensions are, None where the block is no convolution, or no vectors divide its filters; with
-    `rounded`, where many elements of the vectors that hold them would be idle."""
+    `rounded`, where many elements of the vectors that hold them would be idle. Tiles are as for lines of pixels that
+    are rounded up to a multiple of `lines`."""
     if nest.update is None or nest.update.op is not OPS["add"] or nest.instances < 4096:
+        return None
+    if not all(dim.known for dim in nest.reduced):
         return None
     if not nest.store.indices or contraction.is_written_out(nest):
         return None
+    if any(type(node) is Call and node.op is OPS["Select"] for node in walk(nest.store.value)):
+        return None  # vectors along the lines have masks
     value, conditions = term(nest.update.value)
     loads = factors(value)
     if loads is None or len(loads) != 2 or any(nest.dim(index) is None for index in nest.store.indices):
@@ -244,11 +258,12 @@ def roles_of(work: Work, nest: Nest, *, rounded: bool = False) -> Roles | None:
             continue
         mine = [dim for dim in nest.spatial if uses(weights.indices, dim.var) and not uses(image.indices, dim.var)]
         pixels = [dim for dim in nest.spatial if uses(image.indices, dim.var) and not uses(weights.indices, dim.var)]
-        last = nest.dim(nest.store.indices[-1])
-        along = last is not None and last.extent % 4 == 0 and stride_of(image, last.var) == 1
-        if along and last is not None and uses(conditions, last.var):
-            continue  # vectors along the lines have masks
-        mine = [dim for dim in mine if not uses(conditions, dim.var)]
+        mine = [dim for dim in mine if dim.known and not uses(conditions, dim.var)]
+        known = [dim for dim in pixels if dim.known]
+        if math.prod(dim.extent for dim in known) >= PIXELS:
+            pixels = known
+        else:
+            pixels = [dim for dim in pixels if not dim.known]
         for filters in sorted(mine, key=lambda dim: -dim.extent):
             lanes = next((one // part for part in (1, 2) if filters.extent % max(4, one // part) == 0), 0)
             if rounded:
@@ -258,7 +273,11 @@ def roles_of(work: Work, nest: Nest, *, rounded: bool = False) -> Roles | None:
             beside = next((dim for dim in reversed(pixels) if dim.extent >= 4), pixels[-1])
             sums = [dim.extent for dim in nest.reduced if dim.extent > 1]
             deep = len(sums) == 1 and sums[0] >= DEEP
-            vectors, height = tile_of(-(-filters.extent // lanes), beside.extent, work.facts.registers, deep=deep)
+            whole, asked = -(-filters.extent // lanes), uses(conditions, beside.var)
+            count = -(-beside.extent // lines) * lines if beside.known else math.lcm(beside.multiple, lines)
+            vectors, height = tile_of(whole, count, work.facts.registers, deep=deep, asked=asked)
+            if not beside.known and vectors * height < 2:
+                continue  # one sum at a time waits for itself
             return Roles(filters, beside, weights, lanes, vectors, height, conditions)
     return None
 
@@ -269,7 +288,7 @@ def _nearly_filled(filters: int, one: int) -> int:
     return lanes if filters >= FULL * -(-filters // lanes) * lanes else 0
 
 
-def tile_of(vectors: int, pixels: int, registers: int, *, deep: bool = False) -> tuple[int, int]:
+def tile_of(vectors: int, pixels: int, registers: int, *, deep: bool = False, asked: bool = False) -> tuple[int, int]:
     """How many vectors by how many pixels a tile holds: divisors of both, as many products as keep the processor busy.
 
     Of the rest, what reads least: each pixel is read for every vector of filters and each weight for every pixel of a
@@ -278,7 +297,12 @@ def tile_of(vectors: int, pixels: int, registers: int, *, deep: bool = False) ->
     """
     far = 1 if deep else 3
     best = max(
-        (min(size * height, 12), -(1 / size + far / height + 0.3 * (size * height > BESIDE)), size, height)
+        (
+            CROWDED if asked and size * height > ASKED else min(size * height, 12),
+            -(1 / size + far / height + 0.3 * (size * height > BESIDE)),
+            size,
+            height,
+        )
         for size in (1, 2, 3, 4)
         if vectors % size == 0
         for height in range(1, registers)

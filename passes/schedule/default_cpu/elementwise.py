@@ -118,12 +118,16 @@ def short_lines(work: Work, nest: Nest) -> bool:
 
     LLVM takes several vectors at once: where a line has fewer, or some are left, it would go element by element.
     """
-    if nest.reduced or not nest.known or len(nest.dims) < 2 or not nest.store.indices:
+    if nest.reduced or len(nest.dims) < 2 or not nest.store.indices:
         return False
     column, lanes = nest.dim(nest.store.indices[-1]), work.facts.lanes(nest.dtype.bits)
-    if column is None or nest.dims[-1] is not column or nest.store.buffer.strides is not None or nest.dtype.bits < 8:
+    if column is None or nest.dims[-1] is not column or not column.known or nest.dtype.bits < 8:
         return False
-    if not lanes <= 2 * column.extent < 2 * FEW * lanes or column.extent % lanes == 0:
+    if (
+        nest.store.buffer.strides is not None
+        or not lanes <= 2 * column.extent < 2 * FEW * lanes
+        or column.extent % lanes == 0
+    ):
         return False
     if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
         return False

@@ -31,10 +31,10 @@ def groups(work: Work, nest: Nest) -> bool:
     loads = factors(term(nest.update.value)[0])
     if loads is None or len(loads) != 2 or loads[0].buffer is loads[1].buffer:
         return False
-    found = _divided(nest, (*loads[0].indices, *loads[1].indices))
+    found = divided(nest, (*loads[0].indices, *loads[1].indices))
     if found is not None:
         work.sch.transform_block_layout(nest.name, _two_axes(nest, *found))
-        made = work.nest(nest.name)
+        made = work.nest(nest.name, symbolic=not nest.known)
         return made is not None and groups(work, made)
     if is_plain(BufferLoad(nest.store.buffer, nest.store.indices), nest) and any(
         is_plain(load, nest) for load in loads
@@ -50,7 +50,7 @@ def _of_axes_alone(work: Work, nest: Nest, weights: str, rounded: bool) -> bool:
     if not is_plain(BufferLoad(nest.store.buffer, nest.store.indices), nest):
         result = work.sch.reindex(nest.name, ("write", 0))
     packed = work.sch.reindex(nest.name, ("read", weights))
-    made = work.nest(nest.name)
+    made = work.nest(nest.name, symbolic=not nest.known)
     if made is None:
         return False
     roles = roles_of(work, made, rounded=rounded)
@@ -68,7 +68,7 @@ def _of_axes_alone(work: Work, nest: Nest, weights: str, rounded: bool) -> bool:
     return True
 
 
-def _divided(nest: Nest, indices: Sequence[Expr]) -> tuple[Dim, int] | None:
+def divided(nest: Nest, indices: Sequence[Expr]) -> tuple[Dim, int] | None:
     """An axis whose number over another is an index, and that other; None where there is none, or it leaves a rest."""
     for node in (node for index in indices for node in walk(index)):
         if type(node) is Call and node.op is OPS["floordiv"] and type(node.args[1]) is Const:
@@ -78,13 +78,13 @@ def _divided(nest: Nest, indices: Sequence[Expr]) -> tuple[Dim, int] | None:
     return None
 
 
-def _two_axes(nest: Nest, divided: Dim, size: int) -> IndexMap:
+def _two_axes(nest: Nest, dim: Dim, size: int) -> IndexMap:
     """All axes of a block, one of them as the groups of so many, and its place in them."""
     given = indices_of(len(nest.block.axes))
     out: list[Expr] = []
     for axis, index in zip(nest.block.axes, given, strict=True):
-        out += [index // size, index % size] if axis is divided.axis else [index]
+        out += [index // size, index % size] if axis is dim.axis else [index]
     return IndexMap(given, tuple(out))
 
 
-__all__ = ["groups"]
+__all__ = ["divided", "groups"]

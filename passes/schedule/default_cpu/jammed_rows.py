@@ -21,7 +21,7 @@ from typing import Any
 
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.presburger import Dependences, may_parallel
-from tirscript.ir.dtype import FLOAT32
+from tirscript.ir.dtype import FLOAT32, FLOAT64
 from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.func import PrimFunc
@@ -37,8 +37,9 @@ from .nests import DEAR, stride_of
 
 # rows beside each other: about as many steps as an operation takes
 ROWS = 4
-# LLVM writes out loops of so many instructions in all; how many a function such as exp and a quotient are
+# LLVM writes out loops of so many instructions in all; what functions that are not measured and quotients count as
 WRITTEN_OUT, FUNCTION, QUOTIENT = 300, 24, 7
+FUNCTIONS = {("exp", FLOAT32): 18, ("tanh", FLOAT32): 28, ("tanh", FLOAT64): 36}
 # rows that lie so near are read and stored several at once and shuffled; those farther apart are gathered
 NEAR = 8
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
@@ -89,13 +90,19 @@ def written_out(loop: For, vector_bits: int) -> bool:
 
 
 def _instructions(loop: For) -> int:
-    """How many instructions an iteration takes, about; an element takes two, with its address."""
+    """How many instructions an iteration takes, about; an element takes two, where it is first met."""
     nodes = [node for node in walk(loop.body) if type(node) in (Call, BufferLoad, BufferStore)]
     elements = [node for node in nodes if isinstance(node, (BufferLoad, BufferStore)) and not node.buffer.is_scalar]
     indices = {id(node) for one in elements for index in one.indices for node in walk(index)}
     calls = [node for node in nodes if type(node) is Call and id(node) not in indices]
-    return 2 * len(elements) + sum(
-        FUNCTION if one.op.name in DEAR else QUOTIENT if one.op in _QUOTIENTS else int(one.op not in _FREE)
+    # the same one again, or in all iterations, stays in a register
+    once = {(type(node), node.buffer, node.indices) for node in elements if uses(node.indices, loop.var)}
+    return 2 * len(once) + sum(
+        FUNCTIONS.get((one.op.name, one.dtype), FUNCTION)
+        if one.op.name in DEAR
+        else QUOTIENT
+        if one.op in _QUOTIENTS
+        else int(one.op not in _FREE)
         for one in calls
     )
 

@@ -22,8 +22,10 @@ from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import constant
+from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, is_const
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Axis, Block, BufferStore, DeclBuffer, For, Stmt
 
@@ -64,10 +66,10 @@ def with_joined_lines(func: PrimFunc) -> PrimFunc:
     buffers = _plain_buffers(func)
     views: dict[Buffer, Buffer] = {}
     nests = _without_units(nests, buffers, views)
-    # the rules for products join the lines of columns by themselves
-    behind = 1 if any(_multiplies(nest) for nest in nests) else 0
-    while pairs := _pairs(nests, buffers | set(views.values()), behind):
-        nests = _joined(nests, pairs, views, behind)
+    products = any(_multiplies(nest) for nest in nests)
+    for behind in (1, 0) if products else (0,):
+        while pairs := _pairs(nests, buffers | set(views.values()), behind, products):
+            nests = _joined(nests, pairs, views, behind)
     return _declared(func, nests, views) if views else func
 
 
@@ -162,14 +164,16 @@ def _multiplies(nest: _Nest) -> bool:
     return reduces and len({access.buffer for access in nest.accesses()} - stored) > 1
 
 
-def _pairs(nests: list[_Nest], buffers: set[Buffer], behind: int) -> set[Buffer]:
+def _pairs(nests: list[_Nest], buffers: set[Buffer], behind: int, products: bool) -> set[Buffer]:
     """The buffers of which two dimensions, with so many `behind` them, become one: all accesses go through both by two
     loops together."""
     found = {
         access.buffer
         for nest in nests
         for access in nest.accesses()
-        if access.buffer in buffers and len(access.buffer.shape) > 1 + behind and _is_short(access.buffer, behind)
+        if access.buffer in buffers
+        and len(access.buffer.shape) > 1 + behind
+        and _is_short(access.buffer, behind, products)
     }
     while True:
         kept = set(found)
@@ -192,8 +196,13 @@ def _with_one(parts: tuple[Expr, ...], one: Expr, behind: int) -> tuple[Expr, ..
     return (*parts[: -2 - behind], one, *parts[len(parts) - behind :])
 
 
-def _is_short(buffer: Buffer, behind: int) -> bool:
+def _is_short(buffer: Buffer, behind: int, products: bool) -> bool:
+    """Whether lines are short, or may be in products, of which rows and columns are rounded up."""
     lines, line = _pair(buffer.shape, behind)
+    if products and type(lines) is not Const and type(line) is not Const:
+        return lines.dtype is line.dtype is INT64
+    if products and not behind:
+        return False  # the rules for products join known lines of columns by themselves
     if type(lines) is not Const or type(line) is not Const or not 1 < line.value < LONG:
         return False
     return 1 < lines.value <= line.dtype.int_range()[1] // line.value
@@ -227,7 +236,8 @@ def _joined(nests: list[_Nest], pairs: set[Buffer], views: dict[Buffer, Buffer],
     given = {new: old for old, new in views.items()}
     for buffer in pairs:
         lines, line = _pair(buffer.shape, behind)
-        size = Const(lines.value * line.value, line.dtype)  # type: ignore[attr-defined]
+        known = type(lines) is Const and type(line) is Const
+        size = Const(lines.value * line.value, line.dtype) if known else get_op("mul")(lines, line)  # type: ignore[attr-defined]
         first = given.get(buffer, buffer)
         made[buffer] = views[first] = _view(first, _with_one(buffer.shape, size, behind))
     return [_with_pairs(nest, made, behind) for nest in nests]

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.linear import Linear, linear
 from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
@@ -22,13 +23,15 @@ from ..schedule import Schedule
 class Dim(Struct, frozen=True, eq=False):
     """An axis of a block that is a loop alone: the axis, the loop, and how many iterations it has.
 
-    Where that is not known, `known` is False and `extent` a number that is neither small nor a multiple of anything.
+    Where that is not known, `known` is False and `extent` a number that is neither small nor a multiple of anything;
+    the iterations are a multiple of `multiple`.
     """
 
     axis: Axis
     loop: LoopHandle
     extent: int
     known: bool = True
+    multiple: int = 1
 
     @property
     def var(self) -> Var:
@@ -126,9 +129,9 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0, *, symbolic
         stmt: For = schedule.get(loop)
         axis = next((axis for axis in block.axes if axis.value is stmt.var), None)
         extent = extent_of(stmt)
-        known = extent is not None
+        known, multiple = extent is not None, 1
         if not known and symbolic and axis is not None and _plain(stmt) and axis.stop == stmt.stop:
-            extent = UNKNOWN
+            extent, multiple = UNKNOWN, _divisor(stmt.stop)
         if (
             axis is None
             or any(axis is dim.axis for dim in dims)
@@ -140,7 +143,7 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0, *, symbolic
             return None
         if not is_const(axis.start, 0) or (known and not is_const(axis.stop, extent)):
             return None
-        dims.append(Dim(axis, loop, extent, known))
+        dims.append(Dim(axis, loop, extent, known, multiple))
     own = [dim.axis for dim in dims]
     if any(all(axis is not one for one in own) and (depth == 0 or axis.kind != "spatial") for axis in block.axes):
         return None
@@ -152,6 +155,14 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0, *, symbolic
     if any(dim.reduces and not dim.known for dim in dims) and not begins_anyway(block):
         return None
     return Nest(handle, block, tuple(dims), store, update)
+
+
+def _divisor(size: Expr) -> int:
+    """A number that divides a size, whatever its symbols are."""
+    if type(size) is Var:
+        return 1
+    coefficient, base = Analyzer().modular_set(size)
+    return coefficient if base == 0 else 1
 
 
 def begins_anyway(block: Block) -> bool:

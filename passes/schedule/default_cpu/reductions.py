@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tirscript.ir.expr import BufferLoad
+from tirscript.ir.expr import BufferLoad, Call
 from tirscript.ir.rewrite import uses, walk
 
 from ..blocks import writes_of
 from ..extremes import extreme_of
 from ..primitive import BlockHandle, LoopHandle
+from ..reducers import CHOICES
 from .nests import Dim, Nest, begins_anyway, heavy, nest_of, stride_of
 from .streams import parameters
 from .work import Work
@@ -56,13 +57,18 @@ def lanes_together(work: Work, nests: Sequence[Nest]) -> bool:
             return False
     if not set.intersection(*({load.buffer for load in nest.loads()} for nest in nests)):
         return False
-    lanes = lanes_of(line.extent, work.facts.lanes(first.dtype.bits))
+    lanes = lanes_of(line.extent, work.facts.lanes(first.dtype.bits), any(map(_chooses, nests)))
     partial = [_partial(work, nest.name, lanes) for nest in nests]
     together = work.sch.merge(*(along for _, along in partial))
     for nest, (block, _) in zip(nests, partial, strict=True):
         _begun(work, nest.name, block, together)
         _combined(work, nest.name, lanes)
     return True
+
+
+def _chooses(nest: Nest) -> bool:
+    """Whether what a reduction takes depends on conditions, which become masks."""
+    return any(type(node) is Call and node.op in CHOICES for node in walk(nest.value))
 
 
 def _line(work: Work, nest: Nest) -> Dim | None:
@@ -99,7 +105,10 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     everything = not nest.spatial and not others and inner.known and inner.extent >= 2 * PART
     if (not inner.known and not work.facts.long_lines) or (simple and not everything):
         return one_by_one(work, nest.name, [*others, inner.loop][0], nest.work)
-    name, lanes = nest.name, lanes_of(inner.extent, one) if inner.known else SYMBOLIC * one
+    name, lanes = (
+        nest.name,
+        lanes_of(inner.extent, one, everything or _chooses(nest)) if inner.known else SYMBOLIC * one,
+    )
     if not inner.known:
         # what is begun and combined once for several lines pays from shorter ones on
         work.long_from(sch.get(inner.loop).stop, lanes // 2 if others else PAYS * lanes // 4)
@@ -198,9 +207,13 @@ def _ahead(work: Work, name: str, count: int) -> None:
             work.prefetch(name, buffer, along, max(1, AHEAD // (lanes * buffer.dtype.itemsize)))
 
 
-def lanes_of(extent: int, one: int) -> int:
-    """How many partial results: whole vectors that divide the iterations where there are such."""
-    wanted = [size for size in range(VECTORS, 0, -1) if extent % (size * one) == 0 and extent >= 2 * size * one]
+def lanes_of(extent: int, one: int, masked: bool = False) -> int:
+    """How many partial results: whole vectors that divide the iterations where there are such.
+
+    No three of them where they may be `masked`: LLVM would go through these masks lane by lane.
+    """
+    sizes = [size for size in range(VECTORS, 0, -1) if not (masked and size & (size - 1))]
+    wanted = [size for size in sizes if extent % (size * one) == 0 and extent >= 2 * size * one]
     if wanted and (wanted[0] > 1 or extent < 4 * one):
         return wanted[0] * one
     return one * min(VECTORS, max(1, extent // (2 * one)))

@@ -29,6 +29,7 @@ from .streams import past_caches
 from .tile_products import tile_product
 from .tiles import register_tile
 from .transposes import tiled_transpose
+from .whole_lines import whole_lines
 from .windows import windows
 from .work import Work
 
@@ -64,10 +65,16 @@ SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     byte_lanes,
     words,
     contraction,
+    pointwise,
+    convolution,
+    groups,
     operands_apart,
+    rounded_convolution,
+    windows,
     lanes_apart,
     along,
     looking_up,
+    short_lines,
     parallel,
 )
 # reductions that may go on from what is there; each of these keeps their order, or asks whether it may
@@ -100,11 +107,14 @@ def may_schedule(func: PrimFunc) -> bool:
     return True
 
 
-def apply_rules(schedule: Schedule, facts: CpuFacts) -> Work:
-    """Schedule each block of the function by the first rule that takes it; none where there are too many."""
+def apply_rules(schedule: Schedule, facts: CpuFacts, *, whole: bool = True) -> Work:
+    """Schedule each block of the function by the first rule that takes it; none where there are too many. Lines of
+    convolutions are rounded up to `whole` tiles where each of them is done in such."""
     work = Work(schedule, facts)
     if len(work.blocks()) > MOST:
         return work
+    before = schedule.mark()
+    rounded = whole_lines(work) if whole else []
     inline_producers(work)
     work.done |= {block.name for block in work.blocks() if any(map(work.is_empty, work.sch.get_loops(block)))}
     # from the last block on: a reader may take its producers into its loops; that of a product goes into the product's
@@ -120,6 +130,9 @@ def apply_rules(schedule: Schedule, facts: CpuFacts) -> Work:
         nest = work.nest(name, symbolic=True) if work.fresh(name) else None
         if work.fresh(name) and (nest is None or not nest.known):
             any(work.attempt(rule, name) for rule in (extreme_lanes, pieces, private_copies, shared_rows, stream))
+    if not work.tiled.issuperset(rounded):
+        schedule.reset(before)
+        return apply_rules(schedule, facts, whole=False)
     return work
 
 

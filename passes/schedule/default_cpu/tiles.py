@@ -74,7 +74,6 @@ def _scheduled(work: Work, nest: Nest, tile: Tile, reader: BlockHandle | None) -
     if reader is not None:
         sch.set_scope(nest.name, 0, "local")
     _producers_near(work, nest, tile)
-    sch = work.sch  # another one where a producer could not be moved
     sch.decompose_reduction(nest.name, inner[0])
     for part in (f"{nest.name}_init", f"{nest.name}_update"):
         loops = sch.get_loops(part)

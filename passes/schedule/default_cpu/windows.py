@@ -37,6 +37,11 @@ MOST = 8
 FARTHEST = 4
 # windows of so few steps are written out, of others the steps down the lines, which share what they read
 WRITTEN_OUT = 8
+# windows of so few steps, beside each other in lines of unknown length, are quicker as LLVM makes vectors of them: it
+# copies nothing
+SHORT = 32
+# lines of unknown length, and as many of them, are taken for so long where they are copied
+LONG = 64
 # fewer steps do not pay for the copy
 LEAST = 4096
 
@@ -73,7 +78,9 @@ def windows(work: Work, nest: Nest) -> bool:
 def roles_of(work: Work, nest: Nest) -> Window | None:
     """The tile of a reduction of windows; None where the block is none, or what it reads is shared by other results."""
     store = BufferLoad(nest.store.buffer, nest.store.indices)
-    if nest.update is None or not nest.known or nest.instances < LEAST or nest.dtype.bits < 8:
+    if nest.update is None or nest.instances < LEAST or nest.dtype.bits < 8:
+        return None
+    if not all(dim.known for dim in nest.reduced):
         return None
     columns = nest.dim(nest.store.indices[-1]) if nest.store.indices else None
     if columns is None or not is_plain(store, nest) or store.buffer.strides is not None or columns.extent < 4:
@@ -84,6 +91,9 @@ def roles_of(work: Work, nest: Nest) -> Window | None:
     if len(along) != 1 or not 1 <= (stride_of(along[0], columns.var) or 0) <= FARTHEST:
         return None
     (image,) = along
+    steps = math.prod(dim.extent for dim in nest.reduced)
+    if not nest.known and steps <= SHORT and stride_of(image, columns.var) == 1:
+        return None
     if not any(_overlap(nest, index) for index in image.indices if _is_window(nest, index)):
         return None
     if any(dim.extent > 1 and not uses(image.indices, dim.var) for dim in nest.spatial):
@@ -136,7 +146,6 @@ def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | Non
     sch.pad_einsum(name, [by_axis.get(axis.var, 1) for axis in nest.block.axes])
     grown = work.block(name).axes != nest.block.axes
     copy = _copy(work, nest, window, grown)
-    sch = work.sch  # another one where an attempt failed
     if grown:
         (cut,) = sch.get_consumers(name)
         if reader is not None:
@@ -155,7 +164,7 @@ def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | Non
         places.append(y_0)
         tile.append(y_1)
     count = MOST // window.height
-    vectors = -(-window.columns.extent // window.lanes)
+    vectors = -(-window.columns.extent // window.lanes) if window.columns.known else 1
     beside = max(size for size in range(1, count + 1) if vectors % size == 0)
     if beside > 1:
         x_0, more = sch.split(x_0, [None, beside])
@@ -165,7 +174,6 @@ def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | Non
     sch.set_scope(name, 0, "local")
     if copy is not None:
         _near(work, copy, places, window)
-        sch = work.sch
     sch.decompose_reduction(name, inner[0])
     for part in (f"{name}_init", f"{name}_update"):
         loops = sch.get_loops(part)
@@ -181,7 +189,7 @@ def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | Non
     work.contract(f"{name}_update")
     _in_masked_vectors(work, result, window.lanes)
     work.done |= {name, f"{name}_init", f"{name}_update", result.name}
-    work.parallel(places, float(nest.instances))
+    work.parallel(places, nest.work)
 
 
 def _in_order(work: Work, nest: Nest, window: Window) -> list[Dim]:
@@ -215,13 +223,13 @@ def _inline(work: Work, name: str) -> None:
 
 def _near(work: Work, copy: BlockHandle, places: list[LoopHandle], window: Window) -> None:
     """Copy what the windows read in the loop over their own parts that leaves it in the nearest cache."""
-    made = work.nest(copy)
+    made = work.nest(copy, symbolic=True)
     if made is None or made.reduced:
         return
     for loop in places:
         if work.attempt(_move, copy.name, loop):
             loops = work.sch.get_loops(copy)
-            size = math.prod(work.extent(one) or 1 for one in loops[loops.index(loop) + 1 :])
+            size = math.prod(work.extent(one) or LONG for one in loops[loops.index(loop) + 1 :])
             if size * made.dtype.itemsize <= FIRST_CACHE:
                 break
     work.done.add(copy.name)

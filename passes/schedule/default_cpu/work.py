@@ -18,10 +18,15 @@ from ..refusal import ScheduleError
 from ..schedule import Schedule
 from ..tree import body_fields
 from .facts import CpuFacts
-from .nests import Nest, extent_of, nest_of
+from .nests import Nest, extent_of, is_plain, nest_of
 
 # a loop of less work than this is done before other threads have begun: about 20 microseconds
 PARALLEL_WORK = 1 << 16
+# terms of one of a batch of unknown length, which may be of one, that are worth waking threads for it alone
+ALONE = 1 << 20
+
+# iterations that may each wake the threads, where only the call knows how many there are inside
+FORKS = 2
 
 FEW_VECTORS = 8  # a register tile has no more beside each other
 
@@ -30,25 +35,27 @@ class Work:
     """A schedule and the facts of the processor it is made for.
 
     `done` holds the names of blocks that are scheduled, `lines` the symbolic lengths of lines that are reduced in
-    lanes, with the least length for which that pays.
+    lanes, with the least length for which that pays; `tiled` those of convolutions that are done in tiles.
     """
 
     def __init__(self, schedule: Schedule, facts: CpuFacts) -> None:
         self.sch = schedule
         self.facts = facts
         self.done: set[str] = set()
+        self.tiled: set[str] = set()
         self.lines: dict[Expr, int] = {}
 
     def attempt(self, rule: Callable[..., Any], *args: Any) -> bool:
         """Whether a rule did something; what a refusal leaves half done is taken back."""
-        before, done, lines = self.sch.copy(), set(self.done), dict(self.lines)
+        before, done, lines, tiled = self.sch.mark(), set(self.done), dict(self.lines), set(self.tiled)
         try:
             if rule(self, *args) is not False:
                 return True
         except ScheduleError as problem:
             if problem.code != "T501":
                 raise
-        self.sch, self.done, self.lines = before, done, lines
+        self.sch.reset(before)
+        self.done, self.lines, self.tiled = done, lines, tiled
         return False
 
     def nest(self, block: BlockHandle | str, *, symbolic: bool = False) -> Nest | None:
@@ -106,6 +113,9 @@ class Work:
                 break
             if type(self.sch.get(first).body[0]) is not For:
                 break
+            if self.extent(other) is None:  # iterations of what is fused would not be told apart
+                first = other if extent <= FORKS and extent < self.facts.threads else first
+                break
             first = self.sch.fuse(first, other)
         if (self.extent(first) or 2) > 1:
             self.sch.parallel(first)
@@ -140,7 +150,10 @@ class Work:
 
 
 def only_reader(work: Work, nest: Nest) -> BlockHandle | None:
-    """The block that alone reads what a block makes, an element for each; None where there is none."""
+    """The block that alone reads what a block makes, an element for each, but for those that it was rounded up to.
+
+    None where there is none.
+    """
     buffer = nest.store.buffer
     if not any(type(stmt) is AllocBuffer and stmt.buffer is buffer for stmt in work.sch.func.body):
         return None
@@ -149,9 +162,16 @@ def only_reader(work: Work, nest: Nest) -> BlockHandle | None:
     reader = work.nest(readers[0], symbolic=symbolic) if len(readers) == 1 and work.fresh(readers[0].name) else None
     if reader is None or reader.reduced or len(reader.spatial) != len(nest.spatial):
         return None
-    if math.prod(dim.extent for dim in nest.spatial) != reader.instances:
+    made = math.prod(dim.extent for dim in nest.spatial)
+    if made != reader.instances and not (made // 2 < reader.instances < made and _cuts(reader, buffer)):
         return None
     return reader.handle
+
+
+def _cuts(reader: Nest, buffer: Buffer) -> bool:
+    """Whether a block reads the first elements of each dimension of a buffer, an element an instance."""
+    loads = [load for load in reader.loads() if load.buffer is buffer]
+    return all(is_plain(load, reader) for load in loads)
 
 
 def _prefetch(work: Work, block: str, which: int, loop: LoopHandle, ahead: int, locality: int) -> None:
@@ -162,4 +182,4 @@ def _contract(work: Work, block: str) -> None:
     work.sch.contract(block)
 
 
-__all__ = ["PARALLEL_WORK", "Work", "only_reader"]
+__all__ = ["ALONE", "PARALLEL_WORK", "Work", "only_reader"]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tirscript.ir.arith.linear import expression
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Expr, Var
-from tirscript.ir.op import const
+from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..blocks import inferred, reads_of, writes_of
 from ..dataflow import (
     accesses_outside_blocks,
+    allocation,
     before,
     check_not_viewed,
     loads_of,
@@ -24,7 +26,8 @@ from ..dataflow import (
 )
 from ..edit import Edit
 from ..legality import check_writes_all, written_box
-from ..primitive import BlockAt, primitive
+from ..moving import needed
+from ..primitive import BlockAt, StorageScope, primitive
 from ..tree import Place
 
 
@@ -33,7 +36,7 @@ def cache_read(
     edit: Edit,
     block: BlockAt,
     read_buffer_index: int | str,
-    storage_scope: str,
+    storage_scope: StorageScope,
     consumer_blocks: Sequence[BlockAt] | None = None,
 ) -> Place:
     """Copy a buffer that a block reads, and let the block and the other readers read the copy; the block that copies.
@@ -46,7 +49,8 @@ def cache_read(
                                                        B[vi] = A_local[vi] + 1.0
 
     The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change; all
-    of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader needs.
+    of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader
+    needs. In a block of blocks, only what they read is copied of what is made outside of it.
     """
     buffer = chosen(edit, block, reads_of(block.stmt), read_buffer_index, "reads")
     scope = scope_of(edit, block)
@@ -74,7 +78,11 @@ def cache_read(
         at = first
     cache = cache_of(buffer, storage_scope)
     name = edit.fresh_block_name(cache.name)
-    nest = copied(name, buffer, cache, [(const(0, dim.dtype), dim) for dim in buffer.shape])
+    whole: list[tuple[Expr, Expr]] = [(const(0, dim.dtype), dim) for dim in buffer.shape]
+    if not made_by and scope is not edit.tree.root and allocation(edit, buffer) is not None:
+        # a block around may come before all of the buffer is made
+        whole = _read_in(edit, scope, buffer, consumers)
+    nest = copied(name, buffer, cache, whole)
     for place in consumers:
         edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
     edit.tree.splice(scope, "body", at, at, (nest,))
@@ -87,7 +95,7 @@ def cache_write(
     edit: Edit,
     block: BlockAt,
     write_buffer_index: int | str,
-    storage_scope: str,
+    storage_scope: StorageScope,
     consumer_blocks: Sequence[BlockAt] | None = None,
 ) -> Place:
     """Let a block write to a buffer of its own, which is copied to the old one behind it; the block that copies.
@@ -124,9 +132,23 @@ def cache_write(
     return edit.block(name)
 
 
+def _read_in(edit: Edit, scope: Place, buffer: Buffer, consumers: Sequence[Place]) -> list[tuple[Expr, Expr]]:
+    """The box of a buffer that blocks in a block read in one instance of it; all of a dimension that may be left."""
+    known = edit.analyzer(scope, inside=True)
+    found: list[tuple[Expr, Expr]] = []
+    for extent, dim in zip(needed(edit, scope, buffer, write=False, blocks=consumers), buffer.shape, strict=True):
+        zero = const(0, dim.dtype)
+        low, high = (zero, dim) if extent is None else (expression(extent[0]), expression(extent[1].shifted(1)))
+        start, stop = cast(low, dim.dtype), cast(high, dim.dtype)
+        inside = known.can_prove(zero <= start) and known.can_prove(stop <= dim)
+        found.append((start, stop) if inside else (zero, dim))
+    return found
+
+
 def check_copied_before(edit: Edit, block: Place, buffer: Buffer, consumers: Sequence[Place]) -> None:
     """Refuse where a buffer is still written where a copy of it would be made, before its first reader."""
     scope = scope_of(edit, block)
+    _check_there(edit, block, buffer, scope)
     first = min(top(scope, place).index for place in consumers)
     for writer in writers(scope, buffer):
         if top(scope, writer).index >= first:
@@ -145,6 +167,7 @@ def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
     stmt: Block = block.stmt
     scope = scope_of(edit, block)
     home = top(scope, block)
+    _check_there(edit, block, buffer, scope)
     others = [other for other in writers(scope, buffer) if other is not block]
     if others:
         edit.refuse(f"`{buffer.name}` is written by another block too", (block, ""), (others[0], "here"))
@@ -169,6 +192,13 @@ def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
             )
         if before(place, home):
             edit.refuse(f"`{buffer.name}` is read before it is written", (block, ""), (place, "read here"))
+
+
+def _check_there(edit: Edit, block: Place, buffer: Buffer, scope: Place) -> None:
+    """Refuse a buffer that is another one in each iteration of a loop: outside of the loop it cannot be copied."""
+    home = allocation(edit, buffer)
+    if home is not None and home.in_loop(scope):
+        edit.refuse(f"`{buffer.name}` is allocated in a loop around the block", (block, ""), (home, "here"))
 
 
 def _check_begins_with_own(edit: Edit, block: Place, buffer: Buffer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..edit import Edit
-from ..primitive import BlockAt, LoopAt, primitive
+from ..primitive import BlockAt, LoopAt, StorageScope, primitive
 from ..tree import Place
 from .cache import cache_read, cache_write
 from .compute_at import compute_at
@@ -11,7 +11,9 @@ from .reverse_compute_at import reverse_compute_at
 
 
 @primitive
-def read_at(edit: Edit, loop: LoopAt, block: BlockAt, read_buffer_index: int | str, storage_scope: str) -> Place:
+def read_at(
+    edit: Edit, loop: LoopAt, block: BlockAt, read_buffer_index: int | str, storage_scope: StorageScope
+) -> Place:
     """Copy what a block reads of a buffer in one iteration of a loop, at its begin; the block that copies.
 
     before:                                    after `read_at("i", "B", 0, "local")`:
@@ -32,7 +34,9 @@ def read_at(edit: Edit, loop: LoopAt, block: BlockAt, read_buffer_index: int | s
 
 
 @primitive
-def write_at(edit: Edit, loop: LoopAt, block: BlockAt, write_buffer_index: int | str, storage_scope: str) -> Place:
+def write_at(
+    edit: Edit, loop: LoopAt, block: BlockAt, write_buffer_index: int | str, storage_scope: StorageScope
+) -> Place:
     """Let a block write to a copy, of which each iteration of a loop stores its part at its end; the block that copies.
 
     before:                                    after `write_at("i", "B", 0, "local")`:

@@ -9,13 +9,13 @@ from ..blocks import inferred, reads_of, writes_of
 from ..dataflow import accesses_outside_blocks, allocation, before, readers, scope_of, top, writers
 from ..edit import Edit
 from ..legality import check_writes_all
-from ..primitive import BlockAt, primitive
+from ..primitive import BlockAt, StorageScope, primitive
 from ..tree import Place
 from .cache import cache_of, check_reachable, chosen, copied
 
 
 @primitive
-def cache_inplace(edit: Edit, block: BlockAt, read_buffer_index: int | str, storage_scope: str) -> list[Place]:
+def cache_inplace(edit: Edit, block: BlockAt, read_buffer_index: int | str, storage_scope: StorageScope) -> list[Place]:
     """Copy a buffer that a block reads and writes, let it work on the copy, and copy it back; both copying blocks.
 
     before:                                    after `cache_inplace("A", 0, "local")`:

@@ -11,7 +11,7 @@ from ..blocks import writes_of
 from ..dataflow import accesses_outside_blocks, allocation, before, is_viewed, readers, scope_of, top, writers
 from ..edit import Edit
 from ..legality import check_covers
-from ..moving import axes_of_indices, moved_loops, needed, nest, only_store
+from ..moving import axes_of_indices, check_stored_once, moved_loops, needed, nest, only_store, shared_axes
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
 from ..tree import Place
@@ -73,17 +73,19 @@ def compute_at(edit: Edit, block: BlockAt, loop: LoopAt, preserve_unit_loops: bo
             edit.refuse(f"`{consumer.stmt.name}` comes before `{stmt.name}`", (block, ""), consumer)
     unchanged_since(edit, block, scope)
     check_covers(edit, block)
+    shared = shared_axes(edit, block, loop)
     ranges: dict[Var, tuple[Linear, Linear] | None] = {}
     for buffer in written:
         store = only_store(edit, block, buffer)
         axes = axes_of_indices(edit, block, store.indices, "store")
+        check_stored_once(edit, block, (*axes, *shared))
         area = needed(edit, loop, buffer, write=False, blocks=consumers)
         for axis, extent in zip(axes, area, strict=True):
             if axis is None or (axis in ranges and ranges[axis] is None):
                 continue
             both = union((ranges.get(axis, extent),), (extent,))
             ranges[axis] = None if both is None else both[0]
-    made, _ = nest(edit, stmt, ranges, loop, preserve_unit_loops)
+    made, _ = nest(edit, stmt, {**shared, **ranges}, loop, preserve_unit_loops)
     first = min(top(loop, consumer).index for consumer in consumers)
     at = _position(edit, loop, index, first)
     remove(edit, block)

@@ -11,7 +11,17 @@ from tirscript.ir.stmt import Block, BufferStore
 
 from ...statements import has_effect
 from ..blocks import inferred, reads_of, writes_of
-from ..dataflow import accesses_outside_blocks, allocation, before, check_not_viewed, common, readers, scope_of, writers
+from ..dataflow import (
+    accesses_outside_blocks,
+    allocation,
+    before,
+    check_not_viewed,
+    common,
+    readers,
+    scope_of,
+    stores_outside_blocks,
+    writers,
+)
 from ..edit import Edit
 from ..primitive import BlockAt, primitive
 from ..removal import remove
@@ -139,21 +149,13 @@ def unchanged_since(edit: Edit, block: Place, scope: Place) -> None:
     for buffer in reads_of(stmt):
         if buffer in writes_of(stmt):
             continue
-        for writer in writers(scope, buffer):
-            shared = common(block, writer)
-            if before(writer, block) and not shared.in_loop(scope):
+        bare = list(stores_outside_blocks(scope, buffer))
+        for writer in (*writers(scope, buffer), *bare):
+            if before(writer, block) and not common(block, writer).in_loop(scope):
                 continue
             if results and all(before(one, writer) and not common(one, writer).in_loop(scope) for one in results):
                 continue
+            what = "is written outside of blocks" if writer in bare else "may be written again before its value is used"
             edit.refuse(
-                f"`{buffer.name}`, which the block `{stmt.name}` reads, may be written again before its value is used",
-                (block, ""),
-                (writer, "written here"),
-            )
-        outside = accesses_outside_blocks(scope, buffer)
-        if outside is not None and type(outside.stmt) is BufferStore:
-            edit.refuse(
-                f"`{buffer.name}`, which the block `{stmt.name}` reads, is written outside of blocks",
-                (block, ""),
-                (outside, "written here"),
+                f"`{buffer.name}`, which the block `{stmt.name}` reads, {what}", (block, ""), (writer, "written here")
             )

@@ -10,7 +10,7 @@ from tirscript.ir.stmt import Axis, Block, For, Stmt
 
 from ...statements import conjunction
 from ..blocks import inferred, init_of, writes_of
-from ..dataflow import accesses_outside_blocks
+from ..dataflow import accesses_outside_blocks, check_own_memory
 from ..edit import Edit
 from ..legality import check_begun_once
 from ..loops import inner_loops
@@ -41,6 +41,7 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
         edit.refuse(f"the block `{stmt.name}` has no T.init", block)
     hint = "the init would come before all of it; move the other blocks out first"
     inner = inner_loops(edit, block, loop, hint, apart=writes_of(stmt))
+    check_own_memory(edit, loop, writes_of(stmt))
     for buffer in writes_of(stmt):
         bare = loop if uses(loop.stmt.replace(body=()), buffer) else accesses_outside_blocks(loop, buffer)
         if bare is not None:

@@ -19,6 +19,7 @@ from ..dataflow import (
     loads_of,
     readers,
     scope_of,
+    stores_outside_blocks,
     writers,
 )
 from ..edit import Edit
@@ -194,8 +195,8 @@ def _check_moves(edit: Edit, block: Place, epilogue: Place, scope: Place, store:
                     (epilogue, ""),
                     (writer, "written here"),
                 )
-        bare = accesses_outside_blocks(scope, buffer)
-        if bare is not None and type(bare.stmt) is BufferStore:
+        bare = next(stores_outside_blocks(scope, buffer), None)
+        if bare is not None:
             edit.refuse(f"`{buffer.name}` is written outside of blocks", (epilogue, ""), (bare, "here"))
     target = store.buffer
     if is_viewed(edit.func, target) or accesses_outside_blocks(scope, target) is not None:

@@ -8,8 +8,8 @@ from tirscript.ir.arith import presburger
 from tirscript.ir.arith.presburger import Dependences, may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const
-from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import AllocBuffer, For
+from tirscript.ir.rewrite import definitions, walk
+from tirscript.ir.stmt import AllocBuffer, BufferStore, For
 
 from ...lower.plan_buffer_allocation import fills_first
 from ..dataflow import is_viewed
@@ -67,8 +67,21 @@ def _convert(edit: Edit, loop: Place, kind: str, **fields: Any) -> None:
         edit.refuse(f"the loop `{stmt.var.name}` counts by a step", loop)
     if kind == "parallel":
         loop = _with_own_buffers(edit, loop)
+        _check_scalars(edit, loop)
     check_parallel(edit, loop, kind)
     edit.tree.update(loop, loop.stmt.replace(kind=kind, thread=fields.get("thread")))
+
+
+def _check_scalars(edit: Edit, loop: Place) -> None:
+    """Refuse where iterations assign to a scalar variable from around the loop, be there but one of them."""
+    own = set(definitions(loop.stmt.body))
+    for node in walk(loop.stmt.body):
+        if type(node) is BufferStore and node.buffer.scope == "scalar" and node.buffer not in own:
+            edit.refuse(
+                f"the loop `{loop.stmt.var.name}` assigns to the scalar `{node.buffer.name}` from around it",
+                (loop, ""),
+                (node, "here"),
+            )
 
 
 def _with_own_buffers(edit: Edit, loop: Place) -> Place:

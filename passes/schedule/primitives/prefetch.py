@@ -61,7 +61,10 @@ def prefetch(
         edit.refuse(f"`{loop.stmt.var.name}` is no loop around the innermost one of the block `{stmt.name}`", loop)
     if buffer in defined_in(loop.stmt.body):
         edit.refuse(f"`{buffer.name}` is made anew in each iteration of `{loop.stmt.var.name}`", loop)
-    indices = _first_read(edit, block, loop, [load for load in _loads(stmt) if load.buffer is buffer])
+    loads = [load for load in _loads(stmt) if load.buffer is buffer]
+    if not loads:
+        edit.refuse(f"`{stmt.name}` reads `{buffer.name}` by a view or a call alone, which do not tell where", block)
+    indices = _first_read(edit, block, loop, loads)
     outer, last = loop.stmt, around[-1].stmt
     if outer.step is not None or last.step is not None:
         edit.refuse("a loop counts by a step", loop if outer.step is not None else around[-1])

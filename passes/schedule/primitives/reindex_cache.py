@@ -19,7 +19,7 @@ from ..dataflow import allocation, check_not_viewed, loads_of, scope_of, stores_
 from ..edit import Edit
 from ..legality import check_covers, check_stores_always
 from ..maps import index_map_of
-from ..primitive import BlockAt, primitive
+from ..primitive import BlockAt, StorageScope, primitive
 from ..tree import Place
 from .cache import check_copied_before, check_copied_behind, chosen
 
@@ -54,7 +54,7 @@ def reindex_cache_read(
     edit: Edit,
     block: BlockAt,
     read_buffer_index: int | str,
-    storage_scope: str,
+    storage_scope: StorageScope,
     index_map: IndexMap | Callable[..., Any],
 ) -> Place:
     """Let a block read a copy of a buffer that is laid out by its axes, as a map of them says; the block that copies.
@@ -76,7 +76,7 @@ def reindex_cache_write(
     edit: Edit,
     block: BlockAt,
     write_buffer_index: int | str,
-    storage_scope: str,
+    storage_scope: StorageScope,
     index_map: IndexMap | Callable[..., Any],
 ) -> Place:
     """Let a block write to a copy that is laid out by its axes, as a map of them says; the block that copies it back.
@@ -97,7 +97,7 @@ def _mapped(
     edit: Edit,
     block: Place,
     which: int | str,
-    storage_scope: str,
+    storage_scope: StorageScope,
     given: IndexMap | Callable[..., Any],
     *,
     read: bool,
@@ -131,7 +131,7 @@ def _reindexed(
     indices: tuple[Expr, ...],
     places: tuple[Expr, ...],
     copy_name: str,
-    storage_scope: str,
+    storage_scope: StorageScope,
     *,
     read: bool,
 ) -> Place:

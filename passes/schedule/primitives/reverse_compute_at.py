@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from tirscript.ir.arith.linear import Linear
-from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Var
-from tirscript.ir.rewrite import uses, walk
-from tirscript.ir.stmt import Block, BufferStore
+from collections.abc import Mapping
 
+from tirscript.ir.arith.linear import Linear, expression
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.expr import BufferLoad, Expr, Var
+from tirscript.ir.rewrite import free_vars, uses, walk
+from tirscript.ir.stmt import Block, BufferStore, For
+
+from ...access import Accesses, Extent, relax_index
 from ..blocks import reads_of, writes_of
 from ..dataflow import (
     accesses_outside_blocks,
-    allocation,
     before,
     check_not_viewed,
     left_behind,
@@ -23,9 +25,9 @@ from ..dataflow import (
     top,
     writers,
 )
-from ..edit import Edit, defined_in, used_in
-from ..legality import check_covers, check_runs, check_still_covers
-from ..moving import Box, axes_of_indices, moved_loops, needed, nest
+from ..edit import Edit
+from ..legality import check_covers, check_runs, check_still_covers, check_without_gaps
+from ..moving import Box, allocate_before, axes_of_indices, moved_loops, needed, nest, shared_axes
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
 from ..tree import Place
@@ -83,14 +85,23 @@ def reverse_compute_at(
         check_not_viewed(edit, block, buffer)
         if not inside:
             continue
+        after = [other for other in inside if not before(other, block)]
+        if after:
+            edit.refuse(
+                f"`{buffer.name}`, which the block `{stmt.name}` reads, is written behind the block",
+                (block, ""),
+                (after[0], "here"),
+                hint="compute_at moves a block to those that read what it makes",
+            )
         if outside_writers:
             edit.refuse(f"`{buffer.name}` is written outside of the loop too", (loop, ""), (outside_writers[0], "here"))
         producers += inside
         area = _finished(edit, block, loop, buffer, inside)
         for load in loads_of((*stmt.body, *(() if stmt.init is None else stmt.init)), buffer):
             axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
-            for axis, extent in zip(axes, area, strict=True):
+            for axis, extent, place in zip(axes, area, load.indices, strict=True):
                 if axis is None:
+                    _check_made(edit, loop, load, place, extent)
                     continue
                 if axis in ranges and not _same(ranges[axis], extent):
                     edit.refuse(f"the producers make different parts along the axis `{axis.name}`", block)
@@ -104,6 +115,8 @@ def reverse_compute_at(
     _output_free(edit, block, loop, scope)
     check_covers(edit, block)
     check_runs(edit, block, loop)
+    ranges = {**shared_axes(edit, block, loop), **ranges}
+    _check_own_iteration(edit, block, loop, ranges)
     made, _ = nest(edit, stmt, ranges, loop, preserve_unit_loops)
     last = max(top(loop, producer).index for producer in producers) + 1
     if index != -1 and not last <= index <= len(loop.stmt.body):
@@ -113,25 +126,45 @@ def reverse_compute_at(
     edit.tree.splice(loop, "body", at, at, (made,))
     check_still_covers(edit, edit.block(stmt.name), stmt.axes)
     for buffer in own:
-        _allocate_before(edit, buffer, loop)
+        allocate_before(edit, buffer, loop)
 
 
-def _allocate_before(edit: Edit, buffer: Buffer, loop: Place) -> None:
-    """Let a buffer that is allocated behind the loop be there in it."""
-    home = allocation(edit, buffer)
-    if home is None or before(home, loop):
-        return
-    first = loop
-    while first.parent is not None and first.parent is not home.parent:
-        first = first.parent
-    between = () if first.parent is None else tuple(place.stmt for place in home.siblings()[first.index : home.index])
-    if first.parent is None or first.field != home.field or defined_in(between) & used_in(home.stmt):
+def _check_own_iteration(edit: Edit, block: Place, loop: Place, ranges: Mapping[Var, Extent]) -> None:
+    """Refuse where an iteration of a loop around both would run the block for more than it does now."""
+    shared = {place.stmt.var for place in loop.above() if type(place.stmt) is For}
+    inner = tuple(place.stmt for place in block.loops() if place.stmt.var not in shared)
+    known = edit.analyzer(loop, inside=True)
+    seen = Accesses((), known=edit.analyzer(block).known)
+    for axis in block.stmt.axes:
+        if shared.isdisjoint(free_vars(axis.value)):
+            continue
+        before, after = relax_index(axis.value, inner, seen, frozenset(one.var for one in inner)), ranges.get(axis.var)
+        if (
+            before is None
+            or after is None
+            or not (
+                known.can_prove(expression(before[0]) <= expression(after[0]))
+                and known.can_prove(expression(after[1]) <= expression(before[1]))
+            )
+        ):
+            edit.refuse(
+                f"the block `{block.stmt.name}` would run for values of the axis `{axis.var.name}` that another "
+                "iteration of a loop around both has now",
+                (block, ""),
+                (axis, "this axis"),
+            )
+
+
+def _check_made(edit: Edit, loop: Place, load: BufferLoad, index: Expr, extent: Extent) -> None:
+    """Refuse where an iteration of the loop may not have made what is read at a constant index yet."""
+    known = edit.analyzer(loop, inside=True)
+    ends = None if extent is None else [expression(end) for end in extent]
+    if ends is None or not (known.can_prove(ends[0] <= index) and known.can_prove(index <= ends[1])):
         edit.refuse(
-            f"`{buffer.name}` is allocated behind the loop, and cannot be before it", (loop, ""), (home, "here")
+            f"an iteration of the loop `{loop.stmt.var.name}` may not have made `{load.buffer.name}` at {index} yet",
+            (loop, ""),
+            (load, "which is read here"),
         )
-    stmt = home.stmt
-    edit.replace(home)
-    edit.tree.insert(first, before=(stmt,))
 
 
 def _same(a: tuple[Linear, Linear] | None, b: tuple[Linear, Linear] | None) -> bool:
@@ -159,7 +192,11 @@ def _finished(edit: Edit, block: Place, loop: Place, buffer: Buffer, producers: 
                         (loop, ""),
                         (axis, "this axis"),
                     )
-    return needed(edit, loop, buffer, write=True, blocks=producers)
+    area = needed(edit, loop, buffer, write=True, blocks=producers)
+    stores = [(producer, store) for producer in producers for store in stores_of(producer.stmt.body, buffer)]
+    if len(stores) == 1:
+        check_without_gaps(edit, loop, *stores[0], area)
+    return area
 
 
 def _output_free(edit: Edit, block: Place, loop: Place, scope: Place) -> None:

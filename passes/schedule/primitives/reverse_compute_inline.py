@@ -25,7 +25,7 @@ from ..dataflow import (
 )
 from ..edit import Edit
 from ..legality import check_covers, check_makes_all, check_stores_always
-from ..moving import axes_of_indices
+from ..moving import allocate_before, axes_of_indices
 from ..primitive import BlockAt, primitive
 from ..removal import remove
 from ..tree import Place
@@ -105,6 +105,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     home = allocation(edit, buffer)
     assert home is not None
     edit.replace(home)
+    allocate_before(edit, store.buffer, edit.block(maker.name))
 
 
 def _single_store(edit: Edit, block: Place) -> BufferStore:

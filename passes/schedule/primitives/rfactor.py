@@ -15,7 +15,8 @@ from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ...statements import conjunction
-from ..blocks import inferred, init_of
+from ..blocks import inferred, init_of, writes_of
+from ..dataflow import check_own_memory
 from ..edit import Edit
 from ..extremes import Extreme, extreme_of
 from ..legality import check_begun_once
@@ -55,6 +56,7 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
     loops = _nest(edit, block, loop)
     extreme = extreme_of(stmt)
     kind: _Sum | _Extreme = _Sum(only_update(edit, block)) if extreme is None else _Extreme(extreme, stmt.init or ())
+    check_own_memory(edit, block, writes_of(stmt))
     rf = _checked(edit, block, loop, loops)
     if extreme is not None:
         _check_ascending(edit, block, loops)

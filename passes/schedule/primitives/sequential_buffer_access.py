@@ -9,7 +9,7 @@ from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Block, BufferStore
 
-from ..dataflow import loads_of, stores_of
+from ..dataflow import check_not_viewed, loads_of, stores_of
 from ..edit import Edit
 from ..primitive import BlockAt, primitive
 from ..tree import Place
@@ -32,6 +32,7 @@ def sequential_buffer_access(edit: Edit, block: BlockAt, buffer: str | int | tup
     """
     stmt: Block = block.stmt
     target = chosen_buffer(edit, block, buffer)
+    check_not_viewed(edit, block, target)
     accesses: list[BufferLoad | BufferStore] = [*loads_of(stmt.body, target), *stores_of(stmt.body, target)]
     values = {axis.var: axis.value for axis in stmt.axes}
     found: list[tuple[Expr, ...]] = [substitute(access.indices, values) for access in accesses]

@@ -12,13 +12,13 @@ from tirscript.ir.stmt import AllocBuffer, BufferStore
 from ..blocks import writes_of
 from ..dataflow import allocation, check_not_viewed
 from ..edit import Edit
-from ..primitive import BlockAt, primitive
+from ..primitive import BlockAt, StorageScope, primitive
 from ..tree import Place
 from .cache import chosen
 
 
 @primitive
-def set_scope(edit: Edit, block: BlockAt, buffer_index: int | str, storage_scope: str) -> None:
+def set_scope(edit: Edit, block: BlockAt, buffer_index: int | str, storage_scope: StorageScope) -> None:
     """Store the buffer that a block writes, one allocated in the function, in another scope: "local", "shared"."""
     buffer = allocated(edit, block, buffer_index)
     if not storage_scope:

@@ -7,7 +7,7 @@ from tirscript.ir.op import const
 from tirscript.ir.stmt import Block
 
 from ..edit import Edit
-from ..primitive import BlockAt, LoopAt, primitive
+from ..primitive import BlockAt, LoopAt, StorageScope, primitive
 from ..tree import Place
 from .cache import cache_read
 from .compute_at import compute_at
@@ -106,7 +106,11 @@ def vectorize_inner(edit: Edit, block: BlockAt, lanes: int) -> Place:
 
 @primitive
 def pack(
-    edit: Edit, block: BlockAt, read_buffer_index: int | str, storage_scope: str = "global", loop: LoopAt | None = None
+    edit: Edit,
+    block: BlockAt,
+    read_buffer_index: int | str,
+    storage_scope: StorageScope = "global",
+    loop: LoopAt | None = None,
 ) -> Place:
     """Copy a buffer that a block reads into the order in which the block goes through it; the block that copies.
 

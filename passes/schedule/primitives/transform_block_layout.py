@@ -8,17 +8,20 @@ from typing import Any
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.presburger import MappedDomain
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Call, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
-from tirscript.ir.op import OPS, as_expr, const
+from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import free_vars, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, For, Stmt
 
+from ...layout import with_dtype
 from ..edit import Edit
 from ..legality import check_covers
 from ..loops import axis_loops
 from ..maps import index_map_of
 from ..primitive import BlockAt, primitive
+from ..reducers import update_of
 from ..tree import Place
 
 # what a size of 32 bits may be rounded up by, as pad_einsum does: no memory has sizes that are as great as that
@@ -43,7 +46,8 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
     if strange is not None or not stmt.axes:
         edit.refuse(f"the block `{stmt.name}` has an axis that is neither spatial nor of a reduction, or none", block)
     check_covers(edit, block)
-    mapping = index_map_of(edit, index_map, stmt.axes[0].var.dtype)
+    widest = max((axis.var.dtype for axis in stmt.axes), key=lambda dtype: dtype.bits)
+    mapping = index_map_of(edit, index_map, widest)
     if len(mapping.params) != len(stmt.axes):
         edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
     kinds = [_kind(edit, block, mapping, index) for index in mapping.indices]
@@ -58,24 +62,52 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
             block,
             notes=[] if collision is None else [str(collision)],
         )
-    dtype = stmt.axes[0].var.dtype
-    fresh = [Var(f"v{at}", dtype) for at in range(len(shape))]
-    at_place = {param: var.astype(param.dtype) for var, param in zip(fresh, back.params, strict=True)}
+    _check_order(edit, block, mapping, kinds, shape)
+    dtypes = [place.dtype for place in mapping.with_dtypes([axis.var.dtype for axis in stmt.axes]).indices]
+    fresh = [Var(f"v{at}", dtype) for at, dtype in enumerate(dtypes)]
     values = {
-        axis.var: substitute(value, at_place).astype(axis.var.dtype)
+        axis.var: _from_places(back, value, fresh, axis.var.dtype)
         for axis, value in zip(stmt.axes, back.indices, strict=True)
     }
-    loop_vars = [Var(f"ax{at}", dtype) for at in range(len(shape))]
-    sizes = [as_expr(size, dtype) if not isinstance(size, Expr) else size.astype(dtype) for size in shape]
+    loop_vars = [Var(f"ax{at}", dtype) for at, dtype in enumerate(dtypes)]
+    sizes = [with_dtype(size, dtype) for size, dtype in zip(shape, dtypes, strict=True)]
     axes = tuple(
-        Axis(var, kind, const(0, dtype), size, loop)
+        Axis(var, kind, const(0, var.dtype), size, loop)
         for var, kind, size, loop in zip(fresh, kinds, sizes, loop_vars, strict=True)
     )
     bare = substitute(stmt.replace(axes=()), values)
     made: Stmt = _simplified(bare, axes).replace(axes=axes)
     for loop, size in reversed(list(zip(loop_vars, sizes, strict=True))):
-        made = For(loop, const(0, dtype), size, (made,))
+        made = For(loop, const(0, loop.dtype), size, (made,))
     edit.replace(loops[0], made)
+
+
+def _from_places(back: IndexMap, value: Expr, places: list[Var], dtype: DType) -> Expr:
+    """An old axis by the new ones, in their dtype where they all have that of the axis."""
+    given = dict(zip(back.params, places, strict=True))
+    if {place.dtype for param, place in given.items() if uses(value, param)} == {dtype}:
+        back = IndexMap(back.params, (value,)).with_dtype(dtype)
+        return substitute(back.indices[0], dict(zip(back.params, places, strict=True)))
+    return substitute(value, {param: place.astype(param.dtype) for param, place in given.items()}).astype(dtype)
+
+
+def _check_order(edit: Edit, block: Place, mapping: IndexMap, kinds: list[str], shape: tuple[Expr, ...]) -> None:
+    """Refuse where the points of a reduction would come in another order, and its result may depend on that."""
+    stmt: Block = block.stmt
+    if update_of(stmt) is not None:
+        return
+    known = Analyzer()
+    zero: Expr = const(0, mapping.params[0].dtype)
+    old, new = zero, zero
+    for axis, param in zip(stmt.axes, mapping.params, strict=True):
+        if axis.kind == "reduce":
+            known.bind(param, (const(0, param.dtype), axis.extent))
+            old = old * axis.extent.astype(old.dtype) + param.astype(old.dtype)
+    for kind, index, size in zip(kinds, mapping.indices, shape, strict=True):
+        if kind == "reduce":
+            new = new * size.astype(new.dtype) + index.astype(new.dtype)
+    if not known.prove_equal(old, new):
+        edit.refuse(f"the result of `{stmt.name}` may depend on the order of its reduction, which would change", block)
 
 
 def _simplified(stmt: Block, axes: tuple[Axis, ...]) -> Block:

@@ -12,14 +12,14 @@ from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.expr import BufferLoad, BufferRegion, Call, Const, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, as_expr, cast, get_op
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.rewrite import substitute, uses, walk
 from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
 
 from ...access import access_regions
-from ...layout import index_dtype
+from ...layout import index_dtype, with_dtype
 from ...statements import same_number
 from ..blocks import reads_of, writes_of
-from ..dataflow import allocation, check_not_viewed, scope_of, top, writers
+from ..dataflow import allocation, check_not_viewed, loads_of, scope_of, stores_of, top, writers
 from ..edit import Edit
 from ..layout_copies import check_kept, copy_in, copy_out
 from ..maps import function_of, index_map_of
@@ -67,9 +67,12 @@ def transform_layout(
     """
     target = chosen_buffer(edit, block, buffer)
     check_not_viewed(edit, block, target)
+    if allocation(edit, target) is None and target not in edit.func.param_buffers:
+        edit.refuse(f"`{target.name}` is a view of other memory, whose layout it has", block)
     if target.strides is not None or target.elem_offset is not None:
         edit.refuse(f"`{target.name}` has strides or an offset of its own", block)
     mapping = _mapping(edit, target, index_map)
+    _check_lanes(edit, target, mapping)
     injective = mapping.is_injective(target.shape)
     if injective is None:
         edit.refuse(f"it is not known whether the map keeps the elements of `{target.name}` apart", block)
@@ -82,8 +85,8 @@ def transform_layout(
     if shape is None or back is None:
         hint = "no element may go to a place below 0, and the last places must be known"
         edit.refuse(f"the shape of `{target.name}` behind the map is not known", block, hint=hint)
-    dtype = index_dtype(target.shape)
-    new = target.replace(shape=tuple(cast(dim, dtype) for dim in shape))
+    places = _moving(mapping, target).indices
+    new = target.replace(shape=tuple(with_dtype(dim, place.dtype) for dim, place in zip(shape, places, strict=True)))
     padded = not is_const(back[1], False)
     if keep_interface:
         _keep(edit, block, target, new.replace(name=f"{target.name}_packed"), mapping, back, pad_value)
@@ -153,6 +156,23 @@ def _mapping(edit: Edit, buffer: Buffer, given: IndexMap | Callable[..., Any]) -
     return mapping
 
 
+def _check_lanes(edit: Edit, buffer: Buffer, mapping: IndexMap) -> None:
+    """Refuse where the elements of a vector would not lie behind each other any more."""
+    if not mapping.params:
+        return
+    lane, others = mapping.params[-1], mapping.indices[:-1]
+    if mapping.indices and mapping.indices[-1] is lane and not any(uses(index, lane) for index in others):
+        return
+    accesses: list[BufferLoad | BufferStore] = [*loads_of(edit.func.body, buffer), *stores_of(edit.func.body, buffer)]
+    for node in accesses:
+        if any(index.dtype.is_vector for index in node.indices):
+            edit.refuse(
+                f"`{buffer.name}` is accessed by vectors, whose elements the map takes apart",
+                (node, "here"),
+                hint="a map that leaves the last index alone keeps them together",
+            )
+
+
 def _collision(mapping: IndexMap, buffer: Buffer) -> list[str]:
     from tirscript.ir.arith.presburger import MappedDomain
 
@@ -160,12 +180,17 @@ def _collision(mapping: IndexMap, buffer: Buffer) -> list[str]:
     return [] if found is None else [str(found)]
 
 
+def _moving(mapping: IndexMap, buffer: Buffer) -> IndexMap:
+    """The map on indices as wide as the buffer has them: behind casts, axes would not be seen as such any more."""
+    return mapping.with_dtypes([dim.dtype for dim in buffer.shape])
+
+
 class Moved(Scoped):
     """Rewrites the accesses of a buffer."""
 
     def __init__(self, old: Buffer, new: Buffer, mapping: IndexMap) -> None:
         super().__init__()
-        self.old, self.new, self.mapping = old, new, mapping
+        self.old, self.new, self.mapping = old, new, _moving(mapping, old)
 
     def visit(self, node: Any) -> Any:
         kind = type(node)
@@ -177,7 +202,7 @@ class Moved(Scoped):
         return self.descend(node)
 
     def places(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        given = tuple(cast(index, param.dtype) for index, param in zip(indices, self.mapping.params))
+        given = tuple(cast(index, param.dtype) for index, param in zip(indices, self.mapping.params, strict=True))
         return tuple(map(self.simplified, self.mapping.apply(given), self.new.shape))
 
     def simplified(self, place: Expr, dim: Expr) -> Expr:
@@ -246,8 +271,10 @@ def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, v
     for loop, dim in reversed(loops):
         stmt = For(loop, as_expr(0, dim.dtype), dim, (stmt,))
     if makers:
-        last = max(makers, key=lambda place: top(scope_of(edit, block), place).index)
-        edit.tree.insert(top(scope_of(edit, block), last), after=(stmt,))
+        home = allocation(edit, buffer)
+        around = scope_of(edit, block) if home is None or home.parent is None else home.parent
+        last = max(makers, key=lambda place: top(around, place).index)
+        edit.tree.insert(top(around, last), after=(stmt,))
     else:
         at = edit.head(edit.tree.root)
         edit.tree.splice(edit.tree.root, "body", at, at, (stmt,))

@@ -227,3 +227,86 @@ class M:
         tirscript.interpret(program, np.arange(4, dtype="int32"), y)
         results.append(y.tolist())
     assert results == [[1, 4, 5, 6]] * 2
+
+
+def test_sizes_that_no_tensor_tells_are_handed_on() -> None:
+    given = parse("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def half(A: T.Buffer(("n", "m"), "float32"), B: T.Buffer(("n // 2", "m // 3"), "float32")):
+        for i, j in T.grid(n // 2, m // 3):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi * 2, vj * 3]
+
+    @T.prim_func(private=True)
+    def relu(
+        A: T.Buffer(("n // 2", "m // 3"), "float32"), B: T.Buffer(("n // 2", "m // 3"), "float32"), m: T.int64, n: T.int64
+    ):
+        for i, j in T.grid(n // 2, m // 3):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.max(A[vi, vj], 0.0)
+
+    @G.graph_func
+    def main(x: G.Tensor(("n", "m"), "float32")):
+        with G.dataflow():
+            a = G.call_tir(M.half, (x,), out=G.Tensor((n // 2, m // 3), "float32"))
+            b = G.call_tir(M.relu, (a,), out=G.Tensor((n // 2, m // 3), "float32"), tir_vars=(m, n))
+            c = G.call_tir(M.relu, (b,), out=G.Tensor((n // 2, m // 3), "float32"), tir_vars=(m, n))
+            G.output(a, c)
+        return a, c
+""")
+    assert isinstance(given, Module)
+    grouped = fuse_ops(given)
+    assert 'sizes: G.Shape(["n", "m"])' in grouped["fused_relu_relu"].script()
+    made = fuse_tir(parse(grouped.script()))
+    kernel = made["fused_relu_relu"]
+    assert isinstance(kernel, PrimFunc)
+    assert [param.name for param in kernel.params] == ["a", "c", "n", "m"] and "relu(" not in kernel.script().split(
+        ":", 1
+    )[1]
+    assert "tir_vars=(n, m)" in made.script()
+    parse(made.script())
+    x = np.random.default_rng(2).normal(size=(7, 9)).astype("float32")
+    for program in (given, grouped, made):
+        for one, other in zip(tirscript.build(program)(x), (x[:6:2, ::3], np.maximum(x[:6:2, ::3], 0)), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("kind", ['G.Prim("float32")', 'G.Shape(["k"])'])
+def test_arguments_of_a_fused_function_keep_their_order(kind: str, last: bool) -> None:
+    params = ['y: G.Tensor(("n",), "float32")', f"s: {kind}"][:: 1 if last else -1]
+    scalar, value = ("T.float32", 2.0) if "Prim" in kind else ("T.int64", (2,))
+    given = parse(f"""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def scale(A: T.Buffer(("n",), "float32"), s: {scalar}, B: T.Buffer(("n",), "float32")):
+        for i in range(n):
+            with T.block("B"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = A[vi] * T.cast(s, "float32")
+
+    @G.graph_func(private=True)
+    def twice(x: G.Tensor(("n",), "float32"), {", ".join(params)}):
+        G.func_attr({{"primitive": True}})
+        with G.dataflow():
+            a = G.call_tir(M.scale, (x, s), out=G.Tensor((n,), "float32"))
+            b = G.call_tir(M.scale, (a, s), out=G.Tensor((n,), "float32"))
+            G.output(b)
+        return b
+
+    @G.graph_func
+    def main(x: G.Tensor(("n",), "float32"), s: {kind}):
+        with G.dataflow():
+            b = M.twice(x, {"x, s" if last else "s, x"})
+            G.output(b)
+        return b
+""")
+    x = np.arange(4, dtype="float32")
+    made = fuse_tir(given)
+    assert isinstance(made["twice"], PrimFunc)
+    np.testing.assert_array_equal(tirscript.build(made)(x, value), 4 * x)

@@ -158,7 +158,7 @@ def test_match_cast_is_checked() -> None:
     fixed = MatchCast(x, z, tensor(4))
     w = var("w", tensor(4))
     run = built(function("main", (z,), (fixed, GraphBind(w, call("addone", x, out=tensor(4)))), w, w.type))
-    with pytest.raises(AssertionError, match="dimension 0 of `z` is not"):
+    with pytest.raises(AssertionError, match=r"dimension 0 of the value of `G\.match_cast`: expected 4"):
         run(X)
     assert run(X[:4]).tolist() == (X[:4] + 1).tolist()
 
@@ -191,11 +191,11 @@ def test_what_cannot_be_compiled_is_told() -> None:
         graph_to_tensor(Module((lost,)))
 
 
-def test_a_size_that_is_computed_is_told_in_the_source() -> None:
+def test_a_size_that_a_branch_decides_is_told_in_the_source() -> None:
     module = parse(
         "from tirscript.script import graph as G, ir as I\n@I.ir_module\nclass M:\n    @G.graph_func\n"
-        "    def main(k: G.Prim('int64'), c: G.Tensor((), 'bool')):\n        with G.dataflow():\n"
-        "            p = k + 1\n            G.output(p)\n        return G.zeros((p,), 'float32')\n"
+        "    def main(k: G.Prim('int64'), c: G.Tensor((), 'bool')):\n        if c:\n            p = k + 1\n"
+        "        else:\n            p = k + 2\n        return G.zeros((p,), 'float32')\n"
     )
     with pytest.raises(DiagnosticError, match="the size `p` is known only when the function has run") as caught:
         tirscript.build(module)
@@ -325,3 +325,71 @@ def main(x: G.Tensor(("n",), "int8")):
     with pytest.raises(DiagnosticError, match=r"would have the shape \(4611686018427387904,\), where `n` is 1"):
         function(np.zeros(1, np.int8))
     assert function(np.zeros(0, np.int8)).shape == (0,)
+
+
+def test_a_name_for_a_known_size_is_a_scalar_of_its_dtype() -> None:
+    """A kernel's `tir_vars` are int64, and the size that a `match_cast` names may be a plain number."""
+    module = parse("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def add_size(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), k: T.int64):
+        for i in range(n):
+            B[i] = A[i] + T.cast(k, "float32")
+
+    @G.graph_func
+    def main(x: G.Tensor((3,), "float32")):
+        m = T.int64()
+        y = G.match_cast(x, G.Tensor((m,), "float32"))
+        return G.call_tir(M.add_size, (y,), out=G.Tensor((m,), "float32"), tir_vars=G.shape([m]))
+""")
+    assert verify(graph_to_tensor(module)) == []
+    assert tirscript.build(module)(np.zeros(3, "float32")).tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ('G.assert_op(G.less(G.max(x), G.const(5.0)), x, G.str("why"), format="big: {} {}")', "big: x why"),
+        ('G.assert_op(n > 2, format="few")', "few"),
+        ("G.assert_op(n > 2)", "the condition of `G.assert_op` is false"),
+        ('G.assert_op(n > 2, x, format="{")', "{"),
+    ],
+)
+def test_checks_of_a_model_are_made_natively(check: str, said: str) -> None:
+    head = '@G.graph_func(pure=False)\ndef main(x: G.Tensor((2, 3), "float32"), n: G.Prim("int64")):\n'
+    model = tirscript.build(parse(f"{head}    {check}\n    y = G.add(x, x)\n    return y\n"))
+    x = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(model(x, 3), x + x)
+    with pytest.raises(AssertionError) as raised:
+        model(9 * x, 1)
+    assert str(raised.value).startswith(f"{said}\n")
+
+
+def test_what_is_checked_is_one_bool() -> None:
+    head = '@G.graph_func(pure=False)\ndef main(x: G.Tensor((2,), "bool"), y: G.Tensor((), "int32")):\n'
+    for value in ("x", "y"):
+        with pytest.raises(DiagnosticError, match="the condition is no single bool"):
+            tirscript.build(parse(f"{head}    G.assert_op({value})\n    return x\n"))
+
+
+def test_sizes_of_results_are_read_off_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The native function checks the arguments: they are bound in Python where a size is in no array alone."""
+    run = tirscript.build(
+        parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(a: G.Tensor((2, "n"), "float32"), x: G.Tensor(("m", "n"), "float32")):
+        return G.matmul(x, G.permute_dims(a)), G.concat((x, x), axis=1)
+""")
+    )
+    a, x = np.ones((2, 3), "float32"), np.ones((4, 3), "float32")
+    with monkeypatch.context() as patch:
+        patch.setattr("tirscript.backend.runtime.graph_function.bind_arguments", lambda *_: pytest.fail("bound"))
+        assert [one.shape for one in run(a, x)] == [(4, 2), (4, 6)]
+    for given in (memoryview(x), x.reshape(4, 3).__array__()):
+        assert [one.shape for one in run(a, given)] == [(4, 2), (4, 6)]
+    for wrong in (x[0], np.ones((4, 2), "float32"), x.astype("int32"), [1.0]):
+        with pytest.raises(DiagnosticError, match="x"):
+            run(a, wrong)

@@ -289,3 +289,12 @@ def test_numbers_have_the_operators_that_maps_may_have() -> None:
     # a row backwards
     mapping = PadMapping.of(IndexMap((i,), (get_op("negative")(i) + const(4, INT64),)), (const(5, INT64),), None)
     assert mapping.packed(np.arange(5)).tolist() == [4, 3, 2, 1, 0]
+
+
+def test_a_constant_of_one_element_has_one_place() -> None:
+    i, j = Var("i", INT64), Var("j", INT64)
+    mapping = PadMapping.of(
+        IndexMap((i, j), (const(1, INT64), const(0, INT64))), (const(1, INT64),) * 2, const(7, INT64)
+    )
+    assert mapping is not None
+    assert mapping.packed(np.array([[5]]), const(7, INT64)).tolist() == [[7], [5]]

@@ -73,11 +73,60 @@ def test_a_panel_is_for_all_of_a_batch(sizes: tuple[int | str, int | str], own: 
             np.testing.assert_array_equal(C, A @ W)
 
 
+@pytest.mark.parametrize(("rows", "inside"), [(2048, True), (16, False)])
+def test_threads_share_each_of_a_batch_of_unknown_length(rows: int, inside: bool) -> None:
+    """It may be a batch of one. Where one takes less than it takes to wake threads, they share the batch."""
+    made = default_schedule(product("many", rows, own=True), CpuFacts(vector_bits=512, threads=4)).func
+    shared = [str(node.stop) for node in walk(made.body) if type(node) is For and node.kind == "parallel"]
+    assert shared and ("many" not in shared) == inside
+    native = tirscript.build(made, pipeline=DEFAULT_LOWERING)
+    rng = np.random.default_rng(1)
+    for many in (0, 1, 3):
+        A, W = (rng.integers(-9, 9, (many, *shape)).astype("float32") for shape in ((rows, 20), (20, 40)))
+        C = np.full((many, rows, 40), np.nan, "float32")
+        native(A, W, C)
+        np.testing.assert_array_equal(C, A @ W)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_short_lines_of_a_batch_of_unknown_length_are_joined(threads: int) -> None:
+    kernel = parse("""
+@T.prim_func
+def main(xh: T.handle, W: T.Buffer((T.int64(48), T.int64(64)), "float32"), yh: T.handle):
+    n = T.int64()
+    X = T.match_buffer(xh, (n, T.int64(64), T.int64(28), T.int64(28)), "float32")
+    Y = T.match_buffer(yh, (n, T.int64(48), T.int64(28), T.int64(28)), "float32")
+    for b, f, y, x, c in T.grid(n, T.int64(48), T.int64(28), T.int64(28), T.int64(64)):
+        with T.block("Y"):
+            vb, vf, vy, vx, vc = T.axis.remap("SSSSR", [b, f, y, x, c])
+            with T.init():
+                Y[vb, vf, vy, vx] = T.float32(0)
+            Y[vb, vf, vy, vx] = Y[vb, vf, vy, vx] + X[vb, vc, vy, vx] * W[vf, vc]
+""")
+    assert isinstance(kernel, PrimFunc)
+    made = default_schedule(kernel, CpuFacts(vector_bits=512, threads=threads)).func
+    assert "T.int64(800)" in made.script()  # 28 lines of 28, in whole vectors
+    native = tirscript.build(made, pipeline=DEFAULT_LOWERING)
+    rng = np.random.default_rng(1)
+    W = rng.integers(-9, 9, (48, 64)).astype("float32")
+    for many in (0, 1, 3):
+        X = rng.integers(-9, 9, (many, 64, 28, 28)).astype("float32")
+        Y = np.full((many, 48, 28, 28), np.nan, "float32")
+        native(X, W, Y)
+        np.testing.assert_array_equal(Y, np.einsum("bcyx,fc->bfyx", X, W))
+
+
 def test_rows_of_a_batch_are_rows_of_the_tile() -> None:
-    """Where neither length is known, those that lie beside each other: tiles of a batch would read a panel for each row."""
-    made = default_schedule(product(*SYMBOLIC), CpuFacts(vector_bits=512)).func
+    """Where neither length is known, those that lie beside each other: tiles of a batch would read a panel for each row.
+
+    Rows of all of the batch are one dimension where they share a matrix.
+    """
+    made = default_schedule(product(*SYMBOLIC, own=True), CpuFacts(vector_bits=512)).func
     assert any(length == "many" for length in around(made.body, "C_update"))
     assert any("n" in length.replace("many", "") and "8" in length for length in around(made.body, "C_update"))
+    made = default_schedule(product(*SYMBOLIC), CpuFacts(vector_bits=512, threads=2)).func
+    assert any("many * n" in length for length in around(made.body, "C_update"))
+    assert "T.parallel(" in made.script()
 
 
 @pytest.mark.parametrize(
@@ -112,3 +161,16 @@ def product(A: T.Buffer(({rows!r}, {depth})), B: T.Buffer(({depth}, {columns})),
     C = np.full((len(A), columns), np.nan, "float32")
     tirscript.build(made, pipeline=DEFAULT_LOWERING)(A.astype("float32"), B.astype("float32"), C)
     np.testing.assert_array_equal(C, A @ B)
+
+
+def test_known_rows_are_tiled_rather_than_a_batch_of_unknown_length() -> None:
+    kernel = product("many", 64, own=False)
+    made = default_schedule(kernel, CpuFacts(vector_bits=512, threads=1)).func
+    # one of a batch would be rounded up to eight
+    assert "T.ceildiv" not in made.script()
+    native = tirscript.build(made, pipeline=DEFAULT_LOWERING)
+    for batch in (0, 1, 3):
+        A, W = np.ones((batch, 64, 20), "float32"), np.arange(800, dtype="float32").reshape(20, 40)
+        C = np.full((batch, 64, 40), np.nan, "float32")
+        native(A, W, C)
+        np.testing.assert_array_equal(C, A @ W)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import AllocBuffer, PrimFunc, walk
+from tirscript.ir import AllocBuffer, Const, For, Module, PrimFunc, walk
 from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.graph import GRAPH_LOWERING
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
@@ -271,3 +272,72 @@ def main(X: T.Buffer(({channels}, {size}, {size}), "float32"), {given}Y: T.Buffe
     tirscript.build(func)(*arguments, found)
     tirscript.build(func, pipeline=DEFAULT_LOWERING)(*arguments, plain)
     np.testing.assert_array_equal(found, plain)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize(
+    ("channels", "filters", "size", "step", "groups", "lines"),
+    [
+        (3, 16, 32, 1, 1, "32, 32"),
+        (8, 32, 14, 2, 1, "14, 14"),
+        (3, 20, 9, 1, 1, "9, 9"),
+        (16, 32, 10, 1, 4, "10, 10"),
+        (8, 28, 20, 1, 1, "20, 20"),
+        (4, 16, 6, 1, 1, "6, 6"),
+        (8, 32, 9, 1, 1, '"h", "w"'),
+        (5, 64, 7, 1, 1, '7, "w"'),
+        (5, 48, 7, 1, 1, '"h", 7'),
+    ],
+)
+def test_images_whose_number_only_the_call_knows(
+    channels: int, filters: int, size: int, step: int, groups: int, lines: str, threads: int
+) -> None:
+    module = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", {channels}, {lines}), "float32"), w: G.Tensor(({filters}, {channels // groups}, 3, 3), "float32"), b: G.Tensor((1, {filters}, 1, 1), "float32")):
+        with G.dataflow():
+            y = G.nn.conv2d(x, w, strides=[{step}, {step}], padding=[1, 1, 1, 1], groups={groups})
+            z = G.nn.relu(G.add(y, b))
+            G.output(z)
+        return z
+""")
+    assert isinstance(module, Module)
+    lowered = GRAPH_LOWERING(module)
+    (kernel,) = [one for one in lowered.prim_funcs if one.private]
+    made = default_schedule(kernel, CpuFacts(vector_bits=512, threads=threads))
+    # in tiles that stay in registers, whose weights are copied
+    assert {"reverse_compute_at", "set_scope", "vectorize", "unroll"} <= set(steps(made))
+    assert any(type(node) is For and node.kind == "parallel" for node in walk(made.func.body)) == (threads > 1)
+    rng = np.random.default_rng(0)
+    W, B = whole(rng, filters, channels // groups, 3, 3), whole(rng, 1, filters, 1, 1)
+    kept = [one if one.name != kernel.name else made.func for one in lowered.functions]
+    run = tirscript.build(lowered.replace(functions=tuple(kept)))
+    plain = tirscript.build(lowered, pipeline=DEFAULT_LOWERING)
+    for count in (0, 1, 3):
+        X = whole(rng, count, channels, size, size)
+        found, expected = (np.full((count, filters, *[-(-size // step)] * 2), np.nan, "float32") for _ in range(2))
+        run(X, W, B, found)
+        plain(X, W, B, expected)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_images_of_an_unknown_number_share_their_threads() -> None:
+    """Threads go into the loop over the images where one of them is worth it, as there may be one alone."""
+    for size, inside in ((64, True), (4, False)):
+        func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer(("n", 8, {size + 2}, {size + 2}), "float32"), W: T.Buffer((16, 8, 3, 3), "float32"), Y: T.Buffer(("n", 16, {size}, {size}), "float32")):
+    for i, f, y, x, c, u, v in T.grid(n, 16, {size}, {size}, 8, 3, 3):
+        with T.block("Y"):
+            vi, vf, vy, vx, vc, vu, vv = T.axis.remap("SSSSRRR", [i, f, y, x, c, u, v])
+            with T.init():
+                Y[vi, vf, vy, vx] = 0.0
+            Y[vi, vf, vy, vx] += X[vi, vc, vy + vu, vx + vv] * W[vf, vc, vu, vv]
+""")
+        assert isinstance(func, PrimFunc)
+        made = default_schedule(func, CpuFacts(vector_bits=512, threads=4)).func
+        parallel = [node for node in walk(made.body) if type(node) is For and node.kind == "parallel"]
+        symbolic = [node for node in parallel if type(node.stop) is not Const]
+        assert (not symbolic) == inside and parallel

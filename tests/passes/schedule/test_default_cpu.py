@@ -513,6 +513,18 @@ def test_the_tile_of_a_convolution(vectors: int, pixels: int, deep: bool, tile: 
     assert convolution.tile_of(vectors, pixels, 32, deep=deep) == tile
 
 
+@pytest.mark.parametrize(
+    ("vectors", "pixels", "tile"),
+    [
+        (2, 56, (2, 4)),  # 2 by 7 or 8 with branches would not stay in registers
+        (1, 100, (1, 10)),
+        (2, 29, (1, 29)),  # nothing else divides it
+    ],
+)
+def test_the_tile_of_a_convolution_that_asks_for_a_border(vectors: int, pixels: int, tile: tuple[int, int]) -> None:
+    assert convolution.tile_of(vectors, pixels, 32, asked=True) == tile
+
+
 @pytest.mark.parametrize("extents", ["2, 4, 0", "0, 4, 2", "2, 0, 4"])
 def test_products_of_nothing_stay(extents: str) -> None:
     m, n, k = map(int, extents.split(", "))

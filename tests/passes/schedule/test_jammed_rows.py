@@ -167,3 +167,19 @@ def test_short_rows_stay_as_llvm_makes_vectors_of_them(row: int, dtype: str, bit
         text = scheduled(func, CpuFacts(vector_bits=bits, threads=threads)).script()
         assert ("n_0 * 4" not in text) is stays
         assert ("T.parallel(" in text) is (threads == 2)
+
+
+@pytest.mark.parametrize(
+    ("body", "stays"),
+    [
+        ("for t in range(12):\n        h = h * T.float32(0.5) + T.exp(A[n, t])", True),
+        ("for t in range(14):\n        h = h * T.float32(0.5) + T.exp(A[n, t])", False),
+        ("for t in range(10):\n        h = h * T.float32(0.5) + T.tanh(A[n, t])", False),
+        # what is read again, or is the same in all steps, is in a register
+        ("for t in range(8):\n        B[n, t % 8] = T.exp(A[n, 36] * A[n, t]) * B[n, t % 8]\n        h = h * A[n, 36] + B[n, t % 8] * B[n, t % 8] * A[n, t]", True),
+    ],
+)  # fmt: skip
+def test_steps_with_functions_that_llvm_writes_out(body: str, stays: bool) -> None:
+    func = kernel(f"for n in range(N):\n    h: T.float32 = 0.0\n    {body}\n    H[n] = T.reinterpret('uint32', h)", 23)
+    made = scheduled(func, CpuFacts(vector_bits=512))
+    assert ("n_0 * 4" not in made.script()) is stays

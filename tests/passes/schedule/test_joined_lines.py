@@ -207,3 +207,54 @@ def main(X: T.Buffer((3, 4, 3)), W: T.Buffer((1, 3)), B: T.Buffer((1,)), Y: T.Bu
             Y[vi, vj, vc] = S[vi, vj, vc] + B[vc]
 """)
     assert_same_result(func, default_schedule(func, CpuFacts(512, 1)).func, tolerance=1e-5)
+
+
+def test_rows_of_unknown_number_in_lines_of_unknown_length_are_one() -> None:
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer(("t", "b", 24), "float32"), W: T.Buffer((24, 40), "float32"), C: T.Buffer(("t", "b", 40), "float32")):
+    S = T.alloc_buffer((t, b, 40), "float32")
+    for i, j, k, l in T.grid(t, b, 40, 24):
+        with T.block("S"):
+            i, j, k, l = T.axis.remap("SSSR", [i, j, k, l])
+            with T.init():
+                S[i, j, k] = 0.0
+            S[i, j, k] += A[i, j, l] * W[l, k]
+    for i, j, k in T.grid(t, b, 40):
+        with T.block("C"):
+            i, j, k = T.axis.remap("SSS", [i, j, k])
+            C[i, j, k] = T.max(S[i, j, k], 0.0)
+""")
+    assert isinstance(func, PrimFunc)
+    # three rows of a batch would be rounded up to eight each
+    text = default_schedule(func, CpuFacts(512, 1)).func.script()
+    assert "T.ceildiv(t * b, 8)" in text
+    native = tirscript.build(func)
+    for t, b in ((20, 3), (1, 1), (0, 5), (4, 0), (3, 8)):
+        random = np.random.default_rng(t)
+        A, W = (random.integers(-4, 5, shape).astype("float32") for shape in ((t, b, 24), (24, 40)))
+        C = np.full((t, b, 40), np.nan, "float32")
+        native(A, W, C)
+        np.testing.assert_array_equal(C, np.maximum(A @ W, 0))
+
+
+def test_pixels_of_unknown_lines_are_columns_together() -> None:
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer((24, "h", "w"), "float32"), W: T.Buffer((40, 24), "float32"), Y: T.Buffer((40, "h", "w"), "float32")):
+    for f, y, x, c in T.grid(40, h, w, 24):
+        with T.block("Y"):
+            f, y, x, c = T.axis.remap("SSSR", [f, y, x, c])
+            with T.init():
+                Y[f, y, x] = 0.0
+            Y[f, y, x] += W[f, c] * X[c, y, x]
+""")
+    assert isinstance(func, PrimFunc)
+    assert "T.ceildiv(h * w, 32)" in default_schedule(func, WIDE).func.script()
+    native = tirscript.build(func)
+    for h, w in ((14, 14), (1, 1), (0, 3), (5, 0), (3, 33)):
+        random = np.random.default_rng(h)
+        X, W = (random.integers(-4, 5, shape).astype("float32") for shape in ((24, h, w), (40, 24)))
+        Y = np.full((40, h, w), np.nan, "float32")
+        native(X, W, Y)
+        np.testing.assert_array_equal(Y, np.einsum("fc,cyx->fyx", W, X))

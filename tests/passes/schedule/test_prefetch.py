@@ -453,6 +453,25 @@ def main(A: T.Buffer(({n},), "float32"), at: T.Buffer((1,), "int64"), best: T.Bu
         assert abs(best[0] - value.sum()) < 1e-3 * np.abs(value).sum() ** 0.5
 
 
+def test_a_block_that_reads_by_a_view_alone_is_refused() -> None:
+    sch = Schedule(
+        program("""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8, 8), "int32")):
+    for io, jo in T.grid(2, 4):
+        with T.block("outer"):
+            vio, vjo = T.axis.remap("SS", [io, jo])
+            M = T.match_buffer(A[vio * 4 : vio * 4 + 4, vjo * 2 : vjo * 2 + 2], (4, 2), "int32", strides=(8, 1))
+            for ii, ji in T.grid(4, 2):
+                with T.block("inner"):
+                    vi, vj = T.axis.remap("SS", [ii, ji])
+                    B[vio * 4 + vi, vjo * 2 + vj] = M[3 - vi, vj]
+""")
+    )
+    with pytest.raises(ScheduleError, match="reads `A` by a view or a call alone"):
+        sch.prefetch("outer", "A", "io")
+
+
 def test_streaming_blocks_prefetch_each_array_as_far_as_there_are_few() -> None:
     text = """
 @T.prim_func

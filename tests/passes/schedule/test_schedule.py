@@ -104,6 +104,44 @@ def test_undo_takes_back_one_step():
         Schedule(matmul).undo()
 
 
+def test_steps_since_a_mark_are_taken_back():
+    sch = Schedule(matmul)
+    i, j, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, factors=[None, 4])
+    before, text = sch.func, str(sch.trace)
+    mark = sch.mark()
+    sch.reorder(i0, k, i1, j)
+    j0, _ = sch.split(j, factors=[None, 8])
+    inner = sch.mark()
+    sch.unroll(j0)
+    sch.reset(inner)
+    assert "T.unroll" not in sch.script() and sch.get(j0).kind == "serial"
+    sch.reset(mark)
+    assert sch.func is before and str(sch.trace) == text
+    sch.vectorize(j)  # a handle from before the mark
+    assert str(sch.trace).splitlines()[-1].endswith("sch.vectorize(l1)")
+    sch.undo()
+    assert sch.func is before
+    sch.undo()  # the split
+    assert structural_equal(sch.func, matmul)
+
+
+def test_functions_without_steps_since_a_mark_keep_their_places():
+    sch = Schedule(Two)
+    sch.work_on("first")
+    (i,) = sch.get_loops("S")
+    tree = sch._tree("first")
+    mark = sch.mark()
+    sch.work_on("second")
+    sch.vectorize(sch.get_loops("S")[0])
+    assert "T.vectorized" in sch.script()
+    sch.reset(mark)
+    assert sch._tree("first") is tree
+    assert structural_equal(sch.mod, Two)
+    sch.parallel(i)
+    assert "T.parallel" in sch._function("first").script() and "T.parallel" not in sch._function("second").script()
+
+
 def test_a_refused_step_changes_nothing():
     sch = Schedule(matmul)
     k = sch.get_loops("C")[2]

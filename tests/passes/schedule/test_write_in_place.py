@@ -127,7 +127,7 @@ WHOLE = SHARES[SHARES.rindex("    for i, j") :].format(read="vi, vj").rstrip()
         (shares(change=(TOTAL, TOTAL + ASKED)), "`B` is accessed outside of blocks"),
         (
             inside(shares(change=(TOTAL, VIEW + TOTAL + BESIDE), view=(STORE, STORE.replace("B[", "V[")))),
-            "outside of blocks",
+            "reached by a view",
         ),
         (shares(change=(STORE, IF)), "since its store is conditional"),
         (shares(change=(WHOLE, AGAIN)), "it may write an element more than once"),
