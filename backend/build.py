@@ -12,6 +12,7 @@ from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error, sugge
 from tirscript.ir.check import public
 from tirscript.ir.graph import GraphFunc
 
+from .collecting import fewer_collections
 from .not_programs import kind_of, no_program
 from .request import Request
 from .runtime.function import FunctionBase, LazyFunction, make_function
@@ -56,11 +57,14 @@ def build(
     chosen = chosen_target(x, target)
     passes = _pipeline(pipeline, chosen.main, bool(debug))
     debug = bool(debug or bounds_check)
-    if isinstance(x, PrimFunc):
-        return build_request(Request(x, passes, chosen.main, opt_level, debug))[x.name]
-    from .stages import Stages
+    if debug:
+        passes = _checked(passes)
+    with fewer_collections():
+        if isinstance(x, PrimFunc):
+            return build_request(Request(x, passes, chosen.main, opt_level, debug))[x.name]
+        from .stages import Stages
 
-    built = Stages(_module(x), chosen, passes, opt_level, debug, pipeline == "default").functions()
+        built = Stages(_module(x), chosen, passes, opt_level, debug, pipeline == "default").functions()
     return BuiltModule(x, built) if isinstance(x, Module) else built[x.name]
 
 
@@ -71,6 +75,8 @@ def lowered_module(x: Module | GraphFunc, *, target: Any, pipeline: Any, debug: 
 
     chosen = chosen_target(x, target)
     passes = _pipeline(pipeline, chosen.main, debug)
+    if debug:
+        passes = _checked(passes)
     module, rest = Stages(_module(x), chosen, passes, 3, debug, pipeline == "default").lowered()
     with chosen:
         return module if rest is None else rest(module)
@@ -119,11 +125,14 @@ def _pipeline(pipeline: Any, target: Target | None = None, debug: bool = False) 
     if pipeline is None:
         return None
     from tirscript.passes import Pass, Sequential
+    from tirscript.passes.pipeline import PASSES
 
     from .default_pipeline import lowering_of
 
     if isinstance(pipeline, str):
         if pipeline != "default":
+            if pipeline not in PASSES and suggest(pipeline, ("default",)):
+                raise DiagnosticError([error("T404", f"there is no pass `{pipeline}`", hint='did you mean "default"?')])
             return Sequential.parse(pipeline)
         return lowering_of(target or Target.parse("llvm"), schedule=not debug)
     if isinstance(pipeline, (Pass, Sequential)):
@@ -132,6 +141,13 @@ def _pipeline(pipeline: Any, target: Target | None = None, debug: bool = False) 
         message = f'pipeline is "default", passes, their text, or None, not {kind_of(pipeline)}'
         raise DiagnosticError([error("T404", message)])
     return Sequential(tuple(pipeline))
+
+
+def _checked(passes: Sequential | None) -> Sequential | None:
+    """Passes that leave for each index whether it lies in its dimension."""
+    if passes is None:
+        return None
+    return passes.configured("flatten_buffer", checked=True).configured("vectorize_loop", checked=True)
 
 
 class _LazyCore:

@@ -135,13 +135,22 @@ def check_bounds(w: Writer, buffer: Buffer, indices: tuple[Expr, ...], verb: str
             f"{verb} of `{buffer.name}[{shown}]` is out of bounds: index {{{axis}}} is not within {{limit}}{where}"
         )
         texts = [w.once(one) for one in indices]
+        end = _end(at, texts) if index.dtype.is_vector and buffer.strides is None else dim
         least = [f"{within(texts[axis], ORDER + 1)} >= 0"] if low < 0 else []
-        below = f"{within(cast('int64_t', texts[axis]), ORDER + 1)} < {within(dim, ORDER + 1)}"
+        below = f"{within(cast('int64_t', texts[axis]), ORDER + 1)} < {within(end, ORDER + 1)}"
         values = [
             *(Report("", text, one.dtype) for text, one in zip(texts, indices, strict=True)),
             Report("size", dim, INT64),
         ]
         w.check(Code(" && ".join([*least, below]), 5), "bounds", message, lambda values=values: values)  # type: ignore[misc]
+
+
+def _end(at: Place, indices: list[Code]) -> Code:
+    """Where a vector ends at the latest: it may run on through rows that follow each other without gaps."""
+    end = times(at.dims[0], at.strides[0])
+    for index, stride in zip(indices[:-1], at.strides, strict=False):
+        end = binary(end, "-", times(cast("int64_t", index), stride), PLUS)
+    return end
 
 
 def element(w: Writer, buffer: Buffer, indices: tuple[Expr, ...], lanes: int) -> Code:

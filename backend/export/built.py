@@ -29,8 +29,11 @@ def export_functions(
     """Write built functions to files: `path` says by its suffix what is written, `header` is for C programs.
 
     See docs/backends.md. Raises DiagnosticError T402 for programs that need Python, several targets, or a linker that
-    is not there, T404 for a suffix that says nothing.
+    is not there, T404 for a suffix that says nothing and a folder that is not there.
     """
+    for folder, file in ((Path(one).parent, Path(one).name) for one in (path, header) if one is not None):
+        if not folder.is_dir():
+            raise DiagnosticError([error("T404", f"there is no folder `{folder}` to write `{file}` into")])
     natives: dict[str, Any] = {}
     graphs: dict[str, GraphFunc] = {}
     for function in functions:

@@ -80,7 +80,7 @@ def export(
     form = _format(path)
     chosen = target or host()
     if form == ".c":
-        hint = 'build it for C: `tirscript.build(program, target="c")`'
+        hint = 'build it for C: `tirscript.build(program, target="c")`, `tirscript build FILE -o FILE.c --target c`'
         raise DiagnosticError([error("T402", "C source comes from the target `c`", hint=hint)])
     prepared = prepare(what, library_prefix(path, prefix), chosen.triple, pointer_bytes(chosen))
     code = library_code(prepared.module, prepared.plan, chosen, bounds_check=bounds_check, threads=threads)

@@ -59,6 +59,7 @@ from tirscript.ir.span import Span
 from tirscript.passes.layouts.unwritten import bare_padding, is_marked
 from tirscript.passes.layouts.value_layouts import padding_places
 
+from ..runtime.arguments import scalar_argument
 from ..runtime.arrays import ArrayProblem, address_of, as_array
 from ..runtime.library import call_library, get_library, library_names
 from .graph_types import problem_of, sizes_of
@@ -231,9 +232,9 @@ class _Scope:
             return () if nothing else found
         if type(callee) is FunctionRef:
             func = self.function(callee)
-            if isinstance(func, PrimFunc):  # it is called for what it writes
-                self.kernel(expr, callee, args)
-                return ()
+            if isinstance(func, PrimFunc):  # it is called for what it writes, and the scalar that it returns
+                found = self.kernel(expr, callee, args)
+                return () if func.returns is None else found
             return self.run.call(func, args, at=expr.span)
         found = self.value(callee)
         if not isinstance(found, _Closure):
@@ -297,22 +298,24 @@ class _Scope:
             return found.symbol
         raise _wrong("T308", f"the function of `{expr.op.spelling}` is named by a string", expr.span)
 
-    def kernel(self, expr: GraphExpr, callee: GraphExpr, args: list[Any]) -> None:
-        """Execute a tensor function, or a library function of that name."""
+    def kernel(self, expr: GraphExpr, callee: GraphExpr, args: list[Any]) -> Any:
+        """What a tensor function returns, or a library function of that name."""
         if type(callee) is ExternFunction:
-            self.library(callee.symbol, args, expr)
-            return
+            return self.library(callee.symbol, args, expr)
         if type(callee) is not FunctionRef:
             raise _wrong("T308", "the function of `G.call_tir` is one of the module", expr.span)
         func = self.function(callee)
         if not isinstance(func, PrimFunc):
             raise _wrong("T022", f"`{callee.function}` is no tensor function", expr.span)
         try:
-            run_program(self.run.tensor, func.name, tuple(map(_plain, args)), {}, self.run.left, self.run.states)
+            found = run_program(
+                self.run.tensor, func.name, tuple(map(_plain, args)), {}, self.run.left, self.run.states
+            )
         except DiagnosticError as problem:
             raise _called(problem, expr.span, func.name) from None
         if is_marked(func):
             self.run.leave(func, args[-1])
+        return found
 
     def call_dps(self, expr: OpCall) -> Any:
         """`G.call_dps_packed("name", (x,), out=...)`"""
@@ -382,6 +385,12 @@ class _Scope:
                     if kind.dtype is not None
                     else np.asarray(value)
                 )
+            except ArrayProblem as problem:
+                message = f"{what}: expected {problem.expected}, got {problem.got}"
+                raise _wrong("T301", message, span, problem.hint) from None
+        elif type(kind) is PrimType:
+            try:
+                value = scalar_argument(value, kind.dtype)
             except ArrayProblem as problem:
                 message = f"{what}: expected {problem.expected}, got {problem.got}"
                 raise _wrong("T301", message, span, problem.hint) from None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -82,6 +83,10 @@ def _keep_lock_over_forks(lock: Any) -> None:
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
+# What LLVM 22 takes for marks of its own where it makes vectors of statements: its assertion then ends the process
+_KEYS = re.compile(r"\b922337203685477580[67]\b")
+
+
 def optimize(
     text: str,
     target: Host,
@@ -100,18 +105,34 @@ def optimize(
 
     machine = machine or target_machine(target, opt_level)
     # whether vectors are made of statements, and of loops
-    for statements, loops in ((True, True), (False, True), (False, False)):
+    for statements, loops in ((True, True), (False, True), (False, False))[bool(_KEYS.search(text)) :]:
         module = _passed(text, target, opt_level, machine, prepare, context, statements, loops)
-        if opt_level < 2 or not may_break(str(module)):
+        wrong = why_illegal(module)
+        if wrong is None and (opt_level < 2 or not may_break(str(module))):
             break
         if loops:
             module.close()
+    if wrong is not None:
+        raise internal(f"LLVM's passes made illegal code: {wrong}")
     if has_casts(text):
         with_tiles = llvm.parse_assembly(without_casts(str(module)), context)
         with_tiles.verify()
         module.close()
         module = with_tiles
     return module, machine
+
+
+def why_illegal(module: Any) -> str | None:
+    """What is wrong with a module; None where nothing is.
+
+    Where LLVM 22 makes vectors of statements whose values are parts of vectors already, it may use one before it is
+    there. What generates code does not look, and ends the process.
+    """
+    try:
+        module.verify()
+    except RuntimeError as wrong:
+        return str(wrong).strip()
+    return None
 
 
 def _passed(

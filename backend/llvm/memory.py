@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
@@ -157,18 +158,34 @@ class Access:
             where = f", in dimension {axis}" if len(indices) > 1 else ""
             reason = f"index {{{axis}}} is not within {{limit}}{where}"
             message = f"{verb} of `{self.buffer.name}[{shown}]` is out of bounds: {reason}"
-            outside = self._outside(expr, dim)
-            inside = g.b.op(f"xor i1 {outside}, true")
-            g.check(inside, "bounds", message, lambda dim=dim: self._shown(indices, dim), buffer=self.buffer)  # type: ignore[misc]
+            end = self._end(indices) if expr is self.vector else None
+            inside = g.b.op(f"xor i1 {self._outside(expr, end or dim)}, true")
+            g.check(inside, "bounds", message, partial(self._shown, indices, dim, end), buffer=self.buffer)
 
-    def _outside(self, expr: Expr, dim: str) -> str:
+    def _end(self, indices: tuple[Expr, ...]) -> str:
+        """Where a vector ends at the latest: it may run on through rows that follow each other without gaps."""
+        dims, strides = self.place.dims, self.place.strides
+        if len(dims) == 1 or self.buffer.strides is not None:
+            return dims[-1]
+        b, end = self.g.b, multiply(self.g, dims[0], strides[0])
+        for expr, stride in zip(indices[:-1], strides, strict=False):
+            row = b.op(f"mul i64 {self.g.wide(expr)}, {stride}")  # may wrap where no lane is on
+            end = b.op(f"sub i64 {end}, {row}")
+        return end
+
+    def _outside(self, expr: Expr, end: str) -> str:
         g = self.g
-        if not expr.dtype.is_vector:
-            return g.b.op(f"icmp uge i64 {g.wide(expr)}, {dim}")
-        mask = self._lanes_outside(expr, dim)
-        return g.b.intrinsic(
-            "llvm.vector.reduce.or", [vector("i1", self.lanes)], "i1", [(vector("i1", self.lanes), mask)]
-        )
+        if expr.dtype.is_vector:
+            return self._any(self._lanes_outside(expr, end))
+        outside = g.b.op(f"icmp uge i64 {g.wide(expr)}, {end}")
+        if self.predicate is None or not self.predicate.dtype.is_vector:
+            return outside
+        return g.b.op(f"and i1 {outside}, {self._any(g.value(self.predicate))}")
+
+    def _any(self, mask: str) -> str:
+        """Whether a bit of a mask is set."""
+        kind = vector("i1", self.lanes)
+        return self.g.b.intrinsic("llvm.vector.reduce.or", [kind], "i1", [(kind, mask)])
 
     def _lanes_outside(self, expr: Expr, dim: str) -> str:
         g = self.g
@@ -178,29 +195,23 @@ class Access:
         )
         return mask if self.predicate is None else g.b.op(f"and {bits} {mask}, {g.value(self.predicate)}")
 
-    def _shown(self, indices: tuple[Expr, ...], dim: str) -> list[Report]:
-        """The indices, of a vector the first lane that is outside, and the size that they exceed."""
-        g = self.g
+    def _shown(self, indices: tuple[Expr, ...], dim: str, end: str | None) -> list[Report]:
+        """The indices, of a vector the first lane that is not before `end`, and the size that they exceed."""
+        g, kind, integer = self.g, vector("i64", self.lanes), f"i{self.lanes}"
         reports = []
         for expr in indices:
             if not expr.dtype.is_vector:
                 reports.append(Report("", g.wide(expr), INT64))
                 continue
-            integer = f"i{self.lanes}"
-            bits = g.b.op(f"bitcast {vector('i1', self.lanes)} {self._lanes_outside(expr, dim)} to {integer}")
-            lane = g.b.intrinsic("llvm.cttz", [integer], integer, [(integer, bits), ("i1", "false")])
-            lane = (
-                g.b.op(f"urem {integer} {lane}, {self.lanes}")
-                if self.lanes & (self.lanes - 1)
-                else g.b.op(f"and {integer} {lane}, {self.lanes - 1}")
-            )
-            reports.append(
-                Report(
-                    "",
-                    g.b.op(f"extractelement {vector('i64', self.lanes)} {g.wide_lanes(expr)}, {integer} {lane}"),
-                    INT64,
-                )
-            )
+            lane = "0"
+            if end is not None:
+                bits = g.b.op(f"bitcast {vector('i1', self.lanes)} {self._lanes_outside(expr, end)} to {integer}")
+                lane = g.b.intrinsic("llvm.cttz", [integer], integer, [(integer, bits), ("i1", "false")])
+                wrap = f"urem {integer} {lane}, {self.lanes}"
+                if self.lanes & (self.lanes - 1) == 0:
+                    wrap = f"and {integer} {lane}, {self.lanes - 1}"
+                lane = g.b.op(wrap)
+            reports.append(Report("", g.b.op(f"extractelement {kind} {g.wide_lanes(expr)}, {integer} {lane}"), INT64))
         return [*reports, Report("size", dim, INT64)]
 
     def pointers(self) -> str:

@@ -18,6 +18,7 @@ from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import recursion_room
+from tirscript.ir.rewrite import walks_kept
 from tirscript.ir.stmt import MatchBuffer
 
 from . import memory
@@ -211,9 +212,10 @@ def generate(
         parts.append(text)
         ready(text)
 
-    state, functions = _write(source, debug, target, done=done)
-    if extend is not None:
-        extend(state.text, functions)
+    with walks_kept():
+        state, functions = _write(source, debug, target, done=done)
+        if extend is not None:
+            extend(state.text, functions)
     return Generated(state, functions, (*parts, _finish(state, target)))
 
 

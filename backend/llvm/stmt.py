@@ -59,6 +59,8 @@ NONTEMPORAL = "pragma_nontemporal"  # the annotation of a loop or block whose st
 # annotations of a loop whose iterations are to be written behind each other, as often as they say, or are not to be
 UNROLL, NO_UNROLL = "pragma_unroll", "disable_unroll"
 MOST_UNROLLED = 1024
+# so many where the length of a loop is not known: LLVM may find no number, and warns then on the user's terminal
+UNKNOWN_UNROLLED = 4
 
 
 # loops
@@ -258,6 +260,8 @@ def _loop_node(g: Codegen, stmt: For) -> str:
     hints = [text.once('!{!"llvm.loop.mustprogress"}')]
     hints += one_by_one(text, stmt)
     asked = unrolling(stmt)
+    if asked == "enable" and not (type(stmt.start) is type(stmt.stop) is Const):
+        asked = UNKNOWN_UNROLLED
     if isinstance(asked, int):
         hints.append(text.once(f'!{{!"llvm.loop.unroll.count", i32 {asked}}}'))
     elif asked is not None:

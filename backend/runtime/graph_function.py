@@ -20,6 +20,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
+from tirscript.ir.rewrite import walk
 
 from ..interpreter.ops import evaluate
 from .arguments import bind_arguments, unpacking
@@ -46,7 +47,7 @@ class GraphFunction:
         outs = lowered.params[len(inputs) :]
         assert all(isinstance(out, Buffer) for out in outs)
         self._outs = [_maker(out, func) for out in outs if isinstance(out, Buffer)]
-        self._static = all(_is_static(out) for out in outs if isinstance(out, Buffer))
+        self._sizes = _places(inputs, [out for out in outs if isinstance(out, Buffer)])
         self._flat = all(type(param.type) is TensorType for param in func.params)
         self.lowered = lowered
 
@@ -61,13 +62,24 @@ class GraphFunction:
                 for leaf in self._apart(value, param.type, param.name)
             ]
         )
-        values: dict[Var, Any] = {}
-        if not self._static:
-            bound = bind_arguments(self._head, flat, {})
-            values = {**bound.symbols, **bound.scalars}
+        values = self._values(flat)
         outs = [make(values) for make in self._outs]
         self.native(*flat, *outs)
         return _together(self.func.result, iter(outs))
+
+    def _values(self, flat: Sequence[Any]) -> dict[Var, Any]:
+        """The values of the dimensions that the shapes of results are made of."""
+        values: dict[Var, Any] = {}
+        for var, (at, rank, axis) in (self._sizes or {}).items():
+            array = flat[at]
+            if type(array) is not np.ndarray or array.ndim != rank:
+                break
+            values[var] = array.shape[axis]
+        else:
+            if self._sizes is not None:
+                return values  # the native function checks the arguments
+        bound = bind_arguments(self._head, flat, {})
+        return {**bound.symbols, **bound.scalars}
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         """The arguments in the order of the parameters."""
@@ -186,6 +198,19 @@ def _is_static(buffer: Buffer) -> bool:
     return all(type(dim) is Const for dim in buffer.shape)
 
 
+def _places(inputs: Sequence[Var | Buffer], outs: Sequence[Buffer]) -> dict[Var, tuple[int, int, int]] | None:
+    """Where a call finds the values of the variables in the shapes of results: the number of an array among the inputs,
+    how many dimensions it has, and which of them is the variable, the first one; None where some is in no array."""
+    found: dict[Var, tuple[int, int, int]] = {}
+    for at, given in enumerate(inputs):
+        shape = given.shape if isinstance(given, Buffer) else ()
+        for axis, dim in enumerate(shape):
+            if type(dim) is Var:
+                found.setdefault(dim, (at, len(shape), axis))
+    needed = {node for out in outs for dim in out.shape for node in walk(dim) if type(node) is Var}
+    return {var: place for var, place in found.items() if var in needed} if needed <= found.keys() else None
+
+
 def _maker(buffer: Buffer, func: GraphFunc) -> Callable[[dict[Var, Any]], np.ndarray[Any, Any]]:
     """What makes memory for a result of `func`, given the values of the symbolic dimensions."""
     dtype = numpy_dtype(buffer.dtype)
@@ -194,7 +219,7 @@ def _maker(buffer: Buffer, func: GraphFunc) -> Callable[[dict[Var, Any]], np.nda
         return lambda values: np.empty(shape, dtype)
 
     def made(values: dict[Var, Any]) -> np.ndarray[Any, Any]:
-        shape = tuple(int(evaluate(dim, values)) for dim in buffer.shape)
+        shape = tuple(int(values[dim] if type(dim) is Var else evaluate(dim, values)) for dim in buffer.shape)
         if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > MOST:
             sizes = ", ".join(f"`{var.name}` is {value}" for var, value in values.items())
             message = f"a result of `{func.name}` would have the shape {shape}, where {sizes}"

@@ -51,7 +51,10 @@ print(type(core.compiled).__name__)
 print(*sorted(sys.modules))
 """
 # of our passes, those that say what there is and what a function is for
-LIGHT = {"tirscript.passes", *(f"tirscript.passes.{name}" for name in ("lowering", "pipeline", "table", "targets"))}
+LIGHT = {
+    "tirscript.passes",
+    *(f"tirscript.passes.{name}" for name in ("lowering", "pipeline", "pipeline_text", "table", "targets")),
+}
 # what compiles, proves, interprets and exports
 HEAVY = (
     *("tirscript.ir.arith", "tirscript.ir.graph_ops", "tirscript.ir.wellformed.graph", "tirscript.printer"),

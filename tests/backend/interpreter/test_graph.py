@@ -102,7 +102,7 @@ def test_arguments_of_all_kinds() -> None:
         ({"pair": (one(1, 2),)}, "expected a tuple of 2, got one of 1"),
         ({"pair": (one(1, 2, 3), (2,))}, "expected `n`, which is 2, got 3"),
         ({"pair": (one(1, 2), (3,))}, "expected `n`, which is 2, got 3"),
-        ({"k": None}, "expected a scalar, got None"),
+        ({"k": None}, "expected an integer (int64), got None"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(change: dict[str, Any], said: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 import sys
 
 import numpy as np
+import pytest
 from helpers.script import function
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -182,3 +184,44 @@ def test_attributes_of_any_value_stand_around_temporaries() -> None:
     inner = alloc("X") + fill("X", "A") + fill("B", "X")
     for value in ('"text"', '{"sizes": [1, 2]}', "n"):
         same_result(function(f'with T.attr("key", "note", {value}):\n' + indented(inner), PARAMS))
+
+
+FAULTS = '''
+import resource
+import numpy as np
+import pytest
+import tirscript
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.script import parse
+
+chain = tirscript.build(parse("""
+@T.prim_func
+def chain(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")):
+    X = T.alloc_buffer((n,), "float32")
+    Y = T.alloc_buffer((n,), "float32")
+    Z = T.alloc_buffer((n,), "float32")
+    for i in range(n):
+        X[i] = A[i] + 1.0
+    for i in range(n):
+        Y[i] = X[n - 1 - i] * 2.0
+    for i in range(n):
+        Z[i] = Y[n - 1 - i] + X[i]
+    for i in range(n):
+        B[i] = Z[n - 1 - i]
+"""), pipeline=DEFAULT_LOWERING)
+a, b = np.ones((2, 200_000), "float32")
+for _ in range(3):
+    chain(a, b)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    chain(a, b)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) // 10)
+'''
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library decides what it keeps")
+def test_freed_memory_stays_for_the_next_call() -> None:
+    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # of 586 pages
+    assert int(done.stdout) < 50

@@ -19,8 +19,8 @@ PARAMS = 'A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.int
 LOOP = "for i in T.serial(n, annotations={%s}):\n    B[i] = A[i] + B[i]"
 
 
-def hints(annotations: str, kind: str = "serial") -> list[str]:
-    body = (LOOP % annotations).replace("T.serial", f"T.{kind}")
+def hints(annotations: str, kind: str = "serial", length: str = "n") -> list[str]:
+    body = (LOOP % annotations).replace("T.serial(n", f"T.{kind}({length}")
     text = emit_ir(DEFAULT_LOWERING(function(body, PARAMS)), optimized=False)
     (loop,) = re.findall(r"!(\d+) = distinct !\{!\d+, (.*)\}", text)
     nodes = dict(re.findall(r"^!(\d+) = !\{(.*)\}$", text, re.MULTILINE))
@@ -33,18 +33,35 @@ def hints(annotations: str, kind: str = "serial") -> list[str]:
         ("", "serial", []),
         ('"pragma_unroll": 4', "serial", ['!"unroll.count", i32 4']),
         ('"pragma_unroll": T.int32(4)', "serial", ['!"unroll.count", i32 4']),
-        ('"pragma_unroll": True', "serial", ['!"unroll.enable"']),
+        ('"pragma_unroll": True', "serial", ['!"unroll.count", i32 4']),
         ('"pragma_unroll": False', "serial", []),
         ('"pragma_unroll": 0', "serial", []),
         ('"disable_unroll": True', "serial", ['!"unroll.disable"']),
         ('"disable_unroll": True, "pragma_unroll": 4', "serial", ['!"unroll.disable"']),
         ('"disable_unroll": False, "pragma_unroll": 4', "serial", ['!"unroll.count", i32 4']),
-        ("", "unroll", ['!"unroll.enable"']),
+        ("", "unroll", ['!"unroll.count", i32 4']),
         ('"pragma_unroll": 2', "unroll", ['!"unroll.count", i32 2']),
     ],
 )  # fmt: skip
 def test_llvm_is_told_what_annotations_say(annotations: str, kind: str, hint: list[str]) -> None:
     assert hints(annotations, kind) == ['!"mustprogress"', *hint]
+
+
+def test_a_loop_of_known_length_is_unrolled_as_far_as_llvm_likes() -> None:
+    assert (
+        hints('"pragma_unroll": True', "serial", "64")
+        == hints("", "unroll", "9999")
+        == [
+            '!"mustprogress"',
+            '!"unroll.enable"',
+        ]
+    )
+
+
+def test_llvm_does_not_warn_of_loops_of_unknown_length(capfd: pytest.CaptureFixture[str]) -> None:
+    for line in ("A[i] = A[i] + 1.0", "A[i] = T.exp(A[i])", "if A[i] > 3.0:\n        break\n    A[i] = 1.0"):
+        tirscript.build(function(f"for i in T.unroll(n):\n    {line}", PARAMS), pipeline=DEFAULT_LOWERING)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("value", ["-1", "2.5", '"four"', "100000"])

@@ -1,0 +1,107 @@
+"""Builds with checks tell an index outside of its dimension, in a row that memory has, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript import DiagnosticError
+from tirscript.passes import DEFAULT_LOWERING, Sequential
+
+PARAMS = 'A: T.Buffer((4, 8), "int32"), X: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")'
+SYMBOLIC = 'A: T.Buffer(("r", "c"), "int32"), X: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")'
+LOOPS = {
+    "a loop": "for i in range(8):\n    B[i] = A[1, X[i]] * 2",
+    "threads": "for i in T.parallel(8):\n    B[i] = A[1, X[i]] * 2",
+    "vectors": "for i in T.vectorized(8):\n    B[i] = A[1, X[i]] * 2",
+    "a store": "for i in range(8):\n    A[1, X[i]] = i",
+    "a row": "for i in range(8):\n    B[i] = A[X[i] // 2 * 2, X[i]]",
+    "an index within": "for i in range(8):\n    B[i] = A[1, A[1, X[i]] % 8]",
+    "a condition": "for i in range(8):\n    if A[1, X[i]] > 3:\n        B[i] = 1",
+    "memory of its own": (
+        'C = T.alloc_buffer((4, 8), "int32")\nfor i, j in T.grid(4, 8):\n    C[i, j] = A[i, j]\n'
+        "for i in range(8):\n    B[i] = C[1, X[i]]"
+    ),
+}
+BUILDS: dict[str, dict[str, Any]] = {
+    "debug": {"debug": True},
+    "bounds_check": {"bounds_check": True},
+    "passes": {"debug": True, "pipeline": DEFAULT_LOWERING},
+    "c": {"debug": True, "target": "c"},
+    "scheduled c": {"bounds_check": True, "target": "c"},
+}
+each_build = pytest.mark.parametrize("options", BUILDS.values(), ids=BUILDS)
+
+
+def kernel(body: str, params: str = PARAMS) -> Any:
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    return tirscript.parse(f"@T.prim_func\ndef f({params}):\n{lines}\n")
+
+
+def outcome(run: Callable[..., Any], at: list[int]) -> Any:
+    """What a kernel leaves, or which access it refuses and why."""
+    given = np.arange(32, dtype="int32").reshape(4, 8)
+    out = np.zeros(8, "int32")
+    try:
+        run(given, np.array(at, "int32"), out)
+    except DiagnosticError as problem:
+        (one,) = problem.diagnostics
+        return one.code, one.message.removeprefix("a ").replace("`C[", "`A[")  # a schedule computes it where it is read
+    return given.tolist(), out.tolist()
+
+
+@each_build
+@pytest.mark.parametrize("params", [PARAMS, SYMBOLIC], ids=["constant", "symbolic"])
+@pytest.mark.parametrize("body", LOOPS.values(), ids=LOOPS)
+def test_an_index_in_another_row_is_told(body: str, params: str, options: dict[str, Any]) -> None:
+    program = kernel(body, params)
+    built = tirscript.build(program, **options)
+    for at in ([7, 6, 5, 4, 3, 2, 1, 0], [0, 0, 0, -1, 0, 0, 0, 0], [0, 8, 0, 0, 0, 0, 0, 0]):
+        wanted = outcome(lambda *args: tirscript.interpret(program, *args), at)
+        found = outcome(built, at)
+        if wanted[0] == "T302" and options.get("target") == "c":
+            assert found[0] == "T302" and wanted[1] in found[1]
+        else:
+            assert found == wanted
+
+
+@each_build
+@pytest.mark.parametrize(
+    "guard", ["0 <= X[i] and X[i] < 8", "i + X[i] < 4 and X[i] >= 0"], ids=["of the index", "of a sum"]
+)
+@pytest.mark.parametrize("loop", ["range", "T.vectorized"])
+def test_what_is_not_accessed_is_not_told(loop: str, guard: str, options: dict[str, Any]) -> None:
+    program = kernel(
+        f"for i in {loop}(8):\n    if {guard}:\n        A[i // 4, X[i]] = i\n"
+        f"    B[i] = T.if_then_else({guard}, A[1, X[i]], -1)"
+    )
+    at = [0, 1, -1, 8, 9, 3, 2, 99]
+    wanted = outcome(lambda *args: tirscript.interpret(program, *args), at)
+    assert wanted[0] != "T302" and outcome(tirscript.build(program, **options), at) == wanted
+
+
+@each_build
+def test_a_vector_may_run_on_into_the_next_rows_and_not_behind_the_last(options: dict[str, Any]) -> None:
+    program = kernel("B[0:8] = A[X[0], T.ramp(X[1], 1, 8)]")
+    built = tirscript.build(program, **options)
+    for row, column in ((0, 0), (0, 8), (1, 3), (3, 0), (3, 1), (1, -1), (4, 0), (-1, 8), (0, 24), (0, 25)):
+        at = [row, column, 0, 0, 0, 0, 0, 0]
+        wanted = outcome(lambda *args: tirscript.interpret(program, *args), at)
+        found = outcome(built, at)
+        assert found == wanted or (found[0] == wanted[0] == "T302" and wanted[1] in found[1])
+
+
+def test_indices_that_are_proved_are_of_flat_memory() -> None:
+    program = kernel("for i in range(8):\n    B[i] = A[1, i] + A[2, X[i]]")
+    text = tirscript.build(program, bounds_check=True).lowered.script()
+    assert "A[2, X[" in text and "A[1, " not in text
+    assert "A[2, X[" not in tirscript.build(program).lowered.script()
+
+
+def test_a_pipeline_sets_options_that_a_pass_does_not_say() -> None:
+    found = Sequential(("simplify", "unroll_loop{limit=2}", "unroll_loop")).configured("unroll_loop", limit=8)
+    assert str(found) == "simplify,unroll_loop{limit=2},unroll_loop{limit=8}"
