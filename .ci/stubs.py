@@ -319,7 +319,7 @@ from tirscript.ir.module import Module
 
 from .primitive import BlockHandle, LoopHandle
 from .refusal import ScheduleError
-from .trace import Trace
+from .trace import Mark, Trace
 
 __all__ = ["Schedule", "ScheduleError"]
 
@@ -327,6 +327,7 @@ __all__ = ["Schedule", "ScheduleError"]
 # what a primitive takes and gives, in the words of a user
 HANDLES = {
     "BlockAt": "BlockHandle | str",
+    "StorageScope": "str",
     "LoopAt": "LoopHandle | str",
     "ScopeAt": "BlockHandle | str",
     "PadValue": "int | float | bool | Expr | IndexMap | Callable[..., Any] | None",

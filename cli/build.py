@@ -59,11 +59,11 @@ def command(
         raise click.UsageError("--emit, -o and --json say what comes out: one of them is given")
     if output is None and (header is not None or prefix is not None):
         raise click.UsageError("--header and --prefix go with -o")
-    read_target(target)
+    around = read_target(target)
     started = time.perf_counter()
     _, programs = some(file)
     read = time.perf_counter() - started
-    pipeline = "default" if passes.strip() == "default" else read_passes(passes, target)
+    pipeline = "default" if passes.strip() == "default" else read_passes(passes, around)
     options: dict[str, Any] = {"opt_level": opt_level, "debug": debug, "bounds_check": bounds_check, "target": target}
     if output is not None:
         _export(programs, output, header, prefix, {**options, "pipeline": pipeline})

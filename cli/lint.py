@@ -71,7 +71,10 @@ def command(
         count += got is not None
         found += [one for one in got or () if one.severity == "error" or _wanted(one, select, ignore)]
     if statistics:
-        for code, number in sorted(Counter(one.code for one in found).items()):
+        counts = sorted(Counter(one.code for one in found).items())
+        if output_format == "json":
+            machine([{"code": code, "title": CODES[code], "count": number} for code, number in counts])
+        for code, number in counts if output_format != "json" else ():
             write(f"{number:6}  {code}  {CODES[code]}\n")
     else:
         FORMATS[output_format](found)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tirscript.ir import DiagnosticError, differences, error, structural_equal
+from tirscript.ir import DiagnosticError, Module, differences, error, structural_equal
 
 from .files import FILE, Program, every_program, expand, name_of, pieces, read_text
 from .output import coloured, described, machine, note, plural, report, write
@@ -60,6 +60,8 @@ def round_trip(program: Program, dialect: str = "tirscript") -> str | None:
 def stages(program: Program, passes: Any) -> Iterator[tuple[str, Program]]:
     """The program itself, and what each of the passes makes of it."""
     yield "as read", program
+    if passes.needs_module(program):
+        program = Module((program,), name=program.name)  # type: ignore[arg-type]
     for entry in passes:
         after = entry(program)
         if after is not program:

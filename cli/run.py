@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 import threading
 import time
@@ -12,8 +11,8 @@ from typing import Any
 
 import click
 
-from tirscript.ir import Const, DiagnosticError, GraphFunc, Module, error
-from tirscript.ir.graph import GraphType, PrimType, ShapeType, TensorType, TupleType
+from tirscript.ir import DiagnosticError, GraphFunc, Module, error
+from tirscript.ir.graph import PrimType, TensorType
 
 from .arguments import Argument, Request, arguments, options
 from .files import FILE, Chosen, choose, writing
@@ -88,6 +87,7 @@ def prepared(chosen: Chosen, request: Request) -> tuple[list[Argument], list[str
 
     if isinstance(chosen.func, GraphFunc):
         from tirscript.passes.graph.graph_to_tensor import signature
+        from tirscript.testing.draw import told_sizes
 
         taken = signature(chosen.func, chosen.module or Module((chosen.func,)))
         told = [size for param in chosen.func.params for size in told_sizes(param.type)]
@@ -104,6 +104,7 @@ def with_results(chosen: Chosen, found: list[Argument], result: Any) -> tuple[li
     import numpy as np
 
     from tirscript.ir.dtype import dtype
+    from tirscript.testing.compare import leaves
 
     arrays = [np.asarray(one) for one in leaves(result)]
     names = ["result"] if len(arrays) == 1 else [f"result_{at}" for at in range(len(arrays))]
@@ -111,35 +112,12 @@ def with_results(chosen: Chosen, found: list[Argument], result: Any) -> tuple[li
     return [*found, *made], None
 
 
-def told_sizes(kind: GraphType) -> list[int | None]:
-    """For each array and number of a parameter: the dimension that its type tells it to be, None for all else."""
-    if isinstance(kind, TupleType):
-        return [size for field in kind.fields for size in told_sizes(field)]
-    if isinstance(kind, ShapeType):
-        values = kind.values or (None,) * (kind.rank or 0)
-        return [int(dim.value) if isinstance(dim, Const) else None for dim in values]
-    return [None]
-
-
-def leaves(value: Any) -> list[Any]:
-    """The arrays and numbers of tuples in tuples."""
-    return [leaf for one in value for leaf in leaves(one)] if isinstance(value, tuple) else [value]
-
-
-def together(kind: GraphType, values: Iterator[Any]) -> Any:
-    """The value of a graph's parameter of the arrays and numbers that it consists of."""
-    if isinstance(kind, TupleType):
-        return tuple(together(field, values) for field in kind.fields)
-    if isinstance(kind, ShapeType):
-        return tuple(itertools.islice(values, kind.rank))
-    return next(values)
-
-
 def taking_all(chosen: Chosen, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that takes each array and number by itself."""
     func = chosen.func
     if not isinstance(func, GraphFunc) or all(isinstance(one.type, (TensorType, PrimType)) for one in func.params):
         return function
+    from tirscript.testing.draw import together
 
     def call(*values: Any) -> Any:
         rest = iter(values)

@@ -41,6 +41,20 @@ def f(A: T.Buffer((4,), "float32")):
             live=True,
         ),
         Example(
+            "one that reads elements of a buffer",
+            """\
+def ends(buffer, n):
+    return buffer[0] + buffer[n - 1]
+
+
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    A[0] = ends(A, 3)
+""",
+            [4.0, 2.0, 3.0, 4.0],
+            live=True,
+        ),
+        Example(
             "a macro",
             """\
 @T.macro

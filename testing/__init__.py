@@ -1,7 +1,7 @@
 """Helpers for testing programs and passes: golden files, asserts, the examples with their references, random programs.
 
-The fixture `golden` comes with the pytest plugin `tirscript.testing.plugin`. `programs()`, `inputs_for(func)` and
-`graphs()` are hypothesis strategies; hypothesis is needed by them only.
+The fixture `golden` comes with the pytest plugin `tirscript.testing.plugin`. `programs()`, `inputs_for(func)`,
+`schedules()` and `graphs()` are hypothesis strategies; hypothesis is needed by them only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .random_graphs import graphs
     from .random_inputs import inputs_for
     from .random_programs import programs
+    from .random_schedules import schedules
     from .results import assert_same_result
 
 # where the names are; loaded when asked for, since every run of pytest loads this package
@@ -34,6 +35,7 @@ _NAMES = {
     "inputs_for": "random_inputs",
     "largest_error": "compare",
     "programs": "random_programs",
+    "schedules": "random_schedules",
     "tolerance": "compare",
     "try_example": "example_kernels",
 }
@@ -62,6 +64,7 @@ __all__ = [
     "inputs_for",
     "largest_error",
     "programs",
+    "schedules",
     "tolerance",
     "try_example",
 ]

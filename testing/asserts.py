@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tirscript.ir import Module, PrimFunc
+from tirscript.ir import GraphFunc, Module, PrimFunc
 from tirscript.ir.check import public
 from tirscript.ir.equal import Program
 
@@ -30,7 +30,7 @@ def assert_structural_equal(
 
 
 @public
-def assert_round_trip(program: PrimFunc | Module) -> PrimFunc | Module:
+def assert_round_trip(program: PrimFunc | GraphFunc | Module) -> PrimFunc | GraphFunc | Module:
     """Fail where the text of a program does not say all of it; returns what it is read back to.
 
     The text is parsed to an equal program, which has the same names and comments and prints as the same bytes; and run

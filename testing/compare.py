@@ -12,13 +12,21 @@ TOLERANCES = {"float64": 1e-12, "float32": 2e-5, "float16": 1e-2, "bfloat16": 6e
 
 
 def copies(arguments: Sequence[Any]) -> list[Any]:
-    """The arguments of a call with every array copied."""
-    return [item.copy() if isinstance(item, np.ndarray) else item for item in arguments]
+    """The arguments of a call with every array copied, those in tuples, too."""
+    return [
+        tuple(copies(item)) if isinstance(item, tuple) else item.copy() if isinstance(item, np.ndarray) else item
+        for item in arguments
+    ]
+
+
+def leaves(value: Any) -> list[Any]:
+    """The arrays and numbers of tuples in tuples."""
+    return [leaf for one in value for leaf in leaves(one)] if isinstance(value, tuple) else [value]
 
 
 def tolerance(arguments: Sequence[Any]) -> float:
     """The error that two correct evaluations of a program on these arguments may show."""
-    names = [item.dtype.name for item in arguments if isinstance(item, np.ndarray)]
+    names = [item.dtype.name for item in leaves(tuple(arguments)) if isinstance(item, np.ndarray)]
     return max((TOLERANCES.get(name, 0.0) for name in names), default=0.0)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tirscript.ir import Buffer, Call, Const, DType, Expr, MatchBuffer, PrimFunc, Var, walk
+from tirscript.ir import Buffer, Call, Const, DType, Expr, GraphFunc, MatchBuffer, Module, PrimFunc, Var, walk
+from tirscript.ir.graph import GraphType, ShapeType, TupleType
 
 from .edges import floats, integers
 
@@ -81,6 +83,41 @@ class Arguments:
         return np.round(rng.normal(0, 3, shape), 3).astype(numpy_type(kind))
 
 
+def graph_arguments(
+    func: GraphFunc, program: GraphFunc | Module, rng: Any, *, small: bool = False, edges: bool = False
+) -> list[Any]:
+    """The arguments of one call of a graph function; those of `Arguments`, put together as its parameters hold them.
+
+    ValueError, or DiagnosticError of a type that does not say enough, where they cannot be drawn.
+    """
+    from tirscript.passes.graph.graph_to_tensor import signature
+
+    taken = signature(func, program if isinstance(program, Module) else Module((program,)))
+    drawn = Arguments(taken, rng, small=small, edges=edges).draw()
+    told = [size for param in func.params for size in told_sizes(param.type)]
+    values = iter([one if size is None else size for one, size in zip(drawn, told, strict=True)])
+    return [together(param.type, values) for param in func.params]
+
+
+def told_sizes(kind: GraphType) -> list[int | None]:
+    """For each array and number of a parameter: the dimension that its type tells it to be, None for all else."""
+    if isinstance(kind, TupleType):
+        return [size for field in kind.fields for size in told_sizes(field)]
+    if isinstance(kind, ShapeType):
+        values = kind.values or (None,) * (kind.rank or 0)
+        return [int(dim.value) if isinstance(dim, Const) else None for dim in values]
+    return [None]
+
+
+def together(kind: GraphType, values: Iterator[Any]) -> Any:
+    """The value of a graph's parameter of the arrays and numbers that it consists of."""
+    if isinstance(kind, TupleType):
+        return tuple(together(field, values) for field in kind.fields)
+    if isinstance(kind, ShapeType):
+        return tuple(itertools.islice(values, kind.rank))
+    return next(values)
+
+
 def shape_of(buffer: Buffer, sizes: Mapping[Var, int]) -> tuple[int, ...]:
     """The shape of a buffer where the symbols have these sizes."""
     return tuple(extent(dim, sizes) for dim in buffer.shape)
@@ -131,4 +168,4 @@ def numpy_type(kind: DType) -> Any:
         return np.dtype(getattr(ml_dtypes, kind.name))
 
 
-__all__ = ["Arguments", "array", "extent", "numpy_type"]
+__all__ = ["Arguments", "array", "extent", "graph_arguments", "numpy_type", "together", "told_sizes"]

@@ -11,6 +11,7 @@ from tirscript.ir import Difference, Module, Node, PrimFunc, Span, Stmt, differe
 from tirscript.ir.diagnostic import DiagnosticError, snippet
 from tirscript.ir.node import Binder, recursion_room, shape_of
 from tirscript.printer.diff import diff
+from tirscript.printer.func import docstring_lines
 
 from .places import Text, own_span, printed_text, steps
 
@@ -184,8 +185,8 @@ def _remarks(root: Any) -> list[tuple[str, Any, str]]:
             trivia = value.trivia
             said.extend(trivia.before if trivia is not None else ())
             said.append(trivia.beside if trivia is not None else "")
-            if isinstance(value, (PrimFunc, Module)) and value.docstring:
-                said.append(f'"""{value.docstring}"""')
+            if isinstance(value, (PrimFunc, Module)) and (lines := docstring_lines(value.docstring)):
+                said.append('"""{}"""'.format("\n".join(lines)))
             found.append((path, value, _line(said)))
             said.clear()
             shape = shape_of(type(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc
 from tirscript.ir.check import public
 
 # what a call may raise because its arguments are outside of what the program is made for
@@ -16,8 +16,8 @@ PROFILES = (False, True, True, True)
 
 @public
 def assert_same_result(
-    a: PrimFunc | Module,
-    b: PrimFunc | Module,
+    a: PrimFunc | GraphFunc | Module,
+    b: PrimFunc | GraphFunc | Module,
     *,
     inputs: Callable[[Any], Sequence[Any]] | None = None,
     runs: int = 3,
@@ -32,7 +32,8 @@ def assert_same_result(
     Both are executed `runs` times by the interpreter and natively (unless not `native`), on arguments that `inputs`
     makes from a numpy generator, or that are drawn: symbolic dimensions are 1 to 8, `edges` mixes in infinities and
     other ends of the types. Arguments that the interpreter refuses to run `a` on are drawn again. Of modules, `main`,
-    the only public function or `entry` runs.
+    the only public function or `entry` runs; where that is a graph function in `a` and a tensor function in `b`, the
+    latter takes arrays for its results behind the arguments.
 
     `tolerance` is the greatest difference of floats, relative to the largest magnitude in their array (at least 1); by
     default what two orders of evaluation may show for their dtype, 0.0 for the same bits but for the sign of zero.
@@ -43,8 +44,8 @@ def assert_same_result(
     import numpy as np
 
     from tirscript.backend.build import build
+    from tirscript.backend.default_pipeline import default_pipeline
     from tirscript.backend.interpreter import interpret
-    from tirscript.passes import DEFAULT_LOWERING
 
     from .compare import copies
     from .compare import tolerance as usual
@@ -54,10 +55,12 @@ def assert_same_result(
     rng = np.random.default_rng(seed)
     ways: list[tuple[str, Callable[..., Any]]] = [("`b`, interpreted,", lambda *args: _interpret(b, entry, args))]
     if native:
+        as_written = default_pipeline(schedule=False)
         for name, program in (("a", a), ("b", b)):
-            made = build(program, pipeline=DEFAULT_LOWERING)  # as it is written: the order of its sums is its own
+            made = build(program, pipeline=as_written)  # the order of its sums is its own
             way = made[entry] if entry is not None and isinstance(program, Module) else made
             ways.append((f"`{name}`, run natively,", way))
+    graph = isinstance(_entry(a, entry), GraphFunc)
     done = 0
     refusal: BaseException | None = None
     for _ in range(runs):
@@ -72,7 +75,8 @@ def assert_same_result(
             done += 1
             allowed = usual(given) if tolerance is None else tolerance
             for label, way in ways:
-                _compare(a, b, label, way, given, wanted, result, allowed)
+                lowered = label.startswith("`b`") and graph and not isinstance(_entry(b, entry), GraphFunc)
+                _compare(a, b, label, way, given, wanted, result, allowed, lowered)
             break
     if not done:
         hint = "give arguments that it takes by `inputs=`"
@@ -85,16 +89,22 @@ def _interpret(program: Any, entry: str | None, args: tuple[Any, ...]) -> Any:
     return interpret(program, *args, entry=entry)
 
 
-def _draw(program: PrimFunc | Module, entry: str | None, rng: Any, small: bool, edges: bool) -> list[Any]:
+def _entry(program: Any, entry: str | None) -> Any:
+    """The function that runs."""
     from tirscript.backend.interpreter.program import entry_of
 
-    from .draw import Arguments
+    return program[entry_of(program, entry)] if isinstance(program, Module) else program
 
-    func = program[entry_of(program, entry)] if isinstance(program, Module) else program
-    assert isinstance(func, PrimFunc)
+
+def _draw(program: Any, entry: str | None, rng: Any, small: bool, edges: bool) -> list[Any]:
+    from .draw import Arguments, graph_arguments
+
+    func = _entry(program, entry)
     try:
+        if isinstance(func, GraphFunc):
+            return graph_arguments(func, program, rng, small=small, edges=edges)
         return Arguments(func, rng, small=small, edges=edges).draw()
-    except ValueError as problem:
+    except (ValueError, DiagnosticError) as problem:
         raise ValueError(f"{problem}; give arguments by `inputs=`") from None
 
 
@@ -107,28 +117,42 @@ def _compare(
     wanted: list[Any],
     result: Any,
     allowed: float,
+    lowered: bool,
 ) -> None:
-    """Run one way on copies of the arguments and compare all that it left."""
+    """Run one way on copies of the arguments and compare all that it left; `lowered` if it takes its results, too."""
     __tracebackhide__ = True
     import numpy as np
 
-    from .compare import copies
+    from .compare import copies, leaves
 
-    found = copies(given)
+    found, outs = copies(given), []
+    if lowered:
+        wanted, found = leaves(tuple(wanted)), leaves(tuple(found))
+        outs = [np.zeros_like(leaf) for leaf in leaves(result)]
     try:
-        returned = way(*found)
+        returned = way(*found, *outs)
     except REFUSALS as problem:
         raise AssertionError(
             f"{label} fails where `a`, interpreted, does not:\n{problem}{_context(a, b, given)}"
         ) from None
-    for number, (left, right) in enumerate(zip(wanted, found, strict=True)):
-        if isinstance(left, np.ndarray) and not _agree(left, right, allowed):
-            what = f"{label} leaves another value than `a`, interpreted, in argument {number}"
-            raise AssertionError(f"{what}: {_element(left, right)}{_context(a, b, given)}")
+    for number, (mine, theirs) in enumerate(zip(wanted, found, strict=True)):
+        for left, right in zip(leaves(mine), leaves(theirs), strict=True):
+            if isinstance(left, np.ndarray) and not _agree(left, right, allowed):
+                what = f"{label} leaves another value than `a`, interpreted, in argument {number}"
+                raise AssertionError(f"{what}: {_element(left, right)}{_context(a, b, given)}")
+    if lowered and returned is None:
+        returned = tuple(outs)
     if (result is None) != (returned is None) or (
-        result is not None and not _agree(np.asarray(result), np.asarray(returned), allowed)
+        result is not None and not _all_agree(leaves(result), leaves(returned), allowed)
     ):
         raise AssertionError(f"{label} returns {returned!r}, `a` {result!r}{_context(a, b, given)}")
+
+
+def _all_agree(wanted: list[Any], found: list[Any], allowed: float) -> bool:
+    import numpy as np
+
+    pairs = zip(map(np.asarray, wanted), map(np.asarray, found), strict=False)
+    return len(wanted) == len(found) and all(_agree(left, right, allowed) for left, right in pairs)
 
 
 def _agree(wanted: Any, found: Any, allowed: float) -> bool:

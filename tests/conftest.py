@@ -50,6 +50,14 @@ if os.environ.setdefault("TIRSCRIPT_CHECK", "1") == "arguments":
 
     typeguard.install_import_hook(["tirscript"], cls=Finder)
 
+if os.environ.get("HYPOTHESIS_PROFILE") != "fuzz":
+    # hypothesis also draws constants of the modules loaded so far: without them the programs of a test are the same in
+    # whatever order the tests run, and in one process or several
+    from hypothesis.internal.conjecture import providers
+
+    if hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
+
 # also the entry point of an installed tirscript; pytest loads it once
 pytest_plugins = ["pytester", "tirscript.testing.plugin"]
 

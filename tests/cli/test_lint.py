@@ -87,6 +87,10 @@ def test_select_ignore_and_statistics(warned: Path) -> None:
     assert run("lint", "--ignore", "T6", warned).exit_code == 0
     assert run("lint", "--ignore", "X9", warned).exit_code == 2
     assert run("lint", "--statistics", warned).stdout == "     1  T601  unused buffer\n     1  T603  unused variable\n"
+    assert json.loads(run("lint", "--statistics", "--output-format", "json", warned).stdout) == [
+        {"code": "T601", "title": "unused buffer", "count": 1},
+        {"code": "T603", "title": "unused variable", "count": 1},
+    ]
 
 
 def test_errors_are_never_silenced(tmp_path: Path) -> None:

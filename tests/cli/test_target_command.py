@@ -70,3 +70,35 @@ def test_the_pass_that_breaks_a_program() -> None:
         assert "matmul: holds after every pass" in run("opt", KERNEL, "-p", "build", "--bisect", what).output
     broken = run("opt", KERNEL, "-p", "simplify,flatten_buffer,lower_blocks", "--bisect", "verify")
     assert broken.exit_code == 1 and "matmul: pass 2, `flatten_buffer`, raises: " in broken.output
+
+
+MIXED = """from tirscript.script import graph as G, ir as I, tir as T
+
+
+@T.prim_func
+def scale(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("scale"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = A[vi] * 2.0
+
+
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        return G.nn.relu(G.add(x, x))
+"""
+
+
+def test_the_pipeline_of_build_goes_over_graphs_and_single_functions_in_every_command(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.py"
+    path.write_text(MIXED)
+    for target in (), ("--target", "c"):
+        built = run("build", path, "-p", "build", *target)
+        assert built.exit_code == 0 and "scale(A: " in built.output and "main(x)" in built.output
+    tripped = run("roundtrip", "-v", "--passes", "build", path)
+    assert tripped.exit_code == 0
+    assert "scale: after lower_blocks: exact" in tripped.output and "M: after graph_to_tensor: exact" in tripped.output
+    found = run("opt", path, "-p", "build", "--bisect", "results")
+    assert found.exit_code == 0 and found.stdout == "scale: holds after every pass\nM: holds after every pass\n"

@@ -26,8 +26,9 @@ def test_the_examples(tmp_path: Path) -> None:
         return subprocess.run([*command, *plugin], cwd=tmp_path, env=environment, capture_output=True, text=True)
 
     written = pytest("--golden-update", "--snapshot-update")
-    assert written.returncode == 0, written.stdout
+    assert written.returncode == 0, written.stdout + written.stderr
     for text in said:
         assert text in written.stdout
     assert sorted(path.name for path in tmp_path.rglob("golden/*/*")) == ["test_scale.py", "test_simplify.py"]
-    assert pytest().returncode == 0
+    again = pytest()
+    assert again.returncode == 0, again.stdout + again.stderr

@@ -45,6 +45,14 @@ def test_names_and_comments_on_request() -> None:
     assert "f: # first against no comment" not in said(one, one.replace(docstring="a"), comments=True)
 
 
+@pytest.mark.parametrize(
+    "doc", ["one\n      more", "one\n    more", "\n    one\n    ", "  one  ", " ", 'one"', "a\n  b\n\n"]
+)
+def test_a_docstring_is_the_same_however_it_is_laid_out(doc: str) -> None:
+    """A printed docstring is laid out as `ruff format` does it; its words are the same."""
+    assert_round_trip(function("A[0] = 1.0").replace(docstring=doc))
+
+
 def test_a_comment_between_two_statements_belongs_to_either() -> None:
     """What is printed the same is the same: text does not tell to which statement a comment belongs."""
     one, other = (

@@ -10,7 +10,8 @@ from helpers.script import HEADER, function
 from hypothesis import given, settings
 
 import tirscript
-from tirscript.ir import PrimFunc
+from tirscript.backend.default_pipeline import default_pipeline
+from tirscript.ir import Module, PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.script import parse
 from tirscript.testing import assert_same_result, inputs_for, programs
@@ -184,3 +185,70 @@ def test_scalars_of_every_kind_are_drawn(edges: bool) -> None:
     for kind in kinds:
         func = function("B[0] = x", f'x: T.{kind}, B: T.Buffer((1,), "{kind}")')
         assert_same_result(func, func, edges=edges, runs=2)
+
+
+GRAPHS = (
+    HEADER.replace("tir as T", "tir as T, graph as G")
+    + """@I.ir_module
+class M:
+    @T.prim_func
+    def more(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            y[i] = x[i] + 1.0
+
+    @G.graph_func
+    def main(
+        x: G.Tensor((4,), "float32"),
+        t: G.Tuple(G.Tensor(("n", 4), "float32"), G.Shape((3, "n"))),
+        s: G.Prim("int64"),
+    ):
+        y = G.call_tir(M.more, (x,), out=G.Tensor((4,), "float32"))
+        return (G.nn.relu(y), (G.add(t[0], y), y))
+"""
+)
+
+
+def test_graph_functions_and_what_becomes_of_them() -> None:
+    module, other = parse(GRAPHS), parse(GRAPHS.replace("1.0", "1.5"))
+    assert_same_result(module, module, runs=1)
+    assert_same_result(module, default_pipeline()(module), runs=1)
+    for changed in (other, default_pipeline()(other)):
+        assert "`b`, interpreted, returns (array(" in differ(module, changed, runs=1)
+    doubled = (
+        HEADER.replace("tir as T", "graph as G")
+        + """@G.graph_func
+def double(x: G.Tensor(("n",), "float32")):
+    return G.add(x, x)
+"""
+    )
+    assert_same_result(parse(doubled), parse(doubled), runs=1)
+    unknown = parse(doubled.replace('("n",), "float32"', "ndim=1"))
+    with pytest.raises(ValueError, match=r"the dtype of the parameter `x` is not known(.|\n)*by `inputs=`"):
+        assert_same_result(unknown, unknown, native=False)
+
+
+def in_place(step: int) -> Module:
+    made = parse(f"""
+from tirscript.script import ir as I, tir as T, graph as G
+
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def add(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = A[i] + {step}.0
+
+    @G.graph_func(pure=False)
+    def main(pair: G.Tuple(G.Tensor((4,), "float32"), G.Tensor((4,), "float32"))):
+        first = pair[0]
+        M.add(first)
+        return pair[1]
+""")
+    assert isinstance(made, Module)
+    return made
+
+
+def test_arrays_in_tuples_are_copied_and_compared() -> None:
+    assert_same_result(in_place(1), in_place(1))
+    with pytest.raises(AssertionError, match="leaves another value than `a`, interpreted, in argument 0"):
+        assert_same_result(in_place(1), in_place(2))
