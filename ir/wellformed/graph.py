@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..diagnostic import Diagnostic, DiagnosticError, Label, error
+from ..effects import only_reads
 from ..expr import Const, Expr, Var
 from ..func import PrimFunc
 from ..graph import (
@@ -290,6 +291,8 @@ class GraphVerifier:
             return None if function.type is not None and function.type.pure else f"`{function.symbol}`"
         if type(function) is FunctionRef:
             found = self.module[function.function] if self.module and function.function in self.module else None
+            if isinstance(found, PrimFunc):
+                return None if found.returns is not None and only_reads(found) else f"`{function.function}`"
             pure = found is None or (isinstance(found, GraphFunc) and found.pure)
             return None if pure else f"`{function.function}`"
         kind = getattr(function, "type", None)

@@ -39,7 +39,7 @@ class _Common(Replacing):
         self.written: set[GraphVar] = set()
 
     def function(self, func: GraphFunc) -> GraphFunc:
-        self.written = written_in_place(func)
+        self.written = written_in_place(func, self.module)
         return super().function(func)
 
     def instead(self, stmt: GraphBind | MatchCast) -> GraphVar | None:

@@ -16,7 +16,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tirscript.ir.effects import only_reads
 from tirscript.ir.expr import CallFunction, Var
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
     ExternFunction,
@@ -137,6 +139,8 @@ def is_pure(value: GraphExpr, module: Module | None) -> bool:
                 return False
             if type(callee) is FunctionRef:
                 found: Any = module[callee.function] if module is not None and callee.function in module else None
+                if isinstance(found, PrimFunc):
+                    return found.returns is not None and only_reads(found)
                 if type(found) is not GraphFunc or not found.pure:
                     return False
             else:

@@ -68,7 +68,7 @@ class _Folding(Struct, frozen=True, eq=False):
 
 def _function(func: GraphFunc, module: Module, limit: int) -> GraphFunc:
     values: dict[GraphVar, GraphExpr] = {}
-    body = _folded(func.body, values, _Folding(module, limit, written_in_place(func)))
+    body = _folded(func.body, values, _Folding(module, limit, written_in_place(func, module)))
     if not values:
         return func
     return func.replace(body=body, value=substitute(func.value, values))

@@ -47,7 +47,7 @@ class Outlining:
     def function(self, func: GraphFunc) -> GraphFunc:
         if self.skip in func.attrs:
             return func
-        self.written = written_in_place(func)
+        self.written = written_in_place(func, self.module)
         body = self.body(func.body)
         return func if body is func.body else func.replace(body=body)
 

@@ -29,9 +29,10 @@ from tirscript.ir.graph import GraphBind, GraphConst, GraphExpr, GraphFunc, Grap
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.axes import axis_at, space_of
 from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.module import Module
 from tirscript.ir.stmt import Stmt
 
-from ..pipeline import graph_func_pass
+from ..pipeline import module_pass
 from .replacing import Replacing, variables, written_in_place
 
 if TYPE_CHECKING:
@@ -47,13 +48,20 @@ SMALLEST, LARGEST = 1e-37, 1e38
 POOLS = frozenset(f"nn.max_pool{rank}d" for rank in (1, 2, 3))
 
 
-@graph_func_pass(opt_level=1)
-def quantized_products(func: GraphFunc) -> GraphFunc:
+@module_pass(opt_level=1)
+def quantized_products(module: Module) -> Module:
     """`G.matmul(G.dequantize(x, 0.5, 0), G.dequantize(w, 0.25, 0))` becomes a product of integers times 0.125.
 
     A function with the attribute "fastmath" of False stays as it is.
     """
-    return func if func.attrs.get("fastmath") is False else _Products(func).function(func)
+    functions = tuple(
+        _Products(one, module).function(one)
+        if type(one) is GraphFunc and one.attrs.get("fastmath") is not False
+        else one
+        for one in module.functions
+    )
+    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
+    return module if same else module.replace(functions=functions)
 
 
 class _Quantized(Struct, frozen=True, eq=False):
@@ -98,10 +106,10 @@ class _Quantized(Struct, frozen=True, eq=False):
 class _Products(Replacing):
     """`known` has what variables are that are dequantized from bytes, and the constants that variables are bound to."""
 
-    def __init__(self, func: GraphFunc) -> None:
+    def __init__(self, func: GraphFunc, module: Module) -> None:
         super().__init__()
         self.before: list[Stmt] = []
-        self.written = written_in_place(func)
+        self.written = written_in_place(func, module)
 
     def forget(self, gone: set[GraphVar]) -> None:
         self.known = {

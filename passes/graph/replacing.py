@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.graph import Dataflow, GraphBind, GraphExpr, GraphFunc, GraphIf, GraphVar, MatchCast, OpCall
+from tirscript.ir.graph import (
+    Dataflow,
+    FunctionCall,
+    GraphBind,
+    GraphExpr,
+    GraphFunc,
+    GraphIf,
+    GraphVar,
+    MatchCast,
+    OpCall,
+)
 from tirscript.ir.graph_ops.calls import IN_PLACE
+from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
+
+from .dead_code import is_pure
 
 
 class Replacing:
@@ -92,10 +105,13 @@ def variables(value: GraphExpr) -> set[GraphVar]:
     return {node for node in walk(value) if type(node) is GraphVar}
 
 
-def written_in_place(func: GraphFunc) -> set[GraphVar]:
+def written_in_place(func: GraphFunc, module: Module | None) -> set[GraphVar]:
     """The variables whose elements calls in a function may write, which are others from there on; under all names."""
     nodes = list(walk(func))
-    found = {var for node in nodes if type(node) is OpCall and node.op in IN_PLACE for var in variables(node)}
+    found: set[GraphVar] = set()
+    for node in nodes:
+        if (type(node) is OpCall and node.op in IN_PLACE) or (type(node) is FunctionCall and not is_pure(node, module)):
+            found |= variables(node)
     if not found:
         return found
     # operators make values of their own; a tuple, an item, a branch or another function may give what it got

@@ -59,7 +59,7 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
             near = suggest(name, by_name)
             hint = f"did you mean `{near}`?" if near else f"its parameters: {', '.join(by_name)}"
             raise DiagnosticError([error("T301", f"`{function}` has no parameter `{name}`", func.span, hint=hint)])
-    written = written_in_place(func)
+    written = written_in_place(func, module)
     chosen = [by_name[name] for name in params if by_name[name] not in written]
     moved: list[GraphBind] = []
     body: list[Stmt] = []

@@ -126,7 +126,7 @@ class _Reflow:
 
     def _function(self, func: GraphFunc) -> GraphFunc:
         instead: dict[Any, Any] = {}
-        self.written = frozenset(written_in_place(func))
+        self.written = frozenset(written_in_place(func, self.module))
         body = self._body(func.body, instead)
         if body is func.body:
             return func
