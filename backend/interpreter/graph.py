@@ -192,13 +192,13 @@ class _Scope:
         found = evaluate(expr, self.symbols)
         return found.item() if isinstance(found, np.generic) else found
 
-    def operand(self, expr: GraphExpr) -> Any:
-        """The value of an operator's argument; a scalar has the dtype that its type says."""
+    def operand(self, expr: GraphExpr, tensor: bool) -> Any:
+        """The value of an operator's argument, which may be a `tensor`; a scalar has the dtype that its type says."""
         value = self.value(expr)
         kind = PrimType(expr.value.dtype) if type(expr) is PrimValue else getattr(expr, "type", None)
         if type(kind) is not PrimType or not isinstance(value, (bool, int, float)):
             return value
-        if kind.dtype.name in ("bool", "int64", "float64"):
+        if not tensor and kind.dtype.name in ("bool", "int64", "float64"):
             return value  # numpy takes Python's own for these
         return np.asarray(value, numpy_dtype(kind.dtype))[()]
 
@@ -210,7 +210,8 @@ class _Scope:
         if op.reference is None:
             why = "an operator of TVM's that has no meaning here" if is_foreign(op) else "not executed"
             raise _wrong("T308", f"`{op.spelling}` is {why}", expr.span)
-        args = [self.operand(arg) for arg in expr.args]
+        kinds = [one.kind for one in op.values]
+        args = [self.operand(arg, kinds[at : at + 1] == ["tensor"]) for at, arg in enumerate(expr.args)]
         try:
             found = op.reference(*args, **expr.attrs)
         except DiagnosticError:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tirscript import interpret, parse, register_library
+from tirscript import build, interpret, parse, register_library
 from tirscript.backend.runtime.library import unregister_library
 from tirscript.ir import DiagnosticError
 
@@ -221,3 +221,15 @@ def main(x: G.Tensor((2, 2), "float32")):
     )
     found = mistake(program, np.ones((2, 2), np.float32))
     assert found.code == "T308" and "G.ccl.allreduce" in found.message
+
+
+@pytest.mark.parametrize("name", ["divide", "atan2", "log_add_exp", "power", "logical_xor", "floor_mod"])
+@pytest.mark.parametrize("order", ["G.prim_value(n), x", "x, G.prim_value(n)"])
+def test_a_scalar_beside_a_tensor_is_one(name: str, order: str) -> None:
+    """References of operators were given Python's own numbers, which have no dtype."""
+    text = f'@G.graph_func\ndef main(x: G.Tensor(("n",), "int64")):\n    return G.{name}({order})\n'
+    x = np.arange(1, 5)
+    func = parse(text)
+    found, built = interpret(func, x), build(func)(x)
+    np.testing.assert_allclose(found, built)
+    assert found.dtype == built.dtype
