@@ -262,6 +262,10 @@ class Importer:
             self.taken.add(word)
         return self.symbols[word]
 
+    def size(self, name: str) -> Var:
+        """A size that the model computes, under a name that no other one has."""
+        return Var(self.name(name), dtype("int64"))
+
     def parameter(self, info: Any) -> GraphVar:
         kind = info.type.tensor_type
         if not info.type.HasField("tensor_type"):

@@ -9,7 +9,7 @@ from tirscript.ir.constant import ConstantTensor, constant
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Expr, Var
-from tirscript.ir.graph import GraphConst, GraphExpr, TensorType
+from tirscript.ir.graph import GraphConst, GraphExpr, ShapeType, TensorType
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.infer import type_of
 
@@ -116,11 +116,32 @@ class Node:
         return self.importer.ints.get(self.proto.input[at]) if self.has(at) else None
 
     def sizes(self, at: int, what: str) -> tuple[Expr, ...]:
-        """An input as integers that are known; refused where it is a tensor."""
+        """An input as sizes; those that are known only when the model runs get names. Refused where it has more axes
+        than one, or is of unknown length."""
         found = self.ints(at)
-        if found is None:
+        return self.computed(self.tensor(at), what, self.proto.input[at]) if found is None else found.values
+
+    def computed(self, value: GraphExpr, what: str, name: str = "") -> tuple[Expr, ...]:
+        """The elements of a tensor as sizes, which have names from here on; those of the tensor `name` are kept."""
+        shape = self.shape(value)
+        count = dims.number(shape[0]) if shape else 1
+        if len(shape) > 1 or count is None or not self.dtype(value).is_int:
             raise self.wrong(f"{what} are not known before the model runs")
-        return found.values
+        flat = value if shape else self.op("reshape", value, (1,))
+        values = tuple(self.importer.size(f"{self.output}_{at}") for at in range(count))
+        self.importer.match_cast(self.op("tensor_to_shape", flat), ShapeType(values), f"{self.output}_sizes")
+        if name:
+            from .importer import Ints
+
+            self.importer.ints[name] = Ints(values, self.dtype(value), not shape)
+        return values
+
+    def counted(self, value: GraphExpr, shape: Sequence[Expr | None]) -> GraphExpr:
+        """A result with dimensions that only the model knows when it runs: they get names, where `shape` has None."""
+        made = tuple(
+            self.importer.size(f"{self.output}_{axis}") if one is None else one for axis, one in enumerate(shape)
+        )
+        return self.importer.match_cast(value, TensorType(made, self.dtype(value)), self.output)
 
     def numbers(self, at: int, name: str, default: list[int] | None = None) -> list[int] | None:
         """Integers that older versions have as an attribute and newer ones as an input."""
@@ -128,10 +149,12 @@ class Node:
             return [int(one) for one in self.attr(name)]
         if not self.has(at):
             return default
-        values = self.sizes(at, f"`{name}`")
-        if not all(type(one) is Const for one in values):
+        found = self.ints(at)
+        if found is None:
+            raise self.wrong(f"`{name}` are not known before the model runs")
+        if not all(type(one) is Const for one in found.values):
             raise self.wrong(f"`{name}` are not numbers")
-        return [int(one.value) for one in values if type(one) is Const]
+        return [int(one.value) for one in found.values if type(one) is Const]
 
     def data(self, at: int) -> ConstantTensor | None:
         """The data of an input that is constant."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tirscript.ir.graph import GraphExpr
+from tirscript.ir.graph import GraphExpr, PrimValue, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
@@ -59,7 +59,21 @@ def scatter_nd(node: Node) -> GraphExpr:
 
 @onnx_op("NonZero")
 def nonzero(node: Node) -> GraphExpr:
-    return node.last("nonzero", node.tensor(0))
+    x = node.tensor(0)
+    return node.counted(node.op("nonzero", x), (dims.dim(max(1, len(node.shape(x)))), None))
+
+
+@onnx_op("Compress")
+def compress(node: Node) -> GraphExpr:
+    x, chosen = node.tensor(0), node.tensor(1)
+    shape = node.shape(x)
+    if "axis" not in node.attrs:
+        x, shape, axis = node.op("reshape", x, (dims.product(shape),)), (dims.product(shape),), 0
+    else:
+        axis = node.axis(int(node.attr("axis")), len(shape))
+    places = node.counted(node.op("nonzero", chosen), (dims.ONE, None))
+    (count,) = node.shape(places)[1:]
+    return node.last("take", x, node.op("reshape", places, (count,)), axis=axis)
 
 
 @onnx_op("Unique")
@@ -71,7 +85,13 @@ def unique(node: Node) -> tuple[GraphExpr, ...]:
         axis=None if "axis" not in node.attrs else int(node.attr("axis")),
         **dict.fromkeys(("return_index", "return_inverse", "return_counts"), True),
     )
-    return tuple(node.item(found, at) for at in range(4))
+    values, first, inverse, counts = (node.item(found, at) for at in range(4))
+    if "axis" in node.attrs:
+        return values, first, inverse, counts
+    values = node.counted(values, (None,))
+    count = node.shape(values)
+    total = (dims.product(node.shape(node.tensor(0))),)
+    return values, node.counted(first, count), node.counted(inverse, total), node.counted(counts, count)
 
 
 @onnx_op("ReverseSequence")
@@ -100,21 +120,25 @@ def one_hot(node: Node) -> GraphExpr:
 
 @onnx_op("TopK")
 def top_k(node: Node) -> tuple[GraphExpr, ...]:
-    wanted = None if "k" in node.attrs else node.ints(1)
-    k = node.attr("k") if "k" in node.attrs else dims.number(wanted.values[0]) if wanted is not None else None
-    if k is None:
-        raise node.wrong("how many are wanted is not known before the model runs")
+    wanted = dims.dim(int(node.attr("k"))) if "k" in node.attrs else node.sizes(1, "how many are wanted")[0]
+    k = dims.number(wanted)
+    axis = node.axis(int(node.attr("axis", -1)), len(node.shape(node.tensor(0))))
     largest = bool(node.attr("largest", 1))
     found = node.op(
         "topk",
         node.tensor(0),
-        k=int(k),
-        axis=int(node.attr("axis", -1)),
+        k=k or -1,
+        axis=axis,
         ret_type="both",
         largest=largest,
         dtype="int64",
     )
-    return node.item(found, 0), node.item(found, 1)
+    both = node.item(found, 0), node.item(found, 1)
+    if k:
+        return both
+    front = TupleExpr((PrimValue(wanted),))
+    values, places = (node.op("strided_slice", one, (axis,), (0,), front, (1,)) for one in both)
+    return values, places
 
 
 __all__ = ["OPERATORS"]

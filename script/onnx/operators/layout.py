@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tirscript.ir.constant import constant
+from tirscript.ir.dtype import dtype
 from tirscript.ir.expr import Call, Const, Expr
 from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
@@ -41,21 +42,26 @@ def constant_of_shape(node: Node) -> GraphExpr:
 
 @onnx_op("Range")
 def range_of(node: Node) -> GraphExpr:
-    parts = []
+    parts: list[PrimValue | float | None] = []
     for at, what in enumerate(("its start", "its limit", "its step")):
         known = node.ints(at)
         number = node.scalar(at)
-        if known is None and number is None:
+        if number is None and at < 2:
+            parts.append(PrimValue(node.sizes(at, what)[0]))
+        elif known is None and number is None:
             raise node.wrong(f"{what} is not known before the model runs")
-        parts.append(PrimValue(known.values[0]) if known is not None else number)
+        else:
+            parts.append(PrimValue(known.values[0]) if known is not None else number)
     kind = node.ints(1)
-    dtype = str(kind.dtype) if kind is not None else str(node.dtype(node.tensor(1)))
-    return node.last("arange", *parts, dtype)
+    made = str(kind.dtype) if kind is not None else str(node.dtype(node.tensor(1)))
+    return node.last("arange", *parts, made)
 
 
 @onnx_op("Reshape")
 def reshape(node: Node) -> GraphExpr:
     x = node.tensor(0)
+    if "shape" not in node.attrs and node.ints(1) is None:
+        return _reshape_as_computed(node, x)
     wanted = node.attr("shape") if "shape" in node.attrs else list(node.sizes(1, "the sizes it reshapes to"))
     own = node.shape(x)
     sizes: list[Expr | None] = []
@@ -71,6 +77,25 @@ def reshape(node: Node) -> GraphExpr:
         rest = _quotient(list(own), [one for one in sizes if one is not None])
         sizes[sizes.index(None)] = rest
     return node.last("reshape", x, ShapeExpr(tuple(one for one in sizes if one is not None)))
+
+
+def _reshape_as_computed(node: Node, x: GraphExpr) -> GraphExpr:
+    """A reshape to sizes that the model computes, of which one may be -1, and 0 means that of the input."""
+    own = node.shape(x)
+    wanted = node.op("astype", node.tensor(1), "int64")
+    (count,) = (dims.number(one) for one in node.shape(wanted, 1))
+    if count is None:
+        raise node.wrong("how many sizes it reshapes to is not known before the model runs")
+    zero, one, rest = (node.constant(value, dtype("int64")) for value in (0, 1, -1))
+    if not node.attr("allowzero", 0):
+        sizes = node.op("shape_to_tensor", ShapeExpr((*own, *[dims.dim(0)] * count)[:count]))
+        wanted = node.op("where", node.op("equal", wanted, zero), sizes, wanted)
+    is_rest = node.op("equal", wanted, rest)
+    others = node.op("prod", node.op("where", is_rest, one, wanted))
+    whole = node.op("reshape", node.op("shape_to_tensor", ShapeExpr((dims.product(own),))), ())
+    left = node.op("floor_divide", whole, node.op("maximum", others, one))
+    made = node.computed(node.op("where", is_rest, left, wanted), "the sizes it reshapes to")
+    return node.last("reshape", x, ShapeExpr(made))
 
 
 def _quotient(whole: list[Expr], parts: list[Expr]) -> Expr:
@@ -143,6 +168,8 @@ def split(node: Node) -> tuple[GraphExpr, ...] | GraphExpr:
 def slice_of(node: Node) -> GraphExpr:
     x = node.tensor(0)
     shape = node.shape(x)
+    if "starts" not in node.attrs and any(node.has(at) and node.ints(at) is None for at in (1, 2, 4)):
+        return _slice_as_computed(node, x)
     starts, ends = (_parts(node, at, name) for at, name in ((1, "starts"), (2, "ends")))
     axes = node.numbers(3, "axes") or list(range(len(starts)))
     steps = node.numbers(4, "steps", [1] * len(starts)) or []
@@ -160,6 +187,28 @@ def slice_of(node: Node) -> GraphExpr:
             places.append(bound if place is None else place)
     values = [TupleExpr(tuple(PrimValue(one) for one in part)) for part in (begin, end)]
     return node.last("strided_slice", x, axes, *values, steps, assume_inbound=sure)
+
+
+def _slice_as_computed(node: Node, x: GraphExpr) -> GraphExpr:
+    """A slice whose bounds or steps the model computes."""
+    shape = node.shape(x)
+    (count,) = (dims.number(one) for one in node.shape(node.tensor(1), 1))
+    if count is None:
+        raise node.wrong("how many axes it slices is not known before the model runs")
+    given = node.numbers(3, "axes", list(range(count))) or []
+    at = {node.axis(axis, len(shape)): place for place, axis in enumerate(given)}
+    bounds = []
+    for number, default in ((1, 0), (2, _LARGEST), (4, 1)):
+        vector = node.op("astype", node.tensor(number), "int64") if node.has(number) else None
+        parts: list[GraphExpr] = []
+        for axis in range(len(shape)):
+            if vector is None or axis not in at:
+                parts.append(node.op("full", (1,), node.constant(default, dtype("int64")), "int64"))
+            else:
+                parts.append(node.op("strided_slice", vector, (0,), (at[axis],), (at[axis] + 1,), (1,)))
+        bounds.append(parts[0] if len(parts) == 1 else node.op("concat", TupleExpr(tuple(parts)), 0))
+    sliced = node.op("dynamic_strided_slice", x, *bounds)
+    return node.counted(sliced, [None if axis in at else size for axis, size in enumerate(shape)])
 
 
 def _parts(node: Node, at: int, name: str) -> list[Expr]:
