@@ -16,6 +16,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.target import Target
 from tirscript.ir.target_kinds import check_target, target_kind
 from tirscript.ir.verify import check_well_formed
+from tirscript.passes.lowering import STEPS
 from tirscript.passes.pipeline import Sequential
 from tirscript.passes.placement import has_targets
 from tirscript.passes.targets import EXTERNAL, own_target
@@ -41,7 +42,9 @@ class Stages:
         graphs = {one.name: one for one in self.module.functions if type(one) is GraphFunc}
         module, rest = self.lowered()
         apart = {one.name: one for one in module.functions if EXTERNAL in one.attrs}
-        main = module.replace(functions=tuple(one for one in module.functions if one.name not in apart))
+        stepped = {one.name: one for one in module.functions if type(one) is GraphFunc and one.attrs.get(STEPS)}
+        inside = tuple(one for one in module.functions if one.name not in apart and one.name not in stepped)
+        main = module.replace(functions=inside)
         externals = Externals(tuple(apart.values()), self) if apart else None
         found: dict[str, Any] = {} if externals is None else externals.public()
         if main.functions or not found:
@@ -49,7 +52,7 @@ class Stages:
             with linked(by_name):
                 request = Request(main, rest, self.target.main, self.opt_level, self.debug, by_name)
                 found.update(build_request(request))
-        return _wrapped(graphs, main, found)
+        return _wrapped(graphs, main, stepped, found)
 
     def lowered(self) -> tuple[Module, Sequential | None]:
         """The module without graph functions and calls over to other targets, and the passes that are left."""
@@ -70,7 +73,7 @@ class Stages:
     def unfinished(self, module: Module) -> bool:
         """Whether a module has graph functions, or functions for other targets that are not yet apart."""
         inside = [one for one in module.functions if EXTERNAL not in one.attrs]
-        if any(type(one) is GraphFunc for one in inside):
+        if any(type(one) is GraphFunc and not one.attrs.get(STEPS) for one in inside):
             return True
         return has_targets(module) and any(self.elsewhere(one) for one in inside)
 
@@ -82,7 +85,7 @@ class Stages:
     def check(self, module: Module) -> None:
         """T401 where passes that the user gave leave what no code is made of."""
         inside = [one for one in module.functions if EXTERNAL not in one.attrs]
-        left = [one for one in inside if type(one) is GraphFunc]
+        left = [one for one in inside if type(one) is GraphFunc and not one.attrs.get(STEPS)]
         if left:
             names = ", ".join(f"`{one.name}`" for one in left)
             hint = "let the pipeline hold `graph_to_tensor`, and `legalize_ops` before it, or leave it away"
@@ -169,7 +172,9 @@ class Externals:
             return build_request(Request(part, passes, target, stages.opt_level, stages.debug, by_name))
 
 
-def _wrapped(graphs: Mapping[str, GraphFunc], lowered: Module, native: dict[str, Any]) -> dict[str, Any]:
+def _wrapped(
+    graphs: Mapping[str, GraphFunc], lowered: Module, stepped: Mapping[str, GraphFunc], native: dict[str, Any]
+) -> dict[str, Any]:
     """The functions that were built, those of graph functions as Python calls them."""
     if not graphs:
         return native
@@ -180,6 +185,18 @@ def _wrapped(graphs: Mapping[str, GraphFunc], lowered: Module, native: dict[str,
     for name, func in graphs.items():
         if name in native and name in tensors:
             found[name] = GraphFunction(func, tensors[name], native[name])
+    if stepped:
+        from tirscript.passes.graph.graph_to_tensor import signature
+
+        from .runtime.stepped_function import SteppedFunction
+
+        steps: set[str] = set()
+        for name, main in stepped.items():
+            made = SteppedFunction(graphs[name], main, signature(main, lowered), native)
+            steps.update(made.natives)
+            found[name] = made
+        if graphs is not stepped:
+            found = {name: one for name, one in found.items() if name not in steps}
     return found
 
 

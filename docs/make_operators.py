@@ -25,7 +25,7 @@ def family(entry: GraphOp) -> str:
 def row(entry: GraphOp) -> str:
     """One operator as a line of a table."""
     symbol = f" `{entry.symbol}`" if entry.symbol else ""
-    kernel = "yes" if entry.legalize is not None else "no"
+    kernel = "yes" if entry.legalize is not None or entry.measured is not None else "no"
     cells = [f"`{signature(entry)}`{symbol}", entry.doc, entry.fusion, kernel]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 

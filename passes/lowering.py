@@ -23,6 +23,9 @@ DEFAULT_LOWERING = Sequential(
     )
 )
 
+# of graph functions that the runtime executes, as calls of tensor functions (`split_at_sizes`)
+STEPS = "steps"
+
 # from graph functions to tensor functions, before DEFAULT_LOWERING
 GRAPH_LOWERING = Sequential(
     (
@@ -33,12 +36,14 @@ GRAPH_LOWERING = Sequential(
         "decompose_for_inference",
         "quantized_products",
         "fold_graph_constant",
+        "measure_sizes",
         "legalize_ops",
         "dead_code_elimination",
         "annotate_pattern",
         "fuse_ops",
         "fuse_tir",
         "rewrite_reshape",
+        "split_at_sizes",
         "graph_to_tensor",
         "share_functions",
         "write_in_place",
@@ -46,4 +51,4 @@ GRAPH_LOWERING = Sequential(
     )
 )
 
-__all__ = ["DEFAULT_LOWERING", "GRAPH_LOWERING"]
+__all__ = ["DEFAULT_LOWERING", "GRAPH_LOWERING", "STEPS"]

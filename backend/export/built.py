@@ -40,6 +40,9 @@ def export_functions(
         settle = getattr(function, "_settle", None)
         if settle is not None:
             settle()
+        refuse = getattr(function, "refuse_export", None)
+        if refuse is not None:
+            refuse()
         if isinstance(function.func, GraphFunc):
             graphs[function.func.name] = function.func
         natives[function.func.name] = getattr(function, "native", function)

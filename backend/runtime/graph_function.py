@@ -52,20 +52,18 @@ class GraphFunction:
         self.lowered = lowered
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        given = self._given(args, kwargs)
-        flat = (
-            given
-            if self._flat
-            else [
-                leaf
-                for value, param in zip(given, self.func.params, strict=True)
-                for leaf in self._apart(value, param.type, param.name)
-            ]
-        )
+        flat = self._tensors(self._given(args, kwargs))
         values = self._values(flat)
         outs = [make(values) for make in self._outs]
         self.native(*flat, *outs)
         return _together(self.func.result, iter(outs))
+
+    def _tensors(self, given: Sequence[Any]) -> Sequence[Any]:
+        """The tensors and numbers of all arguments."""
+        if self._flat:
+            return given
+        pairs = zip(given, self.func.params, strict=True)
+        return [leaf for value, param in pairs for leaf in self._apart(value, param.type, param.name)]
 
     def _values(self, flat: Sequence[Any]) -> dict[Var, Any]:
         """The values of the dimensions that the shapes of results are made of."""
@@ -217,17 +215,20 @@ def _maker(buffer: Buffer, func: GraphFunc) -> Callable[[dict[Var, Any]], np.nda
     if _is_static(buffer):
         shape = tuple(int(dim.value) for dim in buffer.shape if type(dim) is Const)
         return lambda values: np.empty(shape, dtype)
+    return lambda values: memory(buffer, values, func)
 
-    def made(values: dict[Var, Any]) -> np.ndarray[Any, Any]:
-        shape = tuple(int(values[dim] if type(dim) is Var else evaluate(dim, values)) for dim in buffer.shape)
-        if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > MOST:
-            sizes = ", ".join(f"`{var.name}` is {value}" for var, value in values.items())
-            message = f"a result of `{func.name}` would have the shape {shape}, where {sizes}"
-            hint = f"give {'larger' if min(shape) < 0 else 'smaller'} arrays"
-            raise DiagnosticError([error("T301", message, buffer.span or func.span, hint=hint)])
-        return np.empty(shape, dtype)
 
-    return made
+def memory(kind: Buffer | TensorType, values: dict[Any, Any], func: GraphFunc) -> np.ndarray[Any, Any]:
+    """Memory for a tensor of `func` of a known shape and dtype, given the values of the symbolic dimensions."""
+    assert kind.shape is not None and kind.dtype is not None
+    dtype = numpy_dtype(kind.dtype)
+    shape = tuple(int(values[dim] if type(dim) is Var else evaluate(dim, values)) for dim in kind.shape)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > MOST:
+        sizes = ", ".join(f"`{var.name}` is {value}" for var, value in values.items() if type(var) is Var)
+        message = f"a result of `{func.name}` would have the shape {shape}, where {sizes}"
+        hint = f"give {'larger' if min(shape) < 0 else 'smaller'} arrays"
+        raise DiagnosticError([error("T301", message, kind.span or func.span, hint=hint)])
+    return np.empty(shape, dtype)
 
 
 def _together(kind: GraphType, outs: Iterator[np.ndarray[Any, Any]]) -> Any:
@@ -241,4 +242,4 @@ def _together(kind: GraphType, outs: Iterator[np.ndarray[Any, Any]]) -> Any:
     return next(outs) if type(kind) is TensorType else ()
 
 
-__all__ = ["GraphFunction"]
+__all__ = ["GraphFunction", "memory"]

@@ -10,7 +10,7 @@ from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimType, PrimValue, TensorType, TupleType
 from ..op import OPS
 from ..op import cast as cast_to
-from . import dims
+from . import computed_sizes, dims
 from .attrs import attr, boolean, integer, one_of
 from .kernel import T, element, kernel, size
 from .rules import (
@@ -466,6 +466,7 @@ register(
         "The places of the elements that are not zero, a column each; how many is known when the program runs.",
         "G.nonzero(x: (2, 3))",
         reference=_np_nonzero,
+        measured=computed_sizes.nonzero,
     )
 )
 
@@ -513,5 +514,6 @@ register(
         " each comes first, which of them each element is, and how often each comes.",
         "G.unique(x: (2, 3) int64, return_counts=True)",
         reference=_np_unique,
+        measured=computed_sizes.unique,
     )
 )

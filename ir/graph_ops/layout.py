@@ -10,7 +10,7 @@ from ..expr import Call, Const, Expr, Var, const
 from ..graph import GraphType, ObjectType, OpCall, ShapeType, TensorType, TupleType
 from ..index_map import IndexMap
 from ..op import cast as cast_to
-from . import dims
+from . import computed_sizes, dims
 from .attrs import attr, index_map, integer, number, one_of
 from .create import generated
 from .kernel import T, kernel, part, rearranged, size
@@ -398,6 +398,7 @@ register(
         "The elements of a vector as the dimensions of a shape, known when the program runs.",
         "G.tensor_to_shape(expr: (2,) int64)",
         reference=lambda x: tuple(int(one) for one in x),
+        measured=computed_sizes.tensor_to_shape,
     )
 )
 

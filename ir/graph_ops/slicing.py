@@ -9,7 +9,7 @@ from typing import Any
 from ..expr import Expr, const
 from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, TensorType, TupleType
 from ..op import OPS
-from . import dims
+from . import computed_sizes, dims
 from .attrs import attr, boolean, integer, integers, one_of, real
 from .kernel import T, kernel, size
 from .rules import (
@@ -312,6 +312,7 @@ register(
         "`x[begin:end:stride]` along all axes, with bounds known when the program runs.",
         "G.dynamic_strided_slice(x: (6, 3), begin: (2,) int64, end: (2,) int64, strides: (2,) int64)",
         reference=_np_dynamic_slice,
+        measured=computed_sizes.dynamic_strided_slice,
         fusion=OPAQUE,
     )
 )

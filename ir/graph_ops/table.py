@@ -17,7 +17,8 @@ from ..diagnostic import DiagnosticError
 from ..words import EntryDoc, call_it
 
 if TYPE_CHECKING:
-    from ..graph import GraphType, OpCall
+    from ..graph import GraphExpr, GraphType, OpCall
+    from .computed_sizes import Bindings
     from .kernel import Legalized
 
 # how an operator may be fused: by what an element of its result needs
@@ -84,6 +85,8 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     complete:   (attrs) -> attrs where the form of one depends on another (`out_layout` is `data_layout` unless given)
     legalize:   (call, types of its args, name) -> the call as a tensor function and what it is called on; None where
                 the shapes or dtypes do not say enough. Operators without it are no kernels (`call_tir`, `print`).
+    measured:   (call, types of its args, where bindings go) -> the call in terms of operators whose results' sizes are
+                scalars of the program; None where it has no rule (`computed_sizes`)
     fusion:     one of FUSION_KINDS
     symbol:     Python's operator for it on tensors
     pure:       False where a call does more than give its value
@@ -100,6 +103,7 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
     bind: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     legalize: Callable[[OpCall, tuple[GraphType, ...], str], Legalized | None] | None = None
+    measured: Callable[[OpCall, tuple[GraphType, ...], Bindings], GraphExpr | None] | None = None
     fusion: str = OPAQUE
     symbol: str | None = None
     pure: bool = True

@@ -15,10 +15,12 @@ from .fuse_tir import fuse_tir
 from .graph_to_tensor import graph_to_tensor
 from .lambda_lift import lambda_lift
 from .legalize_ops import legalize_ops
+from .measure_sizes import measure_sizes
 from .merge_composite import merge_composite
 from .quantized_products import quantized_products
 from .rewrite_reshape import rewrite_reshape
 from .run_codegen import run_codegen
+from .split_at_sizes import split_at_sizes
 from .static_memory_plan import static_memory_plan
 from .to_mixed_precision import to_mixed_precision
 from .write_in_place import write_in_place
@@ -40,10 +42,12 @@ __all__ = [
     "graph_to_tensor",
     "lambda_lift",
     "legalize_ops",
+    "measure_sizes",
     "merge_composite",
     "quantized_products",
     "rewrite_reshape",
     "run_codegen",
+    "split_at_sizes",
     "static_memory_plan",
     "to_mixed_precision",
     "write_in_place",

@@ -75,6 +75,7 @@ from tirscript.ir.stmt import (
     Stmt,
 )
 
+from ..lowering import STEPS
 from ..pipeline import module_pass
 
 # operators whose result is the memory of their argument in another shape
@@ -94,11 +95,12 @@ Value = Any  # Buffer | Shape | Expr | StringImm | tuple
 @module_pass()
 def graph_to_tensor(module: Module) -> Module:
     """`y = G.call_tir(cls.f, (x,), ...)` becomes `y = T.alloc_buffer(...); cls.f(x, y)`."""
-    graphs = [function for function in module.functions if type(function) is GraphFunc]
+    graphs = [one for one in module.functions if type(one) is GraphFunc and not one.attrs.get(STEPS)]
     if not graphs:
         return module
     _check_cycles(module)
-    functions = tuple(lowered(one, module) if type(one) is GraphFunc else one for one in module.functions)
+    made = {one.name: lowered(one, module) for one in graphs}
+    functions = tuple(made.get(one.name, one) for one in module.functions)
     return module.replace(functions=functions)
 
 
@@ -383,10 +385,12 @@ class _Lowering:
 
     def way_out(self, expr: OpCall) -> str:
         """What to do with an operator that is left."""
-        if expr.op.legalize is None:
-            return "none is made of it; `tirscript.interpret` executes it"
         types = tuple(type_of(arg, self.module) for arg in expr.args)
-        if expr.op.legalize(expr, types, expr.op.name.rpartition(".")[2]) is not None:
+        if expr.op.measured is not None and all(getattr(kind, "shape", ()) is not None for kind in types):
+            return "run `measure_sizes` before; what it leaves, `tirscript.interpret` executes"
+        if expr.op.legalize is None and expr.op.measured is None:
+            return "none is made of it; `tirscript.interpret` executes it"
+        if expr.op.legalize is not None and expr.op.legalize(expr, types, expr.op.name.rpartition(".")[2]) is not None:
             return "run `legalize_ops` before"
         known = "one takes shapes and dtypes that are known, and dimensions with one name where they have to be equal"
         return f"{known}: `G.match_cast` gives them"

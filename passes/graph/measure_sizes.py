@@ -1,0 +1,192 @@
+"""Sizes that only the program computes become scalars of it, which stand in the shapes of what follows.
+
+before:                                            after:
+    @G.graph_func                                      @T.prim_func(private=True)
+    def main(x: G.Tensor((8,), "bool")):               def element(x: T.Buffer((1,), "int64")) -> T.int64:
+        a = G.nonzero(x)                                   return x[0]
+        b = G.exp(G.astype(a, "float32"))
+        return b                                       @G.graph_func
+                                                       def main(x: G.Tensor((8,), "bool")):
+                                                           ...
+                                                           n = cls.element(total)
+                                                           a: G.Tensor((1, n), "int64") = ...
+                                                           b: G.Tensor((1, n), "float32") = ...
+
+The rules stand with the operators, in their table (`GraphOp.measured`). What they have none for stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.dtype import INT64
+from tirscript.ir.expr import BufferLoad, Var, const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import (
+    Dataflow,
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphExpr,
+    GraphFunc,
+    GraphIf,
+    GraphType,
+    GraphVar,
+    MatchCast,
+    ObjectType,
+    OpCall,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+)
+from tirscript.ir.graph_ops import GRAPH_OPS
+from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.module import Module
+from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.stmt import Return, Stmt
+
+from ..pipeline import module_pass
+
+
+@module_pass()
+def measure_sizes(module: Module) -> Module:
+    """`a = G.nonzero(x)` becomes operators of a size `n`, a scalar: `n = cls.element(total)`."""
+    todo = {one.name for one in module.functions if type(one) is GraphFunc and _has_rules(one)}
+    if not todo:
+        return module
+    made = _Elements(module)
+    functions = tuple(
+        _Measuring(one, module, made).function() if type(one) is GraphFunc and one.name in todo else one
+        for one in module.functions
+    )
+    return module.replace(functions=(*made.functions, *functions))
+
+
+def _has_rules(func: GraphFunc) -> bool:
+    return any(type(node) is OpCall and node.op.measured is not None for node in walk(func))
+
+
+class _Elements:
+    """The functions that read an element of a vector, one for each length and index."""
+
+    def __init__(self, module: Module) -> None:
+        self.names = {one.name for one in module.functions}
+        self.functions: list[PrimFunc] = []
+        self.known: dict[tuple[int, int], str] = {}
+
+    def name(self, length: int, index: int) -> str:
+        if (length, index) not in self.known:
+            base = name = f"element_{index}" if length > 1 else "element"
+            number = 0
+            while name in self.names:
+                number += 1
+                name = f"{base}_{number}"
+            self.names.add(name)
+            self.known[length, index] = name
+            x = Buffer("x", (const(length, INT64),), INT64)
+            load = BufferLoad(x, (const(index, INT64),))
+            self.functions.append(PrimFunc(name, (x,), (Return(load),), returns=INT64, private=True))
+        return self.known[length, index]
+
+
+class _Measuring:
+    """One function on its way; the `Bindings` of the rules."""
+
+    def __init__(self, func: GraphFunc, module: Module, elements: _Elements) -> None:
+        self.func, self.module, self.elements = func, module, elements
+        self.instead: dict[GraphVar, GraphVar] = {}
+        self.out: list[Stmt] = []
+        self.name = ""
+
+    def function(self) -> GraphFunc:
+        body = self.body(self.func.body)
+        value = substitute(self.func.value, self.instead)
+        return self.func.replace(body=body, value=value)
+
+    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        outside, self.out = self.out, []
+        for stmt in body:
+            self.statement(stmt)
+        inside, self.out = self.out, outside
+        return tuple(inside)
+
+    def statement(self, stmt: Any) -> None:
+        if type(stmt) is Dataflow:
+            inner = self.body(stmt.body)
+            outputs = [self.instead.get(var, var) for var in stmt.outputs]
+            # what the types of the others name is known behind the dataflow, too
+            named = {node for var in outputs for node in walk(var.type)}
+            bound = (one.var for one in inner if type(one) is GraphBind and one.var not in outputs)
+            outputs += (var for var in bound if type(var.type) is PrimType and var.type.value in named)
+            self.out.append(stmt.replace(body=inner, outputs=tuple(outputs)))
+        elif type(stmt) is GraphIf:
+            then, orelse = self.body(stmt.then_body), self.body(stmt.else_body)
+            names = ("condition", "then_value", "else_value")
+            values = {name: substitute(getattr(stmt, name), self.instead) for name in names}
+            self.out.append(stmt.replace(then_body=then, else_body=orelse, **values))
+        elif type(stmt) is GraphBind:
+            self.bind(stmt)
+        elif type(stmt) is MatchCast:
+            self.out.append(stmt.replace(value=substitute(stmt.value, self.instead)))
+        else:
+            self.out.append(substitute(stmt, self.instead) if self.instead else stmt)
+
+    def bind(self, stmt: GraphBind) -> None:
+        value = substitute(stmt.value, self.instead) if self.instead else stmt.value
+        if type(value) is OpCall and value.op.measured is not None:
+            self.name = stmt.var.name
+            types = tuple(type_of(arg, self.module) for arg in value.args)
+            value = value.op.measured(value, types, self) or value
+        elif value is stmt.value:
+            self.out.append(stmt)
+            return
+        var = stmt.var
+        found = _type(value, self.module)
+        if found is not None and _says_more(found, var.type):
+            var = self.instead[stmt.var] = var.replace(type=found)
+        self.out.append(stmt.replace(var=var, value=value))
+
+    # what rules make
+
+    def op(self, name: str, *args: Any, **attrs: Any) -> GraphVar:
+        return self.emit(GRAPH_OPS[name](*args, **attrs), f"{self.name}_{name.rpartition('.')[2]}")
+
+    def emit(self, value: GraphExpr, name: str, kind: GraphType | None = None) -> GraphVar:
+        var = GraphVar(name, kind or type_of(value, self.module))
+        self.out.append(GraphBind(var, value))
+        return var
+
+    def number(self, vector: GraphExpr, index: int) -> Var:
+        kind: Any = type_of(vector, self.module)
+        if kind.dtype is not INT64:
+            vector = self.op("astype", vector, dtype="int64")
+        call = FunctionCall(FunctionRef(self.elements.name(int(kind.shape[0].value), index)), (vector,))
+        found = Var(f"{self.name}_size", INT64)
+        self.emit(call, found.name, PrimType(INT64, found))
+        return found
+
+
+def _type(value: GraphExpr, module: Module) -> GraphType | None:
+    try:
+        return type_of(value, module)
+    except DiagnosticError:
+        return None  # the well-formedness check tells
+
+
+def _says_more(found: GraphType, before: GraphType) -> bool:
+    """Whether a type knows a rank, a shape or values that the one written for it does not."""
+    if type(before) is ObjectType:
+        return type(found) is not ObjectType
+    if type(found) is TensorType and type(before) is TensorType:
+        return found.dtype is not None and found.shape is not None and before.shape is None
+    if type(found) is ShapeType and type(before) is ShapeType:
+        return found.values is not None and before.values is None
+    if type(found) is TupleType and type(before) is TupleType:
+        return any(map(_says_more, found.fields, before.fields))
+    return False
+
+
+__all__ = ["measure_sizes"]

@@ -1,0 +1,346 @@
+"""Graph functions whose results have sizes that they compute become steps, between which memory is made.
+
+before:                                            after:
+    @G.graph_func                                      @T.prim_func
+    def main(x: G.Tensor((8,), "float32")):            def main_0(x, total): ...
+        t = G.call_tir(cls.total, (x,), ...)
+        n = cls.element(t)                             @T.prim_func
+        y = G.call_tir(                                def main_1(x, y): ...
+            cls.places, (x,),
+            out=G.Tensor((n,), "int64"),               @G.graph_func
+        )                                              def main(x: G.Tensor((8,), "float32")):
+        return y                                           G.func_attr({"steps": True})
+                                                           s = G.call_tir(cls.main_0, (x,), out=G.Tensor((), "int64"))
+                                                           n = cls.main_size(s)
+                                                           y = G.call_tir(cls.main_1, (x,), out=G.Tensor((n,), "int64"))
+                                                           return y
+
+Compiled functions write into memory that their caller has. Here the caller cannot know how much, so the steps are what
+is compiled, and the function itself, now a few calls of them, is executed by the runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.constant import constant
+from tirscript.ir.dtype import INT64
+from tirscript.ir.expr import BufferLoad, Expr, Var
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import (
+    Dataflow,
+    FunctionCall,
+    FunctionRef,
+    GraphBind,
+    GraphConst,
+    GraphExpr,
+    GraphFunc,
+    GraphIf,
+    GraphType,
+    GraphVar,
+    MatchCast,
+    ObjectType,
+    PrimType,
+    PrimValue,
+    ShapeExpr,
+    ShapeType,
+    TensorType,
+    TupleExpr,
+    TupleItem,
+    TupleType,
+    plain_dimensions,
+)
+from tirscript.ir.graph_ops.calls import CALL_TIR
+from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.module import Module
+from tirscript.ir.node import Attrs
+from tirscript.ir.rewrite import definitions, refresh, rewrite, substitute, walk
+from tirscript.ir.stmt import Return, Stmt
+
+from ..lowering import STEPS
+from ..pipeline import module_pass
+from .graph_to_tensor import lowered
+from .replacing import variables
+
+
+@module_pass()
+def split_at_sizes(module: Module) -> Module:
+    """A function that returns `G.Tensor((n,))`, where it computes `n`, becomes calls of tensor functions."""
+    made: list[Any] = []
+    names = {one.name for one in module.functions}
+    for one in module.functions:
+        split = None
+        if type(one) is GraphFunc and not one.private and STEPS not in one.attrs:
+            split = _Split(one, module, names).functions()
+        made += (one,) if split is None else split
+    same = len(made) == len(module.functions)
+    return module if same else module.replace(functions=tuple(made))
+
+
+class _Unknown(Exception):
+    """What goes from a step to the next is of a type that no memory is made for; the function stays whole."""
+
+
+class _Step(Struct, eq=False):
+    """Statements that run without a pause."""
+
+    body: list[Stmt]
+    sizes: set[Var]  # what they compute
+
+
+class _Split:
+    """One function on its way."""
+
+    def __init__(self, func: GraphFunc, module: Module, names: set[str]) -> None:
+        self.func, self.module, self.names = func, module, names
+        # the sizes that the function that calls the steps knows
+        self.own = set(plain_dimensions(tuple(param.type for param in func.params)))
+        self.seen = set(self.own)
+        self.weights: dict[GraphVar, GraphBind] = {}
+        self.instead: dict[Any, Any] = {}
+        self.made: list[PrimFunc] = []
+        self.reader = ""
+        self.body: list[Stmt] = []  # of the function that calls the steps
+
+    def functions(self) -> list[Any] | None:
+        """The steps and the function that calls them; None where it has no sizes to wait for."""
+        statements = list(self.plain(self.func.body))
+        value = substitute(self.func.value, self.instead)
+        computed = {size for stmt in statements for size in self.computed(stmt)}
+        if not computed & _names(type_of(value, self.module)):
+            return None
+        steps = list(self.steps(statements))
+        self.reader = self.unique(f"{self.func.name}_size")
+        known = dict.fromkeys(self.func.params)
+        try:
+            for at, step in enumerate(steps):
+                later = variables(value).union(*(_used(one.body) for one in steps[at + 1 :]))
+                self.step(step, list(known), later)
+                known |= dict.fromkeys(_made(step.body))
+        except _Unknown:
+            return None
+        size = Buffer("size", (), INT64)
+        reader = PrimFunc(self.reader, (size,), (Return(BufferLoad(size, ())),), returns=INT64)
+        weights = {var: bind.value for var, bind in self.weights.items()}
+        attrs = Attrs({**self.func.attrs, STEPS: True})
+        main = self.func.replace(body=tuple(self.body), value=substitute(value, weights), attrs=attrs)
+        return [*self.made, reader, refresh(main)]
+
+    def unique(self, name: str) -> str:
+        made, number = name, 0
+        while made in self.names:
+            number += 1
+            made = f"{name}_{number}"
+        self.names.add(made)
+        return made
+
+    def computed(self, stmt: Stmt) -> tuple[Var, ...]:
+        """The size that a statement computes by a call of a tensor function."""
+        if type(stmt) is not GraphBind or type(stmt.value) is not FunctionCall:
+            return ()
+        function = stmt.value.function
+        called: Any = self.module[function.function] if type(function) is FunctionRef else None
+        kind = stmt.var.type
+        if not isinstance(called, PrimFunc) or type(kind) is not PrimType or type(kind.value) is not Var:
+            return ()
+        return (kind.value,)
+
+    # statements in a row
+
+    def plain(self, body: Iterable[Stmt]) -> Iterator[Stmt]:
+        """The statements in a row, weights apart; what is known has no second name for its size."""
+        for given in body:
+            if type(given) is Dataflow:
+                yield from self.plain(given.body)
+                continue
+            stmt: Any = substitute(given, self.instead) if self.instead else given
+            self.seen.update(self.computed(stmt))
+            if type(stmt) is GraphBind and type(stmt.value) is GraphConst:
+                self.weights[stmt.var] = stmt
+                continue
+            if type(stmt) is GraphBind and type(stmt.var.type) is PrimType and type(stmt.value) is PrimValue:
+                self.rename(stmt.var.type.value, stmt.value.value)
+            if type(stmt) is MatchCast:
+                self.match(stmt.type, type_of(stmt.value, self.module))
+            if isinstance(stmt, (GraphBind, MatchCast)):
+                kind = substitute(stmt.var.type, self.instead)
+                if kind is not stmt.var.type:
+                    var = stmt.var.replace(type=kind)
+                    stmt = stmt.replace(var=var, type=kind) if type(stmt) is MatchCast else stmt.replace(var=var)
+            before = getattr(given, "var", None)
+            if before is not None and before is not stmt.var:
+                self.instead[before] = stmt.var
+            yield stmt
+
+    def match(self, want: GraphType, have: GraphType) -> None:
+        if type(want) is TupleType and type(have) is TupleType:
+            for field, of in zip(want.fields, have.fields, strict=False):
+                self.match(field, of)
+        elif type(want) is type(have):
+            for axis, other in zip(_dimensions(want), _dimensions(have), strict=False):
+                self.rename(axis, other)
+
+    def rename(self, want: Expr | None, have: Expr) -> None:
+        """Take a size for the name that is given to it first."""
+        if type(want) is Var and want is not have and want not in self.instead and want not in self.seen:
+            self.instead[want] = have
+
+    def steps(self, statements: Sequence[Stmt]) -> Iterator[_Step]:
+        """The statements up to the first that needs a size which those before it compute, and so on."""
+        step = _Step([], set())
+        for stmt in statements:
+            own = set(self.computed(stmt))
+            if step.sizes & (_names(stmt) - own):
+                yield step
+                step = _Step([], set())
+            step.body.append(stmt)
+            step.sizes |= own
+        yield step
+
+    # steps
+
+    def step(self, step: _Step, known: list[GraphVar], later: set[GraphVar]) -> None:
+        """Make the tensor function of a step, its call, and what is used later of its results."""
+        used = _used(step.body)
+        params: list[GraphVar] = []
+        args: list[GraphExpr] = []
+        body: list[Stmt] = [bind for var, bind in self.weights.items() if var in used]
+        scalars: dict[GraphVar, PrimValue] = {}
+        for var in known:
+            if var not in used:
+                continue
+            if type(var.type) is PrimType:
+                if var.type.dtype is not INT64 or type(var.type.value) is not Var:
+                    raise _Unknown
+                scalars[var] = PrimValue(var.type.value)
+                continue
+            value = self.taken(var, var, params, args)
+            if value is not var:
+                body.append(GraphBind(var, value))
+        body += (substitute(stmt, scalars) if scalars else stmt for stmt in step.body)
+        results: list[GraphExpr] = []
+        given: list[tuple[GraphVar, GraphExpr]] = []
+        call = GraphVar(f"{self.func.name}_{len(self.made)}", ObjectType())
+        for var in _made(step.body):
+            if var in later or (type(var.type) is PrimType and var.type.value in step.sizes):
+                given.append((var, self.given(var, var.type, call, results)))
+        results = results or [GraphConst(constant(0, INT64))]
+        types = tuple(_memory(type_of(one, self.module)) for one in results)
+        told = set(plain_dimensions(tuple(param.type for param in params)))
+        needed = dict.fromkeys(name for part in (*params, *body, *results) for name in _ordered(part))
+        inside = step.sizes | {name for stmt in step.body for name in _defined(stmt) if name not in self.own}
+        sizes = tuple(name for name in needed if name not in told and name not in inside)
+        if not self.own.issuperset(sizes):
+            raise _Unknown
+        self.own |= step.sizes
+        if sizes:
+            params.append(GraphVar("sizes", ShapeType(sizes)))
+        result = results[0] if len(results) == 1 else TupleExpr(tuple(results))
+        name = self.unique(call.name)
+        func = GraphFunc(name, tuple(params), tuple(body), result, attrs=self.func.attrs, span=self.func.span)
+        made = lowered(refresh(func), self.module)
+        # the order of `G.call_tir`: scalars stand behind the results
+        self.made.append(made.replace(params=tuple(sorted(made.params, key=lambda param: type(param) is Var))))
+        value = CALL_TIR(
+            FunctionRef(name), TupleExpr(tuple(args)), out=types, tir_vars=ShapeExpr(sizes) if sizes else None
+        )
+        self.call(call.replace(type=types[0] if len(types) == 1 else TupleType(types)), call, value, given)
+
+    def taken(self, var: GraphVar, place: GraphExpr, params: list[GraphVar], args: list[GraphExpr]) -> GraphExpr:
+        """A value from before, made of parameters of the step."""
+        kind = var.type
+        if type(kind) is TensorType:
+            params.append(var)
+            args.append(place)
+            return var
+        if type(kind) is TupleType:
+            fields = [GraphVar(f"{var.name}_{at}", field) for at, field in enumerate(kind.fields)]
+            return TupleExpr(
+                tuple(self.taken(one, TupleItem(place, at), params, args) for at, one in enumerate(fields))
+            )
+        if type(kind) is ShapeType and kind.values is not None:
+            return ShapeExpr(kind.values)
+        raise _Unknown
+
+    def given(self, value: GraphExpr, kind: GraphType, call: GraphVar, results: list[GraphExpr]) -> GraphExpr:
+        """A value of a step as what is made of the results of its call."""
+        if type(kind) is TupleType:
+            fields = ((TupleItem(value, at), field) for at, field in enumerate(kind.fields))
+            return TupleExpr(tuple(self.given(one, field, call, results) for one, field in fields))
+        if type(kind) is ShapeType and kind.values is not None:
+            return ShapeExpr(kind.values)
+        results.append(value)
+        item = TupleItem(call, len(results) - 1)
+        if type(kind) is PrimType and kind.dtype is INT64:
+            return FunctionCall(FunctionRef(self.reader), (item,))
+        if type(kind) is not TensorType:
+            raise _Unknown
+        return item
+
+    def call(self, var: GraphVar, before: GraphVar, value: GraphExpr, given: list[tuple[GraphVar, GraphExpr]]) -> None:
+        """Bind the call of a step to `var`, and each value to what it is of it."""
+        self.body.append(GraphBind(var, value))
+        instead: dict[Any, Any] = {before: var}
+        for name, made in given:
+            # the result of `call_tir` with one type is a tensor, not a tuple
+            made = substitute(made, instead)
+            if type(var.type) is not TupleType:
+                made = rewrite(made, {TupleItem: lambda item: var if item.value is var else item})
+            self.body.append(GraphBind(name, rewrite(made, {FunctionCall: self.read})))
+
+    def read(self, call: FunctionCall) -> FunctionCall:
+        """The call that reads a size, of a tensor that has a name."""
+        if type(call.args[0]) is GraphVar:
+            return call
+        size = GraphVar("size", TensorType((), INT64))
+        self.body.append(GraphBind(size, call.args[0]))
+        return call.replace(args=(size,))
+
+
+def _memory(kind: GraphType) -> TensorType:
+    """What a result of a step is written into."""
+    if type(kind) is PrimType:
+        return TensorType((), kind.dtype)
+    if type(kind) is not TensorType or kind.shape is None or kind.dtype is None:
+        raise _Unknown
+    return kind
+
+
+def _dimensions(kind: GraphType) -> tuple[Expr, ...]:
+    found = kind.shape if type(kind) is TensorType else kind.values if type(kind) is ShapeType else None
+    return found or ()
+
+
+def _ordered(root: Any) -> Iterator[Var]:
+    """The sizes that are named in a statement or a value, and in the types of what it holds."""
+    for node in walk(root):
+        if type(node) is Var:
+            yield node
+        elif type(node) is GraphVar:
+            yield from (name for name in walk(node.type) if type(name) is Var)
+
+
+def _defined(stmt: Stmt) -> list[Var]:
+    """The sizes that a statement names first."""
+    return [name for name in definitions(stmt) if type(name) is Var]
+
+
+def _names(root: Any) -> set[Var]:
+    return set(_ordered(root))
+
+
+def _used(body: Iterable[Stmt]) -> set[GraphVar]:
+    """The variables that statements use, whether they bind them or not."""
+    return {node for stmt in body for node in walk(stmt) if type(node) is GraphVar}
+
+
+def _made(body: Iterable[Stmt]) -> list[GraphVar]:
+    """The variables that statements bind, not those inside of branches."""
+    return [stmt.var for stmt in body if isinstance(stmt, (GraphBind, MatchCast, GraphIf))]
+
+
+__all__ = ["STEPS", "split_at_sizes"]

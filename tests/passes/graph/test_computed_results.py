@@ -1,0 +1,225 @@
+"""Graph functions whose results have sizes that they compute: measured, split into steps, built and called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import DiagnosticError, Module, structural_equal
+from tirscript.ir.graph import GraphFunc
+from tirscript.passes import Sequential
+from tirscript.passes.graph import GRAPH_LOWERING, measure_sizes, split_at_sizes
+from tirscript.script import parse
+
+HEAD = "from tirscript.script import graph as G, ir as I, tir as T\n\n@I.ir_module\nclass M:\n"
+
+
+def program(params: str, *body: str, before: str = "", options: str = "") -> Module:
+    lines = "".join(f"        {line}\n" for line in body)
+    made = parse(f"{HEAD}{before}    @G.graph_func{options}\n    def main({params}):\n{lines}")
+    assert isinstance(made, Module)
+    return made
+
+
+def same(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, tuple):
+        for one, other in zip(found, wanted, strict=True):
+            same(one, other)
+    else:
+        assert (np.shape(found), np.asarray(found).dtype) == (np.shape(wanted), np.asarray(wanted).dtype)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def flags(*shape: int) -> Any:
+    return (np.arange(int(np.prod(shape))) % 3 % 2).reshape(shape).astype("float32")
+
+
+WORDS = np.array([[3, 1, 3], [2, 2, 1]], "int32")
+NANS = np.array([np.nan, 1, -0.0, np.nan, 0.0, 1, -np.inf], "float32")
+ALL = "return_index=True, return_inverse=True, return_counts=True"
+OPERATORS: dict[str, tuple[str, str, list[list[Any]]]] = {
+    "places": ('x: G.Tensor(("n",), "float32")', "G.nonzero(x)", [[flags(7)], [flags(1)], [flags(0)]]),
+    "places of two axes": ('x: G.Tensor(("n", "m"), "float32")', "G.nonzero(x)", [[flags(3, 5)], [flags(2, 0)]]),
+    "places of three": ('x: G.Tensor((2, "n", 3), "bool")', "G.nonzero(x)", [[flags(2, 4, 3) > 0]]),
+    "the place of a scalar": ('x: G.Tensor((), "int32")', "G.nonzero(x)", [[np.int32(0)], [np.int32(4)]]),
+    "values": (
+        'x: G.Tensor((2, "n"), "int32")',
+        f"G.unique(x, {ALL})",
+        [[WORDS], [WORDS[:, :1].copy()], [WORDS[:, :0].copy()]],
+    ),
+    "values as they come": ('x: G.Tensor((2, 3), "int32")', f"G.unique(x, sorted=False, {ALL})", [[WORDS]]),
+    "values with nan": ('x: G.Tensor(("n",), "float32")', f"G.unique(x, {ALL})", [[NANS], [NANS[:1]]]),
+    "bools": ('x: G.Tensor((4,), "bool")', "G.unique(x)", [[np.array([1, 0, 1, 1], bool)], [np.ones(4, bool)]]),
+    "counts alone": (
+        'x: G.Tensor((2, 3), "int32")',
+        "G.unique(x, return_counts=True)",
+        [[WORDS]],
+    ),
+    "a slice": (
+        'x: G.Tensor((6, "n"), "float32"), b: G.Tensor((2,), "int64"), e: G.Tensor((2,), "int64"), s: G.Tensor((2,), "int64")',
+        "G.dynamic_strided_slice(x, b, e, s)",
+        [
+            [flags(6, 5), np.array(begin), np.array(end), np.array(step)]
+            for begin, end, step in (
+                ((0, 1), (6, 4), (2, 1)),
+                ((-1, -9), (-99, 99), (-2, 3)),
+                ((3, 4), (1, 1), (1, -1)),
+                ((9, 0), (0, 0), (-1, 1)),
+            )
+        ],
+    ),
+    "a shape": (
+        'x: G.Tensor((2, 6), "float32"), s: G.Tensor((2,), "int64")',
+        "G.reshape(x, G.tensor_to_shape(s))",
+        [[flags(2, 6), np.array([3, 4])], [flags(2, 6), np.array([12, 1])]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_results_of_operators_are_as_long_as_they_turn_out(name: str) -> None:
+    params, value, draws = OPERATORS[name]
+    module = program(params, f"y = {value}", "return y")
+    built = tirscript.build(module)["main"]
+    debug = tirscript.build(module, debug=True)["main"]
+    for args in draws:
+        wanted = tirscript.interpret(module, *args)
+        same(built(*args), wanted)
+        same(debug(*args), wanted)
+
+
+CHAIN = program(
+    'x: G.Tensor(("n", 3), "float32"), w: G.Tensor((2,), "float32")',
+    "with G.dataflow():",
+    "    k = G.const([[1.0], [2.0]], 'float32')",
+    "    a = G.nonzero(x)",
+    "    b = G.match_cast(a, G.Tensor((2, 'm'), 'int64'))",
+    "    c = G.multiply(G.astype(b, 'float32'), k)",
+    "    d = G.sum(c)",
+    "    e = G.unique(c)",
+    "    f = G.add(w, d)",
+    "    G.output(b, c, d, e, f, k)",
+    "return (c, (e, d)), f, x, k, b",
+).functions[0]
+
+
+def chain() -> tuple[Module, list[Any]]:
+    return Module((CHAIN,), name="M"), [flags(5, 3), np.array([1, 2], "float32")]
+
+
+@pytest.mark.parametrize("count", range(1, len(GRAPH_LOWERING.passes) + 1))
+def test_every_stage_is_printed_read_and_executed(count: int) -> None:
+    module, args = chain()
+    stage = Sequential(GRAPH_LOWERING.passes[:count])(module)
+    again = parse(stage.script())
+    assert structural_equal(again, stage)
+    main = next(one for one in again.functions if one.name == "main")
+    assert isinstance(main, GraphFunc)  # at the end too
+    wanted = tirscript.interpret(module, *args)
+    same(tirscript.interpret(again, *args, entry="main"), wanted)
+    same(tirscript.build(again)["main"](*args), wanted)
+
+
+def test_steps_are_private_to_the_module_that_is_built() -> None:
+    module, args = chain()
+    built = tirscript.build(module)
+    assert [one.__name__ for one in built] == ["main"]
+    found = built["main"](w=args[1], x=args[0])
+    same(found, tirscript.interpret(module, *args))
+    assert found[2] is not args[0] and not np.shares_memory(found[2], args[0])  # a result is an array of its own
+    found[3][:] = 9  # that of a constant, too
+    same(built["main"](*args), tirscript.interpret(module, *args))
+    assert "define" in built["main"].llvm_ir() and built["main"].assembly()
+
+
+def test_arguments_are_checked_before_the_first_step() -> None:
+    module, args = chain()
+    built = tirscript.build(module)["main"]
+    with pytest.raises(DiagnosticError, match=r"T301.*`x`"):
+        built(args[0][:, :2], args[1])
+    with pytest.raises(DiagnosticError, match="`w` is missing"):
+        built(args[0])
+
+
+def test_sizes_that_are_told_twice_are_compared() -> None:
+    module = program(
+        'x: G.Tensor(("n",), "float32"), y: G.Tensor(("m",), "float32")',
+        "a = G.nonzero(x)",
+        "b = G.match_cast(a, G.Tensor((1, 'm'), 'int64'))",
+        "c = G.add(G.astype(G.reshape(b, (m,)), 'float32'), y)",
+        "d = G.unique(c)",
+        "return d",
+    )
+    built = tirscript.build(module)["main"]
+    same(built(flags(6), np.zeros(2, "float32")), np.array([1, 4], "float32"))
+    with pytest.raises(AssertionError, match=r"dimension 1 of the value of `G.match_cast`"):
+        built(flags(6), np.zeros(3, "float32"))
+
+
+def test_what_computes_no_size_of_a_result_stays_whole() -> None:
+    module = program('x: G.Tensor(("n",), "float32")', "return G.sum(G.nonzero(x))")
+    lowered = Sequential(GRAPH_LOWERING.passes)(module)
+    assert not any(type(one) is GraphFunc for one in lowered.functions)
+    assert split_at_sizes(module) is module
+    plain = program('x: G.Tensor(("n",), "float32")', "return G.exp(x)")
+    assert measure_sizes(plain) is plain
+
+
+def test_libraries_say_that_they_have_no_memory_for_them(tmp_path: Path) -> None:
+    module, _ = chain()
+    built = tirscript.build(module)
+    for made in (built, built["main"]):
+        with pytest.raises(DiagnosticError, match="the sizes of what `main` returns are known only when it has run"):
+            made.export(tmp_path / "main.so")
+
+
+COUNT = """    @T.prim_func
+    def count(x: T.Buffer(("n",), "float32")) -> T.int64:
+        found: T.int64 = 0
+        for i in range(n):
+            if x[i] != 0.0:
+                found = found + 1
+        return found
+
+"""
+
+
+def test_a_kernel_that_only_reads_has_no_effects() -> None:
+    body = (
+        "with G.dataflow():",
+        "    m = M.count(x)",
+        "    y = G.full((m,), 2.5, 'float32')",
+        "    G.output(m, y)",
+        "return y",
+    )
+    module = program('x: G.Tensor(("n",), "float32")', *body, before=COUNT)
+    same(tirscript.build(module)["main"](flags(7)), np.full(2, 2.5, "float32"))
+    with pytest.raises(DiagnosticError, match="`count` has effects"):
+        program('x: G.Tensor(("n",), "float32")', *body, before=COUNT.replace("found = found + 1", "x[i] = 1.0"))
+
+
+FILL = """    @T.prim_func
+    def fill(x: T.Buffer((4,), "float32")):
+        for i in range(4):
+            x[i] = 7.0
+
+"""
+
+
+def test_what_a_kernel_wrote_is_read_behind_it() -> None:
+    """`G.sum(y)` was computed once, as if no call stood between."""
+    module = program(
+        'x: G.Tensor((4,), "float32")',
+        "y = G.add(x, x)",
+        "a = G.sum(y)",
+        "M.fill(y)",
+        "b = G.sum(y)",
+        "return a, b",
+        before=FILL,
+        options="(pure=False)",
+    )
+    same(tirscript.build(module)["main"](np.ones(4, "float32")), (np.float32(8), np.float32(28)))
