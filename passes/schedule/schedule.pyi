@@ -348,7 +348,8 @@ class Schedule:
                 D[vi] = C[vi] + bias[vi]
 
         The epilogue must combine as the reduction does: add to a sum, take the maximum with a maximum. Sums of floats are
-        rounded in another order.
+        rounded in another order, and with T.min and T.max of floats it depends on the order what of a nan and a number
+        comes through.
         """
 
     def get_block(self, name: BlockHandle | str, func_name: str | None = None) -> BlockHandle:
