@@ -13,6 +13,7 @@ from tirscript.ir.stmt import Block, BufferStore, DeclBuffer, For, MatchBuffer, 
 
 from ..blockizing import blockized
 from ..blocks import inferred
+from ..dataflow import check_own_memory
 from ..edit import Edit
 from ..matching import Match, Mismatch
 from ..primitive import BlockAt, LoopAt, primitive
@@ -103,6 +104,8 @@ def _matched(
         target = match.buffers.get(desc)
         if target is None:
             edit.refuse(f"`{intrin.name}` describes a buffer `{desc.name}` that it does not access", place)
+        if desc in written:
+            check_own_memory(edit, place, (target,))
         for other, shared in match.buffers.items():
             if other is not desc and shared is target and (desc in written or other in written):
                 edit.refuse(

@@ -12,7 +12,7 @@ from helpers.processor import runs
 
 import tirscript
 from tirscript.backend.llvm import emit_ir
-from tirscript.ir import MatchBuffer, walk
+from tirscript.ir import Attrs, MatchBuffer, walk
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.rewrite import defined_by
 from tirscript.passes import DEFAULT_LOWERING
@@ -171,6 +171,15 @@ def add_intrin(n: int = 8, impl: str = IMPL, impl_n: int = 0) -> TensorIntrin:
     desc = parse((ADD + DESC).format(n=n))
     body = parse((ADD + impl).format(n=impl_n or n))
     return register_tensor_intrin(f"test_add_{n}", desc, body, override=True)  # type: ignore[arg-type]
+
+
+def test_no_memory_with_two_names() -> None:
+    """An intrinsic may read all of its operands before it stores a result."""
+    add_intrin()
+    func = one_off("vi + 5")
+    s = Schedule(func.replace(attrs=Attrs({"noalias": False})), verify=True)
+    with pytest.raises(ScheduleError, match="`A` may be the memory of `B`"):
+        s.tensorize("i1", "test_add_8")
 
 
 def test_a_registered_intrinsic(golden: Any) -> None:
