@@ -680,7 +680,8 @@ class Schedule:
 
         `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
         `preserve_unit_loops` keeps loops of one iteration. Refused where the block would not run for all that it stores
-        any more, and where it would leave a loop in which its result is changed behind it.
+        any more, and where it would leave a loop in which its result is changed behind it. A reduction moves where each
+        iteration makes all that it combines for an element.
         """
 
     def reverse_compute_inline(self, block: BlockHandle | str) -> None:
