@@ -959,6 +959,6 @@ class Schedule:
                 B[vi, vj] = power[vi, vj] / total[vi]           B[vi, vj] = B[vi, vj] / total[vi]
 
         Both have the same shape and dtype. The block writes each element once and reads it of the temporary, which nobody
-        reads after that; nothing touches what it writes before. The loops that it shares with others are serial, and each
-        runs over a dimension of the temporary.
+        reads after that; nothing touches what it writes before. The loops that it shares with others run over a dimension
+        of the temporary each, in order or in parallel.
         """
