@@ -145,7 +145,9 @@ def check_still_covers(edit: Edit, block: Place, axes: Sequence[Axis]) -> None:
     kept = conjunction(part for part in parts if not reads_memory(part))
     once = any(axis.kind == "reduce" for axis in axes)
     if _runs_for_all(edit, block, axes, kept, once) is False:
-        edit.refuse(f"the block `{stmt.name}` would not run for every point of its axes any more", block)
+        edit.refuse(
+            f"the block `{stmt.name}` would not run for every point of its axes{' once' * once} any more", block
+        )
 
 
 def _runs_for_all(edit: Edit, block: Place, axes: Sequence[Axis], predicate: Expr | None, once: bool) -> bool | None:

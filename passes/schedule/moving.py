@@ -112,19 +112,22 @@ def _without_trivia(stmt: Stmt, name: str) -> Stmt:
     return stmt.replace(body=tuple(_without_trivia(inner, name) for inner in stmt.body))
 
 
-def axes_of_indices(edit: Edit, block: Place, indices: Sequence[Expr], what: str) -> list[Var | None]:
+def axes_of_indices(
+    edit: Edit, block: Place, indices: Sequence[Expr], what: str, kinds: Sequence[str] = ("spatial",)
+) -> list[Var | None]:
     """The axis that each index is, None for a number; refused where an index is something else."""
     stmt: Block = block.stmt
-    spatial = {axis.var for axis in stmt.axes if axis.kind == "spatial"}
+    named = {axis.var for axis in stmt.axes if axis.kind in kinds}
+    word = " or ".join(kinds)
     found: list[Var | None] = []
     for index in indices:
         if type(index) is Const:
             found.append(None)
-        elif type(index) is Var and index in spatial and index not in found:
+        elif type(index) is Var and index in named and index not in found:
             found.append(index)
         else:
             edit.refuse(
-                f"an index of the {what} of the block `{stmt.name}` is not one of its spatial axes alone",
+                f"an index of the {what} of the block `{stmt.name}` is not one of its {word} axes alone",
                 (block, ""),
                 (index, "this index"),
                 hint="transform_block_layout or reindex make the indices plain axes",

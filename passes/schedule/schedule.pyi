@@ -348,7 +348,8 @@ class Schedule:
                 D[vi] = C[vi] + bias[vi]
 
         The epilogue must combine as the reduction does: add to a sum, take the maximum with a maximum. Sums of floats are
-        rounded in another order.
+        rounded in another order, and with T.min and T.max of floats it depends on the order what of a nan and a number
+        comes through.
         """
 
     def get_block(self, name: BlockHandle | str, func_name: str | None = None) -> BlockHandle:
@@ -679,7 +680,8 @@ class Schedule:
 
         `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
         `preserve_unit_loops` keeps loops of one iteration. Refused where the block would not run for all that it stores
-        any more, and where it would leave a loop in which its result is changed behind it.
+        any more, and where it would leave a loop in which its result is changed behind it. A reduction moves where each
+        iteration makes all that it combines for an element.
         """
 
     def reverse_compute_inline(self, block: BlockHandle | str) -> None:
@@ -957,6 +959,6 @@ class Schedule:
                 B[vi, vj] = power[vi, vj] / total[vi]           B[vi, vj] = B[vi, vj] / total[vi]
 
         Both have the same shape and dtype. The block writes each element once and reads it of the temporary, which nobody
-        reads after that; nothing touches what it writes before. The loops that it shares with others are serial, and each
-        runs over a dimension of the temporary.
+        reads after that; nothing touches what it writes before. The loops that it shares with others run over a dimension
+        of the temporary each, in order or in parallel.
         """

@@ -211,11 +211,12 @@ class Uncovered(Struct, frozen=True, eq=False):
     symbols: dict[Expr, int]
 
 
-def uncovered_reads(deps: Dependences, *within: Stmt) -> list[Uncovered]:
+def uncovered_reads(deps: Dependences, *within: Stmt, proved: bool = False) -> list[Uncovered]:
     """The reads of the program's own buffers that certain earlier writes do not cover, with an iteration for each.
 
     Only reads that certainly happen are looked at (those in `within` where statements are given). Writes that may or
-    may not happen cover nothing: an answer is a suspicion, its absence a proof.
+    may not happen cover nothing: an answer is a suspicion, its absence a proof. Where it is to be `proved`, such writes
+    cover all that they may write.
     """
     import islpy
 
@@ -231,7 +232,7 @@ def uncovered_reads(deps: Dependences, *within: Stmt) -> list[Uncovered]:
                     left, exact = relations.touch(step, at, "place")
                     if not exact:
                         continue
-                    for cover in _covers(deps, step, access):
+                    for cover in _covers(deps, step, access, proved):
                         left = left.subtract(cover)
                     left = relations.within(left)
                     names = [left.get_dim_name(kind, number) for number in range(left.dim(kind))]
@@ -268,12 +269,12 @@ def fills_first(deps: Dependences, buffer: Buffer) -> bool:
     return True
 
 
-def _covers(deps: Dependences, step: Step, access: Access) -> Iterable[islpy.Map]:
-    """For the iterations of a step, what each certain write has written before."""
+def _covers(deps: Dependences, step: Step, access: Access, perhaps: bool = False) -> Iterable[islpy.Map]:
+    """For the iterations of a step, what each certain write has written before; or has `perhaps`."""
     relations = deps.relations
     for other, at in _writes(deps, access):
         writes, exact = relations.touch(other, at, "place")
-        if exact:
+        if exact or perhaps:
             yield relations.before(other, step).reverse().apply_range(writes)
 
 

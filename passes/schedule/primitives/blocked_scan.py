@@ -14,6 +14,7 @@ from tirscript.ir.rewrite import refresh, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
 
 from ..blocks import inferred
+from ..dataflow import check_own_memory
 from ..edit import Edit
 from ..loops import plain
 from ..primitive import LoopAt, primitive
@@ -126,6 +127,7 @@ def scan_alone(edit: Edit, loop: LoopAt, lanes: int, what: str) -> tuple[Block, 
         edit.refuse(f"the loop `{stmt.var.name}` is not the axis `{scan.axis.var.name}` alone", (loop, ""))
     if count is None or not is_const(scan.axis.stop, count) or count < lanes:
         edit.refuse(f"the loop `{stmt.var.name}` does not run from 0 to a number of {lanes} or more", (loop, ""))
+    check_own_memory(edit, loop, (scan.store.buffer,))  # elements are read before those in front of them are stored
     return block, scan, int(count)
 
 

@@ -164,7 +164,8 @@ def denormals_apart(edit: Edit, loop: LoopAt, left: BlockAt, right: BlockAt) -> 
     stmt = plain(edit, loop, "doubled")
     products = [place for place in loop.below(Block, nested=False) if _operands(place.stmt) is not None]
     if len(products) != 1:
-        edit.refuse(f"in the loop `{stmt.var.name}` are {len(products)} blocks of products of bfloat16, not one", loop)
+        what = "sums of products of bfloat16 that begin with 0"
+        edit.refuse(f"in the loop `{stmt.var.name}` are {len(products)} {what}, not one", loop)
     if any(type(place.stmt) not in (For, Block) for place in loop.below(nested=False)):
         edit.refuse(f"in the loop `{stmt.var.name}` stands something else than loops and blocks", loop)
     exponents = []

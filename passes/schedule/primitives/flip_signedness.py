@@ -12,7 +12,7 @@ from tirscript.ir.rewrite import rewrite, substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..blocks import inferred, writes_of
-from ..dataflow import check_not_viewed, loads_of, scope_of, stores_of, top
+from ..dataflow import check_not_viewed, loads_of, same_memory, scope_of, stores_of, top
 from ..edit import Edit
 from ..legality import check_covers
 from ..primitive import BlockAt, primitive
@@ -54,8 +54,9 @@ def flip_signedness(edit: Edit, block: BlockAt, buffer_index: int | str = 0) -> 
     if home.contains(block):
         edit.refuse(f"the block `{block.stmt.name}` stands in the loops of `{product.stmt.name}`", block, product)
     written = {buffer for place in home.below(Block) for buffer in writes_of(place.stmt)}
-    if other.buffer in written:
-        edit.refuse(f"`{other.buffer.name}` is written in the loops of the product", product)
+    if not written.isdisjoint(same_memory(home, other.buffer)):
+        word = "is" if other.buffer in written else "may be"
+        edit.refuse(f"`{other.buffer.name}` {word} written in the loops of the product", product)
     kind = update.store.buffer.dtype
     axes = [axis for axis in product.stmt.axes if uses(other.indices, axis.var) and axis.kind == "spatial"]
     total = Buffer(f"{other.buffer.name}_sum", tuple(axis.stop for axis in axes), kind)

@@ -26,7 +26,7 @@ from ..edit import Edit
 from ..legality import check_covers
 from ..moving import axes_of_indices
 from ..primitive import BlockAt, primitive
-from ..reducers import IDENTITIES, Update, only_update
+from ..reducers import IDENTITIES, Update, neutral, only_update
 from ..removal import remove
 from ..tree import Place
 
@@ -44,7 +44,8 @@ def fuse_reduction_epilogue(edit: Edit, reduction_block: BlockAt, epilogue_block
             D[vi] = C[vi] + bias[vi]
 
     The epilogue must combine as the reduction does: add to a sum, take the maximum with a maximum. Sums of floats are
-    rounded in another order.
+    rounded in another order, and with T.min and T.max of floats it depends on the order what of a nan and a number
+    comes through.
     """
     stmt: Block = reduction_block.stmt
     after: Block = epilogue_block.stmt
@@ -109,13 +110,11 @@ def _reduction(edit: Edit, block: Place) -> Update:
     same = init[0].buffer is update.store.buffer and all(
         structural_equal(a, b, map_free_vars=False) for a, b in zip(init[0].indices, update.store.indices, strict=True)
     )
-    identity = IDENTITIES[update.op](update.store.buffer.dtype)
-    known = edit.analyzer(block)
-    begins = init[0].value
-    if not same or not (
-        structural_equal(begins, identity, map_free_vars=False)
-        or (begins.dtype.is_int and known.prove_equal(begins, identity))
-    ):
+    dtype = update.store.buffer.dtype
+    identity = IDENTITIES[update.op](dtype)
+    begins = edit.analyzer(block).simplify(init[0].value)  # as -inf is written: `-T.infinity("float32")`
+    unchanging = (identity, neutral(update.op, dtype))
+    if not same or not any(structural_equal(begins, one, map_free_vars=False) for one in unchanging):
         edit.refuse(f"the block `{stmt.name}` does not begin with {identity.value}", (block, ""), (init[0], "here"))
     return update
 

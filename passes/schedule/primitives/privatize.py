@@ -12,7 +12,7 @@ from tirscript.ir.op import Op, const, get_op
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, If, Stmt
 
-from ..dataflow import view_of
+from ..dataflow import check_own_memory, view_of
 from ..edit import Edit
 from ..loops import leaves, plain, plus, times
 from ..primitive import LoopAt, primitive
@@ -87,6 +87,7 @@ def _check_buffer(edit: Edit, loop: Place, buffer: Buffer, op: Op) -> None:
         edit.refuse(
             f"the memory of `{buffer.name}` is reached by a view, an address or a call", (loop, ""), (view, "here")
         )
+    check_own_memory(edit, loop, (buffer,))  # an update would change what another one adds
 
 
 class _Private(Struct, frozen=True, eq=False):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from tirscript.ir.arith.linear import Linear, expression
+from tirscript.ir.arith.linear import Linear, expression, linear
+from tirscript.ir.arith.logic import comparison, conjuncts
+from tirscript.ir.arith.presburger import Dependences, uncovered_reads
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Expr, Var
-from tirscript.ir.rewrite import free_vars, uses, walk
-from tirscript.ir.stmt import Block, BufferStore, For
+from tirscript.ir.op import cast
+from tirscript.ir.rewrite import free_vars, substitute, uses, walk
+from tirscript.ir.stmt import Axis, Block, BufferStore, For
 
 from ...access import Accesses, Extent, relax_index
 from ..blocks import reads_of, writes_of
 from ..dataflow import (
     accesses_outside_blocks,
+    allocation,
     before,
     check_not_viewed,
     left_behind,
@@ -48,7 +52,8 @@ def reverse_compute_at(
 
     `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
     `preserve_unit_loops` keeps loops of one iteration. Refused where the block would not run for all that it stores
-    any more, and where it would leave a loop in which its result is changed behind it.
+    any more, and where it would leave a loop in which its result is changed behind it. A reduction moves where each
+    iteration makes all that it combines for an element.
     """
     stmt: Block = block.stmt
     scope = scope_of(edit, block)
@@ -57,17 +62,13 @@ def reverse_compute_at(
     if loop.contains(block):
         edit.refuse(f"the block `{stmt.name}` is in the loop `{loop.stmt.var.name}` already", (block, ""), loop)
     moved_loops(edit, block, "moved")
-    if any(axis.kind == "reduce" for axis in stmt.axes):
-        edit.refuse(
-            f"the block `{stmt.name}` is a reduction: its parts would be in several iterations of the loop",
-            block,
-            hint="move its producers to it with compute_at",
-        )
     own = set(writes_of(stmt))
-    if own & set(reads_of(stmt)):
+    if own & set(reads_of(stmt)) and not _begins(stmt):
         edit.refuse(f"the block `{stmt.name}` reads what it writes", block)
     ranges: dict[Var, tuple[Linear, Linear] | None] = {}
     producers: list[Place] = []
+    partly: list[Buffer] = []
+    reduced = {axis.var: axis for axis in stmt.axes if axis.kind == "reduce"}
     for buffer in reads_of(stmt):
         made_by = [other for other in writers(scope, buffer) if other is not block]
         inside = [other for other in made_by if loop.contains(other)]
@@ -97,9 +98,14 @@ def reverse_compute_at(
             edit.refuse(f"`{buffer.name}` is written outside of the loop too", (loop, ""), (outside_writers[0], "here"))
         producers += inside
         area = _finished(edit, block, loop, buffer, inside)
+        if not any(_makes_all(edit, loop, buffer, producer, area) for producer in inside):
+            partly.append(buffer)
         for load in loads_of((*stmt.body, *(() if stmt.init is None else stmt.init)), buffer):
-            axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
+            axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`", ("spatial", "reduce"))
             for axis, extent, place in zip(axes, area, load.indices, strict=True):
+                if axis in reduced:
+                    _check_whole(edit, block, loop, reduced[axis], extent)
+                    continue
                 if axis is None:
                     _check_made(edit, loop, load, place, extent)
                     continue
@@ -120,13 +126,29 @@ def reverse_compute_at(
     made, _ = nest(edit, stmt, ranges, loop, preserve_unit_loops)
     last = max(top(loop, producer).index for producer in producers) + 1
     if index != -1 and not last <= index <= len(loop.stmt.body):
-        edit.wrong(f"`index` is {index}: the block must come behind its last producer, at {last} or later")
+        end = len(loop.stmt.body)
+        edit.wrong(
+            f"`index` is {index}: the block must come behind its last producer in the loop, from {last} to {end}"
+        )
     at = last if index == -1 else index
     remove(edit, block)
     edit.tree.splice(loop, "body", at, at, (made,))
     check_still_covers(edit, edit.block(stmt.name), stmt.axes)
+    if partly:
+        _check_filled(edit, edit.block(stmt.name), partly)
     for buffer in own:
         allocate_before(edit, buffer, loop)
+
+
+def _begins(stmt: Block) -> bool:
+    """Whether a block reads what it writes as a reduction does that has a T.init: only what it has begun itself."""
+    init = stmt.init or ()
+    for buffer in writes_of(stmt):
+        begun = next((store for store in init if type(store) is BufferStore and store.buffer is buffer), None)
+        nodes: list[BufferLoad | BufferStore] = [*stores_of((*init, *stmt.body), buffer), *loads_of(stmt.body, buffer)]
+        if begun is None or loads_of(init, buffer) or not all(same_indices(n.indices, begun.indices) for n in nodes):
+            return False
+    return True
 
 
 def _check_own_iteration(edit: Edit, block: Place, loop: Place, ranges: Mapping[Var, Extent]) -> None:
@@ -165,6 +187,65 @@ def _check_made(edit: Edit, loop: Place, load: BufferLoad, index: Expr, extent: 
             (loop, ""),
             (load, "which is read here"),
         )
+
+
+def _check_whole(edit: Edit, block: Place, loop: Place, axis: Axis, extent: Extent) -> None:
+    """Refuse where an iteration of the loop may make only a part of what a reduction combines."""
+    known = edit.analyzer(loop, inside=True)
+    ends = None if extent is None else [cast(expression(end), axis.var.dtype) for end in extent]
+    if ends is None or not (known.can_prove(ends[0] <= axis.start) and known.can_prove(axis.stop <= ends[1] + 1)):
+        edit.refuse(
+            f"the block `{block.stmt.name}` is a reduction over `{axis.var.name}`, of which an iteration of the loop "
+            f"`{loop.stmt.var.name}` may make only a part",
+            (block, ""),
+            (axis, "this axis"),
+            (loop, "this loop"),
+            hint="move its producers to it with compute_at",
+        )
+
+
+def _makes_all(edit: Edit, loop: Place, buffer: Buffer, producer: Place, area: Box) -> bool:
+    """Whether a producer alone makes, in an iteration of a loop, all elements of an area that there are."""
+    own = needed(edit, loop, buffer, write=True, blocks=[producer])
+    stores = stores_of(producer.stmt.body, buffer)
+    if not stores or not all(map(_same, own, area)):
+        return False
+    values = {axis.var: axis.value for axis in producer.stmt.axes}
+    indices = [linear(substitute(index, values)) for index in stores[0].indices]
+    known = edit.analyzer(producer)
+    for part in [] if producer.stmt.predicate is None else conjuncts(producer.stmt.predicate):
+        compared = comparison(part)
+        # it leaves out what is beyond the end of the buffer
+        if (
+            compared is None
+            or compared[0] != "less"
+            or not any(
+                form.dtype is index.dtype
+                and _same((form, form), (index, index))
+                and known.can_prove(compared[2] >= dim)
+                for form in [linear(compared[1])]
+                for index, dim in zip(indices, buffer.shape, strict=True)
+            )
+        ):
+            return False
+    return True
+
+
+def _check_filled(edit: Edit, block: Place, buffers: Sequence[Buffer]) -> None:
+    """Refuse where a block that was moved is known to read elements that later iterations make."""
+    outer = block.loops()[0]
+    homes = [home for buffer in buffers if (home := allocation(edit, buffer)) is not None]
+    stmts = (*(home.stmt for home in homes if not outer.contains(home)), outer.stmt)
+    deps = Dependences(stmts, dict(edit.analyzer(outer).known), within=edit.func)
+    for one in uncovered_reads(deps, block.stmt, proved=True):
+        if one.access.root.buffer in buffers:
+            values = ", ".join(f"{var.name} = {value}" for var, value in one.values.items())
+            edit.refuse(
+                f"the block `{block.stmt.name}` would read elements of `{one.access.root.name}` that a later iteration "
+                "makes",
+                (block, ""),
+                notes=[f"such as where {values}"] if values else [],
+            )
 
 
 def _same(a: tuple[Linear, Linear] | None, b: tuple[Linear, Linear] | None) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Range, Var
-from tirscript.ir.op import const
+from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, BufferStore, DeclBuffer, For, MatchBuffer, Stmt
 
 from ..blockizing import blockized
 from ..blocks import inferred
+from ..dataflow import check_own_memory
 from ..edit import Edit
 from ..matching import Match, Mismatch
 from ..primitive import BlockAt, LoopAt, primitive
@@ -53,8 +55,8 @@ def tensorize(
             (problem.node if inside else place, ""),
             notes=[f"the intrinsic describes:\n{textwrap.indent(intrin.desc.script(header=False), '    ')}".rstrip()],
         )
-    matched, buffers = _matched(edit, place, intrin, match)
-    body = refresh(substitute(body_of(intrin.impl), buffers))
+    matched, names = _matched(edit, place, intrin, match)
+    body = refresh(substitute(body_of(intrin.impl), names))
     made = stmt.replace(body=(*matched, *_named(edit, body)), init=None)
     if any(type(node) is DeclBuffer for node in walk(body)):  # memory under other names, so it says what it accesses
         made = _declared(made, intrin, matched)
@@ -91,18 +93,21 @@ def _below(place: Place) -> list[object]:
     return found
 
 
-def _matched(
-    edit: Edit, place: Place, intrin: TensorIntrin, match: Match
-) -> tuple[list[MatchBuffer], dict[Buffer, Buffer]]:
-    """The buffers of the intrinsic as views of boxes, checked to lie in them and to be apart where written."""
+def _matched(edit: Edit, place: Place, intrin: TensorIntrin, match: Match) -> tuple[list[MatchBuffer], dict[Any, Any]]:
+    """The buffers of the intrinsic as views of boxes, checked to lie in them and to be apart where written.
+
+    The strides and offsets that the intrinsic has names for, too, are those of the views.
+    """
     known = edit.analyzer(place, inside=True)
     written = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferStore}
     stmts: list[MatchBuffer] = []
-    new: dict[Buffer, Buffer] = {}
+    new: dict[Any, Any] = {}
     for desc, impl in pairs_of(intrin):
         target = match.buffers.get(desc)
         if target is None:
             edit.refuse(f"`{intrin.name}` describes a buffer `{desc.name}` that it does not access", place)
+        if desc in written:
+            check_own_memory(edit, place, (target,))
         for other, shared in match.buffers.items():
             if other is not desc and shared is target and (desc in written or other in written):
                 edit.refuse(
@@ -121,11 +126,16 @@ def _matched(
                 edit.refuse(f"the box of `{target.name}` is not proved to lie in the buffer", place)
             ranges.append(Range(start, None if at < more else stop))
         fresh = _view(impl, target, more)
+        named = [*zip(impl.strides or (), fresh.strides or ()), (impl.elem_offset, fresh.elem_offset)]
+        for name, value in named:
+            if type(name) is Var and value is not None:
+                new.setdefault(name, cast(value, name.dtype))
         steps = [step.astype(INT64) for step in fresh.strides or ()]
-        wanted = [step.astype(INT64) for step in impl.strides or ()]
+        strides = substitute(impl.strides or (), new)
+        wanted = [step.astype(INT64) for step in strides]
         if impl.strides is not None and not all(map(known.prove_equal, wanted, steps)):
             edit.refuse(
-                f"`{intrin.name}` wants the strides {_listed(impl.strides)} of `{impl.name}`, and those of the box of "
+                f"`{intrin.name}` wants the strides {_listed(strides)} of `{impl.name}`, and those of the box of "
                 f"`{target.name}` are {_listed(fresh.strides or ())}",
                 place,
                 hint="bring the elements together first: `cache_read` or `cache_write`, and `transform_layout`",
@@ -136,7 +146,8 @@ def _matched(
 
 
 def _listed(strides: tuple[Expr, ...]) -> str:
-    return f"({', '.join(stride.script().strip() for stride in strides)})"
+    words = (str(one.value) if type(one) is Const else one.script().strip() for one in strides)
+    return f"({', '.join(words)})"
 
 
 def _view(impl: Buffer, target: Buffer, more: int) -> Buffer:

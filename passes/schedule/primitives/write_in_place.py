@@ -25,6 +25,7 @@ from ..edit import Edit
 from ..legality import check_covers, check_writes_all
 from ..moving import only_store
 from ..primitive import BlockAt, primitive
+from ..refusal import KINDS
 from ..tree import Place
 from .cache import chosen
 
@@ -41,8 +42,8 @@ def write_in_place(edit: Edit, block: BlockAt, read_buffer_index: int | str) -> 
             B[vi, vj] = power[vi, vj] / total[vi]           B[vi, vj] = B[vi, vj] / total[vi]
 
     Both have the same shape and dtype. The block writes each element once and reads it of the temporary, which nobody
-    reads after that; nothing touches what it writes before. The loops that it shares with others are serial, and each
-    runs over a dimension of the temporary.
+    reads after that; nothing touches what it writes before. The loops that it shares with others run over a dimension
+    of the temporary each, in order or in parallel.
     """
     stmt: Block = block.stmt
     scope = scope_of(edit, block)
@@ -131,7 +132,14 @@ def _check_order(edit: Edit, block: Place, other: Place, temporary: Buffer) -> N
         if type(place.stmt) is not For:
             continue
         loop: For = place.stmt
-        if loop.kind != "serial" or not _own(block, loop.var, temporary) & _own(other, loop.var, temporary):
+        if loop.kind not in ("serial", "unroll", "parallel"):
+            edit.refuse(
+                f"the loop `{loop.var.name}`, which both are in, is {KINDS[loop.kind]}",
+                (block, ""),
+                (other, "here"),
+                (place, "this loop"),
+            )
+        if not _own(block, loop.var, temporary) & _own(other, loop.var, temporary):
             edit.refuse(
                 f"iterations of `{loop.var.name}` are not known to use elements of `{temporary.name}` of their own",
                 (block, ""),

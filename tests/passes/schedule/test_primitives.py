@@ -239,6 +239,38 @@ def test_samplers_repeat() -> None:
 
 
 @pytest.mark.parametrize(
+    ("begin", "combined"),
+    [
+        ('-T.infinity("float32")', "T.max(C[vi], A[vi, vk])"),
+        ("T.cast(0, 'float32') * 2.0", "C[vi] + A[vi, vk]"),
+        ("-0.0", "C[vi] + A[vi, vk]"),
+    ],
+)
+def test_an_identity_as_it_is_written(begin: str, combined: str) -> None:
+    op = combined.replace("A[vi, vk]", "B[vi]")
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32"), D: T.Buffer((4,), "float32")):
+    C = T.alloc_buffer((4,), "float32")
+    for i, k in T.grid(4, 8):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = {begin}
+            C[vi] = {combined}
+    for i in range(4):
+        with T.block("D"):
+            vi = T.axis.spatial(4, i)
+            D[vi] = {op}
+""")
+    assert isinstance(func, PrimFunc)
+    s = Schedule(func, verify=True)
+    s.fuse_reduction_epilogue("C", "D")
+    assert [block.name for block in s.get_child_blocks("root")] == ["C"]
+    assert_same_result(func, s.func)
+
+
+@pytest.mark.parametrize(
     ("step", "words"),
     [
         (lambda s: s.sample_perfect_tile("k", n=0), "at least 1"),

@@ -134,6 +134,53 @@ MEMORY: Refusals = {
     ),
 }
 
+# what these read and write may be the same memory
+PRODUCT_OF_BYTES = program(
+    """
+T.func_attr({"noalias": False})
+C = T.alloc_buffer((16, 16), "int8")
+for k, j in T.grid(16, 16):
+    with T.block("C"):
+        vk, vj = T.axis.remap("SS", [k, j])
+        C[vk, vj] = B[vk, vj]
+for i, k in T.grid(16, 16):
+    with T.block("V"):
+        vi, vk = T.axis.remap("SR", [i, k])
+        with T.init():
+            V[vi] = 0
+        V[vi] += T.cast(A[vi, vk], "int32") * T.cast(C[vk, 0], "int32")
+""",
+    A="int8",
+    B="int8",
+)
+
+UPDATES = program("""
+T.func_attr({"noalias": False})
+for i in range(16):
+    with T.block("W"):
+        vi = T.axis.reduce(16, i)
+        W[V[vi] % 16] = W[V[vi] % 16] + 1
+""")
+
+SCAN = program("""
+T.func_attr({"noalias": False})
+for k in range(16):
+    with T.block("W"):
+        vk = T.axis.scan(16, k)
+        W[vk] = T.if_then_else(vk == 0, 0, W[vk - 1]) + V[vk]
+""")
+
+OVERLAPS: Refusals = {
+    "a sum made before a product": (
+        PRODUCT_OF_BYTES,
+        lambda s: s.flip_signedness("C"),
+        "`A` may be written in the loops of the product",
+    ),
+    "updates in parts": (UPDATES, lambda s: s.privatize("i", 4), "`V` may be the memory of `W`"),
+    "pieces of a scan": (SCAN, lambda s: s.blocked_scan("k", 4), "`V` may be the memory of `W`"),
+    "blocks of a scan": (SCAN, lambda s: s.parallel_scan("k", 4, 2, 8), "`V` may be the memory of `W`"),
+}
+
 LATER = program("""
 C = T.alloc_buffer((16,), "int32")
 for i in range(16):
@@ -378,7 +425,9 @@ OTHERS: Refusals = {
 }
 
 
-@pytest.mark.parametrize("refusals", [MEMORY, ITERATIONS, OTHERS], ids=["memory", "iterations", "others"])
+@pytest.mark.parametrize(
+    "refusals", [MEMORY, OVERLAPS, ITERATIONS, OTHERS], ids=["memory", "overlaps", "iterations", "others"]
+)
 def test_refusals(refusals: Refusals, golden: Any) -> None:
     check(refusals, golden)
 

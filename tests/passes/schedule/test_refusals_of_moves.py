@@ -297,7 +297,7 @@ MOVES: dict[str, Refusals] = {
     "reverse_compute_at": {
         "a loop in another block": (NESTED, lambda s: s.reverse_compute_at("B", "j"), "2 loops are named `j`"),
         "where it is": (PAIR, lambda s: s.reverse_compute_at("B", s.get_loops("B")[0]), "is in the loop `i` already"),
-        "a reduction": (SUM, lambda s: s.reverse_compute_at("C", s.get_loops("W")[0]), "is a reduction"),
+        "a reduction": (SUM, lambda s: s.reverse_compute_at("C", s.get_loops("W")[0]), "nothing that `C`"),
         "an update": (UPDATE, lambda s: s.reverse_compute_at("W", s.get_loops("C")[0]), "reads what it writes"),
         "no producer": (CHANGED, lambda s: s.reverse_compute_at("V", s.get_loops("C")[0]), "nothing that `V` reads"),
         "an input written behind": (

@@ -155,6 +155,11 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
         lambda s: s.denormals_apart(s.get_loops("C")[0], "C", "C"),
         "does not stand before the loop",
     ),
+    "denormals of products of others": (
+        relu_matmul,
+        lambda s: s.denormals_apart(s.get_loops("C")[0], "C", "C"),
+        "are 0 sums of products of bfloat16 that begin with 0, not one",
+    ),
     "denormals that were not looked for": (
         narrow,
         lambda s: (

@@ -12,7 +12,7 @@ from helpers.processor import runs
 
 import tirscript
 from tirscript.backend.llvm import emit_ir
-from tirscript.ir import MatchBuffer, walk
+from tirscript.ir import Attrs, MatchBuffer, PrimFunc, walk
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.rewrite import defined_by
 from tirscript.passes import DEFAULT_LOWERING
@@ -171,6 +171,63 @@ def add_intrin(n: int = 8, impl: str = IMPL, impl_n: int = 0) -> TensorIntrin:
     desc = parse((ADD + DESC).format(n=n))
     body = parse((ADD + impl).format(n=impl_n or n))
     return register_tensor_intrin(f"test_add_{n}", desc, body, override=True)  # type: ignore[arg-type]
+
+
+NAMED = """
+@T.prim_func
+def rows(x: T.handle, y: T.handle):
+    {x} = T.int32()
+    {y} = T.int32()
+    offset = T.int32()
+    X = T.match_buffer(x, (4, 8), "int32", strides=({x}, 1), elem_offset=offset, offset_factor=1)
+    Y = T.match_buffer(y, (4, 8), "int32", strides=({y}, 1), offset_factor=1)
+    for i in range(4):
+        Y[i, 0:8] = X[i, 0:8] + T.broadcast({x}, 8)
+"""
+ROWS = """
+@T.prim_func
+def rows(X: T.Buffer((4, 8), "int32"), Y: T.Buffer((4, 8), "int32")):
+    for i, j in T.grid(4, 8):
+        with T.block("Y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = X[vi, vj] + 24
+"""
+
+
+@pytest.mark.parametrize("columns", [16, 32])
+def test_strides_that_an_intrinsic_has_names_for(columns: int) -> None:
+    """They are those of the boxes, as in TVM's own intrinsics; one name for two is one stride."""
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((9, 24), "int32"), B: T.Buffer(("n", 8, {columns}), "int32")):
+    for b, i, j in T.grid(n, 8, 16):
+        with T.block("B"):
+            vb, vi, vj = T.axis.remap("SSS", [b, i, j])
+            B[vb, vi, vj] = A[vi + 1, vj] + 24
+""")
+    assert isinstance(func, PrimFunc)
+    for y in ("s_y", "s_x"):
+        register_tensor_intrin("test_rows", parse(ROWS), parse(NAMED.format(x="s_x", y=y)), override=True)  # type: ignore[arg-type]
+        s = Schedule(func, verify=True)
+        _, i, j = s.get_loops("B")
+        (i0, i1), (j0, j1) = s.split(i, [None, 4]), s.split(j, [None, 8])
+        s.reorder(i0, j0, i1, j1)
+        if y == "s_x":
+            with pytest.raises(ScheduleError, match=rf"wants the strides \(24, 1\) of `Y`.*are \({columns}, 1\)"):
+                s.tensorize(i1, "test_rows")
+            continue
+        s.tensorize(i1, "test_rows")
+        assert "T.broadcast(24, 8)" in s.script()
+        assert_same_result(func, s.func)
+
+
+def test_no_memory_with_two_names() -> None:
+    """An intrinsic may read all of its operands before it stores a result."""
+    add_intrin()
+    func = one_off("vi + 5")
+    s = Schedule(func.replace(attrs=Attrs({"noalias": False})), verify=True)
+    with pytest.raises(ScheduleError, match="`A` may be the memory of `B`"):
+        s.tensorize("i1", "test_add_8")
 
 
 def test_a_registered_intrinsic(golden: Any) -> None:

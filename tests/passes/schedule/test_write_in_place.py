@@ -74,7 +74,14 @@ def inside(func: PrimFunc) -> PrimFunc:
     return func.replace(body=(*views, Block("all", (), tuple(stmt for stmt in func.body if stmt not in views))))
 
 
-@pytest.mark.parametrize("func", [shares(), inside(shares()), function(IN_ONE_LOOP.format(loop="i", kind="range"))])
+@pytest.mark.parametrize(
+    "func",
+    [
+        shares(),
+        inside(shares()),
+        *(function(IN_ONE_LOOP.format(loop="i", kind=kind)) for kind in ("range", "T.parallel", "T.unroll")),
+    ],
+)
 @pytest.mark.parametrize("which", [0, "power"])
 def test_a_temporary_lies_in_the_result(func: PrimFunc, which: int | str) -> None:
     s = Schedule(func, verify=True)
@@ -133,10 +140,7 @@ WHOLE = SHARES[SHARES.rindex("    for i, j") :].format(read="vi, vj").rstrip()
         (shares(change=(WHOLE, AGAIN)), "it may write an element more than once"),
         (shares(change=(WHOLE, WHOLE.replace("T.grid(6, 9)", "T.grid(3, 9)"))), "not proved"),
         (shares(change=("    power = ", '    T.func_attr({"noalias": False})\n    power = ')), "may overlap"),
-        (
-            function(IN_ONE_LOOP.format(loop="i", kind="T.parallel")),
-            "not known to use elements of `power` of their own",
-        ),
+        (function(IN_ONE_LOOP.format(loop="i", kind="T.vectorized")), "the loop `i`, which both are in, is vectorized"),
         (function(CROSSED), "not known to use elements of `power` of their own"),
     ],
 )
