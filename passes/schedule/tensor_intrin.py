@@ -33,7 +33,8 @@ class TensorIntrin(Struct, frozen=True, eq=False):
         if found is None:
             known = tensor_intrins()
             near = suggest(name, known)
-            hint = f"did you mean `{near}`?" if near else f"they are {', '.join(known)}"
+            others = f"{', '.join(known[:8])} and {len(known) - 8} others" if len(known) > 9 else ", ".join(known)
+            hint = f"did you mean `{near}`?" if near else f"they are {others}: `tensor_intrins()` lists them"
             raise refusal("T502", f"there is no tensor intrinsic `{name}`", None, hint=hint)
         return found
 

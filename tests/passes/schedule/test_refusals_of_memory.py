@@ -419,8 +419,8 @@ OTHERS: Refusals = {
     "a scalar in one iteration": (COUNTED, lambda s: s.parallel("k"), "assigns to the scalar `total`"),
     "an intrinsic that is not there": (
         COUNTED,
-        lambda s: s.tensorize("i", "dot_1x2x3"),
-        "there is no tensor intrinsic `dot_1x2x3`",
+        lambda s: s.tensorize("i", "dot_16x4_vnn1"),
+        "there is no tensor intrinsic `dot_16x4_vnn1`",
     ),
 }
 
