@@ -80,6 +80,9 @@ from ..pipeline import module_pass
 # operators whose result is the memory of their argument in another shape
 VIEWS = frozenset(("reshape", "flatten", "expand_dims", "squeeze"))
 
+# the way out for what no native code is made of, such as functions as values
+_INTERPRET = "`tirscript.interpret` executes it"
+
 
 class Shape(Struct, frozen=True, eq=False):
     """The value of a shape."""
@@ -184,7 +187,7 @@ class _Lowering:
             return Shape(taken)
         if type(kind) is TupleType:
             return tuple(self.parameter(f"{name}_{at}", field, node) for at, field in enumerate(kind.fields))
-        raise self.refused(f"the parameter `{name}` is neither tensor, scalar, shape nor tuple of them", node)
+        raise self.refused(f"the parameter `{name}` is neither tensor, scalar, shape nor tuple of them", node, _INTERPRET)
 
     def out(self, leaf: Buffer) -> Buffer:
         """The parameter that a result is written to."""
@@ -208,7 +211,8 @@ class _Lowering:
             stores = (BufferStore(made, (const(at, INT64),), cast(dim, INT64)) for at, dim in enumerate(value.dims))
             self.body.extend(stores)
             return [made]
-        raise self.refused("a function that is compiled returns tensors, scalars, shapes and tuples of them", node)
+        message = "a function that is compiled returns tensors, scalars, shapes and tuples of them"
+        raise self.refused(message, node, _INTERPRET)
 
     def allocated(self, name: str, shape: tuple[Expr, ...], like: Expr) -> Buffer:
         buffer = Buffer(name, shape, like.dtype)
@@ -326,7 +330,7 @@ class _Lowering:
         """A value, for the variable that it is bound to."""
         rule = _VALUES.get(type(expr))
         if rule is None:
-            raise self.refused("this value has no tensor form", expr)
+            raise self.refused("this value has no tensor form", expr, _INTERPRET)
         return rule(self, expr, var)
 
     def variable(self, expr: GraphVar, var: GraphVar | None) -> Value:
@@ -355,7 +359,7 @@ class _Lowering:
                 f'let it write into a tensor: `G.call_dps_packed("{name}", args, out=G.Tensor(...))`',
             )
         if type(expr.function) is not FunctionRef:
-            raise self.refused("a function that is a value is called", expr, "lift it into the module")
+            raise self.refused("a function that is a value is called", expr, _INTERPRET)
         callee = self.callee(expr.function, expr)
         args = [arg for value in expr.args for arg in self.arguments(self.value(value), value)]
         if isinstance(callee, PrimFunc):
@@ -384,7 +388,7 @@ class _Lowering:
     def way_out(self, expr: OpCall) -> str:
         """What to do with an operator that is left."""
         if expr.op.legalize is None:
-            return "none is made of it; `tirscript.interpret` executes it"
+            return f"none is made of it; {_INTERPRET}"
         types = tuple(type_of(arg, self.module) for arg in expr.args)
         if expr.op.legalize(expr, types, expr.op.name.rpartition(".")[2]) is not None:
             return "run `legalize_ops` before"
