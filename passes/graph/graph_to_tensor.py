@@ -187,7 +187,8 @@ class _Lowering:
             return Shape(taken)
         if type(kind) is TupleType:
             return tuple(self.parameter(f"{name}_{at}", field, node) for at, field in enumerate(kind.fields))
-        raise self.refused(f"the parameter `{name}` is neither tensor, scalar, shape nor tuple of them", node, _INTERPRET)
+        message = f"the parameter `{name}` is neither tensor, scalar, shape nor tuple of them"
+        raise self.refused(message, node, _INTERPRET)
 
     def out(self, leaf: Buffer) -> Buffer:
         """The parameter that a result is written to."""

@@ -203,9 +203,7 @@ def test_passes_read_the_function_then_the_module_then_what_is_around() -> None:
 @pytest.mark.parametrize("said", ['"host"', 'T.target("llvm -num-cores=1")'])
 def test_a_module_with_a_target_of_its_own_in_a_composite(calls: Calls, said: str) -> None:
     """Its functions may name the others of the composite, and once they are bound nothing names any."""
-    text = TEXT.replace(
-        "@I.ir_module\nclass M:", f'@I.ir_module\nclass M:\n    I.module_attrs({{"target": {said}}})\n'
-    )
+    text = TEXT.replace("@I.ir_module\nclass M:", f'@I.ir_module\nclass M:\n    I.module_attrs({{"target": {said}}})\n')
     whole = module(text)
     with COMPOSITE:
         bound = get_pass("bind_targets")(whole)
