@@ -59,7 +59,7 @@ def _verify(x: PrimFunc | GraphFunc | Module, whole: bool) -> list[Diagnostic]:
                 return _verify_module(x, whole)
             if not whole and not x.check_well_formed:
                 return []
-            return _verify_graph(x, None) if isinstance(x, GraphFunc) else Verifier(x, None).run()
+            return _verify_graph_alone(x) if isinstance(x, GraphFunc) else Verifier(x, None).run()
     except RecursionError:
         return [error("T004", f"`{x.name}` is nested too deeply", x.span)]
 
@@ -90,6 +90,12 @@ def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:
         error("T210", f"attribute {name} of the module: {why}", module.span) for name, why in bad_attrs(module.attrs)
     ]
     return in_order(found)
+
+
+def _verify_graph_alone(func: GraphFunc) -> list[Diagnostic]:
+    from .wellformed.graph import local_circles
+
+    return in_order([*_verify_graph(func, None), *local_circles(func)])
 
 
 def _verify_graph(func: GraphFunc, module: Module | None) -> list[Diagnostic]:

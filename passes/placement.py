@@ -55,6 +55,9 @@ def bind_targets(module: Module) -> Module:
 
     One that others call as well is copied. A name of a target in a composite becomes the target.
     """
+    said_by_module = own_target(module, Target.current())
+    if said_by_module is not None:
+        module = _with_target(module, said_by_module)
     if not has_targets(module):
         return module
     names = outer_target(module)

@@ -64,11 +64,17 @@ def read_target(value: Any, span: Span | None = None, names: Target | None = Non
 
 
 def outer_target(module: Module | None = None) -> Target | None:
-    """What functions without a target of their own are for: the module says it, else the `with target:` around."""
+    """What functions without a target of their own are for: the module says it, else the `with target:` around.
+
+    Where that is a composite and the module names one target, it is the composite with this one for its host, since
+    functions of the module may name the others.
+    """
     module = module if module is not None else getattr(_passed, "module", None)
     around = Target.current()
     own = own_target(module, around) if module is not None else None
-    return own if own is not None else around
+    if own is None or around is None or not around.targets or own.targets:
+        return own if own is not None else around
+    return Target.composite(**{**around.targets, "host": own})
 
 
 def target_of(func: PrimFunc | GraphFunc, module: Module | None = None) -> Target | None:

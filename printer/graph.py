@@ -308,7 +308,8 @@ def _parameter(p: Printer, param: GraphVar, own: set[int]) -> str:
 
 
 def _declared_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
-    """The symbols that a function's match_casts define, its local functions aside, or that several such share."""
+    """The symbols that a function's match_casts define, its local functions aside, or that several such share, and
+    those of the functions that are values in it."""
     found: set[int] = set()
     local: set[int] = set()
     for stmt in _statements(func.body):
@@ -323,7 +324,20 @@ def _declared_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
                     found.add(id(var))
                     yield var
         elif type(stmt) in (GraphBind, GraphIf):
-            found.update(map(id, scalar_symbols((stmt.var,))))  # type: ignore[attr-defined]
+            var = stmt.var  # type: ignore[attr-defined]
+            found.update(map(id, scalar_symbols((var,))))
+            for symbol in _function_symbols(var.type):
+                if id(symbol) not in known and id(symbol) not in found:
+                    found.add(id(symbol))
+                    yield symbol
+
+
+def _function_symbols(kind: GraphType) -> Iterator[Var]:
+    """The dimensions that functions bind by whose types a type is made up."""
+    if type(kind) in (CallableType, TupleType):
+        for node in walk(kind):
+            if type(node) is CallableType:
+                yield from node.symbols
 
 
 def _statements(stmts: Iterable[Stmt]) -> Iterator[Stmt]:

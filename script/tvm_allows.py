@@ -16,9 +16,9 @@ Definition = PrimFunc | GraphFunc | Module
 
 def _recursive(definition: Definition, problem: DiagnosticError) -> bool:
     """Whether only calls in a circle are wrong, which TVM allows: then the graph functions are marked as unchecked."""
-    if not isinstance(definition, Module) or any(found.code != "T215" for found in problem.diagnostics):
+    if isinstance(definition, PrimFunc) or any(found.code != "T215" for found in problem.diagnostics):
         return False
-    for func in definition.graph_funcs:
+    for func in definition.graph_funcs if isinstance(definition, Module) else (definition,):
         force_setattr(func, "check_well_formed", False)
     return True
 

@@ -37,7 +37,7 @@ from ..graph import (
 from ..module import Module
 from ..node import recursion_room
 from ..op import fail
-from ..rewrite import substitute
+from ..rewrite import refresh, substitute
 from . import dims
 from .rules import describe, located
 
@@ -96,7 +96,8 @@ def _reference(expr: FunctionRef, module: Module | None) -> GraphType:
     found = module[expr.function]
     if isinstance(found, PrimFunc):
         return ObjectType()  # a tensor function is called by G.call_tir, which tells the type
-    return callable_of(found)
+    kind: CallableType = refresh(callable_of(found))  # its dimensions are those of no caller
+    return kind
 
 
 def callable_of(func: GraphFunc) -> CallableType:

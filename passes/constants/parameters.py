@@ -63,6 +63,8 @@ def with_constants(func: PrimFunc, given: Mapping[int, ConstantTensor], module: 
         if why is not None:
             raise _wrong(func, f"`{name}` {why}, and cannot be a constant", func.params[at])
         _fit(func, at, data, sizes)
+    for at, data in given.items():
+        _check_sizes(func, at, data, sizes)
     decided: PrimFunc = substitute(func, sizes)
     made: list[Stmt] = []
     matched: set[Node] = set()
@@ -98,6 +100,12 @@ def _fit(func: PrimFunc, at: int, data: ConstantTensor, sizes: dict[Var, Expr]) 
     for dim, size in zip(buffer.shape, data.shape, strict=True):
         if type(dim) is Var and dim not in sizes:
             sizes[dim] = const(size, dim.dtype)
+
+
+def _check_sizes(func: PrimFunc, at: int, data: ConstantTensor, sizes: dict[Var, Expr]) -> None:
+    """Refuse data of another shape than the parameter has with the dimensions that all data decides."""
+    buffer = buffer_at(func, at)
+    assert buffer is not None
     for axis, (dim, size) in enumerate(zip(buffer.shape, data.shape, strict=True)):
         known = simplified(substitute(dim, sizes))
         if type(known) is not Const:

@@ -18,6 +18,7 @@ from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.words import identifier
 
 from ..constants.parameters import buffer_at, with_constants
+from ..simplify import simplified
 
 Bound = TypeVar("Bound", Module, GraphFunc, PrimFunc)
 
@@ -82,6 +83,8 @@ def _bind_graph(func: GraphFunc, given: Mapping[int, ConstantTensor], module: Mo
     for at, data in given.items():
         _fit(func, func.params[at], data, sizes)
         values[func.params[at]] = GraphConst(data)
+    for at, data in given.items():
+        _check_sizes(func, func.params[at], data, sizes)
     kept = tuple(param for param in func.params if param not in values)
     bound = func.replace(params=kept, body=substitute(func.body, values), value=substitute(func.value, values))
     return _with_sizes(bound, sizes)
@@ -134,12 +137,19 @@ def _fit(func: GraphFunc, param: GraphVar, data: ConstantTensor, sizes: dict[Var
         raise _wrong(func, f"`{param.name}` is of {kind.dtype}, and the array of {data.dtype}")
     if kind.rank is not None and kind.rank != len(data.shape):
         raise _wrong(func, f"`{param.name}` has {kind.rank} dimensions, and the array {len(data.shape)}")
+    for dim, size in zip(kind.shape or (), data.shape, strict=False):
+        if type(dim) is Var:
+            sizes.setdefault(dim, const(size, dim.dtype))
+
+
+def _check_sizes(func: GraphFunc, param: GraphVar, data: ConstantTensor, sizes: dict[Var, Expr]) -> None:
+    """Refuse data of another shape than the parameter has with the dimensions that all data decides."""
+    kind = param.type
+    assert type(kind) is TensorType
     for axis, (dim, size) in enumerate(zip(kind.shape or (), data.shape, strict=False)):
-        known = sizes.get(dim, dim) if type(dim) is Var else dim
+        known = simplified(substitute(dim, sizes))
         if type(known) is Const and known.value != size:
             raise _wrong(func, f"dimension {axis} of `{param.name}` is {known.value}, and that of the array {size}")
-        if type(dim) is Var:
-            sizes[dim] = const(size, dim.dtype)
 
 
 def _wrong(func: GraphFunc | PrimFunc, message: str, hint: str | None = None) -> DiagnosticError:

@@ -81,6 +81,9 @@ from ..pipeline import module_pass
 # operators whose result is the memory of their argument in another shape
 VIEWS = frozenset(("reshape", "flatten", "expand_dims", "squeeze"))
 
+# the way out for what no native code is made of, such as functions as values
+_INTERPRET = "`tirscript.interpret` executes it"
+
 
 class Shape(Struct, frozen=True, eq=False):
     """The value of a shape."""
@@ -186,7 +189,8 @@ class _Lowering:
             return Shape(taken)
         if type(kind) is TupleType:
             return tuple(self.parameter(f"{name}_{at}", field, node) for at, field in enumerate(kind.fields))
-        raise self.refused(f"the parameter `{name}` is neither tensor, scalar, shape nor tuple of them", node)
+        message = f"the parameter `{name}` is neither tensor, scalar, shape nor tuple of them"
+        raise self.refused(message, node, _INTERPRET)
 
     def out(self, leaf: Buffer) -> Buffer:
         """The parameter that a result is written to."""
@@ -210,7 +214,8 @@ class _Lowering:
             stores = (BufferStore(made, (const(at, INT64),), cast(dim, INT64)) for at, dim in enumerate(value.dims))
             self.body.extend(stores)
             return [made]
-        raise self.refused("a function that is compiled returns tensors, scalars, shapes and tuples of them", node)
+        message = "a function that is compiled returns tensors, scalars, shapes and tuples of them"
+        raise self.refused(message, node, _INTERPRET)
 
     def allocated(self, name: str, shape: tuple[Expr, ...], like: Expr) -> Buffer:
         buffer = Buffer(name, shape, like.dtype)
@@ -328,7 +333,7 @@ class _Lowering:
         """A value, for the variable that it is bound to."""
         rule = _VALUES.get(type(expr))
         if rule is None:
-            raise self.refused("this value has no tensor form", expr)
+            raise self.refused("this value has no tensor form", expr, _INTERPRET)
         return rule(self, expr, var)
 
     def variable(self, expr: GraphVar, var: GraphVar | None) -> Value:
@@ -357,7 +362,7 @@ class _Lowering:
                 f'let it write into a tensor: `G.call_dps_packed("{name}", args, out=G.Tensor(...))`',
             )
         if type(expr.function) is not FunctionRef:
-            raise self.refused("a function that is a value is called", expr, "lift it into the module")
+            raise self.refused("a function that is a value is called", expr, _INTERPRET)
         callee = self.callee(expr.function, expr)
         args = [arg for value in expr.args for arg in self.arguments(self.value(value), value)]
         if isinstance(callee, PrimFunc):
@@ -389,7 +394,7 @@ class _Lowering:
         if expr.op.measured is not None and all(getattr(kind, "shape", ()) is not None for kind in types):
             return "run `measure_sizes` before; what it leaves, `tirscript.interpret` executes"
         if expr.op.legalize is None and expr.op.measured is None:
-            return "none is made of it; `tirscript.interpret` executes it"
+            return f"none is made of it; {_INTERPRET}"
         if expr.op.legalize is not None and expr.op.legalize(expr, types, expr.op.name.rpartition(".")[2]) is not None:
             return "run `legalize_ops` before"
         known = "one takes shapes and dtypes that are known, and dimensions with one name where they have to be equal"

@@ -11,7 +11,7 @@ before:                                            after:
 
 A symbolic dimension of the outer function that no parameter has is passed as a scalar. A local function that is more
 than called, or is called where what it takes is out of sight, becomes `G.make_closure(cls.scaled, (w,))`, and its calls
-`G.invoke_pure_closure(scaled, (x,))`.
+`G.invoke_pure_closure(scaled, (x,))`. One that calls itself, as TVM allows, calls the function of the module.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def lambda_lift(module: Module) -> Module:
     """A function in a function becomes `cls.scaled`, called with what it took from around it."""
     lifting = _Lifting(module)
     with recursion_room():
-        functions = tuple(lifting.function(one) if type(one) is GraphFunc else one for one in module.functions)
+        functions = tuple(lifting.outermost(one) if type(one) is GraphFunc else one for one in module.functions)
     if not lifting.made:
         return module
     return module.replace(functions=(*lifting.made, *functions))
@@ -74,6 +74,12 @@ class _Lifting:
         self.taken = {function.name for function in module.functions}
         self.made: list[GraphFunc] = []
         self.known: dict[GraphVar, _Lifted] = {}
+        self.checked = True  # whether the function of the module that is on its way is one to be checked
+
+    def outermost(self, func: GraphFunc) -> GraphFunc:
+        """A function of the module."""
+        self.checked = func.check_well_formed
+        return self.function(func)
 
     def function(self, func: GraphFunc) -> GraphFunc:
         """A function without functions in it."""
@@ -112,7 +118,7 @@ class _Lifting:
     def lifted(self, var: GraphVar, func: GraphFunc, direct: bool) -> GraphExpr | None:
         """Put a local function into the module; the closure in its place, or None where it is only called."""
         func = self.calls(self.function(func))
-        own = set(definitions(func))
+        own = {*definitions(func), var}
         free = dict.fromkeys(node for node in walk(func) if type(node) is GraphVar and node not in own)
         inside = {one: GraphVar(one.name, one.type) for one in free}
         params: tuple[GraphVar, ...] = (*inside.values(), *func.params)
@@ -124,14 +130,19 @@ class _Lifting:
             number += 1
             name = f"{var.name}_{number}"
         self.taken.add(name)
-        made = substitute(func, inside).replace(name=name, params=(*symbols.values(), *params), private=True)
+        given = (*(PrimValue(one) for one in symbols), *free)
+        closure = OpCall(MAKE_CLOSURE, (FunctionRef(name), TupleExpr(given)), span=func.span)
+        func = _calling_itself(func, var, given, closure)
+        made = substitute(func, inside).replace(
+            name=name,
+            params=(*symbols.values(), *params),
+            private=True,
+            check_well_formed=func.check_well_formed and self.checked,
+        )
         # its dimensions may be those of the outer function, and need variables of their own
         self.made.append(refresh(made))
-        given = (*(PrimValue(one) for one in symbols), *free)
         self.known[var] = _Lifted(name, given, direct)
-        if direct:
-            return None
-        return OpCall(MAKE_CLOSURE, (FunctionRef(name), TupleExpr(given)), span=func.span)
+        return None if direct else closure
 
     def calls(self, node: Any) -> Any:
         """A statement or value whose calls of local functions are calls of those of the module."""
@@ -149,6 +160,22 @@ class _Lifting:
         op = INVOKE_PURE_CLOSURE if told and kind.pure else INVOKE_CLOSURE
         types = call.types or ((kind.result,) if told else ())
         return OpCall(op, (var, TupleExpr(call.args)), types=types, span=call.span)
+
+
+def _calling_itself(func: GraphFunc, var: GraphVar, given: tuple[GraphExpr, ...], closure: OpCall) -> GraphFunc:
+    """The local function `var`, where it names itself, with the function of the module that `closure` is of."""
+
+    def again(call: FunctionCall) -> FunctionCall:
+        return call.replace(function=closure.args[0], args=(*given, *call.args)) if call.function is var else call
+
+    if not any(node is var for node in walk(func)):
+        return func
+    made: GraphFunc = rewrite(func, {FunctionCall: again})
+    if any(node is var for node in walk(made)):
+        itself = GraphVar(var.name, var.type)
+        made = substitute(made, {var: itself})
+        made = made.replace(body=(GraphBind(itself, closure), *made.body))
+    return made
 
 
 def _uses(func: GraphFunc) -> dict[GraphVar, bool]:

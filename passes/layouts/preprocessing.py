@@ -20,10 +20,20 @@ from collections.abc import Sequence
 
 from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
-from tirscript.ir.graph import Dataflow, GraphBind, GraphExpr, GraphFunc, GraphType, GraphVar, TupleExpr, TupleType
+from tirscript.ir.graph import (
+    Dataflow,
+    GraphBind,
+    GraphExpr,
+    GraphFunc,
+    GraphType,
+    GraphVar,
+    TupleExpr,
+    TupleType,
+    plain_dimensions,
+)
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node
-from tirscript.ir.rewrite import refresh, walk
+from tirscript.ir.rewrite import free_vars, refresh, walk
 from tirscript.ir.stmt import Stmt
 
 from ..graph.replacing import written_in_place
@@ -36,8 +46,8 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
     """The module whose `function` takes parameters in the layouts that it converts them to.
 
     The function `<function>_preprocess` takes the named parameters as they were, and gives what `function` takes in
-    their place: a tensor, or a tuple where there are several. A parameter that is used otherwise too stays beside,
-    one that a call writes in place as it is.
+    their place: a tensor, or a tuple where there are several. A parameter that is used otherwise too stays beside, if
+    only for a size that its shape tells; one that a call writes in place stays as it is.
     Raises DiagnosticError (T307, T301) where there is no such graph function or parameter, or none is converted.
     """
     func = next((one for one in module.graph_funcs if one.name == function), None)
@@ -60,7 +70,7 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
             hint = f"did you mean `{near}`?" if near else f"its parameters: {', '.join(by_name)}"
             raise DiagnosticError([error("T301", f"`{function}` has no parameter `{name}`", func.span, hint=hint)])
     written = written_in_place(func, module)
-    chosen = [by_name[name] for name in params if by_name[name] not in written]
+    chosen = [by_name[name] for name in dict.fromkeys(params) if by_name[name] not in written]
     moved: list[GraphBind] = []
     body: list[Stmt] = []
     for stmt in func.body:
@@ -73,19 +83,25 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
         names = ", ".join(f"`{name}`" for name in params)
         hint = "conversions reach the parameters by `reflow_layouts`"
         raise DiagnosticError([error("T301", f"`{function}` converts none of {names}", func.span, hint=hint)])
-    inputs: list[GraphVar] = []
-    for param in func.params:
-        mine = [bind.var for bind in moved if _reads(bind.value, param)]
-        if not mine or any(_reads(stmt, param) for stmt in body) or _reads(func.value, param):
-            inputs.append(param)
-        inputs += mine
+    made = {param: [bind.var for bind in moved if _reads(bind.value, param)] for param in func.params}
+    stays = {
+        param for param in func.params if not made[param] or any(_reads(one, param) for one in (*body, func.value))
+    }
+    rest = func.replace(body=tuple(body))
+    while True:
+        inputs = tuple(var for param in func.params for var in ([param] if param in stays else []) + made[param])
+        rest = rest.replace(params=inputs)
+        # sizes that only parameters tell which are gone
+        untold = set(free_vars(rest)).difference(free_vars(func))
+        if not untold:
+            break
+        stays.add(next(param for param in func.params if untold.intersection(plain_dimensions((param.type,)))))
     results = tuple(var for var in inputs if any(bind.var is var for bind in moved))
     value: GraphExpr = results[0] if len(results) == 1 else TupleExpr(results)
     kind: GraphType = results[0].type if len(results) == 1 else TupleType(tuple(var.type for var in results))
     taken = tuple(param for param in chosen if any(_reads(bind.value, param) for bind in moved))
     name = Names(one.name for one in module.functions).fresh(f"{function}_preprocess")
     first = refresh(GraphFunc(name, taken, (Dataflow(tuple(moved), results),), value, kind))
-    rest = func.replace(params=tuple(inputs), body=tuple(body))
     functions = module.with_function(rest).functions
     at = next(at for at, one in enumerate(functions) if one is rest)
     return module.replace(functions=(*functions[:at], first, *functions[at:]))
@@ -96,9 +112,13 @@ def _reads(root: Node, var: GraphVar) -> bool:
 
 
 def _converts(bind: Stmt, params: Sequence[GraphVar], module: Module, outputs: tuple[GraphVar, ...]) -> bool:
-    """Whether a binding is the conversion of a parameter."""
+    """Whether a binding is the conversion of a parameter, whose shape tells all sizes in it."""
     found = called(bind.value, module) if type(bind) is GraphBind and bind.var not in outputs else None
     if found is None or len(found[1]) != 1 or not any(found[1][0] is param for param in params):
+        return False
+    param = next(param for param in params if param is found[1][0])
+    known = plain_dimensions((param.type,))
+    if any(size not in known for size in free_vars((param.type, bind))):
         return False
     conversion = conversion_of(found[0])
     return conversion is not None and conversion.packs

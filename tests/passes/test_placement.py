@@ -200,6 +200,22 @@ def test_passes_read_the_function_then_the_module_then_what_is_around() -> None:
         PASSES.pop("test_look")
 
 
+@pytest.mark.parametrize("said", ['"host"', 'T.target("llvm -num-cores=1")'])
+def test_a_module_with_a_target_of_its_own_in_a_composite(calls: Calls, said: str) -> None:
+    """Its functions may name the others of the composite, and once they are bound nothing names any."""
+    text = TEXT.replace("@I.ir_module\nclass M:", f'@I.ir_module\nclass M:\n    I.module_attrs({{"target": {said}}})\n')
+    whole = module(text)
+    with COMPOSITE:
+        bound = get_pass("bind_targets")(whole)
+    again = tirscript.parse(bound.script())
+    assert isinstance(again, Module) and isinstance(own_target(again), Target)
+    assert again["grow"].attrs["target"] == DSP
+    for made in (tirscript.build(whole, target=COMPOSITE), tirscript.build(again)):
+        A, B, C = np.arange(8, dtype="int32"), np.zeros(8, "int32"), np.zeros(8, "int32")
+        made(A, B, C)
+        assert (B == A * 6 + 7).all() and (C == (B - 1) * 2).all()
+
+
 def test_names_of_targets_and_what_is_none() -> None:
     grow = function(module(TEXT), "grow")
     assert own_target(grow, COMPOSITE) == DSP and own_target(grow) == Target("dsp")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.printer import formatted
 
+import tirscript
 from tirscript.ir import Attrs, ConstantStore, DiagnosticError, GraphFunc, Module, differences, structural_equal
 from tirscript.printer import diff, script
 from tirscript.script import parse
@@ -254,3 +255,42 @@ def main(x: G.Tensor(("m", 4), "float32")):
     assert text.count("n = T.int64()") == 1 and '"n"' not in text
     assert text.index("n = T.int64()") < text.index("def first(")
     assert structural_equal(parse(text), program) and parse(text).script() == text
+
+
+def test_functions_that_are_values_have_dimensions_of_their_own() -> None:
+    """They were those of the function itself, which nothing where it is used defines."""
+    program = parse(
+        """
+@I.ir_module
+class M:
+    @G.graph_func(private=True)
+    def rows(x: G.Tensor(("n", "m"), "float32"), k: G.Shape(["k"])) -> G.Tensor(("n",), "float32"):
+        return G.sum(x, axis=1)
+
+    @G.graph_func
+    def chosen(x: G.Tensor(("n",), "float32")):
+        return M.rows
+
+    @G.graph_func
+    def main(x: G.Tensor(("n", "n"), "float32"), c: G.Tensor((), "bool")):
+        @G.graph_func
+        def local(a: G.Tensor(("m", "n"), "float32"), k: G.Shape(["k"])) -> G.Tensor(("m",), "float32"):
+            return G.sum(a, axis=1)
+
+        t = (M.rows, local, (M.rows, x))
+        if c:
+            f = t[0]
+        else:
+            f = t[1]
+        g = M.chosen(f(x, G.shape([1])))
+        return (f(x, G.shape([1])), g(x, G.shape([2])))
+"""
+    )
+    assert isinstance(program, Module)
+    for dialect in ("tirscript", "tvm"):
+        text = program.script(dialect=dialect)
+        again = parse(text)
+        assert differences(again, program) == [] and again.script(dialect=dialect) == text
+    x = np.arange(4, dtype="float32").reshape(2, 2)
+    for found in tirscript.interpret(again, x, np.array(True), entry="main"):
+        assert (found == x.sum(1)).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -510,21 +511,24 @@ def test_recursion_is_read_from_tvm_and_comes_back() -> None:
         parse(text.replace("R.", "G."))
 
 
-def test_local_functions_do_not_call_themselves() -> None:
-    with pytest.raises(DiagnosticError, match=r"T215.*`f` calls `f`"):
-        parse("""
-@I.ir_module
-class M:
+@pytest.mark.parametrize("alone", [False, True])
+def test_local_functions_do_not_call_themselves(alone: bool) -> None:
+    main = """
+@G.graph_func
+def main(x: G.Tensor((4,), "float32")):
     @G.graph_func
-    def main(x: G.Tensor((4,), "float32")):
-        @G.graph_func
-        def f(a: G.Tensor((4,), "float32")) -> G.Tensor((4,), "float32"):
-            if G.greater(G.sum(a), G.const(10.0, "float32")):
-                r = a
-            else:
-                r = f(G.add(a, a))
-            return r
+    def f(a: G.Tensor((4,), "float32")) -> G.Tensor((4,), "float32"):
+        if G.greater(G.sum(a), G.const(10.0, "float32")):
+            r = a
+        else:
+            r = f(G.add(a, a))
+        return r
 
-        b = f(x)
-        return b
-""")
+    b = f(x)
+    return b
+"""
+    text = main if alone else f"@I.ir_module\nclass M:{indent(main, '    ')}"
+    with pytest.raises(DiagnosticError, match=r"T215.*`f` calls `f`"):
+        parse(text)
+    theirs = parse(text.replace("G.", "R.").replace("graph_func", "function"))  # which TVM allows
+    assert structural_equal(parse(theirs.script()), theirs)

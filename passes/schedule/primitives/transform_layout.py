@@ -14,6 +14,7 @@ from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, as_expr, cast, get_op
 from tirscript.ir.rewrite import substitute, uses, walk
 from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
+from tirscript.ir.wellformed.places import binding_parts
 
 from ...access import access_regions
 from ...layout import index_dtype, with_dtype
@@ -94,6 +95,12 @@ def transform_layout(
     value = _value(edit, new, pad_value, back[0].params, target) if padded and pad_value is not None else None
     moved = Moved(target, new, mapping)
     func = substitute(moved.function(edit.func), {target: new})
+    told = {part for param in func.param_buffers for part in binding_parts(param)}
+    untold = [size for size in func.symbols if size not in told and size in target.shape]
+    if untold:
+        names = ", ".join(f"`{size.name}`" for size in untold)
+        hint = f"`keep_interface=True` leaves the parameter as it is; or make {names} a parameter of the function"
+        edit.refuse(f"no other parameter than `{target.name}` tells {names}", block, hint=hint)
     edit.tree.reset(func)
     if value is not None:
         _pad(edit, edit.block(block.stmt.name), new, back[0], back[1], moved.visit(value))

@@ -192,3 +192,34 @@ def test_names_of_tensors_in_files(tmp_path: Path) -> None:
         with pytest.raises(DiagnosticError, match="cannot be called"):
             tirscript.save_tensors(tmp_path / "w.safetensors", {name: W})
     assert not list(tmp_path.iterdir())
+
+
+REPEATED_KERNEL = """
+@T.prim_func
+def main(a: T.Buffer(("n * 2",), "float32"), w: T.Buffer(("n",), "float32"), y: T.Buffer(("n * 2",), "float32")):
+    for i in range(n * 2):
+        y[i] = a[i] + w[i % n]
+"""
+REPEATED_GRAPH = """
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(a: G.Tensor(("n * 2",), "float32"), w: G.Tensor(("n",), "float32")):
+        return G.add(a, G.concat((w, w), axis=0))
+"""
+
+
+@pytest.mark.parametrize("text", [REPEATED_KERNEL, REPEATED_GRAPH])
+@pytest.mark.parametrize("names", ["aw", "wa"])
+def test_sizes_are_those_that_all_data_decides(text: str, names: str) -> None:
+    data = {"a": np.ones(6, "float32"), "w": np.arange(3, dtype="float32")}
+    bound = bind_params(parse(text), {name: data[name] for name in names})
+    if text is REPEATED_KERNEL:
+        found = np.zeros(6, "float32")
+        tirscript.build(bound)(found)
+    else:
+        found = tirscript.build(bound)()
+    assert found.tolist() == [1, 2, 3, 1, 2, 3]
+    data["w"] = np.ones(4, "float32")
+    with pytest.raises(DiagnosticError, match=r"dimension 0 of `a` is 8, and that of the (data|array) 6"):
+        bind_params(parse(text), {name: data[name] for name in names})

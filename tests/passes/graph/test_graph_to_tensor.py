@@ -393,3 +393,35 @@ class M:
     for wrong in (x[0], np.ones((4, 2), "float32"), x.astype("int32"), [1.0]):
         with pytest.raises(DiagnosticError, match="x"):
             run(a, wrong)
+
+
+@pytest.mark.parametrize(
+    ("params", "chosen", "message"),
+    [
+        ("x, c: G.Tensor((), 'bool')", "M.first", "this value has no tensor form"),
+        ("x, c: G.Tensor((), 'bool'), f: G.Callable((G.Tensor((4,)),), G.Object, True)", "f", "the parameter `f`"),
+    ],
+)
+def test_functions_as_values_are_left_to_the_interpreter(params: str, chosen: str, message: str) -> None:
+    made = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func(private=True)
+    def first(x: G.Tensor((4,), "float32")) -> G.Tensor((4,), "float32"):
+        return G.exp(x)
+
+    @G.graph_func(private=True)
+    def second(x: G.Tensor((4,), "float32")) -> G.Tensor((4,), "float32"):
+        return G.sin(x)
+
+    @G.graph_func
+    def main({params.replace("x,", 'x: G.Tensor((4,), "float32"),')}):
+        if c:
+            h = {chosen}
+        else:
+            h = M.second
+        return h(x)
+""")
+    with pytest.raises(DiagnosticError, match=message) as raised:
+        tirscript.build(made)
+    assert raised.value.diagnostics[0].hint == "`tirscript.interpret` executes it"

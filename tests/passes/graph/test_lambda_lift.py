@@ -116,3 +116,39 @@ def test_without_local_functions_nothing_changes():
     module = parse(NESTED)
     lifted = lambda_lift(module)
     assert lambda_lift(lifted) is lifted
+
+
+@pytest.mark.parametrize("call", ["go(d, j)", "pair[0](d, j)"])
+def test_a_local_function_that_calls_itself_calls_that_of_the_module(call):
+    """As it may in TVM's text: it was a parameter of itself, which nothing defined where it was called."""
+    before = parse(f"""
+from tvm.script import ir as I, relax as R, tirx as T
+
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), w: R.Tensor(("n",), "float32")):
+        n = T.int64()
+
+        @R.function
+        def go(a: R.Tensor((n,), "float32"), i: R.Tensor((), "int32")) -> R.Tensor((n,), "float32"):
+            c = R.less(i, R.const(3, "int32"))
+            if c:
+                pair = {"(go, w)" if "pair" in call else "(a, w)"}
+                d = R.add(a, w)
+                j = R.add(i, R.const(1, "int32"))
+                r: R.Tensor((n,), "float32") = {call}
+            else:
+                r = a
+            return r
+
+        y = go(x, R.const(0, "int32"))
+        return y
+""")
+    after = lambda_lift(before)
+    assert not any(isinstance(node, GraphFunc) for func in after.functions for stmt in func.body for node in walk(stmt))
+    again = parse(after.script())
+    assert again.script() == after.script()
+    x, w = np.arange(4, dtype="float32"), np.ones(4, "float32")
+    for one in (before, after, again):
+        assert (tirscript.interpret(one, x, w) == x + 3).all()

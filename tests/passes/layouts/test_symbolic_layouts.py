@@ -11,7 +11,7 @@ import pytest
 import tirscript
 from tirscript.ir import Module
 from tirscript.passes.graph import legalize_ops
-from tirscript.passes.layouts import lift_layout_blocks, reflow
+from tirscript.passes.layouts import lift_layout_blocks, reflow, split_preprocessing
 from tirscript.passes.schedule import Schedule
 from tirscript.script import parse
 
@@ -169,3 +169,44 @@ def test_functions_are_lifted_in_the_sizes_of_the_graph(layout: Layout) -> None:
     assert (done.report.conversions, done.report.before) == (2, 4)
     for made in (lifted, done.module):
         agree(sch.mod, made, lambda n: [(n, 6)], layout is tiles)
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        (["w"], ["x", "w_packed"]),
+        (["x"], ["x_packed", "w"]),
+        (["w", "x", "w"], ["x", "x_packed", "w_packed"]),  # `n` is the size of a plain one
+    ],
+)
+def test_preprocessing_leaves_what_tells_a_size(given: list[str], left: list[str]) -> None:
+    before = legalize_ops(
+        program(
+            """
+@I.ir_module
+class Product:
+    @G.graph_func
+    def main(x: G.Tensor(("n",), "int32"), w: G.Tensor(("n",), "int32")):
+        with G.dataflow():
+            y = G.multiply(x, w)
+            G.output(y)
+        return y
+"""
+        )
+    )
+    tiles = lambda i: (i // 4, i % 4)
+    split = split_preprocessing(reflow(before, layouts={"y": {"x1": tiles}}, decide=lambda one: True).module, given)
+    parse(split.script())
+    assert [param.name for param in split["main"].params] == left
+    arrays = {"x": np.arange(5, dtype="int32"), "w": np.arange(5, dtype="int32") + 2}
+    taken = [arrays[param.name] for param in split["main_preprocess"].params]
+    built = tirscript.build(split)
+    runs: tuple[Callable[..., Any], ...] = (
+        lambda name, *args: tirscript.interpret(split, *args, entry=name),
+        lambda name, *args: built[name](*args),
+    )
+    for run in runs:
+        made = run("main_preprocess", *taken)
+        packed = list(made) if isinstance(made, tuple) else [made]
+        args = [arrays[name] if name in arrays else packed.pop(0) for name in left]
+        assert (run("main", *args) == arrays["x"] * arrays["w"]).all()

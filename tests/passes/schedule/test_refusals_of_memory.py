@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers.refusals import Refusals, check, program
 
-from tirscript.ir import PrimFunc
+from tirscript.ir import DiagnosticError, PrimFunc
 from tirscript.passes.schedule import Schedule
 from tirscript.script import parse
 from tirscript.testing import assert_same_result
@@ -514,3 +514,23 @@ for i in range(16):
     copy = schedule.cache_read("B", "C", "local")
     assert len(schedule.get_loops(copy)) == 2
     assert_same_result(func, schedule.func)
+
+
+def test_a_size_that_only_the_parameter_tells_is_kept() -> None:
+    """The function had no text that could be read, and no build knew the size."""
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer(("n",), "int32"), B: T.Buffer(("n",), "int32")):
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi] + 1
+""")
+    assert isinstance(func, PrimFunc)
+    sch = Schedule(func)
+    tiles = lambda i: (i // 4, i % 4)
+    sch.transform_layout("B", "A", tiles, 0)
+    with pytest.raises(DiagnosticError, match="no other parameter than `B` tells `n`"):
+        sch.transform_layout("B", "B", tiles, 0)
+    sch.transform_layout("B", "B", tiles, 0, keep_interface=True)
+    assert parse(sch.func.script()).script() == sch.func.script()
