@@ -45,6 +45,13 @@ def test_operators_of_scalars_give_scalars(line: str, dtype: str) -> None:
     assert isinstance(kind, PrimType) and str(kind.dtype) == dtype
 
 
+@pytest.mark.parametrize("line", ["y = x % x", "y = x\n    y %= x", "y = 2.0 % x"])
+def test_a_remainder_of_tensors_is_theirs(line: str) -> None:
+    statement = parse(f"{HEAD}{line}\n    return y\n").body[-1]  # type: ignore[union-attr]
+    assert isinstance(statement, GraphBind) and isinstance(statement.value, OpCall)
+    assert statement.value.op.name == "mod"
+
+
 def test_a_number_is_a_scalar_and_a_tensor_with_it_is_one() -> None:
     call = bound('y: R.Tensor((3,), dtype="float32") = R.take(x, 1, axis=0, mode="fast")').value
     assert isinstance(call, OpCall) and type(call.args[1]) is PrimValue
