@@ -236,14 +236,25 @@ def test_modules_and_options() -> None:
         ("A[0] = T.undef('float32')", "T.undef"),
         ("A[0] = T.expm1(A[0])", "T.expm1"),
         ("return", "return"),
-        ("A.vstore([0], A[1], predicate=n > 2)", "predicated store"),
-        ("A[0] = A.vload([1], predicate=n > 2)", "predicated load"),
         ("T.evaluate(T.cast(A[0], 'bfloat16') ** T.cast(A[1], 'bfloat16'))", "power of bfloat16"),
         ("T.evaluate(T.isnan(T.cast(A[0], 'bfloat16')))", "isnan"),
     ],
 )
 def test_what_tvm_has_no_text_for(body: str, word: str) -> None:
     assert word in refused(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("A.vstore([0], 1, predicate=n > 2)", "T.masked_store(A, T.float32(1.0), 0, n > 2)"),
+        ("A[0] = A.vload([n], predicate=n > 2)", 'A[0] = T.masked_load("float32", A, n, n > 2)'),
+    ],
+)
+def test_predicated_accesses_are_masked_ones(body: str, text: str) -> None:
+    assert tvm_body(body).strip() == text
+    made = function_of(body)
+    assert structural_equal(parse(script(made, dialect="tvm")), made)
 
 
 def test_calls_that_tvm_has_no_text_for() -> None:
