@@ -82,6 +82,7 @@ def tvm_dialect() -> Dialect:
             "block_attr": "T.sblock_attr",
             "alloc_buffer": "T.alloc_buffer",
             "remap": "SR",
+            "pointer": ".ty",  # `T.handle("float32")` alone is a variable
             "graph": "R",
         },
         graph=graph_function,

@@ -257,6 +257,37 @@ def test_predicated_accesses_are_masked_ones(body: str, text: str) -> None:
     assert structural_equal(parse(script(made, dialect="tvm")), made)
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ('p = T.reinterpret(T.handle("int8"), A.data)', 'p: T.let[T.handle("int8")] = T.reinterpret(T.handle("int8").ty, A.data)'),
+        ('T.evaluate(T.tvm_struct_get(A.data, 0, 1, T.handle("int8", "shared")))', 'T.evaluate(T.tvm_struct_get(A.data, T.int32(0), T.int32(1), T.handle("int8", "shared").ty))'),
+        ('T.evaluate(T.call_extern("handle", "f"))', 'T.evaluate(T.call_extern("handle", "f"))'),
+    ],
+)  # fmt: skip
+def test_calls_that_give_pointers_say_their_type(body: str, text: str) -> None:
+    made = function_of(body)
+    for dialect in ("tirscript", "tvm"):
+        assert structural_equal(parse(script(made, dialect=dialect)), made)
+    assert text.split() == tvm_body(body).replace("(\n        ", "(").replace("\n    )", ")").split()
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ('"nvidia/nvidia-a100"', '"nvidia/nvidia-a100"'),
+        ('"nvidia/nvidia-a100", host="llvm"', '"nvidia/nvidia-a100", host={"kind": "llvm"}'),
+        ('"nvidia/nvidia-a100 -arch=sm_70"', '{"tag": "nvidia/nvidia-a100", "arch": "sm_70"}'),
+        ('"cuda", host="intel/haswell -mcpu=x"', '{"kind": "cuda", "host": {"tag": "intel/haswell", "mcpu": "x"}}'),
+    ],
+)
+def test_machines_are_no_kinds_of_targets(given: str, text: str) -> None:
+    body = f'T.func_attr({{"target": T.target({given})}})\nA[0] = 1.0'
+    assert f"T.target({text})" in " ".join(tvm_body(body).split())
+    made = function_of(body)
+    assert structural_equal(parse(script(made, dialect="tvm")), made)
+
+
 def test_calls_that_tvm_has_no_text_for() -> None:
     text = dedent(
         """

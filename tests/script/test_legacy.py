@@ -145,6 +145,7 @@ BODIES = [
      "for i in range(2):\n    for j in range(3):\n        B[j] = B[j] + 1.0\n    B[i + 4] = 1.0",
      stored((0, 2.0), (1, 2.0), (2, 2.0), (4, 1.0), (5, 1.0))),
     # numbers
+    ("B[-T.int32(-2)] = A[1] * -T.float32(3)", "B[2] = A[1] * -3.0", stored((2, -1.5))),
     ("if T.boolean(True):\n    B[0] = T.f32(2)", "if T.bool(True):\n    B[0] = T.float32(2)", stored((0, 2.0))),
     ("B[T.i64(1)] = T.Cast(\"float32\", T.u8(7))", 'B[T.int64(1)] = T.cast(T.uint8(7), "float32")', stored((1, 7.0))),
 ]  # fmt: skip
