@@ -145,6 +145,15 @@ def test_the_scope_of_a_device_is_a_plain_string_for_tvm() -> None:
     assert isinstance(call, OpCall) and isinstance(call.args[2], StringValue)
 
 
+def test_a_dtype_that_is_not_known_is_void_or_empty() -> None:
+    for word in ("", "void"):
+        call = bound(f'y = R.call_packed("f", R.dtype("{word}"), ty_args=R.Tensor(dtype="{word}", ndim=2))').value
+        assert isinstance(call, FunctionCall) and "void" in str(call.args[0])
+        assert parse(f'{HEAD}y: R.Tensor(dtype="{word}") = x\n    return y\n') is not None
+    with pytest.raises(DiagnosticError, match="a tensor holds numbers"):
+        parse('@G.graph_func\ndef main(x: G.Tensor((2,), "void")):\n    return x\n')
+
+
 def test_an_empty_tuple_needs_no_value() -> None:
     value = bound("y: R.Tuple", "y").value
     assert isinstance(value, TupleExpr) and not value.fields
