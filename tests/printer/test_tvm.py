@@ -273,6 +273,21 @@ def test_calls_that_give_pointers_say_their_type(body: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("buffer", "text"),
+    [
+        ('(16, "n"), "float32", strides=("n", 1)', '(16, "n"), "float32", strides=(n, 1)'),
+        ('(16, 4), "float32", elem_offset="n * 4"', '(16, 4), "float32", elem_offset=n * 4'),
+    ],
+)
+def test_strides_and_offsets_are_those_of_parameters(buffer: str, text: str) -> None:
+    head = "from tirscript.script import tir as T\n\n\n@T.prim_func\n"
+    made = parse(f"{head}def main(C: T.Buffer({buffer}), n: T.int32):\n    C[0, 0] = 1.0\n")
+    printed = script(made, dialect="tvm")
+    assert f"C: T.Buffer({text})" in printed
+    assert structural_equal(parse(printed), made)
+
+
+@pytest.mark.parametrize(
     ("given", "text"),
     [
         ('"nvidia/nvidia-a100"', '"nvidia/nvidia-a100"'),
