@@ -81,7 +81,7 @@ class BuilderLowering(LegacyLowering):
 
     # nodes by their names
 
-    def _string(self, call: ast.Call) -> str:
+    def _string_value(self, call: ast.Call) -> str:
         (text,) = self.form_arguments(call, "StringImm", ("value",))
         if not isinstance(text, str):
             raise self.fail("T032", "`T.StringImm` takes a string", call)
@@ -136,7 +136,7 @@ _VALUE_FORMS.update(
     {
         "BufferLoad": BuilderLowering._buffer_load,
         "masked_load": BuilderLowering._masked_load,
-        "StringImm": BuilderLowering._string,
+        "StringImm": BuilderLowering._string_value,
         "Call": BuilderLowering._call_node,
     }
 )
