@@ -200,7 +200,6 @@ for i in range(2):
             "A.vstore(\n    [T.ramp(0, 1, 4)],\n"
             "    A.vload([T.ramp(0, 1, 4)], predicate=T.ramp(0, 1, 4) < 4) * T.float32(2),\n"
             "    predicate=T.ramp(0, 1, 4) < 2,\n)\n",
-            tvm=False,
         ),
         Example("scalable vectors", "A[T.ramp(0, 1, 4 * T.vscale())] = T.broadcast(T.float32(0), 4 * T.vscale())\n"),
         Example(

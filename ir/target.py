@@ -277,7 +277,8 @@ def _check_depth(given: Any) -> None:
 
 def _from_dict(given: dict[str, Any]) -> Target:
     options = dict(given)
-    kind, host, keys = options.pop("kind", None), options.pop("host", None), options.pop("keys", ())
+    named = "kind" if "kind" in options else "tag"  # TVM's for a machine by its name
+    kind, host, keys = options.pop(named, None), options.pop("host", None), options.pop("keys", ())
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         raise ValueError('a target names its kind, as in {"kind": "llvm"}')
     if isinstance(keys, str) or not isinstance(keys, (tuple, list)) or not all(isinstance(key, str) for key in keys):

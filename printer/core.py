@@ -155,6 +155,7 @@ def tirscript_dialect() -> Dialect:
             "block_attr": "T.block_attr",
             "alloc_buffer": "T.alloc_buffer",
             "remap": "SRCO",
+            "pointer": "",
             "graph": "G",
         },
         graph=graph.graph_function,

@@ -324,12 +324,18 @@ def _named_group(p: Printer, node: Call, prec: int, rule: Any) -> str:
 
 
 def _dtype_first(p: Printer, node: Call, prec: int, rule: Any) -> str:
-    return f"{rule[1]}{', '.join([dtype_name(node.dtype), *(top(p, arg) for arg in node.args)])})"
+    return f"{rule[1]}{', '.join([_dtype(p, node), *(top(p, arg) for arg in node.args)])})"
 
 
 def _dtype_last(p: Printer, node: Call, prec: int, rule: Any) -> str:
     texts = [p.first(arg) if type(arg) is Const else top(p, arg) for arg in node.args]
-    return f"{rule[1]}{', '.join([*texts, dtype_name(node.dtype)])})"
+    return f"{rule[1]}{', '.join([*texts, _dtype(p, node)])})"
+
+
+def _dtype(p: Printer, node: Call) -> str:
+    """The dtype of a call as its argument."""
+    name = dtype_name(node.dtype)
+    return name if node.dtype.pointee is None else name + p.words["pointer"]
 
 
 def rule_of(op: Op) -> tuple[Any, ...]:

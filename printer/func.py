@@ -226,23 +226,25 @@ def annotation(p: Printer, func: PrimFunc, param: Var | Buffer) -> str:
     if type(param) is Var:
         return dtype_annotation(param.dtype)
     assert type(param) is Buffer
-    return f"T.Buffer({buffer_arguments(p, param, _dimension)})"
+    # a string among the strides is a new variable to TVM, whatever has its name, and no offset
+    part = _dimension if p.dialect.strings else _size
+    return f"T.Buffer({buffer_arguments(p, param, _dimension, part=part)})"
 
 
 def _dimension(p: Printer, dim: Expr) -> str:
     """A dimension of a parameter. One over symbols or other parameters is a string, since these names are not defined
     there, except symbols that are declared before the function."""
-    if type(dim) is Const:
-        return top(p, dim)
-    known = p.names.known
-    quoted = False
-    for node in walk(dim):
-        if type(node) is Var and id(node) not in p.declared:
-            quoted = True
-            if id(node) not in known:
-                p.names.fix(node, node.name)
-    text = top(p, dim)
+    text = _size(p, dim)
+    quoted = any(type(node) is Var and id(node) not in p.declared for node in walk(dim))
     return quote(text) if quoted else text
+
+
+def _size(p: Printer, dim: Expr) -> str:
+    """A dimension, stride or offset of a parameter, whose symbols get their names here."""
+    for node in walk(dim):
+        if type(node) is Var and id(node) not in p.declared and id(node) not in p.names.known:
+            p.names.fix(node, node.name)
+    return top(p, dim)
 
 
 def docstring_lines(text: str | None) -> list[str]:

@@ -307,15 +307,18 @@ def scalar(p: Printer, node: ScalarDecl, indent: str) -> None:
     p.out.append(f"{indent}{name}: {dtype_annotation(node.buffer.dtype)}{text}")
 
 
-def buffer_arguments(p: Printer, buffer: Buffer, dim: Callable[..., str], before_scope: str = "") -> str:
-    """Shape, dtype and what differs from the defaults of a buffer."""
+def buffer_arguments(
+    p: Printer, buffer: Buffer, dim: Callable[..., str], before_scope: str = "", part: Callable[..., str] | None = None
+) -> str:
+    """Shape, dtype and what differs from the defaults; `part` prints strides and offset, where `dim` does not."""
+    part = part or dim
     parts = [_tuple([dim(p, one) for one in buffer.shape]), dtype_name(buffer.dtype)]
     if before_scope:
         parts.append(before_scope)
     if buffer.strides is not None:
-        parts.append(f"strides={_tuple([dim(p, one) for one in buffer.strides])}")
+        parts.append(f"strides={_tuple([part(p, one) for one in buffer.strides])}")
     if buffer.elem_offset is not None:
-        parts.append(f"elem_offset={dim(p, buffer.elem_offset)}")
+        parts.append(f"elem_offset={part(p, buffer.elem_offset)}")
     if buffer.scope != "global":
         parts.append(f"scope={quote(buffer.scope)}")
     if buffer.align:

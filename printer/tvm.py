@@ -82,6 +82,7 @@ def tvm_dialect() -> Dialect:
             "block_attr": "T.sblock_attr",
             "alloc_buffer": "T.alloc_buffer",
             "remap": "SR",
+            "pointer": ".ty",  # `T.handle("float32")` alone is a variable
             "graph": "R",
         },
         graph=graph_function,
@@ -158,8 +159,16 @@ def _constant(p: Printer, node: Const, prec: int) -> str:
 
 def _load(p: Printer, node: BufferLoad, prec: int) -> str:
     if node.predicate is not None:
-        raise refuse("TVM has no text for a predicated load", node.span)
+        return f'T.masked_load("{node.dtype.name}", {_masked(p, node)})'
     return load(p, node, prec)
+
+
+def _masked(p: Printer, node: BufferLoad | BufferStore, value: str = "") -> str:
+    """The buffer of a predicated access, what is stored, the indices and the predicate."""
+    buffer = p.get(id(node.buffer)) or p.names.fix(node.buffer, node.buffer.name)
+    assert node.predicate is not None
+    parts = [top(p, part) for part in (*node.indices, node.predicate)]
+    return ", ".join([buffer, *([value] if value else []), *parts])
 
 
 def _ramp(p: Printer, node: Ramp, prec: int) -> str:
@@ -414,7 +423,8 @@ def _bind(p: Printer, node: Bind, indent: str) -> None:
 
 def _store(p: Printer, node: BufferStore, indent: str) -> None:
     if node.predicate is not None:
-        raise refuse("TVM has no text for a predicated store", node.span)
+        p.out.append(f"{indent}T.masked_store({_masked(p, node, top(p, node.value))})")
+        return
     store(p, node, indent)
 
 

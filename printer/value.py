@@ -107,7 +107,16 @@ def target_dict(p: Printer, node: Target, prec: int) -> str:
     """The target as TVM reads it: strings with options are no longer, and the host stands in the dict."""
     if not node.attrs and not node.keys and node.host is None:
         return f"T.target({quote(node.kind)})"
-    return f"T.target({_plain(node.as_dict())})"
+    if "/" in node.kind and not node.attrs and not node.keys and node.host is not None:
+        return f"T.target({quote(node.kind)}, host={_plain(_by_tag(node.host.as_dict()))})"
+    return f"T.target({_plain(_by_tag(node.as_dict()))})"
+
+
+def _by_tag(given: dict[str, Any]) -> dict[str, Any]:
+    """A target where the name of a machine stands for its kind as TVM says it."""
+    word = "tag" if "/" in given["kind"] else "kind"
+    found = {word if key == "kind" else key: item for key, item in given.items()}
+    return {**found, "host": _by_tag(found["host"])} if "host" in found else found
 
 
 def _plain(value: Any) -> str:

@@ -162,6 +162,8 @@ class BlockLowering(BufferLowering):
             if len(domain) != 2:
                 raise self.fail("T032", "a domain is an extent or a pair (start, stop)", nodes[0])
             start, stop = domain
+        elif isinstance(domain, Range):
+            start, stop = domain.start, domain.stop
         else:
             start, stop = 0, domain
         value = self.value(nodes[1])
@@ -317,6 +319,8 @@ class BlockLowering(BufferLowering):
     def attrs(self, node: ast.expr) -> Attrs:
         """A dict of attributes."""
         found = self.value(node)
+        if found is None and self.theirs:
+            return NO_ATTRS
         if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
             raise self.fail("T032", "attributes are a dict with strings as keys", node)
         return Attrs({plain_string(key): self.attr_value(value, node) for key, value in found.items()})

@@ -556,8 +556,6 @@ class CallLowering(ExprLowering):
     def dtype_of(self, value: Any, node: ast.AST) -> DType:
         """A dtype given as a string, a name of T or a numpy dtype."""
         value = _plain_type(value)
-        if isinstance(value, TypeName):
-            return value.dtype
         try:
             return dtype(value)
         except ValueError as problem:
@@ -586,8 +584,9 @@ def _argument_error(problem: TypeError) -> str:
 
 
 def _plain_type(value: Any) -> Any:
-    """Python's int, float and bool where they stand for dtypes; the parser has bounded ones in their places."""
-    return _PYTHON_TYPES.get(id(value), value)
+    """What stands for a dtype as one: T's own, of which pointers say more than their name, and Python's int, float and
+    bool, of which the parser has bounded ones in their places."""
+    return value.dtype if isinstance(value, TypeName) else _PYTHON_TYPES.get(id(value), value)
 
 
 _SAFE = set(BUILTINS.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -194,6 +195,9 @@ class ExprLowering(ChoiceLowering):
         if isinstance(operand, Expr):
             if isinstance(node.op, ast.UAdd):
                 return operand
+            if self.theirs and isinstance(node.op, ast.USub) and type(operand) is Const:
+                with suppress(ValueError):  # TVM folds it, where the dtype holds the result
+                    return self.placed(const(-operand.value, operand.dtype), node)
             return self.operator(_UNARY_OPS[type(node.op)], [operand], node)
         return self.plain(lambda: UNARY[type(node.op)](operand), node, (operand,))
 

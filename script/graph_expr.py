@@ -224,7 +224,9 @@ class GraphExprLowering(GraphLegacyLowering):
     def _binary(self, node: ast.BinOp) -> Any:
         left, right, kind = self.operand(node.left), self.operand(node.right), type(node.op)
         if self.tensors(left, right):
-            return self.graph_operator(_BINARY[kind], (left, right), node, (node.left, node.right))
+            # `%` of tensors is TVM's `R.mod`, whose quotient is rounded toward zero; ours floors, as of numbers
+            name = "mod" if self.theirs and kind is ast.Mod else _BINARY[kind]
+            return self.graph_operator(name, (left, right), node, (node.left, node.right))
         left, right = self.scalar(left), self.scalar(right)
         if isinstance(left, Expr) or isinstance(right, Expr):
             if kind not in _BINARY_OPS:

@@ -124,6 +124,8 @@ class GraphFormLowering(GraphCallLowering):
 
     def _dtype(self, node: ast.Call) -> GraphExpr:
         given = self.form(node, "dtype", ("value",), 1)["value"]
+        if given == "" and self.theirs:
+            given = "void"  # of a tensor whose dtype is not known
         return DTypeValue(self.dtype_of(plain_value(given), node), span=self.span(node))
 
     def _device(self, node: ast.Call) -> GraphExpr:

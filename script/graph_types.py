@@ -133,7 +133,8 @@ def _tensor(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphTyp
             shape = known.values
         elif self.theirs:  # of the type that TVM keeps the variable in, ours say the number of dimensions
             shape, rank = None, known.ndim
-    elements = None if kind is None or kind == "" else self.dtype_of(kind, node)
+    unknown = ("", "void") if self.theirs else ("",)
+    elements = None if kind is None or kind in unknown else self.dtype_of(kind, node)
     if elements is not None and (elements.is_handle or elements.is_vector or elements.kind == "void"):
         raise self.fail("T109", f"a tensor holds numbers, not {elements}", node)
     device = given.get("vdevice")

@@ -7,8 +7,8 @@ from typing import Any
 
 from tirscript.ir.diagnostic import Diagnostic, Label, suggest
 
+from .builders import BuilderLowering
 from .context import Macro
-from .legacy import LegacyLowering
 from .scope import Names
 
 MAX_DEPTH = 100  # macros that call macros
@@ -17,7 +17,7 @@ MAX_CALLS = 6  # shown of a mistake in macros that call each other: the innermos
 _PLACE = ("source", "outer", "comments", "definition", "scopes", "fixed", "names")
 
 
-class MacroLowering(LegacyLowering):
+class MacroLowering(BuilderLowering):
     """Lowers calls of macros."""
 
     depth = 0

@@ -379,8 +379,10 @@ __all__ = [
     "tvm_access_ptr",
     "tvm_bmma_sync",
     "tvm_call_cpacked",
+    "tvm_call_cpacked_lowered",
     "tvm_call_packed_lowered",
     "tvm_call_trace_packed",
+    "tvm_check_return",
     "tvm_context_id",
     "tvm_fill_fragment",
     "tvm_global_barrier_kinit",
@@ -1638,11 +1640,17 @@ def tvm_bmma_sync(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any
 def tvm_call_cpacked(a: Any, *args: Any) -> Expr:
     """A packed function by C symbol."""
 
+def tvm_call_cpacked_lowered(a: Any, *args: Any) -> Expr:
+    """A C packed call with its stack laid out."""
+
 def tvm_call_packed_lowered(a: Any, b: Any, c: Any, d: Any, *args: Any) -> Expr:
     """A packed call with its stack laid out."""
 
 def tvm_call_trace_packed(a: Any, *args: Any) -> Expr:
     """A packed call that is traced."""
+
+def tvm_check_return(a: Any, b: Any, c: Any, /) -> Expr:
+    """A call that fails where it does not give the first argument."""
 
 def tvm_context_id() -> Expr:
     """The context of the call."""

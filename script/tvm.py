@@ -17,6 +17,7 @@ FORMS = {
     "LetStmt": "let",
     "reduce": "Reduce",
     "tvm_call_cpacked": "call_cpacked",
+    "tvm_call_cpacked_lowered": "call_cpacked_lowered",
 }
 # their constructs that we read as something else (dialect.py), with what that is
 CONSTRUCTS = {
@@ -71,7 +72,7 @@ def _number(to: Any, value: Any) -> Expr:
 FUNCTIONS = {"Cast": _cast, "Div": _div, "IntImm": _number, "FloatImm": _number}
 
 
-# what only text in their dialect may say, much of it no more since 2024 (legacy.py), with what that is
+# what only text in their dialect may say, much of it no more since 2024 (legacy.py, builders.py), with what that is
 THEIRS = {
     "hint": 'words for the compiler: `T.hint("words", n=1)`',
     "store": "an element of memory is written; `A[i] = x` of ours",
@@ -89,6 +90,15 @@ THEIRS = {
     "Var": 'a symbolic variable: `n = T.Var("n", "int64")`; `n = T.var("int64")` of ours',
     "SizeVar": "a symbolic variable of a size, as `T.Var`",
     "dynamic": 'a symbolic variable: `n = T.dynamic("n")`; `n = T.var("int64")` of ours',
+    "BufferLoad": "an element of memory; `A[i]` of ours",
+    "buffer_store": "an element of memory is written; `A[i] = x` of ours",
+    "masked_load": "some lanes of a vector in memory; `A.vload([i], predicate=mask)` of ours",
+    "masked_store": "some lanes of a vector in memory are written; `A.vstore([i], x, predicate=mask)` of ours",
+    "StringImm": "a string, which stands as one in our dialect",
+    "Call": 'an intrinsic by name: `T.Call("float32", "tir.exp", [x])`',
+    "If": "a condition: `with T.If(c):`, and in it `with T.Then():`; `if c:` of ours",
+    "Then": "what stands in `with T.If(c):`",
+    "Else": "what stands in `with T.If(c):` behind `with T.Then():`",
     "llvm_lookup_intrinsic_id": "an LLVM intrinsic, which stands here by its name",
 }
 # their name -> our dtype

@@ -103,6 +103,7 @@ for _name, _arity, _result, _doc in (
     ("dp4a", (3, 3), "first", "The products of four small integers each, added up."),
     ("tvm_tuple", (0, _MANY), "void", "Several values as one argument."),
     ("tvm_throw_last_error", (0, 0), "void", "The error that a call left is raised."),
+    ("tvm_check_return", (3, 3), "int32", "A call that fails where it does not give the first argument."),
     ("tvm_kernel_replace_point", (0, 0), "void", "Where a kernel is put in place of this."),
     ("tvm_global_barrier_kinit", (0, 0), "void", "The barrier of all threads is made ready."),
     ("tvm_call_trace_packed", (1, _MANY), "int32", "A packed call that is traced."),

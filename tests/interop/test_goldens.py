@@ -18,7 +18,6 @@ WITHOUT_TEXT = {
     "TVM has no text for `T.static_assert`": "its assertions are checked at run time",
     "TVM has no text for the constant": "it keeps constants outside of the text",
     "TVM has no text for `T.undef`": "its own is an int32",
-    "TVM has no text for a predicated": "it drops the predicate",
     "TVM has no text for a region": "it passes whole buffers, and matches regions in blocks only",
     "TVM has no text for a return without": "its `return` has a value",
     "TVM has no text for a reduction that begins": "its own begin with constants",

@@ -34,6 +34,12 @@ def test_hosts_are_targets() -> None:
         Target.parse(made, "llvm")
 
 
+def test_a_machine_may_stand_as_its_tag() -> None:
+    made = Target.parse({"tag": "nvidia/nvidia-a100", "host": {"kind": "llvm"}})
+    assert made == Target.parse("nvidia/nvidia-a100", host="llvm")
+    assert Target.parse({"kind": "cuda", "tag": "nvidia/nvidia-a100"}).kind == "cuda"
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [

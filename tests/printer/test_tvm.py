@@ -236,14 +236,71 @@ def test_modules_and_options() -> None:
         ("A[0] = T.undef('float32')", "T.undef"),
         ("A[0] = T.expm1(A[0])", "T.expm1"),
         ("return", "return"),
-        ("A.vstore([0], A[1], predicate=n > 2)", "predicated store"),
-        ("A[0] = A.vload([1], predicate=n > 2)", "predicated load"),
         ("T.evaluate(T.cast(A[0], 'bfloat16') ** T.cast(A[1], 'bfloat16'))", "power of bfloat16"),
         ("T.evaluate(T.isnan(T.cast(A[0], 'bfloat16')))", "isnan"),
     ],
 )
 def test_what_tvm_has_no_text_for(body: str, word: str) -> None:
     assert word in refused(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("A.vstore([0], 1, predicate=n > 2)", "T.masked_store(A, T.float32(1.0), 0, n > 2)"),
+        ("A[0] = A.vload([n], predicate=n > 2)", 'A[0] = T.masked_load("float32", A, n, n > 2)'),
+    ],
+)
+def test_predicated_accesses_are_masked_ones(body: str, text: str) -> None:
+    assert tvm_body(body).strip() == text
+    made = function_of(body)
+    assert structural_equal(parse(script(made, dialect="tvm")), made)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ('p = T.reinterpret(T.handle("int8"), A.data)', 'p: T.let[T.handle("int8")] = T.reinterpret(T.handle("int8").ty, A.data)'),
+        ('T.evaluate(T.tvm_struct_get(A.data, 0, 1, T.handle("int8", "shared")))', 'T.evaluate(T.tvm_struct_get(A.data, T.int32(0), T.int32(1), T.handle("int8", "shared").ty))'),
+        ('T.evaluate(T.call_extern("handle", "f"))', 'T.evaluate(T.call_extern("handle", "f"))'),
+    ],
+)  # fmt: skip
+def test_calls_that_give_pointers_say_their_type(body: str, text: str) -> None:
+    made = function_of(body)
+    for dialect in ("tirscript", "tvm"):
+        assert structural_equal(parse(script(made, dialect=dialect)), made)
+    assert text.split() == tvm_body(body).replace("(\n        ", "(").replace("\n    )", ")").split()
+
+
+@pytest.mark.parametrize(
+    ("buffer", "text"),
+    [
+        ('(16, "n"), "float32", strides=("n", 1)', '(16, "n"), "float32", strides=(n, 1)'),
+        ('(16, 4), "float32", elem_offset="n * 4"', '(16, 4), "float32", elem_offset=n * 4'),
+    ],
+)
+def test_strides_and_offsets_are_those_of_parameters(buffer: str, text: str) -> None:
+    head = "from tirscript.script import tir as T\n\n\n@T.prim_func\n"
+    made = parse(f"{head}def main(C: T.Buffer({buffer}), n: T.int32):\n    C[0, 0] = 1.0\n")
+    printed = script(made, dialect="tvm")
+    assert f"C: T.Buffer({text})" in printed
+    assert structural_equal(parse(printed), made)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ('"nvidia/nvidia-a100"', '"nvidia/nvidia-a100"'),
+        ('"nvidia/nvidia-a100", host="llvm"', '"nvidia/nvidia-a100", host={"kind": "llvm"}'),
+        ('"nvidia/nvidia-a100 -arch=sm_70"', '{"tag": "nvidia/nvidia-a100", "arch": "sm_70"}'),
+        ('"cuda", host="intel/haswell -mcpu=x"', '{"kind": "cuda", "host": {"tag": "intel/haswell", "mcpu": "x"}}'),
+    ],
+)
+def test_machines_are_no_kinds_of_targets(given: str, text: str) -> None:
+    body = f'T.func_attr({{"target": T.target({given})}})\nA[0] = 1.0'
+    assert f"T.target({text})" in " ".join(tvm_body(body).split())
+    made = function_of(body)
+    assert structural_equal(parse(script(made, dialect="tvm")), made)
 
 
 def test_calls_that_tvm_has_no_text_for() -> None:

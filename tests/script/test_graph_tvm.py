@@ -45,6 +45,13 @@ def test_operators_of_scalars_give_scalars(line: str, dtype: str) -> None:
     assert isinstance(kind, PrimType) and str(kind.dtype) == dtype
 
 
+@pytest.mark.parametrize("line", ["y = x % x", "y = x\n    y %= x", "y = 2.0 % x"])
+def test_a_remainder_of_tensors_is_theirs(line: str) -> None:
+    statement = parse(f"{HEAD}{line}\n    return y\n").body[-1]  # type: ignore[union-attr]
+    assert isinstance(statement, GraphBind) and isinstance(statement.value, OpCall)
+    assert statement.value.op.name == "mod"
+
+
 def test_a_number_is_a_scalar_and_a_tensor_with_it_is_one() -> None:
     call = bound('y: R.Tensor((3,), dtype="float32") = R.take(x, 1, axis=0, mode="fast")').value
     assert isinstance(call, OpCall) and type(call.args[1]) is PrimValue
@@ -136,6 +143,15 @@ def test_the_scope_of_a_device_is_a_plain_string_for_tvm() -> None:
     assert 'index=0), "global")' in made.script(dialect="tvm") and 'G.str("global")' in made.script()
     call = bound(line).value
     assert isinstance(call, OpCall) and isinstance(call.args[2], StringValue)
+
+
+def test_a_dtype_that_is_not_known_is_void_or_empty() -> None:
+    for word in ("", "void"):
+        call = bound(f'y = R.call_packed("f", R.dtype("{word}"), ty_args=R.Tensor(dtype="{word}", ndim=2))').value
+        assert isinstance(call, FunctionCall) and "void" in str(call.args[0])
+        assert parse(f'{HEAD}y: R.Tensor(dtype="{word}") = x\n    return y\n') is not None
+    with pytest.raises(DiagnosticError, match="a tensor holds numbers"):
+        parse('@G.graph_func\ndef main(x: G.Tensor((2,), "void")):\n    return x\n')
 
 
 def test_an_empty_tuple_needs_no_value() -> None:

@@ -116,6 +116,8 @@ BODIES = [
     ('with T.block([2, T.reduce_axis(0, 3)], "b") as [vi, vk]:\n    with T.init():\n        B[vi] = T.float32(0)\n    B[vi] = B[vi] + A[vk]',
      'for i, k in T.grid(2, 3):\n    with T.block("b"):\n        vi, vk = T.axis.remap("SR", [i, k])\n'
      "        with T.init():\n            B[vi] = 0.0\n        B[vi] = B[vi] + A[vk]", stored((0, 1.5), (1, 1.5))),
+    ('for i in T.serial(2, annotations=None):\n    with T.block("b"):\n        vi = T.axis.spatial(T.Range(0, 2), i)\n        B[vi] = A[vi + 1]',
+     'for i in range(2):\n    with T.block("b"):\n        vi = T.axis.spatial(2, i)\n        B[vi] = A[vi + 1]', stored((0, 0.5), (1, 1.0))),
     # a block whose axes have no value takes the loops around it
     ('for i in range(2):\n    with T.block([2], "b") as [vi]:\n        B[vi] = B[vi] + A[2]',
      'for i in range(2):\n    with T.block("b"):\n        vi = T.axis.spatial(2, i)\n        B[vi] = B[vi] + A[2]', stored((0, 1.0), (1, 1.0))),
@@ -145,6 +147,7 @@ BODIES = [
      "for i in range(2):\n    for j in range(3):\n        B[j] = B[j] + 1.0\n    B[i + 4] = 1.0",
      stored((0, 2.0), (1, 2.0), (2, 2.0), (4, 1.0), (5, 1.0))),
     # numbers
+    ("B[-T.int32(-2)] = A[1] * -T.float32(3)", "B[2] = A[1] * -3.0", stored((2, -1.5))),
     ("if T.boolean(True):\n    B[0] = T.f32(2)", "if T.bool(True):\n    B[0] = T.float32(2)", stored((0, 2.0))),
     ("B[T.i64(1)] = T.Cast(\"float32\", T.u8(7))", 'B[T.int64(1)] = T.cast(T.uint8(7), "float32")', stored((1, 7.0))),
 ]  # fmt: skip
