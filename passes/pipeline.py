@@ -179,9 +179,8 @@ def pass_name(name: str) -> str:
     found = name.replace("-", "_")
     if found not in PASSES:
         near = suggest(found, PASSES)
-        raise DiagnosticError(
-            [error("T404", f"there is no pass `{name}`", hint=f"did you mean `{near}`?" if near else None)]
-        )
+        hint = f"did you mean `{near}`?" if near else "`tirscript passes` lists them"
+        raise DiagnosticError([error("T404", f"there is no pass `{name}`", hint=hint)])
     return found
 
 

@@ -183,6 +183,18 @@ def test_opt_default_until_and_disable() -> None:
     assert "T.block" in disabled.stdout
 
 
+def test_opt_takes_whole_lowerings_among_passes() -> None:
+    default = [str(entry) for entry in DEFAULT_LOWERING]
+    assert run("opt", CROP, "-p", "lower_reduce, default,simplify", "--list").stdout.split() == [
+        "lower_reduce",
+        *default,
+        "simplify",
+    ]
+    build = run("opt", CROP, "-p", "build", "--list").stdout.split()
+    assert run("opt", CROP, "-p", "build,unroll-loop", "--list").stdout.split() == [*build, "unroll_loop"]
+    assert "there is no pass `default`" in run("opt", CROP, "-p", "default{limit=4}").stderr
+
+
 def test_opt_options_of_passes(tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_text(DOUBLE.replace("range(4)", "T.unroll(4)"))

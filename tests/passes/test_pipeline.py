@@ -110,6 +110,8 @@ def test_pipelines_print_and_parse() -> None:
         "lower_blocks,",
         "{",
         "unroll_loop{}",
+        "unroll_loop{limit=4,limit=5}",
+        'compress_constants{codec="\\q"}',
     ],
 )
 def test_broken_pipeline_text_is_t404(text: str) -> None:
