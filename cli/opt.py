@@ -12,7 +12,7 @@ import click
 
 from tirscript.ir import DiagnosticError, error, structural_equal
 
-from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, split_name, writing
+from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, spare, split_name, writing
 from .output import note, report, source, write
 from .print_ import file_text, layout, printing
 
@@ -84,6 +84,7 @@ def command(
     Without --passes the programs are read, checked and printed. `tirscript passes` lists the passes.
     """
     shape = layout(options)
+    spare(file, shape["constants_file"])
     around = read_target(target)
     pipeline = read_passes(passes, around)
     if until is not None:
