@@ -222,6 +222,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from tirscript.backend.cache import Cache
+sys.dont_write_bytecode = True  # what is loaded from here on would leave files that are cut off to other processes
 resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
 cache = Cache(Path(sys.argv[1]), 1 << 20)
 print(cache.write("a" * 64, bytes(100)), cache.write("b" * 64, bytes(1000)), cache.problem)
