@@ -29,6 +29,8 @@ HEAD = b"tirscript kernel 1\n"
 DEFAULT_SIZE = "512M"
 _SUM = 32  # bytes of a sha256
 _KEY = re.compile(r"[0-9a-f]{64}")
+_FOLDER = re.compile("[0-9a-f]{2}")  # the first digits of the keys in it
+_UNFINISHED = re.compile(r"\..*\.tmp")
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _KEEP = 0.9  # of the bound is left where it was crossed, so that not every file crosses it again
@@ -129,11 +131,16 @@ class Cache:
         """All files, without those that are being written."""
         return [entry for entry in self._files() if not os.path.basename(entry.path).startswith(".")]
 
+    def _folders(self) -> Iterator[os.DirEntry[str]]:
+        return (folder for folder in _scan(self.folder) if _FOLDER.fullmatch(folder.name))
+
     def _files(self) -> Iterator[Entry]:
-        for folder in _scan(self.folder):
-            if len(folder.name) != 2:
-                continue
+        """The files of keys and those unfinished: the folder is one that the user names, and may hold other files."""
+        for folder in self._folders():
             for file in _scan(Path(folder.path)):
+                named = _KEY.fullmatch(file.name) and file.name.startswith(folder.name)
+                if not named and not _UNFINISHED.fullmatch(file.name):
+                    continue
                 try:
                     about = file.stat(follow_symlinks=False)
                 except OSError:
@@ -170,10 +177,9 @@ class Cache:
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)
                 count, size = count + 1, size + entry.size
-        for folder in _scan(self.folder):
-            if len(folder.name) == 2:
-                with contextlib.suppress(OSError):
-                    os.rmdir(folder.path)
+        for folder in self._folders():
+            with contextlib.suppress(OSError):
+                os.rmdir(folder.path)
         self._held = None
         return count, size
 

@@ -65,6 +65,14 @@ class Commands(click.Group):
             ctx.fail(f"there is no command {args[0]!r}" + (f"; did you mean {near!r}?" if near else ""))
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """As click does, which writes what `--help` and `--version` tell here, and ends with 1 at a closed pipe."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            _forget_output()
+            sys.exit(BROKEN_PIPE)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; whatever it raises becomes a message and an exit status, never a traceback."""
         try:

@@ -10,7 +10,7 @@ import click
 
 from tirscript.ir import Module, PrimFunc
 
-from .files import FILE, Program, some, writing
+from .files import FILE, Program, some, spare, writing
 from .opt import read_passes, read_target
 from .output import duration, machine, source, write
 
@@ -59,6 +59,7 @@ def command(
         raise click.UsageError("--emit, -o and --json say what comes out: one of them is given")
     if output is None and (header is not None or prefix is not None):
         raise click.UsageError("--header and --prefix go with -o")
+    spare(file, output, header)
     around = read_target(target)
     started = time.perf_counter()
     _, programs = some(file)

@@ -13,6 +13,8 @@ import click
 from tirscript.ir import PrimFunc, structural_equal, walk
 from tirscript.testing import Example, copies, examples, largest_error, tolerance
 
+from .output import coloured
+
 SHOWN = "crop"  # the kernel that is printed, transformed, diffed and printed again
 
 
@@ -124,7 +126,7 @@ def table(reports: Sequence[Report]) -> None:
         shown = Table(*(f"{top}\n{under}" for top, under in zip(head, below, strict=True)))
         for report, row in zip(reports, rows, strict=True):
             shown.add_row(*row, style=None if report.passed else "red")
-        Console().print(shown)
+        Console(color_system="auto" if coloured(sys.stdout) else None).print(shown)
         return
     widths = [max(map(len, column)) for column in zip(head, below, *rows, strict=True)]
     for row in (head, below, *rows):

@@ -15,6 +15,7 @@ from .output import coloured, machine, write
 EPILOG = """\b
 Examples:
   tirscript explain T203
+  tirscript explain T6           the codes that begin so, a line each
   tirscript explain              every code, a line each"""
 PAGE = "codes.md"  # beside this file; docs/make_codes.py writes it
 
@@ -31,13 +32,13 @@ def explanation(code: str) -> str:
 @click.argument("codes", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(codes: tuple[str, ...], as_json: bool) -> None:
-    """Explain each of CODES, such as the T203 of `error[T203]`; without codes list them all."""
-    wanted = [_known(code) for code in codes] or list(CODES)
+    """Explain each of CODES, such as the T203 of `error[T203]`; list those of a beginning such as T2, or all."""
+    wanted = [code for word in codes for code in _known(word)] or list(CODES)
     if as_json:
         machine([{"code": code, "title": CODES[code], "text": explanation(code)} for code in wanted])
         return
-    if not codes:
-        write("".join(f"{code}  {title}\n" for code, title in CODES.items()))
+    if not any(_bare(word) in CODES for word in codes):
+        write("".join(f"{code}  {CODES[code]}\n" for code in wanted))
         return
     import sys
 
@@ -51,10 +52,17 @@ def command(codes: tuple[str, ...], as_json: bool) -> None:
     Console(force_terminal=True).print(Markdown(text.replace("```py\n", "```python\n"), code_theme="ansi_dark"))
 
 
-def _known(code: str) -> str:
-    wanted = re.sub(r"^\w+\[(\w+)\].*", r"\1", code.strip()).upper()  # `error[T203]` is meant as well
-    if wanted in CODES:
-        return wanted
+def _bare(word: str) -> str:
+    """A code as the table has it; `error[T203]` is meant as well."""
+    return re.sub(r"^\w+\[(\w+)\].*", r"\1", word.strip()).upper()
+
+
+def _known(word: str) -> list[str]:
+    """The code that is meant, or all that begin so."""
+    wanted = _bare(word)
+    found = [wanted] if wanted in CODES else [code for code in CODES if wanted and code.startswith(wanted)]
+    if found:
+        return found
     near = suggest(wanted, CODES)
     hint = f"did you mean {near}?" if near else "`tirscript explain` lists them"
-    raise click.ClickException(f"there is no diagnostic code {code!r}; {hint}")
+    raise click.ClickException(f"there is no diagnostic code {word!r}; {hint}")

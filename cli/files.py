@@ -49,6 +49,15 @@ def writing(path: str | None, beside: str | None = None) -> Iterator[None]:
         raise DiagnosticError([error("T002", message)]) from None
 
 
+def spare(argument: str, *outputs: str | None) -> None:
+    """Raise T002 where one of the files that are to be written is that of the programs, `FILE[:name]`."""
+    source = split_name(argument)[0]
+    for path in outputs if source != STDIN and os.path.exists(source) else ():
+        if path and os.path.exists(path) and os.path.samefile(path, source):
+            message = f"{path} cannot be written: it holds the programs that are read"
+            raise DiagnosticError([error("T002", message, hint="give what is written another name")])
+
+
 def read_bytes(path: str) -> bytes:
     """The bytes of a file, or of standard input for `-`. Raises DiagnosticError."""
     from tirscript.script.source import MAX_TEXT, read_source

@@ -12,7 +12,7 @@ import click
 
 from tirscript.ir import DiagnosticError, error, structural_equal
 
-from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, split_name, writing
+from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, spare, split_name, writing
 from .output import note, report, source, write
 from .print_ import file_text, layout, printing
 
@@ -26,20 +26,23 @@ Examples:
   tirscript opt model.py --passes=build --target="llvm -mcpu=x86-64-v3" --dump stages
   tirscript opt kernel.py --passes=build --bisect results  which pass makes it compute something else
 
-Programs go to standard output; what --print-changed, --timing and --list tell goes to standard error."""
+Programs go to standard output; what --print-..., --diff and --timing tell goes to standard error."""
 
 
 def read_passes(text: str, target: Any = None) -> Any:
     """The pipeline that a text names; `default` is the lowering of tensor functions, `build` all that `build` does."""
-    from tirscript.passes import DEFAULT_LOWERING, Sequential
+    from tirscript.passes import DEFAULT_LOWERING, Sequential, get_pass
+    from tirscript.passes.pipeline_text import entries_of
 
-    if text.strip() == "default":
-        return DEFAULT_LOWERING
-    if text.strip() == "build":
-        from tirscript.backend.default_pipeline import default_pipeline
+    parts: list[Any] = []
+    for name, options in entries_of(text):
+        if name == "build" and not options:
+            from tirscript.backend.default_pipeline import default_pipeline
 
-        return default_pipeline(target)
-    return Sequential.parse(text)
+            parts.append(default_pipeline(target))
+        else:
+            parts.append(DEFAULT_LOWERING if name == "default" and not options else get_pass(name, **options))
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], Sequential) else Sequential(parts)
 
 
 @click.command(name="opt", epilog=EPILOG)
@@ -49,7 +52,7 @@ def read_passes(text: str, target: Any = None) -> Any:
     "-p",
     default="",
     metavar="PASSES",
-    help="`a,b{x=1}`, `default` for the lowering of tensor functions, or `build` for all that build does.",
+    help="`a,b{x=1}`; `default` is the lowering of tensor functions, `build` all that build does.",
 )
 @click.option("--target", metavar="TARGET", help="What functions are for that say nothing themselves.")
 @click.option("--until", metavar="PASS", help="Stop after this pass.")
@@ -81,6 +84,7 @@ def command(
     Without --passes the programs are read, checked and printed. `tirscript passes` lists the passes.
     """
     shape = layout(options)
+    spare(file, shape["constants_file"])
     around = read_target(target)
     pipeline = read_passes(passes, around)
     if until is not None:

@@ -10,7 +10,7 @@ import click
 
 from tirscript.ir import GraphFunc, Module
 
-from .files import FILE, Program, some, writing
+from .files import FILE, Program, some, spare, writing
 from .output import source
 
 EPILOG = """\b
@@ -90,5 +90,7 @@ def command(files: tuple[str, ...], **given: Any) -> None:
     Other Python of a file is left out: it is read, and never run.
     """
     options = layout(given)
+    for file in files:
+        spare(file, options["constants_file"])
     found = [program for file in files for program in some(file)[1].values()]
     source(file_text(found, **options))

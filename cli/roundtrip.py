@@ -122,7 +122,7 @@ def command(
             outcomes += _one(path, path not in paths, dialect, passes, split, unread)
     seconds = time.perf_counter() - started
     if not outcomes and not unread:
-        unread.append(DiagnosticError([error("T022", f"there are no programs in {', '.join(paths)}")]))
+        unread.append(DiagnosticError([error("T022", f"there are no programs in {', '.join(map(name_of, paths))}")]))
     failed = [one for one in outcomes if not one.ok]
     if as_json:
         machine(

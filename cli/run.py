@@ -15,7 +15,7 @@ from tirscript.ir import DiagnosticError, GraphFunc, Module, error
 from tirscript.ir.graph import PrimType, TensorType
 
 from .arguments import Argument, Request, arguments, options
-from .files import FILE, Chosen, choose, writing
+from .files import FILE, Chosen, choose, spare, writing
 from .output import duration, machine, note, write
 
 EPILOG = """\b
@@ -50,6 +50,7 @@ def command(
     Arrays come from .npy and .npz files or are random: floats from -1 to 1, integers from 0 to below the least
     dimension. What only the kernel writes is zeros before. Native code checks its indices unless --unchecked.
     """
+    spare(file, output)
     chosen = choose(file)
     made, told = prepared(chosen, Request(**given))
     if told:

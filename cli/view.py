@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, split_name, writing
+from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, spare, split_name, writing
 from .opt import read_passes
 
 EPILOG = """\b
@@ -37,6 +37,7 @@ def command(file: str, passes: str, output: str | None, compiled: bool, opened: 
     """
     from .viewer import page
 
+    spare(file, output)
     path, name = split_name(file)
     source = read_text(path)
     found = named(read_programs(source, path), name, path)

@@ -433,9 +433,9 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
         'kernel.script(dialect="tvm")',
     ),
     "T499": Example(
-        "tirscript itself failed, not your program: a pass or the code generator raised an exception or made an "
-        "illegal program. The message names the component. Please report it with the program; leaving the pass out "
-        "may be a way around it.",
+        "Not your program failed, but what works on it: a pass or the code generator raised an exception or made an "
+        "illegal program. The message names the component. Of a pass of your own it says where it is defined; please "
+        "report all others with the program. Leaving the pass out may be a way around it.",
         COPY,
         """\
 @passes.prim_func_pass()

@@ -147,6 +147,8 @@ class BlockBuilder:
     def _open(self) -> list[Stmt]:
         if not self._bodies:
             raise ValueError("no function is open: statements stand inside of `with builder.function(name, params):`")
+        if self._made is not None:
+            raise ValueError(f"the function `{self._name}` has its result: nothing stands behind `emit_func_output`")
         return self._bodies[-1]
 
     # -- statements

@@ -212,8 +212,11 @@ def rewrite(root: Node | tuple[Node, ...], rules: Mapping[type, Rule]) -> Any:
     """`root` with the rules applied bottom up, by exact class; what is unchanged stays the same object.
 
     A rule for Var or Buffer sees every variable or buffer once, and what it returns stands at every occurrence.
-    A buffer whose shape changes is rebuilt once and replaced everywhere.
+    A buffer whose shape changes is rebuilt once and replaced everywhere. TypeError for what is no class of nodes.
     """
+    for cls in rules:
+        if not (isinstance(cls, type) and issubclass(cls, Node)):
+            raise TypeError(f"rules are by classes of nodes, such as `Const`, not by {cls!r}")
     return _rewrite(root, rules, {})
 
 

@@ -97,12 +97,22 @@ def unregister_target_kind(name: str) -> None:
     TARGET_KINDS.pop(name, None)
 
 
+# what other tools call the processor that they run on
+THIS_MACHINE = ("host", "native", "cpu", "local")
+
+
 def target_kind(name: str, span: Span | None = None) -> TargetKind:
     """The kind of that name; T402 where there is none."""
     found = TARGET_KINDS.get(name)
     if found is None:
-        near = suggest(name, TARGET_KINDS)
-        hint = f"did you mean `{near}`?" if near else f"there are {', '.join(sorted(TARGET_KINDS))}"
+        from .target_tags import TAGS
+
+        near = suggest(name, (*TARGET_KINDS, *TAGS))
+        hint = f"there are {', '.join(sorted(TARGET_KINDS))}, and machines by name, as `{next(iter(TAGS))}`"
+        if name in THIS_MACHINE:
+            hint = "`llvm` without options is the processor that this runs on"
+        elif near:
+            hint = f"did you mean `{near}`?"
         raise DiagnosticError([error("T402", f"there is no kind of target `{name}`", span, hint=hint)])
     return found
 

@@ -13,7 +13,7 @@ from tirscript.ir.equal import differences, structural_equal
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 
-from .pipeline import REPORT, Instrument, Pass
+from .pipeline import Instrument, Pass
 
 
 class _Printer(Instrument):
@@ -98,7 +98,7 @@ class VerifyEach(Instrument):
             found = problem.diagnostics[0]
             message = f"pass `{entry.name}` made an illegal program: {found.message}"
             notes = (f"the verifier says {found.code}", *found.notes)
-            raise DiagnosticError([error("T499", message, found.span, notes=notes, hint=REPORT)]) from problem
+            raise DiagnosticError([error("T499", message, found.span, notes=notes, hint=entry.fault)]) from problem
 
 
 class DumpEach(Instrument):
@@ -147,8 +147,8 @@ class RoundTripEach(Instrument):
             again = parse(text)
         except DiagnosticError as problem:
             message = f"what pass `{entry.name}` made prints as a text that does not parse: {problem}"
-            raise DiagnosticError([error("T499", message, hint=REPORT)]) from problem
+            raise DiagnosticError([error("T499", message, hint=entry.fault)]) from problem
         if not structural_equal(program, again):
             notes = [str(difference) for difference in differences(program, again, limit=5)]
             message = f"what pass `{entry.name}` made is not what its text says"
-            raise DiagnosticError([error("T499", message, notes=notes, hint=REPORT)])
+            raise DiagnosticError([error("T499", message, notes=notes, hint=entry.fault)])

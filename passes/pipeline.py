@@ -77,6 +77,14 @@ class Pass(Struct, frozen=True, eq=False):
             check_option(self, name, value)
         return structs.replace(self, given={**self.given, **options})
 
+    @property
+    def fault(self) -> str:
+        """What a message says where the pass fails: to report it, or where it stands if it is not one of ours."""
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        if code is None or (self.function.__module__ or "").partition(".")[0] == "tirscript":
+            return REPORT
+        return f"the fault is in the pass itself, which is defined at {code.co_filename}:{code.co_firstlineno}"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pass) and self.name == other.name and dict(self.given) == dict(other.given)
 
@@ -179,9 +187,8 @@ def pass_name(name: str) -> str:
     found = name.replace("-", "_")
     if found not in PASSES:
         near = suggest(found, PASSES)
-        raise DiagnosticError(
-            [error("T404", f"there is no pass `{name}`", hint=f"did you mean `{near}`?" if near else None)]
-        )
+        hint = f"did you mean `{near}`?" if near else "`tirscript passes` lists them"
+        raise DiagnosticError([error("T404", f"there is no pass `{name}`", hint=hint)])
     return found
 
 
@@ -211,6 +218,9 @@ class Sequential:
     _entries: tuple[Pass | str, ...]  # the text of a pass that is not loaded yet
 
     def __init__(self, passes: Iterable[Pass | Sequential | str]) -> None:
+        if isinstance(passes, str):
+            hint = f"`Sequential.parse({passes!r})` reads a text"
+            raise DiagnosticError([error("T404", "a pipeline is a list of passes, not a text", hint=hint)])
         flat: list[Pass | str] = []
         for item in passes:
             if isinstance(item, str):
@@ -374,6 +384,10 @@ class PassContext:
         required: Iterable[str] = (),
     ) -> None:
         self.instruments = tuple(instruments)
+        for one in self.instruments:
+            if not isinstance(one, Instrument):
+                hint = "make a class of it: `class Mine(Instrument): def after(self, entry, before, program): ...`"
+                raise DiagnosticError([error("T404", f"{words(one)} is no instrument", hint=hint)])
         if type(opt_level) is not int or not 0 <= opt_level <= MOST:
             raise DiagnosticError([error("T404", f"opt_level is an int from 0 to {MOST}, not {opt_level!r}")])
         self.opt_level = opt_level
@@ -521,10 +535,11 @@ def _guarded(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
         raise DiagnosticError(_noted(one, note) for one in problem.diagnostics) from problem.__cause__
     except Exception as problem:
         message = f"pass `{entry.name}` failed on {what}: {type(problem).__name__}: {problem}"
-        raise DiagnosticError([error("T499", message, program.span, hint=REPORT)]) from problem
+        raise DiagnosticError([error("T499", message, program.span, hint=entry.fault)]) from problem
     if type(result) is not type(program):
-        message = f"pass `{entry.name}` made a {type(result).__name__} of {what}"
-        raise DiagnosticError([error("T499", message, program.span, hint=REPORT)])
+        made = "nothing: it returns None" if result is None else f"{words(result)} of {what}"
+        message = f"pass `{entry.name}` made {made}"
+        raise DiagnosticError([error("T499", message, program.span, hint=entry.fault)])
     return result
 
 

@@ -42,7 +42,14 @@ def entries_of(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 if value is None:
                     raise fail("the value of an option")
                 at = value.end()
-                options[key[1]] = _read_value(value[1])
+                if key[1] in options:
+                    message = f"option `{key[1]}` of pass `{name[1]}` is given twice in the pipeline `{text}`"
+                    raise DiagnosticError([error("T404", message)])
+                try:
+                    options[key[1]] = _read_value(value[1])
+                except ValueError:  # a backslash that JSON does not know
+                    at = value.start(1)
+                    raise fail("a string as JSON has it") from None
                 if text[at : at + 1] not in (",", "}"):
                     raise fail("`,` or `}`")
                 at += 1

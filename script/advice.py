@@ -161,6 +161,10 @@ BUILTIN_ADVICE = {
 }
 
 
+# what types of parameters are called, and the namespace that has them
+TYPES = {"Buffer": "T", "handle": "T", **dict.fromkeys(("Tensor", "Shape", "Prim", "Tuple", "Object", "Callable"), "G")}
+
+
 def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str] = ()) -> str | None:
     """The way out for a name that is unknown where it stands: T's own of that name, the table, the nearest one."""
     if letter == "T.axis" and name in AXIS_ADVICE:

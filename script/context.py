@@ -16,7 +16,7 @@ from tirscript.ir.graph import GraphFunc
 from tirscript.ir.span import Source, Span
 from tirscript.ir.words import call_it
 
-from .advice import ADVICE, advise, in_words
+from .advice import ADVICE, TYPES, advise, in_words
 from .budget import Budget
 from .python import BUILTINS, is_numpy_scalar
 from .source import quiet_parse
@@ -290,8 +290,8 @@ class Context:
             hint = f"the functions of the module are called as `{module.name}.{node.id}(...)`"
         elif node.id == getattr(getattr(self, "node", None), "name", None):
             hint = "a tensor function does not call itself; write a loop"
-        elif self.in_signature and node.id in scalar_names():
-            hint = f"did you mean `T.{node.id}`?"
+        elif self.in_signature and node.id in (*scalar_names(), *TYPES):
+            hint = f"did you mean `{TYPES.get(node.id, 'T')}.{node.id}`?"
         elif self.in_signature:
             hint = f'a symbolic dimension is a string: `"{node.id}"`'
         elif hint is None and advice is not None:

@@ -11,11 +11,11 @@ from .golden_files import SUFFIXES, safe, write_atomically
 from .golden_session import GoldenError, Session
 
 if TYPE_CHECKING:
-    from tirscript.ir import Module, PrimFunc
+    from tirscript.ir import GraphFunc, Module, PrimFunc
 
     from .places import Text
 
-    Program = PrimFunc | Module
+    Program = PrimFunc | GraphFunc | Module
 
 BEFORE, AFTER = "# --- before ---", "# --- after "
 ACCEPT = "if it is right, run this test again with --golden-update"
@@ -200,10 +200,10 @@ class Golden:
 
 
 def _program(ir: object, what: str) -> None:
-    from tirscript.ir import Module, Node, PrimFunc
+    from tirscript.ir import GraphFunc, Module, Node, PrimFunc
     from tirscript.ir.words import words
 
-    if isinstance(ir, (PrimFunc, Module)):
+    if isinstance(ir, (PrimFunc, GraphFunc, Module)):
         return
     if isinstance(ir, (Node, tuple)):
         hint = "compare its text, `golden.check_text(x.script())`"
@@ -216,9 +216,11 @@ def _program(ir: object, what: str) -> None:
 
 def both(before: Program, after: Program, title: str) -> str:
     """The text of a golden of `check_pass`: a file in which one program stands after the other."""
-    imports = max((program.script().partition("\n")[0] for program in (before, after)), key=len)
+    from tirscript.printer.core import imports
+
+    heads = "".join(program.script().partition("\n")[0] for program in (before, after))
     parts = [
-        imports,
+        *imports(*(f" as {letter}" in heads for letter in "ITG")),
         f"{BEFORE}\n\n",
         before.script(header=False),
         f"\n{AFTER}{title} ---\n\n",

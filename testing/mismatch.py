@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from tirscript.ir import Difference, Module, Node, PrimFunc, Span, Stmt, differences
+from tirscript.ir import Difference, GraphFunc, Module, Node, PrimFunc, Span, Stmt, differences
 from tirscript.ir.diagnostic import DiagnosticError, snippet
 from tirscript.ir.node import Binder, recursion_room, shape_of
 from tirscript.printer.diff import diff
@@ -32,7 +32,7 @@ class Side:
         """The text with the places of its parts; the reason where there is none, None for a piece of a program."""
         if self.given is not None:
             return self.given
-        if not isinstance(self.program, (PrimFunc, Module)):
+        if not isinstance(self.program, (PrimFunc, GraphFunc, Module)):
             return None
         try:
             return printed_text(self.program, f"<{self.label}>")
@@ -89,7 +89,7 @@ def _head(expected: Side, found: Side, problem: Difference) -> str:
 
 def _path(program: Any, path: str) -> str:
     """A path that begins with the name of the function."""
-    if isinstance(program, PrimFunc):
+    if isinstance(program, (PrimFunc, GraphFunc)):
         return f"{program.name}.{path}" if path and path[0] != "[" else f"{program.name}{path}"
     return path or getattr(program, "name", "") or "."
 
@@ -181,11 +181,11 @@ def _remarks(root: Any) -> list[tuple[str, Any, str]]:
         if isinstance(value, (tuple, list)):
             for at, item in enumerate(value):
                 visit(item, f"{path}[{at}]")
-        elif isinstance(value, (Stmt, PrimFunc, Module)):
+        elif isinstance(value, (Stmt, PrimFunc, GraphFunc, Module)):
             trivia = value.trivia
             said.extend(trivia.before if trivia is not None else ())
             said.append(trivia.beside if trivia is not None else "")
-            if isinstance(value, (PrimFunc, Module)) and (lines := docstring_lines(value.docstring)):
+            if isinstance(value, (PrimFunc, GraphFunc, Module)) and (lines := docstring_lines(value.docstring)):
                 said.append('"""{}"""'.format("\n".join(lines)))
             found.append((path, value, _line(said)))
             said.clear()

@@ -29,6 +29,7 @@ from tirscript.ir import (
     DeclBuffer,
     Evaluate,
     For,
+    GraphFunc,
     If,
     Let,
     MatchBuffer,
@@ -52,7 +53,7 @@ _TOKEN = re.compile(r"""\[(\d+)\]|\[('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")\]|\.?(
 class Text:
     """A program, the text that it was read from, and where the parts of one stand in the other."""
 
-    def __init__(self, program: PrimFunc | Module, text: str, filename: str) -> None:
+    def __init__(self, program: PrimFunc | GraphFunc | Module, text: str, filename: str) -> None:
         self.program = program
         self.source = Source(filename, text)
         self._tree: dict[tuple[int, int, int, int], ast.AST] | None = None
@@ -95,12 +96,12 @@ def read_text(text: str, filename: str, shown: str | None = None) -> Text:
     from tirscript.script import parse
 
     program = parse(text, filename=filename)
-    assert isinstance(program, (PrimFunc, Module))
+    assert isinstance(program, (PrimFunc, GraphFunc, Module))
     same_lines = shown is not None and shown.count("\n") == text.count("\n")
     return Text(program, shown if shown is not None and same_lines else text, filename)
 
 
-def printed_text(program: PrimFunc | Module, filename: str) -> Text:
+def printed_text(program: PrimFunc | GraphFunc | Module, filename: str) -> Text:
     """A program as it is printed, with its places, whether or not the verifier would take it.
 
     DiagnosticError where the text cannot be read, which happens where the program uses what it does not define.
@@ -108,8 +109,8 @@ def printed_text(program: PrimFunc | Module, filename: str) -> Text:
     return read_text(_unchecked(program).script(), filename, program.script())
 
 
-def _unchecked(program: PrimFunc | Module) -> PrimFunc | Module:
-    if isinstance(program, PrimFunc):
+def _unchecked(program: PrimFunc | GraphFunc | Module) -> PrimFunc | GraphFunc | Module:
+    if not isinstance(program, Module):
         return program.replace(check_well_formed=False)
     return program.replace(functions=tuple(one.replace(check_well_formed=False) for one in program.functions))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc
 
 
 class ProgramExtension(SingleFileSnapshotExtension):
@@ -22,7 +22,7 @@ class ProgramExtension(SingleFileSnapshotExtension):
 
     def serialize(self, data: Any, **options: Any) -> str:
         """The text of a function or module; TypeError of anything else."""
-        if not isinstance(data, (PrimFunc, Module)):
+        if not isinstance(data, (PrimFunc, GraphFunc, Module)):
             raise TypeError(f"ProgramExtension keeps functions and modules, not a {type(data).__name__}")
         return data.script()
 

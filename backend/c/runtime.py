@@ -164,7 +164,7 @@ class _Core:
         raise self._no("assembly")
 
     def _no(self, what: str) -> DiagnosticError:
-        hint = "its source is `function.source()`"
+        hint = "its source is `function.source()`, `tirscript build FILE --target c --emit source`"
         return DiagnosticError([error("T402", f"the target `c` has no {what}", self.func.span, hint=hint)])
 
 

@@ -29,11 +29,14 @@ def export_functions(
     """Write built functions to files: `path` says by its suffix what is written, `header` is for C programs.
 
     See docs/backends.md. Raises DiagnosticError T402 for programs that need Python, several targets, or a linker that
-    is not there, T404 for a suffix that says nothing and a folder that is not there.
+    is not there, T404 for a suffix that says nothing, a folder that is not there, and one file for both.
     """
     for folder, file in ((Path(one).parent, Path(one).name) for one in (path, header) if one is not None):
         if not folder.is_dir():
             raise DiagnosticError([error("T404", f"there is no folder `{folder}` to write `{file}` into")])
+    if header is not None and Path(header).resolve() == Path(path).resolve():
+        hint = f'give the header a name of its own: `header="{Path(path).with_suffix(".h").name}"`'
+        raise DiagnosticError([error("T404", f"`{path}` cannot be the library and its header", hint=hint)])
     natives: dict[str, Any] = {}
     graphs: dict[str, GraphFunc] = {}
     for function in functions:

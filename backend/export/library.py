@@ -32,6 +32,8 @@ FORMATS = {
     ".wasm": "a module of WebAssembly",
     ".c": "C source, of the target `c`",
 }
+# what the triple of a target says whose code is in such a file, and a target of that kind
+SYSTEMS = {".wasm": (("wasm",), "wasm32/generic"), ".dylib": (("macos", "darwin", "ios"), "apple/m1")}
 
 
 class Exportable(Struct, frozen=True, eq=False):
@@ -82,6 +84,7 @@ def export(
     if form == ".c":
         hint = 'build it for C: `tirscript.build(program, target="c")`, `tirscript build FILE -o FILE.c --target c`'
         raise DiagnosticError([error("T402", "C source comes from the target `c`", hint=hint)])
+    _check_system(form, chosen.triple)
     prepared = prepare(what, library_prefix(path, prefix), chosen.triple, pointer_bytes(chosen))
     code = library_code(prepared.module, prepared.plan, chosen, bounds_check=bounds_check, threads=threads)
     with tempfile.TemporaryDirectory() as folder:
@@ -121,6 +124,14 @@ def _format(path: Path) -> str:
         message = f"`{path.name}` does not say what to export by its suffix"
         raise DiagnosticError([error("T404", message, notes=[f"there are {known}"], hint=hint)])
     return path.suffix
+
+
+def _check_system(form: str, triple: str) -> None:
+    """Raise T402 where a file of this form holds code for other systems than that of the triple."""
+    words, example = SYSTEMS.get(form, (("",), ""))
+    if not any(word in triple for word in words):
+        message = f"`{form}` is {FORMATS[form]}, and the code is for {triple}"
+        raise DiagnosticError([error("T402", message, hint=f'write a `.so`, or build it for `target="{example}"`')])
 
 
 def library_prefix(path: Path, given: str | None) -> str:

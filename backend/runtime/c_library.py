@@ -122,9 +122,10 @@ class CFunction:
 
     def wrong(self, at: int, got: str, span: Span | None) -> DiagnosticError:
         """What to raise for an argument that is not what the signature says."""
-        return DiagnosticError(
-            [error("T301", f"argument {at + 1} of `{self.name}` is `{self.given[at].text}`, not {got}", span)]
-        )
+        one = self.given[at]
+        message = f"argument {at + 1} of `{self.name}` is `{one.text}`, not {got}"
+        hint = f"a number of that dtype is written `T.{one.dtype}(2)`" if one.kind == "scalar" else None
+        return DiagnosticError([error("T301", message, span, hint=hint)])
 
     def too_large(self, one: Parameter) -> str:
         """What to say where a size is larger than its C type holds."""

@@ -157,7 +157,7 @@ class FunctionBase(_Memory):
         """The source that the code generator wrote, where it writes one, as that of the target `c` does."""
         source = getattr(self._core, "source", None)
         if source is None:
-            hint = 'build it for C: `tirscript.build(program, target="c")`'
+            hint = 'build it for C: `build(program, target="c")`, `tirscript build FILE --target c --emit source`'
             raise DiagnosticError([error("T402", "the target of this function writes no source", hint=hint)])
         text: str = source()
         return text

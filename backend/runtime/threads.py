@@ -19,6 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.check import public
+from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.forks import renew_in_children
 from tirscript.ir.processors import processors
 
@@ -56,7 +57,7 @@ def get_num_threads() -> int:
     """How many threads at most run the iterations of a `T.parallel` loop, the caller among them.
 
     What set_num_threads was given; else the environment's TIRSCRIPT_NUM_THREADS, else its OMP_NUM_THREADS, else the
-    processors that this process may use. Raises ValueError where TIRSCRIPT_NUM_THREADS is no such number.
+    processors that this process may use. Raises DiagnosticError T404 where TIRSCRIPT_NUM_THREADS is no such number.
     """
     with _lock:
         return _chosen if _chosen is not None else _default()
@@ -67,7 +68,8 @@ def _default() -> int:
     own = os.environ.get("TIRSCRIPT_NUM_THREADS", "").strip()
     if own:
         if not own.isdecimal() or not 1 <= int(own) <= MOST_THREADS:
-            raise ValueError(f"TIRSCRIPT_NUM_THREADS is a number from 1 to {MOST_THREADS}, not {own!r}")
+            message = f"TIRSCRIPT_NUM_THREADS is {own!r}, which is no number of threads"
+            raise DiagnosticError([error("T404", message, hint=f"write a number from 1 to {MOST_THREADS}")])
         return int(own)
     # a list has a number for each level of nesting; what OpenMP would not take is not ours to complain of
     other = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()

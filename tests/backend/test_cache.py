@@ -182,6 +182,19 @@ def test_clean_removes_everything_of_the_cache_and_nothing_else(cache: Cache) ->
     assert cache.clean() == (0, 0)
 
 
+def test_files_of_others_in_the_folder_are_neither_counted_nor_removed(cache: Cache) -> None:
+    for name in ("ui/page.txt", f"{A[:2]}/notes", "de/.config", f"{B[:2] if B[:2] != A[:2] else '00'}/{A}"):
+        (cache.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (cache.folder / name).write_text("mine")
+    held = sorted(str(path) for path in cache.folder.rglob("*") if path.is_file())
+    cache.write(A, b"code")
+    assert [entry.path for entry in cache.entries()] == [str(cache.path(A))]
+    cache.limit = 0
+    cache.evict()
+    assert cache.clean() == (0, 0)
+    assert sorted(str(path) for path in cache.folder.rglob("*") if path.is_file() and path.name != ".lock") == held
+
+
 # -- folders that cannot be used
 
 
@@ -209,6 +222,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from tirscript.backend.cache import Cache
+sys.dont_write_bytecode = True  # what is loaded from here on would leave files that are cut off to other processes
 resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
 cache = Cache(Path(sys.argv[1]), 1 << 20)
 print(cache.write("a" * 64, bytes(100)), cache.write("b" * 64, bytes(1000)), cache.problem)

@@ -23,6 +23,23 @@ def test_the_default_pipeline_misspelt(pipeline: str) -> None:
         tirscript.build(tirscript.parse(KERNEL), pipeline=pipeline)
 
 
+@pytest.mark.parametrize(
+    ("name", "what"), [("f.wasm", "a module of WebAssembly"), ("f.dylib", "a shared library of macOS")]
+)
+def test_a_file_of_another_system_than_the_code(name: str, what: str, tmp_path: Path) -> None:
+    built = tirscript.build(tirscript.parse(KERNEL), target="x86_64/generic")
+    with pytest.raises(DiagnosticError, match=f"T402.*{what}, and the code is for x86_64-"):
+        built.export(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_a_library_and_its_header_in_one_file(target: str, tmp_path: Path) -> None:
+    built = tirscript.build(tirscript.parse(KERNEL), target=target)
+    with pytest.raises(DiagnosticError, match=r'T404.*cannot be the library and its header(.|\n)*header="f\.h"'):
+        built.export(tmp_path / "f.so", header=tmp_path / "." / "f.so")
+
+
 @pytest.mark.parametrize("name", ["f.so", "f.ll", "f.c"])
 def test_an_export_into_a_folder_that_is_not_there(name: str, tmp_path: Path) -> None:
     built = tirscript.build(tirscript.parse(KERNEL), target="c" if name == "f.c" else "llvm")

@@ -233,7 +233,7 @@ def test_files_that_cannot_be_written_are_told(
 
 def test_whoever_reads_the_output_may_leave(tmp_path: Path) -> None:
     (tmp_path / "k.py").write_text(DOUBLE)
-    for arguments in ("lint --output-format json k.py", "passes", "print k.py"):
+    for arguments in ("lint --output-format json k.py", "passes", "print k.py", "--help", "print --help", "-V"):
         # `:` reads nothing and is gone when the command begins to write
         line = f"(sleep 0.2; {sys.executable} -m tirscript {arguments}; echo $? >&2) | :"
         done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
@@ -421,3 +421,25 @@ def test_nothing_of_a_file_is_run(tmp_path: Path) -> None:
     for name in ("print", "opt", "roundtrip", "textconv"):
         assert run(name, path).exit_code == 0
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("view", "{}", "--no-native", "-o", "{}"),
+        ("view", "{}:double", "--no-native", "-o", "./{}"),
+        ("run", "{}", "--random", "--output", "{}"),
+        ("build", "{}", "-o", "k.o", "--header", "{}"),
+        ("print", "{}", "--constants", "file", "--constants-file", "{}"),
+        ("opt", "{}", "--constants", "file", "--constants-file", "link.py"),
+    ],
+)
+def test_the_file_of_the_programs_is_not_written_over(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("k.py").write_text(DOUBLE)
+    Path("link.py").symlink_to("k.py")
+    result = run(*(one.format("k.py") for one in arguments))
+    assert result.exit_code == 1 and "cannot be written: it holds the programs that are read" in result.stderr
+    assert Path("k.py").read_text() == DOUBLE and not Path("k.o").exists()

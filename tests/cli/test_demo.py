@@ -121,6 +121,12 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert not report.passed
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     demo.table([report])
     shown = capsys.readouterr().out
-    assert "grow" in shown and "NO" in shown and "DIFFERS" in shown and "2.00" in shown
+    assert "grow" in shown and "NO" in shown and "DIFFERS" in shown and "2.00" in shown and "\x1b[" in shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    demo.table([report])
+    shown = capsys.readouterr().out
+    assert "grow" in shown and "\x1b[" not in shown

@@ -160,6 +160,7 @@ def test_roundtrip_split_and_folders(tmp_path: Path) -> None:
     assert "error[T010]" in result.stderr and "2 programs exact, 1 file not read (2 files" in result.stderr
     named = run("roundtrip", tmp_path / "none.py")
     assert named.exit_code == 1 and "there are no programs in" in named.stderr
+    assert "there are no programs in <stdin>" in run("roundtrip", "-", stdin="").stderr
 
 
 # --- opt
@@ -181,6 +182,18 @@ def test_opt_default_until_and_disable() -> None:
     assert "no pass `simplify`; it is empty" in run("opt", CROP, "--until", "simplify").stderr
     disabled = run("opt", CROP, "-p", "default", "--disable", "lower_blocks", "--until", "lower_blocks")
     assert "T.block" in disabled.stdout
+
+
+def test_opt_takes_whole_lowerings_among_passes() -> None:
+    default = [str(entry) for entry in DEFAULT_LOWERING]
+    assert run("opt", CROP, "-p", "lower_reduce, default,simplify", "--list").stdout.split() == [
+        "lower_reduce",
+        *default,
+        "simplify",
+    ]
+    build = run("opt", CROP, "-p", "build", "--list").stdout.split()
+    assert run("opt", CROP, "-p", "build,unroll-loop", "--list").stdout.split() == [*build, "unroll_loop"]
+    assert "there is no pass `default`" in run("opt", CROP, "-p", "default{limit=4}").stderr
 
 
 def test_opt_options_of_passes(tmp_path: Path) -> None:
@@ -264,9 +277,17 @@ def test_explain_has_every_code() -> None:
     assert run("explain").output.splitlines() == [f"{code}  {title}" for code, title in CODES.items()]
 
 
+def test_explain_lists_codes_by_their_beginning() -> None:
+    lines = [f"{code}  {title}" for code, title in CODES.items() if code.startswith("T6")]
+    assert run("explain", "t6").output.splitlines() == lines
+    both = run("explain", "T113", "T60").output
+    assert re.findall(r"(?m)^### (T\d+)", both) == ["T113", *(code for code in CODES if code.startswith("T60"))]
+
+
 def test_explain_an_unknown_code() -> None:
-    result = run("explain", "T99")
-    assert result.exit_code == 1 and "there is no diagnostic code 'T99'" in result.stderr
+    for word in ("T99", ""):
+        result = run("explain", word)
+        assert result.exit_code == 1 and f"there is no diagnostic code {word!r}" in result.stderr
 
 
 def test_the_packaged_page_is_that_of_the_docs() -> None:

@@ -294,6 +294,16 @@ def test_a_round_begins_with_the_same_numbers() -> None:
     assert seen.count(0.0) >= 4 and max(seen) > 1
 
 
+def test_a_number_of_threads_that_is_none_is_no_fault_of_ours(kernel: Any) -> None:
+    path = kernel(
+        f"{HEADER}@T.prim_func\ndef f(A: T.Buffer((4096, 256), 'float32')):\n"
+        "    for i in T.parallel(4096, annotations={'grain': 1}):\n        for j in range(256):\n            A[i, j] = 1.0\n"
+    )
+    found = process("run", path, "--unchecked", TIRSCRIPT_NUM_THREADS="many", TIRSCRIPT_CACHE="0")
+    assert found.returncode == 1
+    assert b"error[T404]: TIRSCRIPT_NUM_THREADS is 'many', which is no number of threads" in found.stderr
+
+
 # --- build
 
 

@@ -370,6 +370,11 @@ def test_the_builder_says_what_is_wrong() -> None:
         pass
     with pytest.raises(ValueError, match="open already"), bb.function("m", [x]), bb.function("m2", [x]):
         pass
+    for late in (bb.emit, bb.emit_func_output):
+        with pytest.raises(ValueError, match="`m` has its result: nothing stands behind"), bb.function("m", [x]):
+            bb.emit_func_output(x)
+            late(EXP(x))
+    assert "m" not in bb
     with pytest.raises(TypeError, match=r"emit\(\) takes"):
         bb.emit("text")  # type: ignore[arg-type]
     with bb.function("main", [x]):

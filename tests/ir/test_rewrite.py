@@ -101,6 +101,12 @@ def test_splice_and_delete() -> None:
     assert rewrite(f.body, {If: lambda node: node.then}) == (*f.body[:2], *f.body[2].then)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("key", ["Const", int])
+def test_a_rule_for_what_is_no_class_of_nodes(key: Any) -> None:
+    with pytest.raises(TypeError, match="rules are by classes of nodes"):
+        rewrite(Const(1, dtype("int32")), {key: lambda node: node})
+
+
 def test_a_rule_without_a_result() -> None:
     with pytest.raises(TypeError, match="the rule for For returned None"):
         rewrite(program(), {For: lambda node: None})

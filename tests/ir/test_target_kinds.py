@@ -105,6 +105,8 @@ def test_every_processor_is_one_of_llvms(capfd: pytest.CaptureFixture[str]) -> N
 def test_unknown_kinds_and_options_are_told_with_what_is_near(npu: TargetKind) -> None:
     assert told("test_npo -tile=4") == ["T402 there is no kind of target `test_npo` | did you mean `test_npu`?"]
     assert told("zzz")[0].startswith("T402 there is no kind of target `zzz` | there are ")
+    assert told("intel/haswel")[0].endswith("| did you mean `intel/haswell`?")
+    assert told("native")[0].endswith("| `llvm` without options is the processor that this runs on")
     assert told("llvm -mcup=x") == ["T404 the target `llvm` has no option `mcup` | did you mean `-mcpu`?"]
     assert told("test_npu -tile=2 -mode=c -tiel=3") == [
         "T404 the option `tile` of the target `test_npu` is 4 or more, not 2 | rows of a tile",

@@ -110,6 +110,8 @@ def test_pipelines_print_and_parse() -> None:
         "lower_blocks,",
         "{",
         "unroll_loop{}",
+        "unroll_loop{limit=4,limit=5}",
+        'compress_constants{codec="\\q"}',
     ],
 )
 def test_broken_pipeline_text_is_t404(text: str) -> None:
@@ -186,6 +188,17 @@ def test_what_is_no_program_is_refused() -> None:
         get_pass("simplify")("x")  # type: ignore[type-var]
 
 
+def test_a_text_is_no_list_of_passes() -> None:
+    with pytest.raises(DiagnosticError) as info:
+        Sequential("simplify")
+    assert info.value.diagnostics[0].hint == "`Sequential.parse('simplify')` reads a text"
+
+
+def test_what_watches_passes_is_an_instrument() -> None:
+    with pytest.raises(DiagnosticError, match="`print` is no instrument"):
+        PassContext(instruments=[print])  # type: ignore[list-item]
+
+
 def test_a_missing_step_is_named() -> None:
     with pytest.raises(DiagnosticError) as info:
         get_pass("flatten_buffer")(program(TEXT))
@@ -195,7 +208,7 @@ def test_a_missing_step_is_named() -> None:
     assert "in pass `flatten_buffer` on function `f`" in one.notes
 
 
-def test_a_crash_inside_a_pass_names_pass_and_function_and_asks_for_a_report(table: object) -> None:
+def test_a_crash_inside_a_pass_names_pass_and_function_and_whose_it_is(table: object) -> None:
     @prim_func_pass()
     def crashing(func: PrimFunc) -> PrimFunc:
         """Becomes nothing."""
@@ -206,8 +219,13 @@ def test_a_crash_inside_a_pass_names_pass_and_function_and_asks_for_a_report(tab
     (one,) = info.value.diagnostics
     assert one.code == "T499"
     assert "pass `crashing` failed on function `f`: KeyError: 'oops'" in one.message
-    assert "report" in (one.hint or "")
+    line = crashing.function.__code__.co_firstlineno
+    assert one.hint == f"the fault is in the pass itself, which is defined at {__file__}:{line}"
     assert isinstance(info.value.__cause__, KeyError)
+    crashing.function.__module__ = "tirscript.passes.crashing"
+    with pytest.raises(DiagnosticError) as info:
+        crashing(program(TEXT))
+    assert "report" in (info.value.diagnostics[0].hint or "")
 
 
 def test_a_result_of_another_kind_is_an_internal_error(table: object) -> None:
@@ -215,7 +233,7 @@ def test_a_result_of_another_kind_is_an_internal_error(table: object) -> None:
     def forgetful(func: PrimFunc) -> None:
         """Becomes nothing."""
 
-    with pytest.raises(DiagnosticError, match="made a NoneType of function `f`") as info:
+    with pytest.raises(DiagnosticError, match="`forgetful` made nothing: it returns None") as info:
         forgetful(program(TEXT))
     assert code(info) == "T499"
 

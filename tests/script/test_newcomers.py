@@ -282,6 +282,22 @@ def test_several_mistakes_of_a_newcomer_are_said_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "annotation", "hint"),
+    [
+        ("T.prim_func", 'Buffer((4,), "float32")', "did you mean `T.Buffer`?"),
+        ("T.prim_func", "handle", "did you mean `T.handle`?"),
+        ("T.prim_func", 'T.Buffer((m,), "float32")', 'a symbolic dimension is a string: `"m"`'),
+        ("G.graph_func", 'Tensor((4,), "float32")', "did you mean `G.Tensor`?"),
+        ("G.graph_func", 'G.Tuple(Tensor((4,), "float32"))', "did you mean `G.Tensor`?"),
+    ],
+)
+def test_a_type_without_its_namespace_is_no_symbolic_dimension(kind: str, annotation: str, hint: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(f"{HEADER}@{kind}\ndef f(A: {annotation}):\n    return\n")
+    assert (caught.value.diagnostics[0].code, caught.value.diagnostics[0].hint) == ("T010", hint)
+
+
 THINGS = [
     "T", "T.axis", "T.grid", "T.exp", "T.float32", "T.Buffer", "T.Buffer((4,))", "T.let", "T.let[T.int32]", "A", "A.vload",
     "A[0].astype", "A.dtype", "A.data", "M", "M.g", "None", "range", "T.prim_func", "T.index_map(lambda i: i)",

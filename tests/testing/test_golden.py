@@ -17,8 +17,14 @@ from tirscript.script import prim_func
 from tirscript.script import tir as T
 from tirscript.testing import Golden, asserts, mismatch, places, plugin
 
+GRAPH = """\
+@G.graph_func
+def main(x: G.Tensor((4,), "float32")):
+    y = G.nn.relu(x)  # one
+    return y
+"""
 # loaded once: what a run imports is forgotten at its end
-LOADED = (get_pass("simplify"), prim_func, T, Golden, asserts, mismatch, places)
+LOADED = (get_pass("simplify"), prim_func, T, Golden, asserts, mismatch, places, tirscript.parse(GRAPH))
 
 Run = Callable[..., pytest.RunResult]
 
@@ -157,6 +163,33 @@ class TestFiles:
         for name in goldens(pytester):
             file = pytester.path / "tests" / "golden" / name
             subprocess.run([sys.executable, str(file)], check=True, env={"PYTHONPATH": path})
+
+    def test_goldens_of_graphs(self, run: Run, pytester: pytest.Pytester) -> None:
+        text = f"""{HEAD}
+from tirscript.ir import Module
+from tirscript.script import graph as G
+
+
+{GRAPH}
+
+def test_check(golden):
+    golden.check(main, comments=True)
+
+
+def test_pass(golden):
+    golden.check_pass(main, lambda func: func.replace(name="other"))
+
+
+def test_lowered(golden):
+    golden.check_pass(Module((main,), name="M"), lambda module: Module((scale,), name="M"))
+"""
+        passed(run("--golden-update", test_a=text), passed=3)
+        passed(run(), passed=3)
+        path = os.pathsep.join([str(Path(each).parent) for each in tirscript.__path__])
+        for name in goldens(pytester):
+            file = pytester.path / "tests" / "golden" / name
+            subprocess.run([sys.executable, str(file)], check=True, env={"PYTHONPATH": path})
+        run(test_a=text.replace("# one", "# two")).assert_outcomes(passed=2, failed=1)
 
     def test_only_tests_that_run_are_touched(self, run: Run, pytester: pytest.Pytester) -> None:
         more = f"{ONE}\n\ndef test_other(golden):\n    golden.check(scale)\n"

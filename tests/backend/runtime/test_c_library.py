@@ -105,6 +105,17 @@ def test_arrays_sizes_and_scalars_are_passed(functions: None, way: Any) -> None:
         way(sizes)(np.zeros((2**31, 0), "int8"), out)
 
 
+@pytest.mark.parametrize("number", ["2", "2.0", "x"])
+def test_a_number_of_another_dtype_is_told_with_the_way_it_is_written(functions: None, number: str) -> None:
+    program = tirscript.parse(
+        "@G.graph_func\ndef main(x: G.Tensor((4,), 'float32')):\n"
+        f"    y = G.call_dps_packed('test.scale', (x, {number}), out=G.Tensor((4,), 'float32'))\n    return y\n"
+    )
+    with pytest.raises(DiagnosticError, match=r"T301.*argument 2 of `test.scale` is `float32`") as caught:
+        tirscript.build(program)
+    assert caught.value.diagnostics[0].hint == "a number of that dtype is written `T.float32(2)`"
+
+
 @pytest.mark.parametrize("way", WAYS, ids=["native", "interpreted"])
 def test_what_does_not_fit_is_told_before_the_library_is_called(functions: None, way: Any) -> None:
     a, b = np.ones(5, "float32"), np.zeros(6, "float32")
