@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -39,7 +40,7 @@ from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import identifier
 
 from .branches import branch, flows
-from .loops import loop, scan
+from .loops import loop, outputs_of, scan
 from .recurrent_kernel import Layer
 
 if TYPE_CHECKING:
@@ -314,6 +315,7 @@ class Importer:
 
     def keep(self, name: str, array: Any) -> None:
         """Take an array as the tensor of that name; integers of less than 8 bits become bytes."""
+        self.take(name, ())
         if array.dtype.name in PACKED:
             self.packed[name] = array.dtype.name
             array = array.astype(PACKED[array.dtype.name])
@@ -385,10 +387,6 @@ class Importer:
         for node in nodes:
             self.node(node)
 
-    def same(self, name: str, other: str) -> None:
-        """Take a tensor under one more name, with all that is known of it."""
-        self.take(name, self.known(other))
-
     def known(self, name: str) -> tuple[Any, ...]:
         """All that is known of a tensor: its value, its data, its integers; of each None where it is not."""
         if name not in self.weights and name not in self.ints:
@@ -402,6 +400,21 @@ class Importer:
         for table, found in zip(self.tables, known, strict=False):
             if found is not None:
                 table[name] = found
+
+    @contextmanager
+    def inside(self, graph: Any) -> Iterator[None]:
+        """In a graph that a node holds: the names that it gives are its own, as another graph may have them too."""
+        from onnx import numpy_helper
+
+        names = {one.name for one in (*graph.input, *graph.initializer)} | outputs_of(graph)
+        before = {name: tuple(table.get(name) for table in self.tables) for name in names}
+        for name in names:
+            self.take(name, ())
+        for tensor in graph.initializer:
+            self.keep(tensor.name, self.array(tensor, numpy_helper))
+        yield
+        for name, known in before.items():
+            self.take(name, known)
 
     @property
     def tables(self) -> tuple[dict[str, Any], ...]:

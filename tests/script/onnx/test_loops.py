@@ -180,6 +180,55 @@ def test_nobody_asks_the_last_round_for_more() -> None:
         tirscript.from_onnx(given)
 
 
+def test_graphs_beside_each_other_may_have_the_same_names() -> None:
+    """As the standard has it: what one graph gives is not seen behind its node."""
+
+    def constant(value: float) -> Any:
+        return N("Constant", [], ["c"], value=numpy_helper.from_array(np.full(3, value, "float32")))
+
+    kept = inner([N("Identity", ["x"], ["r"])], [], [info("r")])
+    sides = [
+        inner([constant(2), N("Mul", ["x", "c"], ["r"])], [], [info("r")]),
+        inner([N("Mul", ["x", "x"], ["c"]), N("Sub", ["x", "c"], ["r"])], [], [info("r")]),
+        inner([constant(7), N("Add", ["x", "c"], ["r"])], [], [info("r")]),
+        inner([N("Add", ["x", "w"], ["r"])], [], [info("r")], w=np.float32([3, 4, 5])),
+        inner([N("Add", ["x", "w"], ["r"])], [], [info("r")], w=np.float32([9, 8, 7])),
+    ]
+    nodes = [
+        N("If", ["yes"], [f"part{at}"], then_branch=side, else_branch=kept) for at, side in enumerate([*sides, kept])
+    ]
+    nodes.append(N("Concat", [f"part{at}" for at in range(6)], ["y"], axis=0))
+    compare(model(nodes, [info("x", F, [2, 3])], [info("y")], yes=np.array(True)), x=X)
+
+    nodes = []
+    for name, before, added in (("a", "x", [1, 2, 3]), ("y", "a", [5, 6, 7])):
+        body = inner(
+            [N("Identity", ["going"], ["on"]), N("Add", ["sum", "w"], ["next"])],
+            LOOP_INPUTS,
+            [info("on", B, []), info("next", F, [2, 3])],
+            w=np.float32(added),
+        )
+        nodes.append(N("Loop", ["limit", "", before], [name], body=body))
+    compare(model(nodes, [info("x", F, [2, 3])], [info("y")], limit=np.int64(3)), x=X)
+
+
+def test_names_inside_a_graph_are_not_known_behind_it() -> None:
+    side = inner([N("Neg", ["x"], ["n"])], [], [info("n", F, [2, 3])])
+    nodes = [N("If", ["yes"], ["a"], then_branch=side, else_branch=side), N("Add", ["a", "n"], ["y"])]
+    with pytest.raises(DiagnosticError, match="the model uses `n` before anything gives it"):
+        tirscript.from_onnx(model(nodes, [info("x", F, [2, 3])], [info("y")], yes=np.array(True)))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_branches_give_as_many_values_as_the_node(known: bool) -> None:
+    side = inner([N("Neg", ["x"], ["n"])], [], [info("n", F, [2, 3])])
+    node = N("If", ["c"], ["y", "z"], then_branch=side, else_branch=side)
+    inputs, constants = [info("x", F, [2, 3])], {"c": np.array(True)} if known else {}
+    given = model([node], inputs if known else [*inputs, info("c", B, [])], [info("y")], **constants)
+    with pytest.raises(DiagnosticError, match="a branch gives 1 values for 2 outputs"):
+        tirscript.from_onnx(given)
+
+
 def test_loops_that_are_not_known_are_refused() -> None:
     with pytest.raises(DiagnosticError, match="it has more than 512 rounds"):
         tirscript.from_onnx(counted(513))
