@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 OLDEST, NEWEST = 7, 28  # versions of the operators; older ones are converted
 MOST = 64  # elements of a constant that may be a shape
+_INT64 = dtype("int64")
 _NAME = re.compile(r"\W+")
 
 
@@ -57,6 +58,11 @@ class Ints(Struct, frozen=True, eq=False):
     values: tuple[Expr, ...]
     dtype: DType
     scalar: bool = False
+
+    def fit(self) -> bool:
+        """Whether those that are numbers are of the type: what overflows is computed as tensors are."""
+        low, high = self.dtype.int_range()
+        return all(type(one) is not Const or low <= one.value <= high for one in self.values)
 
     def array(self) -> Any | None:
         """Them as an array; None where one is not a number."""
@@ -259,7 +265,7 @@ class Importer:
         word = _NAME.sub("_", str(value) if isinstance(value, str) and value else default).strip("_") or "n"
         word = f"n{word}" if word[0].isdigit() else word
         if word not in self.symbols:
-            self.symbols[word] = Var(word, dtype("int64"))
+            self.symbols[word] = Var(word, _INT64)
             self.taken.add(word)
         return self.symbols[word]
 
@@ -319,10 +325,14 @@ class Importer:
         if array.dtype.name in PACKED:
             self.packed[name] = array.dtype.name
             array = array.astype(PACKED[array.dtype.name])
-        self.weights[name] = data = constant(array)
+        try:
+            self.weights[name] = data = constant(array)
+        except DiagnosticError:
+            raise _wrong(f"the constant `{name}` is of the type {array.dtype.name}, which is not supported") from None
         if data.dtype.is_int and data.ndim <= 1 and data.size <= MOST:
             numbers = [int(one) for one in array.reshape(-1)]
-            self.ints[name] = Ints(tuple(map(dims.dim, numbers)), data.dtype, data.ndim == 0)
+            if max(numbers, default=0) <= _INT64.int_range()[1]:  # dimensions are int64
+                self.ints[name] = Ints(tuple(map(dims.dim, numbers)), data.dtype, data.ndim == 0)
 
     # values
 
@@ -456,7 +466,7 @@ class Importer:
             raise _wrong(f"the operator `{full}` of the node {what} is not supported", hint)
         try:
             ints = None if rule is None else rule(node)
-            if ints is not None:
+            if ints is not None and ints.fit():
                 data = ints.array()
                 if data is not None:  # rules that want numbers ask for data
                     self.keep(proto.output[0], data)
