@@ -53,6 +53,10 @@ BINARY = "Add Sub Mul Div Equal Less LessOrEqual Greater GreaterOrEqual"
 CASES: dict[str, list[C]] = {
     **{name: [C(f(3, 5, low=DOMAIN.get(name, (-3, 3))[0], high=DOMAIN.get(name, (-3, 3))[1]))] for name in UNARY.split()},
     **{name: [C(f(2, 3, 4, low=0.5), f(3, 1, low=0.5)), C(i(4, low=1), i(4, low=1))] for name in BINARY.split()},
+    "Div": [
+        C(f(2, 3, 4, low=0.5), f(3, 1, low=0.5)), C(i(6, low=-9), i(6, low=1)),
+        C(np.int32([-(2**31), -(2**31), 5, -7]), np.int32([3, 2, -(2**31), -3])),
+    ],
     "Pow": [
         C(f(2, 3, 4, low=0.5), f(3, 1, low=0.5)), C(i(4, low=1), i(4, low=1)), C(i(9, high=99, kind="int32"), np.float32(0.5), const=(1,)),
         C(i(9, low=9999, high=30000, kind="int32"), f(1, low=1, high=2)),
@@ -66,7 +70,10 @@ CASES: dict[str, list[C]] = {
     "Dropout": [C(f(3, 4)), C(f(3, 4), outputs=2), C(f(3, 4), np.float32(0), np.array(True), const=(1, 2), outputs=2)],
     "Round": [C(np.float32([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609, 1e9, -0.4]))],
     "Shrink": [C(f(3, 5)), C(f(3, 5), bias=0.3, lambd=1.0)],
-    "Mod": [C(i(6, low=-9), i(6, low=1)), C(f(6), f(6, low=0.5), fmod=1)],
+    "Mod": [
+        C(i(6, low=-9), i(6, low=1)), C(f(6), f(6, low=0.5), fmod=1),
+        C(np.int32([-(2**31), -(2**31), 5, -7]), np.int32([3, 2, -(2**31), -3]), fmod=1),
+    ],
     "Max": [C(f(3, 4), f(4), f(3, 1))],
     "Min": [C(f(3, 4), f(4))],
     "Sum": [C(f(3, 4), f(4), f(3, 1)), C(f(3))],
