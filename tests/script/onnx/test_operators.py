@@ -125,12 +125,14 @@ CASES: dict[str, list[C]] = {
     "SpaceToDepth": [C(f(1, 2, 4, 6), blocksize=2)],
     "EyeLike": [C(f(3, 4), k=1)],
     "ReduceSum": [C(f(2, 3, 4)), C(f(2, 3, 4), ints(1), const=(1,), keepdims=0)],
-    **{name: [C(f(2, 3, 4, low=0.5)), C(f(2, 3, 4, low=0.5), axes=[-1, 0], keepdims=0)]
+    **{name: [C(f(2, 3, 4, low=0.5)), C(f(2, 3, 4, low=0.5), axes=[-1, 0], keepdims=0),
+              C(i(2, 3, low=1, kind="int32"), axes=[1]), C(f(2, 3, low=0.5), opset=18, noop_with_empty_axes=1)]
        for name in ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceL1", "ReduceL2",
                     "ReduceLogSum")},
     "ReduceLogSumExp": [
         C(f(2, 3, 4)), C(f(2, 3, 4), axes=[-1, 0], keepdims=0), C(np.float32([[-np.inf, -np.inf], [1, np.inf], [-np.inf, 2]]), axes=[1]),
     ],
+        C(f(2, 3), opset=18, noop_with_empty_axes=1), C(i(2, 3, kind="int32"), axes=[1], keepdims=0),
     "ArgMax": [C(f(3, 4), axis=1), C(f(3, 4), axis=-2, keepdims=0), C(i(3, 9, high=3), axis=1, select_last_index=1)],
     "ArgMin": [C(f(3, 4))],
     "CumSum": [C(f(3, 4), np.array(1), const=(1,)), C(f(3, 4), np.array(0), const=(1,), reverse=1, exclusive=1)],
