@@ -250,9 +250,16 @@ def pad(node: Node) -> GraphExpr:
     if mode == "wrap":
         return _wrapped(node, x, width)
     value = node.attr("value", 0.0) if "value" in node.attrs else node.scalar(2) if node.has(2) else 0
-    if value is None:
-        raise node.wrong("the value it pads with is not known before the model runs")
-    return node.last("nn.pad", x, width, {"edge": "replicate"}.get(mode, mode), float(value))
+    # a number is padded with as a float, which not all of the integers are
+    if mode == "constant" and (value is None or (isinstance(value, int) and int(float(value)) != value)):
+        return _padded_with(node, x, width, node.tensor(2))
+    return node.last("nn.pad", x, width, {"edge": "replicate"}.get(mode, mode), float(value or 0))
+
+
+def _padded_with(node: Node, x: GraphExpr, width: list[int], value: GraphExpr) -> GraphExpr:
+    """The data with a tensor of one element around it."""
+    inside = node.op("nn.pad", node.op("ones", ShapeExpr(node.shape(x)), "bool"), width)
+    return node.last("where", inside, node.op("nn.pad", x, width), node.op("reshape", value, ShapeExpr(())))
 
 
 def _cut(node: Node, x: GraphExpr, width: list[int]) -> GraphExpr:

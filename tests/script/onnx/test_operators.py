@@ -112,7 +112,8 @@ CASES: dict[str, list[C]] = {
     "Expand": [C(f(3, 1), ints(2, 1, 4), const=(1,))],
     "Tile": [C(f(2, 3), ints(2, 2), const=(1,))],
     "Pad": [
-        C(f(2, 3), ints(1, 0, 2, 1), const=(1,)),
+        C(f(2, 3), ints(1, 0, 2, 1), const=(1,)), C(f(2, 3), ints(1, 0, 2, -1), f(), const=(1,)),
+        C(ints(1, 2), ints(1, 1), np.array(2**60 + 1), const=(1, 2)),
         C(f(2, 3), ints(0, 1, 1, 1), np.float32(7), const=(1, 2)),
         C(f(4, 5), ints(1, 2, 1, 2), const=(1,), mode="reflect"),
         C(f(4, 5), ints(1, 2, 1, 2), const=(1,), mode="edge"),
