@@ -87,9 +87,10 @@ def _wanted(node: Node, shape: Sequence[Expr], old: bool, policy: str) -> tuple[
             wanted[axis] = dims.dim(made)
         return wanted, scales
     found = node.data(1 if old else 2)
-    if found is None:
+    if found is None and "scales" not in node.attrs:
         raise node.wrong("the scales are not known")
-    given = [float(one) for one in found.array.reshape(-1).tolist()]
+    # the first version of `Upsample` has them as an attribute
+    given = [float(one) for one in (node.attr("scales") if found is None else found.array.reshape(-1).tolist())]
     if len(given) != len(axes):
         raise node.wrong(f"{len(given)} scales for {len(axes)} axes")
     for axis, scale in zip(axes, given, strict=True):

@@ -172,7 +172,7 @@ CASES: dict[str, list[C]] = {
         *[C(f(1, 1, 9, 7), f(0), f(0), ints(11, 15), const=(1, 2, 3), opset=18, axes=[2, 3], keep_aspect_ratio_policy=policy)
           for policy in ("not_larger", "not_smaller")],
     ],
-    "Upsample": [C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9), C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9, mode="linear")],
+    "Upsample": [C(f(1, 2, 3, 3), scales=[1.0, 1.0, 2.0, 2.0], opset=7), C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9), C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9, mode="linear")],
     "GridSample": [
         C(f(2, 3, 4, 5), f(2, 3, 2, 2, low=-1.3, high=1.3)),
         C(f(1, 2, 4, 4), f(1, 2, 3, 2, low=-1.3, high=1.3), mode="nearest", padding_mode="border"),
