@@ -15,13 +15,19 @@ _REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min"
 def gather(node: Node) -> GraphExpr:
     x, at = node.tensors()
     axis = node.axis(int(node.attr("axis", 0)), len(node.shape(x)))
-    return node.last("take", x, at, axis=axis, mode=_mode(node))
+    return node.last("take", x, at, axis=axis, mode=_mode(node, dims.number(node.shape(x)[axis])))
 
 
-def _mode(node: Node) -> str:
+def _mode(node: Node, size: int | None) -> str:
     """How indices are read: those below 0 count from the end, which "wrap" does; known ones are looked at here."""
     data = node.data(1)
-    return "fast" if data is not None and data.size and int(data.array.min()) >= 0 else "wrap"
+    if data is None or not data.size:
+        return "wrap"
+    low, high = int(data.array.min()), int(data.array.max())
+    if size is not None and not -size <= low <= high < size:
+        raise node.wrong(f"its index {high if high >= size else low} is none of {size} elements")
+    # the first one is taken as if it were known to be there
+    return "fast" if low >= 0 and (size is not None or high == 0) else "wrap"
 
 
 @onnx_op("GatherElements")

@@ -132,8 +132,8 @@ CASES: dict[str, list[C]] = {
                     "ReduceLogSum")},
     "ReduceLogSumExp": [
         C(f(2, 3, 4)), C(f(2, 3, 4), axes=[-1, 0], keepdims=0), C(np.float32([[-np.inf, -np.inf], [1, np.inf], [-np.inf, 2]]), axes=[1]),
-    ],
         C(f(2, 3), opset=18, noop_with_empty_axes=1), C(i(2, 3, kind="int32"), axes=[1], keepdims=0),
+    ],
     "ArgMax": [C(f(3, 4), axis=1), C(f(3, 4), axis=-2, keepdims=0), C(i(3, 9, high=3), axis=1, select_last_index=1)],
     "ArgMin": [C(f(3, 4))],
     "CumSum": [C(f(3, 4), np.array(1), const=(1,)), C(f(3, 4), np.array(0), const=(1,), reverse=1, exclusive=1)],
@@ -359,6 +359,8 @@ def test_every_operator_of_the_table_is_tried() -> None:
         ("ConvTranspose", C(f(1, 1, 4), f(1, 1, 3), output_shape=[99]), "larger than what dimension 0 can give"),
         ("Reshape", C(f(3), ints(3)), "the sizes it reshapes to are not known before the model runs"),
         ("Reshape", C(f(6), ints(-1, -1), const=(1,)), "more than one size is -1"),
+        ("Gather", C(f(3), ints(0, 3), const=(1,)), "its index 3 is none of 3 elements"),
+        ("Gather", C(f(3), ints(0, -4), const=(1,)), "its index -4 is none of 3 elements"),
         ("Pad", C(f(2, 3), ints(-3, 0, 0, 0), const=(1,)), "it takes 3 of the 2 elements of axis 0"),
         ("Pad", C(f(2, 3), ints(3, 0, 0, 0), const=(1,), mode="wrap", opset=19), "by more than there may be"),
         ("Squeeze", C(f(1, 3), ints(-1), const=(1,)), "dimension 1 is 3 and cannot be left out"),
