@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -191,7 +192,7 @@ class Importer:
         self.weights: dict[str, ConstantTensor] = {}
         self.packed: dict[str, str] = {}  # what integers of less than 8 bits are, which are bytes here
         self.body: list[Stmt] = []
-        self.symbols: dict[str, Var] = {}
+        self.symbols: dict[str | tuple[str, int], Var] = {}
         self.taken: set[str] = set()
         self.layers: dict[Layer, str] = {}
         self.functions: list[PrimFunc] = []
@@ -258,30 +259,49 @@ class Importer:
         self.taken.add(made)
         return made
 
-    def dimension(self, value: int | str, default: str) -> Expr:
-        """A dimension: a number, or the variable of a name."""
+    def dimension(self, value: Any, unnamed: tuple[str, int]) -> Expr:
+        """A dimension: a number, or the variable of a name; each that has no name is one of its own."""
         if isinstance(value, int) and value >= 0:
             return dims.dim(value)
-        word = _NAME.sub("_", str(value) if isinstance(value, str) and value else default).strip("_") or "n"
-        word = f"n{word}" if word[0].isdigit() else word
-        if word not in self.symbols:
-            self.symbols[word] = Var(word, _INT64)
-            self.taken.add(word)
-        return self.symbols[word]
+        key = value if isinstance(value, str) and value else unnamed
+        if key not in self.symbols:
+            word = _NAME.sub("_", key if isinstance(key, str) else f"{key[0]}_{key[1]}").strip("_") or "n"
+            # names that are alike as identifiers, such as `n + 1` and `n - 1`, are others
+            self.symbols[key] = Var(self.name(f"n{word}" if word[0].isdigit() else word), _INT64)
+        return self.symbols[key]
+
+    def told(self, info: Any) -> list[int | str | None]:
+        """The shape that the caller says for an input."""
+        said = self.shapes[info.name]
+        if isinstance(said, str) or not isinstance(said, Sequence):
+            raise _wrong(f"`shapes` have {said!r} for the input `{info.name}`, which is no list of dimensions")
+        kind = info.type.tensor_type
+        if kind.HasField("shape") and len(said) != len(kind.shape.dim):
+            raise _wrong(f"`shapes` have {len(said)} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
+        found: list[int | str | None] = []
+        for one in said:
+            if one is not None and not isinstance(one, str):
+                try:
+                    one = index(one)
+                except TypeError:
+                    hint = "a dimension is a number, a name, or None"
+                    raise _wrong(f"`shapes` have {one!r} in that of the input `{info.name}`", hint) from None
+            found.append(one)
+        return found
 
     def parameter(self, info: Any) -> GraphVar:
         kind = info.type.tensor_type
         if not info.type.HasField("tensor_type"):
             raise _wrong(f"the input `{info.name}` is no tensor")
         if info.name in self.shapes:
-            given: list[int | str] = list(self.shapes[info.name])
+            given = self.told(info)
         elif kind.HasField("shape"):
             given = [one.dim_value if one.HasField("dim_value") else one.dim_param for one in kind.shape.dim]
         else:
             raise _wrong(
                 f"the shape of the input `{info.name}` is not known", f"say it: `shapes={{{info.name!r}: (1, 8)}}`"
             )
-        shape = tuple(self.dimension(one, f"{info.name}_{axis}") for axis, one in enumerate(given))
+        shape = tuple(self.dimension(one, (info.name, axis)) for axis, one in enumerate(given))
         var = GraphVar(self.name(info.name), TensorType(shape, self.dtype(kind.elem_type, f"the input `{info.name}`")))
         self.values[info.name] = var
         return var

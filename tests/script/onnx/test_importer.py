@@ -107,46 +107,6 @@ def test_what_is_computed_of_shapes_is_known() -> None:
     assert 'y: G.Tensor((b, 4, n), "float32") = G.reshape(x, (b, 4, n))' in text
 
 
-@pytest.mark.parametrize(
-    ("op", "constants", "attributes"),
-    [
-        ("Max", [np.array([1, 2]), np.array([2, 1]), np.array([9, 9])], {}),
-        ("Min", [np.array([5, 2]), np.array([4]), np.array(3)], {}),
-        ("Max", [np.array([5, 2])], {}),
-        ("Unsqueeze", [np.array(4), np.array([0, 1])], {}),
-        ("ReduceProd", [np.array([4, 5])], {"noop_with_empty_axes": 1}),
-        ("Add", [np.int32([2**31 - 1, 3]), np.int32([2])], {}),
-        ("Sub", [np.uint8([3, 9]), np.uint8([5])], {}),
-        ("Mul", [np.uint64([2**64 - 1, 3]), np.uint64([1])], {}),
-        ("Add", [np.array([], "int64"), np.array([], "int64")], {}),
-        ("Cast", [np.array([2**40, -1])], {"to": TensorProto.INT32}),
-        ("Cast", [np.array([-1, 3])], {"to": TensorProto.UINT64}),
-    ],
-)
-def test_what_is_computed_of_known_integers_is_what_tensors_give(
-    op: str, constants: list[Any], attributes: dict[str, Any]
-) -> None:
-    names = [f"c{at}" for at in range(len(constants))]
-    nodes = [helper.make_node(op, names, ["k"], **attributes), helper.make_node("Identity", ["k"], ["y"])]
-    compare(model(nodes, {"x": (F, [1])}, ["y"], dict(zip(names, constants, strict=True)), 18), x=np.ones(1, "float32"))
-
-
-def test_the_largest_of_three_sizes() -> None:
-    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Max", ["s", "two", "four"], ["y"])]
-    constants = {"two": np.array([2, 2]), "four": np.array([4])}
-    given = model(nodes, {"x": (F, ["n", 3])}, ["y"], constants)
-    for rows in (1, 9):
-        compare(given, x=np.ones((rows, 3), "float32"))
-
-
-def test_a_constant_of_a_type_that_is_not_known_is_named() -> None:
-    import ml_dtypes
-
-    kept = {"odd": np.zeros(2, ml_dtypes.float8_e4m3fnuz)}
-    with pytest.raises(DiagnosticError, match="the constant `odd` is of the type float8_e4m3fnuz, which is not supp"):
-        tirscript.from_onnx(model([helper.make_node("Neg", ["x"], ["y"])], {"x": (F, [2])}, ["y"], kept))
-
-
 def test_sizes_that_are_compared_and_chosen_are_known() -> None:
     """What torch writes for `x.expand(4, x.size(0), -1)`: sizes of -1 are replaced by ones before it expands."""
     nodes = [
