@@ -68,10 +68,11 @@ def _padding(node: Node, x: GraphExpr, kernel: list[int], strides: list[int], di
     before, behind = [], []
     for axis in range(count):
         size = dims.number(node.shape(x)[axis + 2])
-        if size is None:
-            raise node.wrong(f"`auto_pad` of {how} in a symbolic dimension is not supported")
         reach = (kernel[axis] - 1) * dilation[axis] + 1
-        total = max(0, (-(-size // strides[axis]) - 1) * strides[axis] + reach - size)
+        if size is None and strides[axis] != 1:
+            raise node.wrong(f"`auto_pad` of {how} in a symbolic dimension is not supported, but for strides of 1")
+        # by steps of one the pads are the same whatever the size
+        total = reach - 1 if size is None else max(0, (-(-size // strides[axis]) - 1) * strides[axis] + reach - size)
         half = total // 2
         before.append(half if how == "SAME_UPPER" else total - half)
         behind.append(total - before[-1])
