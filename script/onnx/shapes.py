@@ -190,6 +190,19 @@ def _divide(node: Node) -> Ints | None:
 
 def _is_dimension(value: Expr) -> bool:
     return dims.not_negative(value)
+def _remainder(node: Node) -> Ints | None:
+    """Of the sign of the divisor, or with `fmod` of the dividend: the same where both are dimensions."""
+    found = [node.ints(0), node.ints(1)]
+    if any(one is None or one.dtype.is_float for one in found):
+        return None
+    unsure = found[1:] if not node.attr("fmod", 0) else found
+    if not all(_is_dimension(value) for one in unsure if one is not None for value in one.values):
+        return None
+    if any(type(one) is Const and one.value == 0 for one in found[1].values):  # type: ignore[union-attr]
+        raise node.wrong("it divides by 0")
+    return _each(dims.floormod)(node)
+
+
 
 
 def _filled(node: Node) -> Ints | None:
@@ -220,6 +233,7 @@ INTEGERS: dict[str, Callable[[Node], Ints | None]] = {
     "Min": _each(dims.minimum),
     "Mul": _each(dims.mul),
     "Range": _range,
+    "Mod": _remainder,
     "ReduceProd": _product,
     "Reshape": _reshape,
     "Shape": _shape,
