@@ -54,7 +54,7 @@ _NAME = re.compile(r"\W+")
 
 
 class Ints(Struct, frozen=True, eq=False):
-    """A tensor of integers of which each is known as an expression: a shape, or a part of one. `scalar` has no axis."""
+    """A tensor of whole numbers, each known as an expression: a shape, or a part of one. `scalar` has no axis."""
 
     values: tuple[Expr, ...]
     dtype: DType
@@ -62,7 +62,7 @@ class Ints(Struct, frozen=True, eq=False):
 
     def fit(self) -> bool:
         """Whether those that are numbers are of the type: what overflows is computed as tensors are."""
-        low, high = self.dtype.int_range()
+        low, high = _INT64.int_range() if self.dtype.is_float else self.dtype.int_range()
         return all(type(one) is not Const or low <= one.value <= high for one in self.values)
 
     def array(self) -> Any | None:

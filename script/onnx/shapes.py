@@ -73,9 +73,11 @@ def _squeeze(node: Node) -> Ints | None:
 
 
 def _cast(node: Node) -> Ints | None:
+    """To integers that hold dimensions, and to floats that do, as of the limit of a range of floats."""
     known = node.ints(0)
     kind = node.importer.dtype(int(node.attr("to")), "what it casts to")
-    return Ints(known.values, kind, known.scalar) if known is not None and kind.is_int and kind.bits >= 32 else None
+    wide = kind.bits >= 32 and not kind.is_bool
+    return Ints(known.values, kind, known.scalar) if known is not None and wide else None
 
 
 def _slice(node: Node) -> Ints | None:
@@ -181,15 +183,13 @@ def _reshape(node: Node) -> Ints | None:
 def _divide(node: Node) -> Ints | None:
     """Integers are divided towards zero, which is the floor where neither is negative."""
     found = [node.ints(0), node.ints(1)]
-    if any(one is None or not all(map(_is_dimension, one.values)) for one in found):
+    if any(one is None or one.dtype.is_float or not all(map(_is_dimension, one.values)) for one in found):
         return None
     if any(type(one) is Const and one.value == 0 for one in found[1].values):  # type: ignore[union-attr]
         raise node.wrong("it divides by 0")
     return _each(dims.floordiv)(node)
 
 
-def _is_dimension(value: Expr) -> bool:
-    return dims.not_negative(value)
 def _remainder(node: Node) -> Ints | None:
     """Of the sign of the divisor, or with `fmod` of the dividend: the same where both are dimensions."""
     found = [node.ints(0), node.ints(1)]
@@ -203,6 +203,8 @@ def _remainder(node: Node) -> Ints | None:
     return _each(dims.floormod)(node)
 
 
+def _is_dimension(value: Expr) -> bool:
+    return dims.not_negative(value)
 
 
 def _filled(node: Node) -> Ints | None:
@@ -231,9 +233,9 @@ INTEGERS: dict[str, Callable[[Node], Ints | None]] = {
     "Identity": _same,
     "Max": _each(dims.maximum),
     "Min": _each(dims.minimum),
+    "Mod": _remainder,
     "Mul": _each(dims.mul),
     "Range": _range,
-    "Mod": _remainder,
     "ReduceProd": _product,
     "Reshape": _reshape,
     "Shape": _shape,

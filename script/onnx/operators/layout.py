@@ -48,9 +48,13 @@ def range_of(node: Node) -> GraphExpr:
         if known is None and number is None:
             raise node.wrong(f"{what} is not known before the model runs")
         parts.append(PrimValue(known.values[0]) if known is not None else number)
-    kind = node.ints(1)
-    dtype = str(kind.dtype) if kind is not None else str(node.dtype(node.tensor(1)))
-    return node.last("arange", *parts, dtype)
+    limit = node.ints(1)
+    kind = node.dtype(node.tensor(1)) if limit is None else limit.dtype
+    if limit is not None and kind.is_float and all(type(one) is PrimValue or float(one).is_integer() for one in parts):
+        # whole numbers up to one that is known: counted as integers
+        counted = node.op("arange", *(one if type(one) is PrimValue else int(one) for one in parts), "int64")
+        return node.last("astype", counted, str(kind))
+    return node.last("arange", *parts, str(kind))
 
 
 @onnx_op("Reshape")

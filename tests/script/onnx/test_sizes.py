@@ -82,3 +82,49 @@ def test_a_constant_of_a_type_that_is_not_known_is_named() -> None:
     kept = {"odd": np.zeros(2, ml_dtypes.float8_e4m3fnuz)}
     with pytest.raises(DiagnosticError, match="the constant `odd` is of the type float8_e4m3fnuz, which is not supp"):
         tirscript.from_onnx(model([helper.make_node("Neg", ["x"], ["y"])], {"x": (F, [2])}, ["y"], kept))
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])
+def test_a_range_of_floats_up_to_a_dimension(kind: int) -> None:
+    """What torch writes for `torch.arange(x.shape[1], dtype=torch.float32)`."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=1),
+        helper.make_node("Squeeze", ["s"], ["n"]),
+        helper.make_node("Cast", ["n"], ["limit"], to=kind),
+        helper.make_node("Range", ["start", "limit", "step"], ["y"]),
+        helper.make_node("Div", ["limit", "two"], ["half"]),
+    ]
+    real = helper.tensor_dtype_to_np_dtype(kind)
+    constants = {"start": np.array(1, real), "step": np.array(2, real), "two": np.array(2, real)}
+    given = model(nodes, {"x": (F, [2, "n"])}, ["y", "half"], constants)
+    compare(given, x=np.ones((2, 5), "float32"))
+    found, half = tirscript.build(tirscript.from_onnx(given))(np.ones((2, 8), "float32"))
+    np.testing.assert_array_equal(found, np.array([1, 3, 5, 7], real))
+    assert half == 4
+
+
+@pytest.mark.parametrize("columns", [1, 5])
+def test_a_slice_up_to_a_remainder(columns: int) -> None:
+    """What torch writes for `x.roll(1, 1)`."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["n"], start=1),
+        helper.make_node("Mod", ["minus", "n"], ["rest"]),
+        helper.make_node("Slice", ["x", "rest", "n", "axis"], ["last"]),
+        helper.make_node("Slice", ["x", "none", "rest", "axis"], ["first"]),
+        helper.make_node("Concat", ["last", "first"], ["y"], axis=1),
+    ]
+    constants = {"minus": np.array([-1]), "axis": np.array([1]), "none": np.array([0])}
+    x = np.arange(2 * columns, dtype="float32").reshape(2, columns)
+    compare(model(nodes, {"x": (F, [2, "n"])}, ["y"], constants), x=x)
+
+
+@pytest.mark.parametrize("how", ["SAME_UPPER", "SAME_LOWER"])
+def test_pads_that_keep_a_size_that_only_the_call_knows(how: str) -> None:
+    node = helper.make_node("Conv", ["x", "w"], ["y"], auto_pad=how)
+    weight = np.random.default_rng(3).random((2, 1, 4), "float32")
+    given = model([node], {"x": (F, [1, 1, "n"])}, ["y"], {"w": weight})
+    for size in (3, 9):
+        compare(given, x=np.random.default_rng(4).random((1, 1, size), "float32"))
+    node.attribute.append(helper.make_attribute("strides", [2]))
+    with pytest.raises(DiagnosticError, match="in a symbolic dimension is not supported, but for strides of 1"):
+        tirscript.from_onnx(model([node], {"x": (F, [1, 1, "n"])}, ["y"], {"w": weight}))
