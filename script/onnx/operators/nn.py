@@ -11,7 +11,7 @@ from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node, together
-from .table import OPERATORS, onnx_op
+from .table import OPERATORS, microsoft_op, onnx_op
 
 _LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 
@@ -366,6 +366,7 @@ def hardmax(node: Node) -> GraphExpr:
 
 @onnx_op("QuantizeLinear")
 def quantize(node: Node) -> GraphExpr:
+@microsoft_op("QuantizeLinear")
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
     kind = _made(node, dtype("uint8") if zero is None else node.dtype(zero))
@@ -381,6 +382,7 @@ def quantize(node: Node) -> GraphExpr:
 
 @onnx_op("DequantizeLinear")
 def dequantize(node: Node) -> GraphExpr:
+@microsoft_op("DequantizeLinear")
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
     kind = str(_made(node, node.dtype(scale)))
