@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.dtype import BOOL
 from tirscript.ir.graph import Dataflow, GraphExpr, GraphIf, GraphVar, ShapeExpr, TupleExpr, TupleItem
+from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
 from tirscript.ir.rewrite import definitions, walk
@@ -45,6 +46,9 @@ def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
     condition = node.tensor(0)
     if node.dtype(condition) is not BOOL:
         raise node.wrong(f"its condition is {node.dtype(condition)}, not bool")
+    count = dims.number(dims.product(node.shape(condition)))
+    if count not in (1, None):
+        raise node.wrong(f"its condition has {count} elements")
     if node.shape(condition):
         condition = node.op("reshape", condition, ShapeExpr(()))
     (then, first), (other, second) = (_side(importer, node, graph) for graph in sides)

@@ -472,19 +472,20 @@ class Importer:
         ours = proto.domain in ("", "ai.onnx")
         node = Node(self, proto, what)
         node.check()
-        if ours and proto.op_type in CONTROL:
-            CONTROL[proto.op_type](self, node)
-            return
+        control = CONTROL.get(proto.op_type) if ours else None
         full = proto.op_type if ours else f"{proto.domain}.{proto.op_type}"
         entry = OPERATORS.get(full)
         rule = INTEGERS.get(full)
-        if entry is None and rule is None:
+        if control is None and entry is None and rule is None:
             near = suggest(full, (*OPERATORS, *INTEGERS))
             hint = f"near to it is `{near}`, which is known" if near else "rewrite the model without it"
             if proto.domain == "com.microsoft.nchwc":
                 hint = 'its layout is that of one processor: let onnxruntime optimize at the level "extended" only'
             raise _wrong(f"the operator `{full}` of the node {what} is not supported", hint)
         try:
+            if control is not None:
+                control(self, node)
+                return
             ints = None if rule is None else rule(node)
             if ints is not None and ints.fit():
                 data = ints.array()

@@ -117,13 +117,13 @@ def scan(importer: Importer, node: Node) -> None:
     over = [node.tensor(at) for at in range(len(names) - count, len(names))]
     axes = [
         node.axis(axis, len(node.shape(one)))
-        for axis, one in zip(_numbers(node, "scan_input_axes", count), over, strict=True)
+        for axis, one in zip(node.listed("scan_input_axes", count), over, strict=True)
     ]
     lengths = {dims.number(node.shape(one)[axis]) for axis, one in zip(axes, over, strict=True)}
     length = lengths.pop() if len(lengths) == 1 else None
     if length is None or length > MOST_ROUNDS:
         raise node.wrong(f"the number of its rounds is not known, or over {MOST_ROUNDS}")
-    backward = _numbers(node, "scan_input_directions", count)
+    backward = node.listed("scan_input_directions", count)
     rounds = Rounds(importer, node)
     rounds.carry(names[:-count])
     rounds.check(len(names), max(len(rounds.carried), len(node.proto.output)))
@@ -137,17 +137,9 @@ def scan(importer: Importer, node: Node) -> None:
             rounds.round(0, 0)
     outputs = len(node.proto.output) - len(rounds.carried)
     rounds.finish(
-        _numbers(node, "scan_output_axes", outputs),
-        _numbers(node, "scan_output_directions", outputs),
+        node.listed("scan_output_axes", outputs),
+        node.listed("scan_output_directions", outputs),
     )
-
-
-def _numbers(node: Node, name: str, count: int) -> list[int]:
-    """An attribute that has a number for each of so many tensors, 0 where it is not given."""
-    found = [int(one) for one in node.attr(name, [0] * count)]
-    if len(found) != count:
-        raise node.wrong(f"its attribute `{name}` has {len(found)} numbers, not {count}")
-    return found
 
 
 def _index(place: int) -> GraphExpr:

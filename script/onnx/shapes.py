@@ -96,8 +96,9 @@ def _range(node: Node) -> Ints | None:
     if any(one is None or len(one.values) != 1 or type(one.values[0]) is not Const for one in parts):
         return None
     first, stop, step = (int(one.values[0].value) for one in parts if one is not None)  # type: ignore[attr-defined]
-    numbers = range(first, stop, step) if step else range(0)
-    return Ints(tuple(map(dims.dim, numbers)), parts[0].dtype) if 0 < len(numbers) <= 64 else None  # type: ignore[union-attr]
+    count = -((first - stop) // step) if step else 0
+    numbers = range(first, stop, step or 1)
+    return Ints(tuple(map(dims.dim, numbers)), parts[0].dtype) if 0 < count <= MOST else None  # type: ignore[union-attr]
 
 
 def _product(node: Node) -> Ints | None:

@@ -92,6 +92,8 @@ def one_hot(node: Node) -> GraphExpr:
     at, depth, values = node.tensor(0), node.scalar(1), node.data(2)
     if depth is None or values is None:
         raise node.wrong("its depth or its values are not known before the model runs")
+    if values.array.shape != (2,):
+        raise node.wrong(f"its values have the shape {values.array.shape}, not (2,)")
     off, on = values.array.tolist()
     kind = values.dtype
     kept = node.op(
@@ -106,8 +108,8 @@ def one_hot(node: Node) -> GraphExpr:
 
 @onnx_op("TopK")
 def top_k(node: Node) -> tuple[GraphExpr, ...]:
-    wanted = None if "k" in node.attrs else node.ints(1)
-    k = node.attr("k") if "k" in node.attrs else dims.number(wanted.values[0]) if wanted is not None else None
+    wanted = None if "k" in node.attrs else node.single(1)
+    k = node.attr("k") if "k" in node.attrs else dims.number(wanted) if wanted is not None else None
     if k is None:
         raise node.wrong("how many are wanted is not known before the model runs")
     largest = bool(node.attr("largest", 1))

@@ -43,11 +43,11 @@ def constant_of_shape(node: Node) -> GraphExpr:
 def range_of(node: Node) -> GraphExpr:
     parts = []
     for at, what in enumerate(("its start", "its limit", "its step")):
-        known = node.ints(at)
+        known = node.single(at)
         number = node.scalar(at)
         if known is None and number is None:
             raise node.wrong(f"{what} is not known before the model runs")
-        parts.append(PrimValue(known.values[0]) if known is not None else number)
+        parts.append(PrimValue(known) if known is not None else number)
     limit = node.ints(1)
     kind = node.dtype(node.tensor(1)) if limit is None else limit.dtype
     if limit is not None and kind.is_float and all(type(one) is PrimValue or float(one).is_integer() for one in parts):
@@ -150,6 +150,9 @@ def slice_of(node: Node) -> GraphExpr:
     starts, ends = (_parts(node, at, name) for at, name in ((1, "starts"), (2, "ends")))
     axes = node.numbers(3, "axes") or list(range(len(starts)))
     steps = node.numbers(4, "steps", [1] * len(starts)) or []
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        counts = f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps"
+        raise node.wrong(f"it has {counts}, not as many of each")
     axes = [node.axis(axis, len(shape)) for axis in axes]
     begin: list[Expr] = []
     end: list[Expr] = []
@@ -301,10 +304,12 @@ def _part(node: Node, x: GraphExpr, axis: int, first: Expr, last: Expr) -> Graph
 
 @onnx_op("Trilu")
 def trilu(node: Node) -> GraphExpr:
-    x, known = node.tensor(0), node.ints(1)
+    x, known = node.tensor(0), node.single(1)
+    if len(node.shape(x)) < 2:
+        raise node.wrong(f"its input must have 2 dimensions or more, not {len(node.shape(x))}")
     upper = bool(node.attr("upper", 1))
     if known is not None or not node.has(1):
-        return node.last("triu" if upper else "tril", x, 0 if known is None else PrimValue(known.values[0]))
+        return node.last("triu" if upper else "tril", x, 0 if known is None else PrimValue(known))
     # the diagonal is an input: an element is on it, or above, where its column less the diagonal is its row or more
     kind = str(node.dtype(node.tensor(1)))
     rows, columns = (node.op("arange", PrimValue(one), dtype=kind) for one in node.shape(x)[-2:])

@@ -290,6 +290,28 @@ def relu(output: str = "y", source: str = "x") -> Any:
         ([N("Relu", ["x"], ["y", "z"])], ["x"], ["y"], "it has 2 outputs, not at most 1"),
         ([N("Concat", ["x"], ["y"])], ["x"], ["y"], "its attribute `axis` is missing"),
         ([N("Loop", ["", "x"], ["y"])], ["x"], ["y"], "its attribute `body` is missing"),
+        (
+            [N("BitShift", ["x", "x"], ["y"], direction=[1])],
+            ["x"],
+            ["y"],
+            "its attribute `direction` is of the kind string, not ints",
+        ),
+        ([N("MaxPool", ["x"], ["y"], kernel_shape=[2])], ["w"], ["y"], "uses `x` before anything gives it"),
+        (
+            [N("AveragePool", ["w"], ["y"], kernel_shape=[2], strides=[1, 1])],
+            ["w"],
+            ["y"],
+            "its attribute `strides` has 2 numbers, not 1",
+        ),
+        ([N("Conv", ["w", "x"], ["y"])], ["w", "x"], ["y"], "its input must have 3 dimensions, not 2"),
+        ([N("Conv", ["w", "w", "x"], ["y"])], ["w", "x"], ["y"], "its input must have 1 dimension, not 2"),
+        ([N("Conv", ["w", "w"], ["y"], pads=[1])], ["w"], ["y"], "its attribute `pads` has 1 numbers, not 2"),
+        ([N("GridSample", ["x", "x"], ["y"], mode="best")], ["x"], ["y"], "sampling by `best` is not supported"),
+        ([N("Trilu", ["a"], ["y"])], ["a"], ["y"], "its input must have 2 dimensions or more, not 1"),
+        ([N("Slice", ["x", "none", "one"], ["y"])], ["x"], ["y"], "it has 0 starts, 1 ends, 0 axes and 0 steps"),
+        ([N("Range", ["none", "one", "one"], ["y"])], ["x"], ["y"], "its input 0 has 0 elements, not 1"),
+        ([N("TopK", ["x", "none"], ["y", "z"])], ["x"], ["y"], "its input 1 has 0 elements, not 1"),
+        ([N("OneHot", ["one", "one", "one"], ["y"])], ["x"], ["y"], r"its values have the shape \(1,\), not \(2,\)"),
         ([N("SpaceToDepth", ["x"], ["y"], blocksize=2)], ["x"], ["y"], "its input must have 4 dimensions, not 2"),
         ([N("LSTM", ["x", "x", "x"], ["y"], hidden_size=2)], ["x"], ["y"], "its input must have 3 dimensions, not 2"),
         (
@@ -307,7 +329,9 @@ def relu(output: str = "y", source: str = "x") -> Any:
     ],
 )
 def test_wrong_models_are_refused(nodes: list[Any], inputs: list[str], outputs: list[str], message: str) -> None:
-    given = model(nodes, [info(name, F, [2, 3]) for name in inputs], [info(name) for name in outputs])
+    shapes = {"a": [3], "w": [2, 3, 3]}
+    values = [info(name, F, shapes.get(name, [2, 3])) for name in inputs]
+    given = model(nodes, values, [info(name) for name in outputs], none=np.zeros(0, "int64"), one=np.array([1]))
     with pytest.raises(DiagnosticError, match=message):
         tirscript.from_onnx(given)
 
@@ -332,6 +356,15 @@ def test_graphs_in_nodes_that_do_not_fit_are_refused(
     given = model([node], [info("x", F, [2, 3])], [info("y")], limit=np.int64(2))
     with pytest.raises(DiagnosticError, match=message):
         tirscript.from_onnx(given)
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_the_condition_of_a_choice_is_one(constant: bool) -> None:
+    side = inner([N("Neg", ["x"], ["n"])], [], [info("n", F, [2, 3])])
+    node = N("If", ["c"], ["y"], then_branch=side, else_branch=side, name="choice")
+    inputs = [info("x", F, [2, 3]), *([] if constant else [info("c", B, [2])])]
+    with pytest.raises(DiagnosticError, match="its condition has 2 elements"):
+        tirscript.from_onnx(model([node], inputs, [info("y")], **({"c": np.ones(2, bool)} if constant else {})))
 
 
 def test_the_condition_of_a_choice_is_bool() -> None:
