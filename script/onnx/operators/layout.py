@@ -41,20 +41,24 @@ def constant_of_shape(node: Node) -> GraphExpr:
 
 @onnx_op("Range")
 def range_of(node: Node) -> GraphExpr:
-    parts = []
+    parts: list[PrimValue | float] = []
     for at, what in enumerate(("its start", "its limit", "its step")):
         known = node.single(at)
-        number = node.scalar(at)
-        if known is None and number is None:
+        given = node.scalar(at) if known is None else PrimValue(known)
+        if given is None:
             raise node.wrong(f"{what} is not known before the model runs")
-        parts.append(PrimValue(known) if known is not None else number)
+        parts.append(given)
     limit = node.ints(1)
     kind = node.dtype(node.tensor(1)) if limit is None else limit.dtype
-    if limit is not None and kind.is_float and all(type(one) is PrimValue or float(one).is_integer() for one in parts):
+    whole = [one if isinstance(one, PrimValue) else int(one) for one in parts if _is_whole(one)]
+    if limit is not None and kind.is_float and len(whole) == len(parts):
         # whole numbers up to one that is known: counted as integers
-        counted = node.op("arange", *(one if type(one) is PrimValue else int(one) for one in parts), "int64")
-        return node.last("astype", counted, str(kind))
+        return node.last("astype", node.op("arange", *whole, "int64"), str(kind))
     return node.last("arange", *parts, str(kind))
+
+
+def _is_whole(number: PrimValue | float) -> bool:
+    return isinstance(number, PrimValue) or float(number).is_integer()
 
 
 @onnx_op("Reshape")
