@@ -503,6 +503,11 @@ class Importer:
             found = entry(node)
         except DiagnosticError as problem:
             raise DiagnosticError(_at(one, what) for one in problem.diagnostics) from problem.__cause__
+        except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as problem:
+            # a rule reads what it is given as the operator has it, and a model may have anything
+            hint = "`onnx.checker.check_model(model, full_check=True)` tells more of what a model has wrong"
+            message = f"its inputs and attributes do not fit: {type(problem).__name__}: {problem}"
+            raise node.wrong(message, hint) from problem
         results = found if isinstance(found, tuple) else (found,)
         for name, result in zip(proto.output, results, strict=False):
             if name:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .importer import Importer, Ints
 
 
+_KINDS = {int: "integer", float: "number", str: "text", list: "list"}
+
+
 class Node:
     """Inputs by number, attributes by name; `op` binds a call and gives its variable."""
 
@@ -39,10 +42,16 @@ class Node:
         if value is None:
             raise self.wrong(f"its attribute `{name}` has no type, and so no value")
         if isinstance(value, bytes):
-            return value.decode("utf-8", "replace")
-        if hasattr(value, "raw_data"):
-            return self.importer.array(value, numpy_helper)
-        return list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
+            value = value.decode("utf-8", "replace")
+        elif hasattr(value, "raw_data"):
+            value = self.importer.array(value, numpy_helper)
+        elif hasattr(value, "__iter__") and not isinstance(value, str):
+            value = list(value)
+        # what stands for it where it is left out says its kind, which no schema says of operators of other domains
+        wanted = (int, float) if type(default) is float else type(default)
+        if type(default) in (int, float, str, list) and not isinstance(value, wanted):
+            raise self.wrong(f"its attribute `{name}` is {value!r}, which is no {_KINDS[type(default)]}")
+        return value
 
     def listed(self, name: str, count: int, default: int = 0) -> list[int]:
         """An attribute that has a number for each of so many axes or tensors."""
@@ -52,10 +61,10 @@ class Node:
         return found
 
     def needed(self, name: str) -> Any:
-        """An attribute that has no default."""
+        """An integer that has no default."""
         if name not in self.attrs:
             raise self.wrong(f"its attribute `{name}` is missing")
-        return self.attr(name)
+        return self.attr(name, 0)
 
     def check(self) -> None:
         """Refuse a node with other numbers of inputs and outputs than the standard says, or attributes that are missing

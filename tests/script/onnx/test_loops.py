@@ -30,7 +30,7 @@ def inner(nodes: list[Any], inputs: list[Any], outputs: list[Any], **constants: 
 def model(
     nodes: list[Any], inputs: list[Any], outputs: list[Any], opset: int = 21, **constants: Any
 ) -> onnx.ModelProto:
-    made = helper.make_model(inner(nodes, inputs, outputs, **constants), opset_imports=[helper.make_opsetid("", 21)])
+    made = helper.make_model(inner(nodes, inputs, outputs, **constants), opset_imports=[helper.make_opsetid("", opset)])
     made.ir_version = 10
     return made
 
@@ -307,6 +307,18 @@ def relu(output: str = "y", source: str = "x") -> Any:
         ([N("Conv", ["w", "w", "x"], ["y"])], ["w", "x"], ["y"], "its input must have 1 dimension, not 2"),
         ([N("Conv", ["w", "w"], ["y"], pads=[1])], ["w"], ["y"], "its attribute `pads` has 1 numbers, not 2"),
         ([N("GridSample", ["x", "x"], ["y"], mode="best")], ["x"], ["y"], "sampling by `best` is not supported"),
+        (
+            [N("GroupNormalization", ["w", "a", "a"], ["y"], num_groups=0)],
+            ["w", "a"],
+            ["y"],
+            r"`y` \(GroupNormalization\): its inputs and attributes do not fit: ZeroDivisionError",
+        ),
+        (
+            [N("QuickGelu", ["x"], ["y"], alpha=[1.5], domain="com.microsoft")],
+            ["x"],
+            ["y"],
+            r"its attribute `alpha` is \[1\.5\], which is no number",
+        ),
         ([N("Trilu", ["a"], ["y"])], ["a"], ["y"], "its input must have 2 dimensions or more, not 1"),
         ([N("Slice", ["x", "none", "one"], ["y"])], ["x"], ["y"], "it has 0 starts, 1 ends, 0 axes and 0 steps"),
         ([N("Range", ["none", "one", "one"], ["y"])], ["x"], ["y"], "its input 0 has 0 elements, not 1"),
@@ -331,7 +343,8 @@ def relu(output: str = "y", source: str = "x") -> Any:
 def test_wrong_models_are_refused(nodes: list[Any], inputs: list[str], outputs: list[str], message: str) -> None:
     shapes = {"a": [3], "w": [2, 3, 3]}
     values = [info(name, F, shapes.get(name, [2, 3])) for name in inputs]
-    given = model(nodes, values, [info(name) for name in outputs], none=np.zeros(0, "int64"), one=np.array([1]))
+    # GroupNormalization has a scale for each group before version 21
+    given = model(nodes, values, [info(name) for name in outputs], 20, none=np.zeros(0, "int64"), one=np.array([1]))
     with pytest.raises(DiagnosticError, match=message):
         tirscript.from_onnx(given)
 
