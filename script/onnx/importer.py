@@ -89,8 +89,9 @@ def from_onnx(
     `shapes` are the shapes of inputs, by name, with numbers or names of symbolic dimensions; those that the model
     says stay where it has none. `values` are arrays for inputs that are to be constants: a shape, an axis or a scale
     that the model leaves to its caller, and that decides what it computes. With `keep_params` the weights that the
-    model computes with are parameters of `main`, behind its inputs, for `bind_params(module, onnx_params(model))` or
-    other weights. Functions, of the model or of the standard, are written out where no rule is for them; a branch whose
+    model computes with are parameters of `main`, behind its inputs, for other weights, or for
+    `bind_params(module, onnx_params(model), strict=False)`: what only shapes are computed of is none of them.
+    Functions, of the model or of the standard, are written out where no rule is for them; a branch whose
     condition is known is taken. Raises DiagnosticError for an operator that is not known, with the node it is at, and
     for a file that is no model.
     """
@@ -337,7 +338,8 @@ class Importer:
         try:
             return helper.to_array(tensor)
         except Exception as problem:  # external files that are missing, data of the wrong size
-            raise _wrong(f"the data of `{tensor.name}` cannot be read: {problem}") from None
+            hint = "data in files of their own are found by the path of the model" if tensor.external_data else None
+            raise _wrong(f"the data of `{tensor.name}` cannot be read: {problem}", hint) from None
 
     def keep(self, name: str, array: Any) -> None:
         """Take an array as the tensor of that name; integers of less than 8 bits become bytes."""

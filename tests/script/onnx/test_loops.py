@@ -401,6 +401,13 @@ def test_a_file_of_weights_that_is_too_short(tmp_path: Any) -> None:
 # -- shapes that are known at the call
 
 
+def test_weights_in_a_file_are_not_found_from_bytes(tmp_path: Any) -> None:
+    given = model([N("Add", ["x", "w"], ["y"])], [info("x", F, [2, 3])], [info("y")], w=X)
+    onnx.save(given, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    with pytest.raises(DiagnosticError, match=r"the data of `w` cannot be read.*(.|\n)*found by the path of the model"):
+        tirscript.from_onnx((tmp_path / "m.onnx").read_bytes())
+
+
 def test_a_slice_whose_end_is_computed_of_the_shape() -> None:
     nodes = [
         N("Shape", ["x"], ["s"], end=1),
