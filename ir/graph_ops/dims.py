@@ -108,6 +108,11 @@ def floordiv(a: int | Expr, b: int | Expr) -> Expr:
     return _fold("floordiv", a, b)
 
 
+def floormod(a: int | Expr, b: int | Expr) -> Expr:
+    """a - a // b * b."""
+    return _fold("floormod", a, b)
+
+
 def ceildiv(a: int | Expr, b: int | Expr) -> Expr:
     """a / b rounded up."""
     return floordiv(add(a, sub(b, 1)), b)

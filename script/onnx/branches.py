@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.dtype import BOOL
 from tirscript.ir.graph import Dataflow, GraphExpr, GraphIf, GraphVar, ShapeExpr, TupleExpr, TupleItem
+from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
 from tirscript.ir.rewrite import definitions, walk
@@ -27,17 +28,17 @@ def branch(importer: Importer, node: Node) -> None:
     if chosen.size != 1:
         raise node.wrong(f"its condition has {chosen.size} elements")
     taken = sides[0] if chosen.array.reshape(-1)[0] else sides[1]
-    _nodes(importer, taken)
-    for name, inner in zip(node.proto.output, taken.output, strict=True):
-        importer.same(name, inner.name)
+    with importer.inside(taken):
+        importer.nodes(taken.node)
+        found = [importer.known(one.name) for one in taken.output]
+    _check_count(node, len(found))
+    for name, known in zip(node.proto.output, found, strict=True):
+        importer.take(name, known)
 
 
-def _nodes(importer: Importer, graph: Any) -> None:
-    from onnx import numpy_helper
-
-    for tensor in graph.initializer:
-        importer.keep(tensor.name, importer.array(tensor, numpy_helper))
-    importer.nodes(graph.node)
+def _check_count(node: Node, count: int) -> None:
+    if count != len(node.proto.output):
+        raise node.wrong(f"a branch gives {count} values for {len(node.proto.output)} outputs")
 
 
 def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
@@ -45,6 +46,9 @@ def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
     condition = node.tensor(0)
     if node.dtype(condition) is not BOOL:
         raise node.wrong(f"its condition is {node.dtype(condition)}, not bool")
+    count = dims.number(dims.product(node.shape(condition)))
+    if count not in (1, None):
+        raise node.wrong(f"its condition has {count} elements")
     if node.shape(condition):
         condition = node.op("reshape", condition, ShapeExpr(()))
     (then, first), (other, second) = (_side(importer, node, graph) for graph in sides)
@@ -70,8 +74,9 @@ def _side(importer: Importer, node: Node, graph: Any) -> tuple[tuple[Stmt, ...],
     outside, importer.body = importer.body, []
     known = [dict(table) for table in importer.tables]
     try:
-        _nodes(importer, graph)
-        results = [importer.tensor(one.name) for one in graph.output]
+        with importer.inside(graph):
+            importer.nodes(graph.node)
+            results = [importer.tensor(one.name) for one in graph.output]
         body = importer.body
     finally:
         importer.body = outside
@@ -80,8 +85,7 @@ def _side(importer: Importer, node: Node, graph: Any) -> tuple[tuple[Stmt, ...],
             table.clear()
             table.update(before)
         importer.values.update(params)
-    if len(results) != len(node.proto.output):
-        raise node.wrong(f"a branch gives {len(results)} values for {len(node.proto.output)} outputs")
+    _check_count(node, len(results))
     return flows(body, results), results
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -39,7 +41,7 @@ from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import identifier
 
 from .branches import branch, flows
-from .loops import loop, scan
+from .loops import loop, outputs_of, scan
 from .recurrent_kernel import Layer
 
 if TYPE_CHECKING:
@@ -47,15 +49,21 @@ if TYPE_CHECKING:
 
 OLDEST, NEWEST = 7, 28  # versions of the operators; older ones are converted
 MOST = 64  # elements of a constant that may be a shape
+_INT64 = dtype("int64")
 _NAME = re.compile(r"\W+")
 
 
 class Ints(Struct, frozen=True, eq=False):
-    """A tensor of integers of which each is known as an expression: a shape, or a part of one. `scalar` has no axis."""
+    """A tensor of whole numbers, each known as an expression: a shape, or a part of one. `scalar` has no axis."""
 
     values: tuple[Expr, ...]
     dtype: DType
     scalar: bool = False
+
+    def fit(self) -> bool:
+        """Whether those that are numbers are of the type: what overflows is computed as tensors are."""
+        low, high = _INT64.int_range() if self.dtype.is_float else self.dtype.int_range()
+        return all(type(one) is not Const or low <= one.value <= high for one in self.values)
 
     def array(self) -> Any | None:
         """Them as an array; None where one is not a number."""
@@ -81,8 +89,9 @@ def from_onnx(
     `shapes` are the shapes of inputs, by name, with numbers or names of symbolic dimensions; those that the model
     says stay where it has none. `values` are arrays for inputs that are to be constants: a shape, an axis or a scale
     that the model leaves to its caller, and that decides what it computes. With `keep_params` the weights that the
-    model computes with are parameters of `main`, behind its inputs, for `bind_params(module, onnx_params(model))` or
-    other weights. Functions, of the model or of the standard, are written out where no rule is for them; a branch whose
+    model computes with are parameters of `main`, behind its inputs, for other weights, or for
+    `bind_params(module, onnx_params(model), strict=False)`: what only shapes are computed of is none of them.
+    Functions, of the model or of the standard, are written out where no rule is for them; a branch whose
     condition is known is taken. Raises DiagnosticError for an operator that is not known, with the node it is at, and
     for a file that is no model.
     """
@@ -184,7 +193,7 @@ class Importer:
         self.weights: dict[str, ConstantTensor] = {}
         self.packed: dict[str, str] = {}  # what integers of less than 8 bits are, which are bytes here
         self.body: list[Stmt] = []
-        self.symbols: dict[str, Var] = {}
+        self.symbols: dict[str | tuple[str, int], Var] = {}
         self.taken: set[str] = set()
         self.layers: dict[Layer, str] = {}
         self.functions: list[PrimFunc] = []
@@ -251,16 +260,35 @@ class Importer:
         self.taken.add(made)
         return made
 
-    def dimension(self, value: int | str, default: str) -> Expr:
-        """A dimension: a number, or the variable of a name."""
+    def dimension(self, value: Any, unnamed: tuple[str, int]) -> Expr:
+        """A dimension: a number, or the variable of a name; each that has no name is one of its own."""
         if isinstance(value, int) and value >= 0:
             return dims.dim(value)
-        word = _NAME.sub("_", str(value) if isinstance(value, str) and value else default).strip("_") or "n"
-        word = f"n{word}" if word[0].isdigit() else word
-        if word not in self.symbols:
-            self.symbols[word] = Var(word, dtype("int64"))
-            self.taken.add(word)
-        return self.symbols[word]
+        key = value if isinstance(value, str) and value else unnamed
+        if key not in self.symbols:
+            word = _NAME.sub("_", key if isinstance(key, str) else f"{key[0]}_{key[1]}").strip("_") or "n"
+            # names that are alike as identifiers, such as `n + 1` and `n - 1`, are others
+            self.symbols[key] = Var(self.name(f"n{word}" if word[0].isdigit() else word), _INT64)
+        return self.symbols[key]
+
+    def told(self, info: Any) -> list[int | str | None]:
+        """The shape that the caller says for an input."""
+        said = self.shapes[info.name]
+        if isinstance(said, str) or not isinstance(said, Sequence):
+            raise _wrong(f"`shapes` have {said!r} for the input `{info.name}`, which is no list of dimensions")
+        kind = info.type.tensor_type
+        if kind.HasField("shape") and len(said) != len(kind.shape.dim):
+            raise _wrong(f"`shapes` have {len(said)} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
+        found: list[int | str | None] = []
+        for one in said:
+            if one is not None and not isinstance(one, str):
+                try:
+                    one = index(one)
+                except TypeError:
+                    hint = "a dimension is a number, a name, or None"
+                    raise _wrong(f"`shapes` have {one!r} in that of the input `{info.name}`", hint) from None
+            found.append(one)
+        return found
 
     def size(self, name: str) -> Var:
         """A size that the model computes, under a name that no other one has."""
@@ -271,14 +299,14 @@ class Importer:
         if not info.type.HasField("tensor_type"):
             raise _wrong(f"the input `{info.name}` is no tensor")
         if info.name in self.shapes:
-            given: list[int | str] = list(self.shapes[info.name])
+            given = self.told(info)
         elif kind.HasField("shape"):
             given = [one.dim_value if one.HasField("dim_value") else one.dim_param for one in kind.shape.dim]
         else:
             raise _wrong(
                 f"the shape of the input `{info.name}` is not known", f"say it: `shapes={{{info.name!r}: (1, 8)}}`"
             )
-        shape = tuple(self.dimension(one, f"{info.name}_{axis}") for axis, one in enumerate(given))
+        shape = tuple(self.dimension(one, (info.name, axis)) for axis, one in enumerate(given))
         var = GraphVar(self.name(info.name), TensorType(shape, self.dtype(kind.elem_type, f"the input `{info.name}`")))
         self.values[info.name] = var
         return var
@@ -314,17 +342,23 @@ class Importer:
         try:
             return helper.to_array(tensor)
         except Exception as problem:  # external files that are missing, data of the wrong size
-            raise _wrong(f"the data of `{tensor.name}` cannot be read: {problem}") from None
+            hint = "data in files of their own are found by the path of the model" if tensor.external_data else None
+            raise _wrong(f"the data of `{tensor.name}` cannot be read: {problem}", hint) from None
 
     def keep(self, name: str, array: Any) -> None:
         """Take an array as the tensor of that name; integers of less than 8 bits become bytes."""
+        self.take(name, ())
         if array.dtype.name in PACKED:
             self.packed[name] = array.dtype.name
             array = array.astype(PACKED[array.dtype.name])
-        self.weights[name] = data = constant(array)
+        try:
+            self.weights[name] = data = constant(array)
+        except DiagnosticError:
+            raise _wrong(f"the constant `{name}` is of the type {array.dtype.name}, which is not supported") from None
         if data.dtype.is_int and data.ndim <= 1 and data.size <= MOST:
             numbers = [int(one) for one in array.reshape(-1)]
-            self.ints[name] = Ints(tuple(map(dims.dim, numbers)), data.dtype, data.ndim == 0)
+            if max(numbers, default=0) <= _INT64.int_range()[1]:  # dimensions are int64
+                self.ints[name] = Ints(tuple(map(dims.dim, numbers)), data.dtype, data.ndim == 0)
 
     # values
 
@@ -389,10 +423,6 @@ class Importer:
         for node in nodes:
             self.node(node)
 
-    def same(self, name: str, other: str) -> None:
-        """Take a tensor under one more name, with all that is known of it."""
-        self.take(name, self.known(other))
-
     def known(self, name: str) -> tuple[Any, ...]:
         """All that is known of a tensor: its value, its data, its integers; of each None where it is not."""
         if name not in self.weights and name not in self.ints:
@@ -406,6 +436,21 @@ class Importer:
         for table, found in zip(self.tables, known, strict=False):
             if found is not None:
                 table[name] = found
+
+    @contextmanager
+    def inside(self, graph: Any) -> Iterator[None]:
+        """In a graph that a node holds: the names that it gives are its own, as another graph may have them too."""
+        from onnx import numpy_helper
+
+        names = {one.name for one in (*graph.input, *graph.initializer)} | outputs_of(graph)
+        before = {name: tuple(table.get(name) for table in self.tables) for name in names}
+        for name in names:
+            self.take(name, ())
+        for tensor in graph.initializer:
+            self.keep(tensor.name, self.array(tensor, numpy_helper))
+        yield
+        for name, known in before.items():
+            self.take(name, known)
 
     @property
     def tables(self) -> tuple[dict[str, Any], ...]:
@@ -433,21 +478,22 @@ class Importer:
         ours = proto.domain in ("", "ai.onnx")
         node = Node(self, proto, what)
         node.check()
-        if ours and proto.op_type in CONTROL:
-            CONTROL[proto.op_type](self, node)
-            return
+        control = CONTROL.get(proto.op_type) if ours else None
         full = proto.op_type if ours else f"{proto.domain}.{proto.op_type}"
         entry = OPERATORS.get(full)
         rule = INTEGERS.get(full)
-        if entry is None and rule is None:
+        if control is None and entry is None and rule is None:
             near = suggest(full, (*OPERATORS, *INTEGERS))
             hint = f"near to it is `{near}`, which is known" if near else "rewrite the model without it"
             if proto.domain == "com.microsoft.nchwc":
                 hint = 'its layout is that of one processor: let onnxruntime optimize at the level "extended" only'
             raise _wrong(f"the operator `{full}` of the node {what} is not supported", hint)
         try:
+            if control is not None:
+                control(self, node)
+                return
             ints = None if rule is None else rule(node)
-            if ints is not None:
+            if ints is not None and ints.fit():
                 data = ints.array()
                 if data is not None:  # rules that want numbers ask for data
                     self.keep(proto.output[0], data)
@@ -463,6 +509,12 @@ class Importer:
             found = entry(node)
         except DiagnosticError as problem:
             raise DiagnosticError(_at(one, what) for one in problem.diagnostics) from problem.__cause__
+        except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as problem:
+            # a rule reads what it is given as the operator has it, and a model may have anything
+            check = "`onnx.checker.check_model(model, full_check=True)` tells what a model has wrong"
+            hint = f"{check}; if it finds nothing, please report this as a fault of tirscript"
+            message = f"its inputs and attributes do not fit: {type(problem).__name__}: {problem}"
+            raise node.wrong(message, hint) from problem
         results = found if isinstance(found, tuple) else (found,)
         for name, result in zip(proto.output, results, strict=False):
             if name:

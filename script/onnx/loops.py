@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.graph import GraphExpr
@@ -19,13 +19,9 @@ class Rounds:
     """The graph inside a node, written out once a round. What is carried goes from its outputs to its inputs."""
 
     def __init__(self, importer: Importer, node: Node) -> None:
-        from onnx import numpy_helper
-
         self.importer, self.node = importer, node
         self.graph = node.attrs["body"].g
-        for tensor in self.graph.initializer:
-            importer.keep(tensor.name, importer.array(tensor, numpy_helper))
-        self.own = set(_names(self.graph))
+        self.own = outputs_of(self.graph)
         self.gathered: list[list[GraphExpr]] = []
 
     def carry(self, names: Sequence[str]) -> None:
@@ -72,14 +68,9 @@ class Rounds:
             self.importer.values[name] = self.importer.op("stack", parts, axis, name=name)
 
 
-def _names(graph: Any) -> Iterator[str]:
-    """Every name that the nodes of a graph give, and of the graphs inside them."""
-    for node in graph.node:
-        yield from filter(None, node.output)
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _names(attribute.g)
-                yield from (one.name for one in attribute.g.input)
+def outputs_of(graph: Any) -> set[str]:
+    """The names that the nodes of a graph give."""
+    return {name for node in graph.node for name in node.output if name}
 
 
 def loop(importer: Importer, node: Node) -> None:
@@ -92,20 +83,19 @@ def loop(importer: Importer, node: Node) -> None:
     rounds = Rounds(importer, node)
     rounds.carry(list(node.proto.input)[2:])
     rounds.check(2 + len(rounds.carried), 1 + max(len(rounds.carried), len(node.proto.output)))
-    number, going = (one.name for one in rounds.graph.input[:2])
-    condition = node.proto.input[1] if node.has(1) else None
+    number, flag = (one.name for one in rounds.graph.input[:2])
     done = 0
-    # what the last round says of the condition is not looked at
-    while (limit is None or done < limit) and (condition is None or _truth(importer, node, condition)):
-        if done == MOST_ROUNDS:
-            raise node.wrong(f"it has more than {MOST_ROUNDS} rounds")
-        importer.take(number, ())
-        importer.keep(number, np.asarray(done, "int64"))
-        importer.take(going, ())
-        importer.keep(going, np.asarray(True))
-        rounds.round(2, 1)
-        condition = rounds.graph.output[0].name
-        done += 1
+    going = limit == 0 or not node.has(1) or _truth(importer, node, node.proto.input[1])
+    with importer.inside(rounds.graph):
+        while going and (limit is None or done < limit):
+            if done == MOST_ROUNDS:
+                raise node.wrong(f"it has more than {MOST_ROUNDS} rounds")
+            importer.keep(number, np.asarray(done, "int64"))
+            importer.keep(flag, np.asarray(True))
+            rounds.round(2, 1)
+            done += 1
+            # what the last round says of the condition is not looked at
+            going = done == limit or _truth(importer, node, rounds.graph.output[0].name)
     rounds.finish()
 
 
@@ -127,36 +117,29 @@ def scan(importer: Importer, node: Node) -> None:
     over = [node.tensor(at) for at in range(len(names) - count, len(names))]
     axes = [
         node.axis(axis, len(node.shape(one)))
-        for axis, one in zip(_numbers(node, "scan_input_axes", count), over, strict=True)
+        for axis, one in zip(node.listed("scan_input_axes", count), over, strict=True)
     ]
     lengths = {dims.number(node.shape(one)[axis]) for axis, one in zip(axes, over, strict=True)}
     length = lengths.pop() if len(lengths) == 1 else None
     if length is None or length > MOST_ROUNDS:
         raise node.wrong(f"the number of its rounds is not known, or over {MOST_ROUNDS}")
-    backward = _numbers(node, "scan_input_directions", count)
+    backward = node.listed("scan_input_directions", count)
     rounds = Rounds(importer, node)
     rounds.carry(names[:-count])
     rounds.check(len(names), max(len(rounds.carried), len(node.proto.output)))
     inputs = [one.name for one in rounds.graph.input][-count:]
-    for at in range(length):
-        for name, one, axis, turned in zip(inputs, over, axes, backward, strict=True):
-            place = length - 1 - at if turned else at
-            importer.take(name, ())
-            importer.values[name] = importer.op("take", one, _index(place), axis, name=name)
-        rounds.round(0, 0)
+    with importer.inside(rounds.graph):
+        for at in range(length):
+            for name, one, axis, turned in zip(inputs, over, axes, backward, strict=True):
+                place = length - 1 - at if turned else at
+                importer.take(name, ())
+                importer.values[name] = importer.op("take", one, _index(place), axis, name=name)
+            rounds.round(0, 0)
     outputs = len(node.proto.output) - len(rounds.carried)
     rounds.finish(
-        _numbers(node, "scan_output_axes", outputs),
-        _numbers(node, "scan_output_directions", outputs),
+        node.listed("scan_output_axes", outputs),
+        node.listed("scan_output_directions", outputs),
     )
-
-
-def _numbers(node: Node, name: str, count: int) -> list[int]:
-    """An attribute that has a number for each of so many tensors, 0 where it is not given."""
-    found = [int(one) for one in node.attr(name, [0] * count)]
-    if len(found) != count:
-        raise node.wrong(f"its attribute `{name}` has {len(found)} numbers, not {count}")
-    return found
 
 
 def _index(place: int) -> GraphExpr:
@@ -169,4 +152,4 @@ def _index(place: int) -> GraphExpr:
     return GraphConst(constant(np.asarray(place, "int64")))
 
 
-__all__ = ["MOST_ROUNDS", "loop", "scan"]
+__all__ = ["MOST_ROUNDS", "loop", "outputs_of", "scan"]

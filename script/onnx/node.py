@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .importer import Importer, Ints
 
 
+_KINDS = {int: "integer", float: "number", str: "text", list: "list"}
+
+
 class Node:
     """Inputs by number, attributes by name; `op` binds a call and gives its variable."""
 
@@ -35,38 +38,63 @@ class Node:
         found = self.attrs.get(name)
         if found is None:
             return default
-        self._check_kind(found)
         value = helper.get_attribute_value(found)
         if value is None:
             raise self.wrong(f"its attribute `{name}` has no type, and so no value")
         if isinstance(value, bytes):
-            return value.decode("utf-8", "replace")
-        if hasattr(value, "raw_data"):
-            return self.importer.array(value, numpy_helper)
-        return list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
+            value = value.decode("utf-8", "replace")
+        elif hasattr(value, "raw_data"):
+            value = self.importer.array(value, numpy_helper)
+        elif hasattr(value, "__iter__") and not isinstance(value, str):
+            value = list(value)
+        # what stands for it where it is left out says its kind, which no schema says of operators of other domains
+        wanted = (int, float) if type(default) is float else type(default)
+        if type(default) in (int, float, str, list) and not isinstance(value, wanted):
+            raise self.wrong(f"its attribute `{name}` is {value!r}, which is no {_KINDS[type(default)]}")
+        return value
+
+    def listed(self, name: str, count: int, default: int = 0) -> list[int]:
+        """An attribute that has a number for each of so many axes or tensors."""
+        found = [int(one) for one in self.attr(name, [default] * count)]
+        if len(found) != count:
+            raise self.wrong(f"its attribute `{name}` has {len(found)} numbers, not {count}")
+        return found
 
     def needed(self, name: str) -> Any:
-        """An attribute that has no default."""
+        """An integer that has no default."""
         if name not in self.attrs:
             raise self.wrong(f"its attribute `{name}` is missing")
-        return self.attr(name)
+        return self.attr(name, 0)
 
     def check(self) -> None:
-        """Refuse a node with other numbers of inputs and outputs than the standard says, or without an attribute."""
+        """Refuse a node with other numbers of inputs and outputs than the standard says, or attributes that are missing
+        or of another kind.
+        """
         from onnx import defs
 
-        kind, domain = self.proto.op_type, self.proto.domain.removeprefix("ai.onnx")
-        if not defs.has(kind, self.opset, domain):
+        schema = self._schema()
+        if schema is None:
             return
-        schema = defs.get_schema(kind, self.opset, domain)
         self._check_count("input", self.proto.input, schema.min_input, schema.max_input)
         self._check_count("output", self.proto.output, schema.min_output, schema.max_output)
         for at, (said, name) in enumerate(zip(schema.inputs, self.proto.input, strict=False)):
             if said.option == defs.OpSchema.FormalParameterOption.Single and not name:
                 raise self.wrong(f"its input {at} is missing")
         for name, attribute in schema.attributes.items():
-            if attribute.required:
-                self.needed(name)
+            if name in self.attrs:
+                self._check_kind(self.attrs[name], attribute.type)
+            elif attribute.required:
+                raise self.wrong(f"its attribute `{name}` is missing")
+
+    def _schema(self) -> Any | None:
+        """What the standard says of the operator; in a version that has it, where that of the model has not."""
+        from onnx import defs
+
+        kind, domain = self.proto.op_type, self.proto.domain.removeprefix("ai.onnx")
+        if not defs.has(kind, domain):
+            return None
+        known = defs.has(kind, self.opset, domain)
+        return defs.get_schema(kind, self.opset, domain) if known else defs.get_schema(kind, domain)
 
     def _check_count(self, what: str, names: Sequence[str], least: int, most: int) -> None:
         """Refuse too few and too many names; empty ones at the end are none."""
@@ -77,19 +105,12 @@ class Node:
             wanted = f"at least {least}" if len(names) < least else f"at most {most}"
             raise self.wrong(f"it has {len(names)} {what}{'' if len(names) == 1 else 's'}, not {wanted}")
 
-    def _check_kind(self, attribute: Any) -> None:
+    def _check_kind(self, attribute: Any, said: Any) -> None:
         """Refuse an attribute of another kind than the standard says."""
-        from onnx import AttributeProto, defs
+        from onnx import AttributeProto
 
-        kind = self.proto.op_type
-        if not attribute.type or not defs.has(kind, self.opset, self.proto.domain):
-            return
-        wanted = defs.get_schema(kind, self.opset, self.proto.domain).attributes.get(attribute.name)
-        if wanted is None:
-            return
-        said: Any = wanted.type  # an enumeration whose members are numbers of protobuf's
-        code = int(getattr(said, "value", said))
-        if code != attribute.type:
+        code = int(getattr(said, "value", said))  # an enumeration whose members are numbers of protobuf's
+        if attribute.type and code != attribute.type:
             names = [AttributeProto.AttributeType.Name(one).lower() for one in (code, attribute.type)]
             raise self.wrong(f"its attribute `{attribute.name}` is of the kind {names[0]}, not {names[1]}")
 
@@ -114,6 +135,21 @@ class Node:
     def ints(self, at: int) -> Ints | None:
         """An input as integers that are known; None where it is a tensor."""
         return self.importer.ints.get(self.proto.input[at]) if self.has(at) else None
+
+    def single(self, at: int) -> Expr | None:
+        """An input that is one integer, which is known; None where it is not known."""
+        found = self.ints(at)
+        if found is not None and len(found.values) != 1:
+            raise self.wrong(f"its input {at} has {len(found.values)} elements, not 1")
+        return None if found is None else found.values[0]
+
+    def one(self, at: int, what: str) -> Expr:
+        """An input that is one integer; what is known only when the model runs gets a name."""
+        known = self.single(at)
+        values = self.sizes(at, what) if known is None else (known,)
+        if len(values) != 1:
+            raise self.wrong(f"its input {at} has {len(values)} elements, not 1")
+        return values[0]
 
     def sizes(self, at: int, what: str) -> tuple[Expr, ...]:
         """An input as sizes; those that are known only when the model runs get names. Refused where it has more axes

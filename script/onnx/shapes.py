@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tirscript.ir.dtype import dtype
 from tirscript.ir.expr import Const, Expr
@@ -59,7 +60,9 @@ def _same(node: Node) -> Ints | None:
 
 def _unsqueeze(node: Node) -> Ints | None:
     known = node.ints(0)
-    return Ints(known.values, known.dtype) if known is not None and known.scalar else None
+    if known is None or not known.scalar or len(node.numbers(1, "axes") or ()) != 1:
+        return None
+    return Ints(known.values, known.dtype)
 
 
 def _squeeze(node: Node) -> Ints | None:
@@ -70,9 +73,11 @@ def _squeeze(node: Node) -> Ints | None:
 
 
 def _cast(node: Node) -> Ints | None:
+    """To integers that hold dimensions, and to floats that do, as of the limit of a range of floats."""
     known = node.ints(0)
     kind = node.importer.dtype(int(node.attr("to")), "what it casts to")
-    return Ints(known.values, kind, known.scalar) if known is not None and kind.is_int and kind.bits >= 32 else None
+    wide = kind.bits >= 32 and not kind.is_bool
+    return Ints(known.values, kind, known.scalar) if known is not None and wide else None
 
 
 def _slice(node: Node) -> Ints | None:
@@ -88,35 +93,48 @@ def _slice(node: Node) -> Ints | None:
 
 def _range(node: Node) -> Ints | None:
     parts = [node.ints(at) for at in range(3)]
-    if any(one is None or type(one.values[0]) is not Const for one in parts):
+    if any(one is None or len(one.values) != 1 or type(one.values[0]) is not Const for one in parts):
         return None
     first, stop, step = (int(one.values[0].value) for one in parts if one is not None)  # type: ignore[attr-defined]
-    numbers = range(first, stop, step) if step else range(0)
-    return Ints(tuple(map(dims.dim, numbers)), parts[0].dtype) if 0 < len(numbers) <= 64 else None  # type: ignore[union-attr]
+    count = -((first - stop) // step) if step else 0
+    numbers = range(first, stop, step or 1)
+    return Ints(tuple(map(dims.dim, numbers)), parts[0].dtype) if 0 < count <= MOST else None  # type: ignore[union-attr]
 
 
 def _product(node: Node) -> Ints | None:
     known = node.ints(0)
     if known is None or known.scalar:
         return None
+    if node.attr("noop_with_empty_axes", 0) and not node.numbers(1, "axes"):
+        return known
     keep = bool(node.attr("keepdims", 1))
     return Ints((dims.product(known.values),), known.dtype, scalar=not keep)
 
 
 def _each(compute: Callable[[Expr, Expr], Expr]) -> Callable[[Node], Ints | None]:
-    """Element by element; one value goes with all."""
+    """Element by element, one input after the other; one value goes with all."""
+
+    def both(a: Ints, b: Ints) -> Ints | None:
+        lines = _alike(a.values, b.values)
+        return None if lines is None else Ints(tuple(map(compute, *lines)), a.dtype, a.scalar and b.scalar)
 
     def rule(node: Node) -> Ints | None:
-        a, b = node.ints(0), node.ints(1)
-        if a is None or b is None:
-            return None
-        size = max(len(a.values), len(b.values))
-        if not {len(a.values), len(b.values)} <= {1, size}:
-            return None
-        pairs = zip(a.values * (size // len(a.values)), b.values * (size // len(b.values)), strict=True)
-        return Ints(tuple(compute(x, y) for x, y in pairs), a.dtype, a.scalar and b.scalar)
+        total = node.ints(0)
+        for at in range(1, node.count()):
+            part = node.ints(at)
+            total = None if total is None or part is None else both(total, part)
+        return total
 
     return rule
+
+
+def _alike(*lines: Sequence[Any]) -> list[Sequence[Any]] | None:
+    """Lines of the same length, those of one value repeated; None where they do not go together."""
+    sizes = {len(one) for one in lines} - {1}
+    if len(sizes) > 1:
+        return None
+    size = max(sizes, default=1)
+    return [tuple(one) * size if len(one) == 1 else one for one in lines]
 
 
 def _equal(node: Node) -> Ints | None:
@@ -145,11 +163,10 @@ def _where(node: Node) -> Ints | None:
     a, b = node.ints(1), node.ints(2)
     if a is None or b is None:
         return None
-    size = max(len(which), len(a.values), len(b.values))
-    if not {len(which), len(a.values), len(b.values)} <= {1, size}:
+    lines = _alike(which, a.values, b.values)
+    if lines is None:
         return None
     scalar = a.scalar and b.scalar and (chosen.scalar if chosen is not None else data is not None and data.ndim == 0)
-    lines = (list(one) * (size // len(one)) for one in (which, a.values, b.values))
     return Ints(tuple(x if flag else y for flag, x, y in zip(*lines, strict=True)), a.dtype, scalar)
 
 
@@ -167,11 +184,24 @@ def _reshape(node: Node) -> Ints | None:
 def _divide(node: Node) -> Ints | None:
     """Integers are divided towards zero, which is the floor where neither is negative."""
     found = [node.ints(0), node.ints(1)]
-    if any(one is None or not all(map(_is_dimension, one.values)) for one in found):
+    if any(one is None or one.dtype.is_float or not all(map(_is_dimension, one.values)) for one in found):
         return None
     if any(type(one) is Const and one.value == 0 for one in found[1].values):  # type: ignore[union-attr]
         raise node.wrong("it divides by 0")
     return _each(dims.floordiv)(node)
+
+
+def _remainder(node: Node) -> Ints | None:
+    """Of the sign of the divisor, or with `fmod` of the dividend: the same where both are dimensions."""
+    found = [node.ints(0), node.ints(1)]
+    if any(one is None or one.dtype.is_float for one in found):
+        return None
+    unsure = found[1:] if not node.attr("fmod", 0) else found
+    if not all(_is_dimension(value) for one in unsure if one is not None for value in one.values):
+        return None
+    if any(type(one) is Const and one.value == 0 for one in found[1].values):  # type: ignore[union-attr]
+        raise node.wrong("it divides by 0")
+    return _each(dims.floormod)(node)
 
 
 def _is_dimension(value: Expr) -> bool:
@@ -204,6 +234,7 @@ INTEGERS: dict[str, Callable[[Node], Ints | None]] = {
     "Identity": _same,
     "Max": _each(dims.maximum),
     "Min": _each(dims.minimum),
+    "Mod": _remainder,
     "Mul": _each(dims.mul),
     "Range": _range,
     "ReduceProd": _product,

@@ -19,7 +19,8 @@ _SAME = {
     "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor", "IsNaN": "isnan",
     "Log": "log", "Neg": "negative", "Not": "logical_not", "Relu": "nn.relu", "Round": "round", "Sigmoid": "sigmoid",
     "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh",
-    "Add": "add", "Sub": "subtract", "Mul": "multiply", "Equal": "equal", "Less": "less", "LessOrEqual": "less_equal",
+    "Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide", "Equal": "equal", "Less": "less",
+    "LessOrEqual": "less_equal",
     "Greater": "greater", "GreaterOrEqual": "greater_equal", "And": "logical_and", "Or": "logical_or",
     "Xor": "logical_xor", "Where": "where", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or",
     "BitwiseXor": "bitwise_xor", "BitwiseNot": "bitwise_not",
@@ -62,26 +63,10 @@ def shrink(node: Node) -> GraphExpr:
     return node.last("where", below, node.op("add", x, bias), high)
 
 
-@onnx_op("Div")
-def divide(node: Node) -> GraphExpr:
-    a, b = node.agreeing(*node.tensors())
-    if not node.dtype(a).is_int:
-        return node.last("divide", a, b)
-    # towards zero
-    if str(node.dtype(a)).startswith("uint"):
-        return node.last("floor_divide", a, b)
-    size = node.op("floor_divide", node.op("abs", a), node.op("abs", b))
-    return node.last("multiply", size, node.op("multiply", node.op("sign", a), node.op("sign", b)))
-
-
 @onnx_op("Mod")
 def modulo(node: Node) -> GraphExpr:
-    a, b = node.agreeing(*node.tensors())
-    if not node.attr("fmod", 0):
-        return node.last("floor_mod", a, b)
-    # of the sign of the dividend
-    rest = node.op("floor_mod", node.op("abs", a), node.op("abs", b))
-    return node.last("multiply", rest, node.op("sign", a))
+    # with `fmod` of the sign of the dividend, else of that of the divisor
+    return node.last("mod" if node.attr("fmod", 0) else "floor_mod", *node.agreeing(*node.tensors()))
 
 
 @onnx_op("Pow")

@@ -87,9 +87,10 @@ def _wanted(node: Node, shape: Sequence[Expr], old: bool, policy: str) -> tuple[
             wanted[axis] = dims.dim(made)
         return wanted, scales
     found = node.data(1 if old else 2)
-    if found is None:
+    if found is None and "scales" not in node.attrs:
         raise node.wrong("the scales are not known")
-    given = [float(one) for one in found.array.reshape(-1).tolist()]
+    # the first version of `Upsample` has them as an attribute
+    given = [float(one) for one in (node.attr("scales") if found is None else found.array.reshape(-1).tolist())]
     if len(given) != len(axes):
         raise node.wrong(f"{len(given)} scales for {len(axes)} axes")
     for axis, scale in zip(axes, given, strict=True):
@@ -190,12 +191,14 @@ def _taps(node: Node, places: Any, size: int, method: str, rounding: str) -> lis
 @onnx_op("GridSample")
 def grid_sample(node: Node) -> GraphExpr:
     x, grid = node.tensor(0), node.tensor(1)
-    rank = len(node.shape(x))
+    rank, mode = len(node.shape(x)), _text(node, "mode", "linear")
+    if mode not in _SAMPLING:
+        raise node.wrong(f"sampling by `{mode}` is not supported", f"one of {', '.join(_SAMPLING)} is")
     if rank not in (4, 5):
         raise node.wrong(f"the data has {rank} dimensions; images have 4 or 5")
     turned = node.op("permute_dims", grid, [0, rank - 1, *range(1, rank - 1)])
     return node.last(
-        "image.grid_sample", x, turned, method=_SAMPLING[_text(node, "mode", "linear")],
+        "image.grid_sample", x, turned, method=_SAMPLING[mode],
         padding_mode=_text(node, "padding_mode", "zeros"), align_corners=bool(node.attr("align_corners", 0)),
         layout="NCHW" if rank == 4 else "NCDHW",
     )  # fmt: skip

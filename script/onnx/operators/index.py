@@ -15,13 +15,19 @@ _REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min"
 def gather(node: Node) -> GraphExpr:
     x, at = node.tensors()
     axis = node.axis(int(node.attr("axis", 0)), len(node.shape(x)))
-    return node.last("take", x, at, axis=axis, mode=_mode(node))
+    return node.last("take", x, at, axis=axis, mode=_mode(node, dims.number(node.shape(x)[axis])))
 
 
-def _mode(node: Node) -> str:
+def _mode(node: Node, size: int | None) -> str:
     """How indices are read: those below 0 count from the end, which "wrap" does; known ones are looked at here."""
     data = node.data(1)
-    return "fast" if data is not None and data.size and int(data.array.min()) >= 0 else "wrap"
+    if data is None or not data.size:
+        return "wrap"
+    low, high = int(data.array.min()), int(data.array.max())
+    if size is not None and not -size <= low <= high < size:
+        raise node.wrong(f"its index {high if high >= size else low} is none of {size} elements")
+    # the first one is taken as if it were known to be there
+    return "fast" if low >= 0 and (size is not None or high == 0) else "wrap"
 
 
 @onnx_op("GatherElements")
@@ -106,6 +112,8 @@ def one_hot(node: Node) -> GraphExpr:
     at, depth, values = node.tensor(0), node.scalar(1), node.data(2)
     if depth is None or values is None:
         raise node.wrong("its depth or its values are not known before the model runs")
+    if values.array.shape != (2,):
+        raise node.wrong(f"its values have the shape {values.array.shape}, not (2,)")
     off, on = values.array.tolist()
     kind = values.dtype
     kept = node.op(
@@ -120,7 +128,7 @@ def one_hot(node: Node) -> GraphExpr:
 
 @onnx_op("TopK")
 def top_k(node: Node) -> tuple[GraphExpr, ...]:
-    wanted = dims.dim(int(node.attr("k"))) if "k" in node.attrs else node.sizes(1, "how many are wanted")[0]
+    wanted = dims.dim(int(node.attr("k"))) if "k" in node.attrs else node.one(1, "how many are wanted")
     k = dims.number(wanted)
     axis = node.axis(int(node.attr("axis", -1)), len(node.shape(node.tensor(0))))
     largest = bool(node.attr("largest", 1))

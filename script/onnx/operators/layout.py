@@ -42,19 +42,24 @@ def constant_of_shape(node: Node) -> GraphExpr:
 
 @onnx_op("Range")
 def range_of(node: Node) -> GraphExpr:
-    parts: list[PrimValue | float | None] = []
+    parts: list[PrimValue | float] = []
     for at, what in enumerate(("its start", "its limit", "its step")):
-        known = node.ints(at)
-        number = node.scalar(at)
-        if number is None and at < 2:
-            parts.append(PrimValue(node.sizes(at, what)[0]))
-        elif known is None and number is None:
+        known = node.single(at)
+        given = node.scalar(at) if known is None else PrimValue(known)
+        if given is None and at == 2:
             raise node.wrong(f"{what} is not known before the model runs")
-        else:
-            parts.append(PrimValue(known.values[0]) if known is not None else number)
-    kind = node.ints(1)
-    made = str(kind.dtype) if kind is not None else str(node.dtype(node.tensor(1)))
-    return node.last("arange", *parts, made)
+        parts.append(PrimValue(node.one(at, what)) if given is None else given)
+    limit = node.ints(1)
+    kind = node.dtype(node.tensor(1)) if limit is None else limit.dtype
+    whole = [one if isinstance(one, PrimValue) else int(one) for one in parts if _is_whole(one)]
+    if limit is not None and kind.is_float and len(whole) == len(parts):
+        # whole numbers up to one that is known: counted as integers
+        return node.last("astype", node.op("arange", *whole, "int64"), str(kind))
+    return node.last("arange", *parts, str(kind))
+
+
+def _is_whole(number: PrimValue | float) -> bool:
+    return isinstance(number, PrimValue) or float(number).is_integer()
 
 
 @onnx_op("Reshape")
@@ -173,6 +178,9 @@ def slice_of(node: Node) -> GraphExpr:
     starts, ends = (_parts(node, at, name) for at, name in ((1, "starts"), (2, "ends")))
     axes = node.numbers(3, "axes") or list(range(len(starts)))
     steps = node.numbers(4, "steps", [1] * len(starts)) or []
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        counts = f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps"
+        raise node.wrong(f"it has {counts}, not as many of each")
     axes = [node.axis(axis, len(shape)) for axis in axes]
     begin: list[Expr] = []
     end: list[Expr] = []
@@ -299,9 +307,16 @@ def pad(node: Node) -> GraphExpr:
     if mode == "wrap":
         return _wrapped(node, x, width)
     value = node.attr("value", 0.0) if "value" in node.attrs else node.scalar(2) if node.has(2) else 0
-    if value is None:
-        raise node.wrong("the value it pads with is not known before the model runs")
-    return node.last("nn.pad", x, width, {"edge": "replicate"}.get(mode, mode), float(value))
+    # a number is padded with as a float, which not all of the integers are
+    if mode == "constant" and (value is None or (isinstance(value, int) and int(float(value)) != value)):
+        return _padded_with(node, x, width, node.tensor(2))
+    return node.last("nn.pad", x, width, {"edge": "replicate"}.get(mode, mode), float(value or 0))
+
+
+def _padded_with(node: Node, x: GraphExpr, width: list[int], value: GraphExpr) -> GraphExpr:
+    """The data with a tensor of one element around it."""
+    inside = node.op("nn.pad", node.op("ones", ShapeExpr(node.shape(x)), "bool"), width)
+    return node.last("where", inside, node.op("nn.pad", x, width), node.op("reshape", value, ShapeExpr(())))
 
 
 def _cut(node: Node, x: GraphExpr, width: list[int]) -> GraphExpr:
@@ -339,10 +354,12 @@ def _part(node: Node, x: GraphExpr, axis: int, first: Expr, last: Expr) -> Graph
 
 @onnx_op("Trilu")
 def trilu(node: Node) -> GraphExpr:
-    x, known = node.tensor(0), node.ints(1)
+    x, known = node.tensor(0), node.single(1)
+    if len(node.shape(x)) < 2:
+        raise node.wrong(f"its input must have 2 dimensions or more, not {len(node.shape(x))}")
     upper = bool(node.attr("upper", 1))
     if known is not None or not node.has(1):
-        return node.last("triu" if upper else "tril", x, 0 if known is None else PrimValue(known.values[0]))
+        return node.last("triu" if upper else "tril", x, 0 if known is None else PrimValue(known))
     # the diagonal is an input: an element is on it, or above, where its column less the diagonal is its row or more
     kind = str(node.dtype(node.tensor(1)))
     rows, columns = (node.op("arange", PrimValue(one), dtype=kind) for one in node.shape(x)[-2:])

@@ -11,7 +11,7 @@ from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node, together
-from .table import OPERATORS, onnx_op
+from .table import OPERATORS, microsoft_op, onnx_op
 
 _LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 
@@ -62,16 +62,17 @@ def _padding(node: Node, x: GraphExpr, kernel: list[int], strides: list[int], di
     how = str(node.attr("auto_pad", "NOTSET"))
     count = len(kernel)
     if how in ("NOTSET", ""):
-        return [int(one) for one in node.attr("pads", [0] * (2 * count))]
+        return node.listed("pads", 2 * count)
     if how == "VALID":
         return [0] * (2 * count)
     before, behind = [], []
     for axis in range(count):
         size = dims.number(node.shape(x)[axis + 2])
-        if size is None:
-            raise node.wrong(f"`auto_pad` of {how} in a symbolic dimension is not supported")
         reach = (kernel[axis] - 1) * dilation[axis] + 1
-        total = max(0, (-(-size // strides[axis]) - 1) * strides[axis] + reach - size)
+        if size is None and strides[axis] != 1:
+            raise node.wrong(f"`auto_pad` of {how} in a symbolic dimension is not supported, but for strides of 1")
+        # by steps of one the pads are the same whatever the size
+        total = reach - 1 if size is None else max(0, (-(-size // strides[axis]) - 1) * strides[axis] + reach - size)
         half = total // 2
         before.append(half if how == "SAME_UPPER" else total - half)
         behind.append(total - before[-1])
@@ -87,10 +88,10 @@ def convolution(node: Node) -> GraphExpr:
 def convolved(node: Node, x: GraphExpr, w: GraphExpr, last: bool = False) -> GraphExpr:
     """The convolution of a tensor by the attributes of the node, without its bias."""
     count = spatial(node, x)
-    kernel = [dims.number(one) for one in node.shape(w)[2:]]
+    kernel = [dims.number(one) for one in node.shape(w, count + 2)[2:]]
     if None in kernel:
         raise node.wrong("the size of its kernel is symbolic")
-    strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
+    strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
     data, weights, _ = _LAYOUTS[count]
     padding = _padding(node, x, [one for one in kernel if one is not None], strides, dilation)
     return (node.last if last else node.op)(
@@ -104,7 +105,7 @@ def with_bias(node: Node, found: GraphExpr, count: int) -> GraphExpr:
     if not node.has(2):
         return found
     bias = node.tensor(2)
-    shape = (dims.ONE, node.shape(bias)[0], *[dims.ONE] * count)
+    shape = (dims.ONE, node.shape(bias, 1)[0], *[dims.ONE] * count)
     return node.last("add", found, node.op("reshape", bias, ShapeExpr(shape)))
 
 
@@ -113,8 +114,8 @@ def transposed_convolution(node: Node) -> GraphExpr:
     x, w = node.tensor(0), node.tensor(1)
     count = spatial(node, x)
     data, _, weights = _LAYOUTS[count]
-    strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
-    extra = list(map(int, node.attr("output_padding", [0] * count)))
+    strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
+    extra = node.listed("output_padding", count)
     found = (node.last if not node.has(2) else node.op)(
         f"nn.conv{count}d_transpose", x, w, strides=strides,
         padding=_transposed_padding(node, x, w, strides, dilation, extra), output_padding=extra, dilation=dilation,
@@ -130,10 +131,10 @@ def _transposed_padding(
     how, count = str(node.attr("auto_pad", "NOTSET")), len(strides)
     wanted = node.attr("output_shape")
     if wanted is None and how not in ("SAME_UPPER", "SAME_LOWER"):
-        return list(map(int, node.attr("pads", [0] * (2 * count)))) if how != "VALID" else [0] * (2 * count)
+        return node.listed("pads", 2 * count) if how != "VALID" else [0] * (2 * count)
     before, behind = [], []
     for axis in range(count):
-        size, kernel = dims.number(node.shape(x)[axis + 2]), dims.number(node.shape(w)[axis + 2])
+        size, kernel = dims.number(node.shape(x)[axis + 2]), dims.number(node.shape(w, count + 2)[axis + 2])
         if size is None or kernel is None:
             raise node.wrong("`output_shape` and `auto_pad` in a symbolic dimension are not supported")
         goal = size * strides[axis] if wanted is None else int(wanted[len(wanted) - count + axis])
@@ -156,8 +157,8 @@ def pool(node: Node) -> GraphExpr:
 def pooled(node: Node, how: str, x: GraphExpr) -> GraphExpr:
     """The windows of a tensor by the attributes of the node; `how` is `max` or `avg`."""
     count = spatial(node, x)
-    kernel = [int(one) for one in node.attr("kernel_shape")]
-    strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
+    kernel = node.listed("kernel_shape", count)
+    strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
     padding = _padding(node, x, kernel, strides, dilation)
     ceil, counted = bool(node.attr("ceil_mode", 0)), bool(node.attr("count_include_pad", 0))
     if how == "avg" and ceil and counted:
@@ -196,8 +197,9 @@ def lp_pool(node: Node) -> GraphExpr:
         raise node.wrong("`ceil_mode` is not supported")
     x, p = node.tensor(0), int(node.attr("p", 2))
     kind = node.dtype(x)
-    count, kernel = spatial(node, x), [int(one) for one in node.attr("kernel_shape")]
-    strides, dilation = (list(map(int, node.attr(name, [1] * count))) for name in ("strides", "dilations"))
+    count = spatial(node, x)
+    kernel = node.listed("kernel_shape", count)
+    strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
     mean = node.op(
         f"nn.avg_pool{count}d", _powers(node, x, p), pool_size=kernel, strides=strides, dilation=dilation,
         padding=_padding(node, x, kernel, strides, dilation), count_include_pad=True, layout=_LAYOUTS[count][0],
@@ -364,6 +366,7 @@ def hardmax(node: Node) -> GraphExpr:
 
 
 @onnx_op("QuantizeLinear")
+@microsoft_op("QuantizeLinear")
 def quantize(node: Node) -> GraphExpr:
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None
@@ -379,6 +382,7 @@ def quantize(node: Node) -> GraphExpr:
 
 
 @onnx_op("DequantizeLinear")
+@microsoft_op("DequantizeLinear")
 def dequantize(node: Node) -> GraphExpr:
     x, scale = node.tensor(0), node.tensor(1)
     zero = node.tensor(2) if node.has(2) else None

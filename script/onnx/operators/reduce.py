@@ -28,24 +28,39 @@ def l1(node: Node) -> GraphExpr:
 
 @onnx_op("ReduceL2")
 def l2(node: Node) -> GraphExpr:
-    return node.last("sqrt", _reduced(node, "sum", _square(node)))
+    x = _real(node)
+    return _as_given(node, node.op("sqrt", _reduced(node, "sum", node.op("multiply", x, x))))
 
 
 @onnx_op("ReduceLogSum")
 def log_sum(node: Node) -> GraphExpr:
-    return node.last("log", _reduced(node, "sum", node.tensor(0)))
+    return _as_given(node, node.op("log", _reduced(node, "sum", _real(node))))
 
 
 @onnx_op("ReduceLogSumExp")
 def log_sum_exp(node: Node) -> GraphExpr:
-    x = node.tensor(0)
+    x = _real(node)
     axes = _axes(node)
+    if _keeps_all(node):
+        return node.tensor(0)
     top = node.op("max", x, axis=axes, keepdims=True)
     # of infinite numbers alone nothing is taken off: their difference would be nan
     top = node.op("where", node.op("isfinite", top), top, node.constant(0, node.dtype(x)))
     total = node.op("sum", node.op("exp", node.op("subtract", x, top)), axis=axes, keepdims=True)
     found = node.op("add", node.op("log", total), top)
-    return found if node.attr("keepdims", 1) else node.last("squeeze", found, axes)
+    return _as_given(node, found if node.attr("keepdims", 1) else node.op("squeeze", found, axes))
+
+
+def _real(node: Node) -> GraphExpr:
+    """The input; integers as floats, of which roots and logarithms are."""
+    x = node.tensor(0)
+    return node.op("astype", x, "float64") if node.dtype(x).is_int else x
+
+
+def _as_given(node: Node, found: GraphExpr) -> GraphExpr:
+    """A result as what the input holds: of integers the whole part."""
+    kind = node.dtype(node.tensor(0))
+    return found if node.dtype(found) is kind else node.last("astype", found, str(kind))
 
 
 def _square(node: Node) -> GraphExpr:
@@ -57,9 +72,14 @@ def _axes(node: Node) -> list[int] | None:
     return node.numbers(1, "axes") or None
 
 
+def _keeps_all(node: Node) -> bool:
+    """Whether no axis is reduced, as a node may say that has none."""
+    return _axes(node) is None and bool(node.attr("noop_with_empty_axes", 0))
+
+
 def _reduced(node: Node, op: str, x: GraphExpr) -> GraphExpr:
     axes = _axes(node)
-    if axes is None and node.attr("noop_with_empty_axes", 0):
+    if _keeps_all(node):
         return x
     if node.dtype(x).is_bool:  # true is the larger
         found = node.op(op, node.op("astype", x, "uint8"), axis=axes, keepdims=bool(node.attr("keepdims", 1)))

@@ -166,8 +166,10 @@ def test_how_many_are_wanted_may_be_computed_of_a_shape() -> None:
     ]
     given = model(nodes, {"x": (F, ["b", 4])}, ["y", "at"], {"one": np.array([1])})
     compare(given, x=np.float32([[1, 3, 2, 0], [5, 6, 4, 7]]))
-    with pytest.raises(DiagnosticError, match="how many are wanted is not known"):
-        tirscript.from_onnx(model(nodes, {"x": (F, [2, "n"])}, ["y", "at"], {"one": np.array([1])}))
+    compare(
+        model(nodes, {"x": (F, [2, "n"])}, ["y", "at"], {"one": np.array([1])}),
+        x=np.float32([[1, 3, 2, 0], [5, 6, 4, 7]]),
+    )
 
 
 def test_constants_of_all_forms() -> None:
@@ -311,8 +313,7 @@ def test_models_of_the_first_versions_are_converted() -> None:
 def test_values_make_inputs_constants() -> None:
     nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
     given = model(nodes, {"x": (F, [6]), "shape": (TensorProto.INT64, [2])}, ["y"], {})
-    with pytest.raises(DiagnosticError, match="not known before the model runs"):
-        tirscript.from_onnx(given)
+    assert "tensor_to_shape" in tirscript.from_onnx(given).script()
     module = tirscript.from_onnx(given, values={"shape": np.array([2, 3])})
     assert tirscript.interpret(module, np.zeros(6, "float32")).shape == (2, 3)
     for values, words in (

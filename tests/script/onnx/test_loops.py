@@ -30,7 +30,7 @@ def inner(nodes: list[Any], inputs: list[Any], outputs: list[Any], **constants: 
 def model(
     nodes: list[Any], inputs: list[Any], outputs: list[Any], opset: int = 21, **constants: Any
 ) -> onnx.ModelProto:
-    made = helper.make_model(inner(nodes, inputs, outputs, **constants), opset_imports=[helper.make_opsetid("", 21)])
+    made = helper.make_model(inner(nodes, inputs, outputs, **constants), opset_imports=[helper.make_opsetid("", opset)])
     made.ir_version = 10
     return made
 
@@ -180,6 +180,55 @@ def test_nobody_asks_the_last_round_for_more() -> None:
         tirscript.from_onnx(given)
 
 
+def test_graphs_beside_each_other_may_have_the_same_names() -> None:
+    """As the standard has it: what one graph gives is not seen behind its node."""
+
+    def constant(value: float) -> Any:
+        return N("Constant", [], ["c"], value=numpy_helper.from_array(np.full(3, value, "float32")))
+
+    kept = inner([N("Identity", ["x"], ["r"])], [], [info("r")])
+    sides = [
+        inner([constant(2), N("Mul", ["x", "c"], ["r"])], [], [info("r")]),
+        inner([N("Mul", ["x", "x"], ["c"]), N("Sub", ["x", "c"], ["r"])], [], [info("r")]),
+        inner([constant(7), N("Add", ["x", "c"], ["r"])], [], [info("r")]),
+        inner([N("Add", ["x", "w"], ["r"])], [], [info("r")], w=np.float32([3, 4, 5])),
+        inner([N("Add", ["x", "w"], ["r"])], [], [info("r")], w=np.float32([9, 8, 7])),
+    ]
+    nodes = [
+        N("If", ["yes"], [f"part{at}"], then_branch=side, else_branch=kept) for at, side in enumerate([*sides, kept])
+    ]
+    nodes.append(N("Concat", [f"part{at}" for at in range(6)], ["y"], axis=0))
+    compare(model(nodes, [info("x", F, [2, 3])], [info("y")], yes=np.array(True)), x=X)
+
+    nodes = []
+    for name, before, added in (("a", "x", [1, 2, 3]), ("y", "a", [5, 6, 7])):
+        body = inner(
+            [N("Identity", ["going"], ["on"]), N("Add", ["sum", "w"], ["next"])],
+            LOOP_INPUTS,
+            [info("on", B, []), info("next", F, [2, 3])],
+            w=np.float32(added),
+        )
+        nodes.append(N("Loop", ["limit", "", before], [name], body=body))
+    compare(model(nodes, [info("x", F, [2, 3])], [info("y")], limit=np.int64(3)), x=X)
+
+
+def test_names_inside_a_graph_are_not_known_behind_it() -> None:
+    side = inner([N("Neg", ["x"], ["n"])], [], [info("n", F, [2, 3])])
+    nodes = [N("If", ["yes"], ["a"], then_branch=side, else_branch=side), N("Add", ["a", "n"], ["y"])]
+    with pytest.raises(DiagnosticError, match="the model uses `n` before anything gives it"):
+        tirscript.from_onnx(model(nodes, [info("x", F, [2, 3])], [info("y")], yes=np.array(True)))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_branches_give_as_many_values_as_the_node(known: bool) -> None:
+    side = inner([N("Neg", ["x"], ["n"])], [], [info("n", F, [2, 3])])
+    node = N("If", ["c"], ["y", "z"], then_branch=side, else_branch=side)
+    inputs, constants = [info("x", F, [2, 3])], {"c": np.array(True)} if known else {}
+    given = model([node], inputs if known else [*inputs, info("c", B, [])], [info("y")], **constants)
+    with pytest.raises(DiagnosticError, match="a branch gives 1 values for 2 outputs"):
+        tirscript.from_onnx(given)
+
+
 def test_loops_that_are_not_known_are_refused() -> None:
     with pytest.raises(DiagnosticError, match="it has more than 512 rounds"):
         tirscript.from_onnx(counted(513))
@@ -241,6 +290,40 @@ def relu(output: str = "y", source: str = "x") -> Any:
         ([N("Relu", ["x"], ["y", "z"])], ["x"], ["y"], "it has 2 outputs, not at most 1"),
         ([N("Concat", ["x"], ["y"])], ["x"], ["y"], "its attribute `axis` is missing"),
         ([N("Loop", ["", "x"], ["y"])], ["x"], ["y"], "its attribute `body` is missing"),
+        (
+            [N("BitShift", ["x", "x"], ["y"], direction=[1])],
+            ["x"],
+            ["y"],
+            "its attribute `direction` is of the kind string, not ints",
+        ),
+        ([N("MaxPool", ["x"], ["y"], kernel_shape=[2])], ["w"], ["y"], "uses `x` before anything gives it"),
+        (
+            [N("AveragePool", ["w"], ["y"], kernel_shape=[2], strides=[1, 1])],
+            ["w"],
+            ["y"],
+            "its attribute `strides` has 2 numbers, not 1",
+        ),
+        ([N("Conv", ["w", "x"], ["y"])], ["w", "x"], ["y"], "its input must have 3 dimensions, not 2"),
+        ([N("Conv", ["w", "w", "x"], ["y"])], ["w", "x"], ["y"], "its input must have 1 dimension, not 2"),
+        ([N("Conv", ["w", "w"], ["y"], pads=[1])], ["w"], ["y"], "its attribute `pads` has 1 numbers, not 2"),
+        ([N("GridSample", ["x", "x"], ["y"], mode="best")], ["x"], ["y"], "sampling by `best` is not supported"),
+        (
+            [N("GroupNormalization", ["w", "a", "a"], ["y"], num_groups=0)],
+            ["w", "a"],
+            ["y"],
+            r"`y` \(GroupNormalization\): its inputs and attributes do not fit: ZeroDivisionError",
+        ),
+        (
+            [N("QuickGelu", ["x"], ["y"], alpha=[1.5], domain="com.microsoft")],
+            ["x"],
+            ["y"],
+            r"its attribute `alpha` is \[1\.5\], which is no number",
+        ),
+        ([N("Trilu", ["a"], ["y"])], ["a"], ["y"], "its input must have 2 dimensions or more, not 1"),
+        ([N("Slice", ["x", "none", "one"], ["y"])], ["x"], ["y"], "it has 0 starts, 1 ends, 0 axes and 0 steps"),
+        ([N("Range", ["none", "one", "one"], ["y"])], ["x"], ["y"], "its input 0 has 0 elements, not 1"),
+        ([N("TopK", ["x", "none"], ["y", "z"])], ["x"], ["y"], "its input 1 has 0 elements, not 1"),
+        ([N("OneHot", ["one", "one", "one"], ["y"])], ["x"], ["y"], r"its values have the shape \(1,\), not \(2,\)"),
         ([N("SpaceToDepth", ["x"], ["y"], blocksize=2)], ["x"], ["y"], "its input must have 4 dimensions, not 2"),
         ([N("LSTM", ["x", "x", "x"], ["y"], hidden_size=2)], ["x"], ["y"], "its input must have 3 dimensions, not 2"),
         (
@@ -258,7 +341,10 @@ def relu(output: str = "y", source: str = "x") -> Any:
     ],
 )
 def test_wrong_models_are_refused(nodes: list[Any], inputs: list[str], outputs: list[str], message: str) -> None:
-    given = model(nodes, [info(name, F, [2, 3]) for name in inputs], [info(name) for name in outputs])
+    shapes = {"a": [3], "w": [2, 3, 3]}
+    values = [info(name, F, shapes.get(name, [2, 3])) for name in inputs]
+    # GroupNormalization has a scale for each group before version 21
+    given = model(nodes, values, [info(name) for name in outputs], 20, none=np.zeros(0, "int64"), one=np.array([1]))
     with pytest.raises(DiagnosticError, match=message):
         tirscript.from_onnx(given)
 
@@ -285,6 +371,15 @@ def test_graphs_in_nodes_that_do_not_fit_are_refused(
         tirscript.from_onnx(given)
 
 
+@pytest.mark.parametrize("constant", [True, False])
+def test_the_condition_of_a_choice_is_one(constant: bool) -> None:
+    side = inner([N("Neg", ["x"], ["n"])], [], [info("n", F, [2, 3])])
+    node = N("If", ["c"], ["y"], then_branch=side, else_branch=side, name="choice")
+    inputs = [info("x", F, [2, 3]), *([] if constant else [info("c", B, [2])])]
+    with pytest.raises(DiagnosticError, match="its condition has 2 elements"):
+        tirscript.from_onnx(model([node], inputs, [info("y")], **({"c": np.ones(2, bool)} if constant else {})))
+
+
 def test_the_condition_of_a_choice_is_bool() -> None:
     side = inner([N("Neg", ["x"], ["n"])], [], [info("n", F, [2, 3])])
     node = N("If", ["c"], ["y"], then_branch=side, else_branch=side)
@@ -304,6 +399,13 @@ def test_a_file_of_weights_that_is_too_short(tmp_path: Any) -> None:
 
 
 # -- shapes that are known at the call
+
+
+def test_weights_in_a_file_are_not_found_from_bytes(tmp_path: Any) -> None:
+    given = model([N("Add", ["x", "w"], ["y"])], [info("x", F, [2, 3])], [info("y")], w=X)
+    onnx.save(given, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    with pytest.raises(DiagnosticError, match=r"the data of `w` cannot be read.*(.|\n)*found by the path of the model"):
+        tirscript.from_onnx((tmp_path / "m.onnx").read_bytes())
 
 
 def test_a_slice_whose_end_is_computed_of_the_shape() -> None:

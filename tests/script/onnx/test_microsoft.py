@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -68,6 +69,8 @@ Y = (u8(3, 1), np.float32(0.04), np.uint8(130))
 IMAGE = (u8(1, 6, 7, 3), np.float32(0.03), np.uint8(100))
 BY: dict[str, Any] = {"epsilon": 1e-5}
 
+LINE, BYTES = np.linspace(-2, 2, 12, dtype="float32").reshape(3, 4), np.arange(12).reshape(3, 4)
+
 CASES: dict[str, list[C]] = {
     "Gelu": [C(f(3, 5))],
     "BiasGelu": [C(f(2, 3, 5), f(5))],
@@ -110,6 +113,14 @@ CASES: dict[str, list[C]] = {
     ],
     "QLinearAdd": [C(*X, *Y, S, Z), C(i8(4), S, np.int8(3), i8(4), S, np.int8(-4), S)],
     "QLinearMul": [C(*X, *Y, np.float32(0.1), Z)],
+    "QuantizeLinear": [
+        C(LINE, np.float32(0.01), np.array(7, kind), const=(1, 2)) for kind in ("uint8", "int16", "uint16")
+    ],
+    "DequantizeLinear": [
+        C(BYTES.astype("uint16"), np.float32(0.1), np.uint16(7), const=(1, 2)),
+        C(BYTES.astype("int16"), np.float32([0.1, 0.5, 0.2]), const=(1,), axis=0),
+        C(np.array([[-8, 7], [0, 3]], ml_dtypes.int4), np.float32(0.3), const=(0,)),
+    ],
     "QLinearSigmoid": [C(*X, np.float32(1 / 256), np.uint8(0), const=(1, 2, 3, 4), off=1)],
     "QLinearLeakyRelu": [C(*X, S, Z, alpha=0.2, const=(1, 2, 3, 4), off=1)],
     "QLinearSoftmax": [

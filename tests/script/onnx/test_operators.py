@@ -53,6 +53,10 @@ BINARY = "Add Sub Mul Div Equal Less LessOrEqual Greater GreaterOrEqual"
 CASES: dict[str, list[C]] = {
     **{name: [C(f(3, 5, low=DOMAIN.get(name, (-3, 3))[0], high=DOMAIN.get(name, (-3, 3))[1]))] for name in UNARY.split()},
     **{name: [C(f(2, 3, 4, low=0.5), f(3, 1, low=0.5)), C(i(4, low=1), i(4, low=1))] for name in BINARY.split()},
+    "Div": [
+        C(f(2, 3, 4, low=0.5), f(3, 1, low=0.5)), C(i(6, low=-9), i(6, low=1)),
+        C(np.int32([-(2**31), -(2**31), 5, -7]), np.int32([3, 2, -(2**31), -3])),
+    ],
     "Pow": [
         C(f(2, 3, 4, low=0.5), f(3, 1, low=0.5)), C(i(4, low=1), i(4, low=1)), C(i(9, high=99, kind="int32"), np.float32(0.5), const=(1,)),
         C(i(9, low=9999, high=30000, kind="int32"), f(1, low=1, high=2)),
@@ -66,7 +70,10 @@ CASES: dict[str, list[C]] = {
     "Dropout": [C(f(3, 4)), C(f(3, 4), outputs=2), C(f(3, 4), np.float32(0), np.array(True), const=(1, 2), outputs=2)],
     "Round": [C(np.float32([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609, 1e9, -0.4]))],
     "Shrink": [C(f(3, 5)), C(f(3, 5), bias=0.3, lambd=1.0)],
-    "Mod": [C(i(6, low=-9), i(6, low=1)), C(f(6), f(6, low=0.5), fmod=1)],
+    "Mod": [
+        C(i(6, low=-9), i(6, low=1)), C(f(6), f(6, low=0.5), fmod=1),
+        C(np.int32([-(2**31), -(2**31), 5, -7]), np.int32([3, 2, -(2**31), -3]), fmod=1),
+    ],
     "Max": [C(f(3, 4), f(4), f(3, 1))],
     "Min": [C(f(3, 4), f(4))],
     "Sum": [C(f(3, 4), f(4), f(3, 1)), C(f(3))],
@@ -105,7 +112,8 @@ CASES: dict[str, list[C]] = {
     "Expand": [C(f(3, 1), ints(2, 1, 4), const=(1,))],
     "Tile": [C(f(2, 3), ints(2, 2), const=(1,))],
     "Pad": [
-        C(f(2, 3), ints(1, 0, 2, 1), const=(1,)),
+        C(f(2, 3), ints(1, 0, 2, 1), const=(1,)), C(f(2, 3), ints(1, 0, 2, -1), f(), const=(1,)),
+        C(ints(1, 2), ints(1, 1), np.array(2**60 + 1), const=(1, 2)),
         C(f(2, 3), ints(0, 1, 1, 1), np.float32(7), const=(1, 2)),
         C(f(4, 5), ints(1, 2, 1, 2), const=(1,), mode="reflect"),
         C(f(4, 5), ints(1, 2, 1, 2), const=(1,), mode="edge"),
@@ -118,11 +126,13 @@ CASES: dict[str, list[C]] = {
     "SpaceToDepth": [C(f(1, 2, 4, 6), blocksize=2)],
     "EyeLike": [C(f(3, 4), k=1)],
     "ReduceSum": [C(f(2, 3, 4)), C(f(2, 3, 4), ints(1), const=(1,), keepdims=0)],
-    **{name: [C(f(2, 3, 4, low=0.5)), C(f(2, 3, 4, low=0.5), axes=[-1, 0], keepdims=0)]
+    **{name: [C(f(2, 3, 4, low=0.5)), C(f(2, 3, 4, low=0.5), axes=[-1, 0], keepdims=0),
+              C(i(2, 3, low=1, kind="int32"), axes=[1]), C(f(2, 3, low=0.5), opset=18, noop_with_empty_axes=1)]
        for name in ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceL1", "ReduceL2",
                     "ReduceLogSum")},
     "ReduceLogSumExp": [
         C(f(2, 3, 4)), C(f(2, 3, 4), axes=[-1, 0], keepdims=0), C(np.float32([[-np.inf, -np.inf], [1, np.inf], [-np.inf, 2]]), axes=[1]),
+        C(f(2, 3), opset=18, noop_with_empty_axes=1), C(i(2, 3, kind="int32"), axes=[1], keepdims=0),
     ],
     "ArgMax": [C(f(3, 4), axis=1), C(f(3, 4), axis=-2, keepdims=0), C(i(3, 9, high=3), axis=1, select_last_index=1)],
     "ArgMin": [C(f(3, 4))],
@@ -134,6 +144,7 @@ CASES: dict[str, list[C]] = {
     "Scatter": [C(f(4, 3), np.array([[0, 1, 2]]), f(1, 3), opset=9)],
     "ScatterND": [C(f(4, 3), np.array([[0], [2]]), f(2, 3)), C(f(4, 3), np.array([[-1], [0]]), f(2, 3), const=(1,)), C(f(4), ints(-3, 1).reshape(2, 1), f(2))],
     "NonZero": [C(i(3, 4, high=2))],
+    "Compress": [C(f(3, 4), np.array([True, False, True]), axis=0), C(f(2, 3), np.array([False, True, True, False, True]))],
     "Unique": [
         C(i(3, 4, high=3), outputs=4),
         C(i(9, high=4), outputs=4, sorted=0),
@@ -162,7 +173,7 @@ CASES: dict[str, list[C]] = {
         *[C(f(1, 1, 9, 7), f(0), f(0), ints(11, 15), const=(1, 2, 3), opset=18, axes=[2, 3], keep_aspect_ratio_policy=policy)
           for policy in ("not_larger", "not_smaller")],
     ],
-    "Upsample": [C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9), C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9, mode="linear")],
+    "Upsample": [C(f(1, 2, 3, 3), scales=[1.0, 1.0, 2.0, 2.0], opset=7), C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9), C(f(1, 2, 3, 3), np.float32([1, 1, 2, 2]), const=(1,), opset=9, mode="linear")],
     "GridSample": [
         C(f(2, 3, 4, 5), f(2, 3, 2, 2, low=-1.3, high=1.3)),
         C(f(1, 2, 4, 4), f(1, 2, 3, 2, low=-1.3, high=1.3), mode="nearest", padding_mode="border"),
@@ -347,12 +358,14 @@ def test_every_operator_of_the_table_is_tried() -> None:
         ("Resize", C(f(1, 1, 3, 3), f(0), np.float32([1, 1, 1.5, 1]), const=(1, 2), coordinate_transformation_mode="align_corners"), "give no whole sizes"),
         ("Resize", C(f(1, 1, 3, 3), f(0), np.float32([1, 1, 2, 2]), const=(1, 2), coordinate_transformation_mode="corners"), "corners is not supported"),
         ("ConvTranspose", C(f(1, 1, 4), f(1, 1, 3), output_shape=[99]), "larger than what dimension 0 can give"),
-        ("Reshape", C(f(3), ints(3)), "the sizes it reshapes to are not known before the model runs"),
+        ("Expand", C(f(3), ints(1, 3).reshape(1, 2)), "the sizes it expands to are not known before the model runs"),
         ("Reshape", C(f(6), ints(-1, -1), const=(1,)), "more than one size is -1"),
+        ("Gather", C(f(3), ints(0, 3), const=(1,)), "its index 3 is none of 3 elements"),
+        ("Gather", C(f(3), ints(0, -4), const=(1,)), "its index -4 is none of 3 elements"),
         ("Pad", C(f(2, 3), ints(-3, 0, 0, 0), const=(1,)), "it takes 3 of the 2 elements of axis 0"),
         ("Pad", C(f(2, 3), ints(3, 0, 0, 0), const=(1,), mode="wrap", opset=19), "by more than there may be"),
         ("Squeeze", C(f(1, 3), ints(-1), const=(1,)), "dimension 1 is 3 and cannot be left out"),
-        ("TopK", C(f(7), ints(3), outputs=2), "is not known before the model runs"),
+        ("TopK", C(f(7), ints(3, 2), outputs=2), "its input 1 has 2 elements, not 1"),
         ("Softmax", C(f(2, 3), axis=5), "axis 5 is none of the 2"),
         ("BatchNormalization", C(f(2, 3), f(3), f(3), f(3), f(3), training_mode=1, outputs=3), "training is not supported"),
         ("MatMul", C(f(2, 3), f(4, 5)), "matmul"),

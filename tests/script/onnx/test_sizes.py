@@ -1,0 +1,130 @@
+"""What models compute of shapes and small integers, and the dimensions that they leave open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import tirscript
+from tirscript.ir import DiagnosticError, Module
+from tirscript.script import parse
+
+from .test_importer import F, compare, model
+
+
+@pytest.mark.parametrize(
+    ("op", "constants", "attributes"),
+    [
+        ("Max", [np.array([1, 2]), np.array([2, 1]), np.array([9, 9])], {}),
+        ("Min", [np.array([5, 2]), np.array([4]), np.array(3)], {}),
+        ("Max", [np.array([5, 2])], {}),
+        ("Unsqueeze", [np.array(4), np.array([0, 1])], {}),
+        ("ReduceProd", [np.array([4, 5])], {"noop_with_empty_axes": 1}),
+        ("Add", [np.int32([2**31 - 1, 3]), np.int32([2])], {}),
+        ("Sub", [np.uint8([3, 9]), np.uint8([5])], {}),
+        ("Mul", [np.uint64([2**64 - 1, 3]), np.uint64([1])], {}),
+        ("Add", [np.array([], "int64"), np.array([], "int64")], {}),
+        ("Cast", [np.array([2**40, -1])], {"to": TensorProto.INT32}),
+        ("Cast", [np.array([-1, 3])], {"to": TensorProto.UINT64}),
+    ],
+)
+def test_what_is_computed_of_known_integers_is_what_tensors_give(
+    op: str, constants: list[Any], attributes: dict[str, Any]
+) -> None:
+    names = [f"c{at}" for at in range(len(constants))]
+    nodes = [helper.make_node(op, names, ["k"], **attributes), helper.make_node("Identity", ["k"], ["y"])]
+    compare(model(nodes, {"x": (F, [1])}, ["y"], dict(zip(names, constants, strict=True)), 18), x=np.ones(1, "float32"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("n + 1", "n - 1"), ("x_1", None), ("*", "?"), ("n", "n "), (None, None)],
+    ids=["operators", "like one without a name", "no letters", "a space", "no names"],
+)
+def test_dimensions_of_other_names_are_others(first: Any, second: Any) -> None:
+    """However alike the identifiers are that stand for them."""
+    given = model([helper.make_node("Neg", ["x"], ["y"])], {"x": (F, [first, second])}, ["y"], {})
+    text = compare(given, x=np.ones((3, 2), "float32")).script()
+    assert isinstance(parse(text), Module)
+    said = tirscript.from_onnx(given, shapes={"x": (np.int64(3), None)})
+    assert '(3, "x_1"), "float32")' in said.script()
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        (5, "`shapes` have 5 for the input `x`, which is no list of dimensions"),
+        ("ab", "`shapes` have 'ab' for the input `x`, which is no list of dimensions"),
+        ((2.5, 3), "`shapes` have 2.5 in that of the input `x`"),
+        ((2,), "`shapes` have 1 axes for the input `x`, which has 2"),
+    ],
+)
+def test_shapes_that_the_caller_says_are_shapes(shape: Any, message: str) -> None:
+    given = model([helper.make_node("Neg", ["x"], ["y"])], {"x": (F, ["n", 3])}, ["y"], {})
+    with pytest.raises(DiagnosticError, match=message):
+        tirscript.from_onnx(given, shapes={"x": shape})
+
+
+def test_the_largest_of_three_sizes() -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Max", ["s", "two", "four"], ["y"])]
+    constants = {"two": np.array([2, 2]), "four": np.array([4])}
+    given = model(nodes, {"x": (F, ["n", 3])}, ["y"], constants)
+    for rows in (1, 9):
+        compare(given, x=np.ones((rows, 3), "float32"))
+
+
+def test_a_constant_of_a_type_that_is_not_known_is_named() -> None:
+    import ml_dtypes
+
+    kept = {"odd": np.zeros(2, ml_dtypes.float8_e4m3fnuz)}
+    with pytest.raises(DiagnosticError, match="the constant `odd` is of the type float8_e4m3fnuz, which is not supp"):
+        tirscript.from_onnx(model([helper.make_node("Neg", ["x"], ["y"])], {"x": (F, [2])}, ["y"], kept))
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])
+def test_a_range_of_floats_up_to_a_dimension(kind: int) -> None:
+    """What torch writes for `torch.arange(x.shape[1], dtype=torch.float32)`."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=1),
+        helper.make_node("Squeeze", ["s"], ["n"]),
+        helper.make_node("Cast", ["n"], ["limit"], to=kind),
+        helper.make_node("Range", ["start", "limit", "step"], ["y"]),
+        helper.make_node("Div", ["limit", "two"], ["half"]),
+    ]
+    real = helper.tensor_dtype_to_np_dtype(kind)
+    constants = {"start": np.array(1, real), "step": np.array(2, real), "two": np.array(2, real)}
+    given = model(nodes, {"x": (F, [2, "n"])}, ["y", "half"], constants)
+    compare(given, x=np.ones((2, 5), "float32"))
+    found, half = tirscript.build(tirscript.from_onnx(given))(np.ones((2, 8), "float32"))
+    np.testing.assert_array_equal(found, np.array([1, 3, 5, 7], real))
+    assert half == 4
+
+
+@pytest.mark.parametrize("columns", [1, 5])
+def test_a_slice_up_to_a_remainder(columns: int) -> None:
+    """What torch writes for `x.roll(1, 1)`."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["n"], start=1),
+        helper.make_node("Mod", ["minus", "n"], ["rest"]),
+        helper.make_node("Slice", ["x", "rest", "n", "axis"], ["last"]),
+        helper.make_node("Slice", ["x", "none", "rest", "axis"], ["first"]),
+        helper.make_node("Concat", ["last", "first"], ["y"], axis=1),
+    ]
+    constants = {"minus": np.array([-1]), "axis": np.array([1]), "none": np.array([0])}
+    x = np.arange(2 * columns, dtype="float32").reshape(2, columns)
+    compare(model(nodes, {"x": (F, [2, "n"])}, ["y"], constants), x=x)
+
+
+@pytest.mark.parametrize("how", ["SAME_UPPER", "SAME_LOWER"])
+def test_pads_that_keep_a_size_that_only_the_call_knows(how: str) -> None:
+    node = helper.make_node("Conv", ["x", "w"], ["y"], auto_pad=how)
+    weight = np.random.default_rng(3).random((2, 1, 4), "float32")
+    given = model([node], {"x": (F, [1, 1, "n"])}, ["y"], {"w": weight})
+    for size in (3, 9):
+        compare(given, x=np.random.default_rng(4).random((1, 1, size), "float32"))
+    node.attribute.append(helper.make_attribute("strides", [2]))
+    with pytest.raises(DiagnosticError, match="in a symbolic dimension is not supported, but for strides of 1"):
+        tirscript.from_onnx(model([node], {"x": (F, [1, 1, "n"])}, ["y"], {"w": weight}))
