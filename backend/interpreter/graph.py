@@ -220,7 +220,7 @@ class _Scope:
             raise _wrong("T302", f"`{op.spelling}`: {problem}", expr.span) from None
         except ZeroDivisionError as problem:
             raise _wrong("T304", f"`{op.spelling}`: {problem}", expr.span) from None
-        except (ValueError, TypeError, OverflowError) as problem:
+        except (ValueError, TypeError, OverflowError, MemoryError) as problem:
             raise _wrong("T301", f"`{op.spelling}`: {problem}", expr.span) from problem
         return _own(_arrays(found), args)
 

@@ -82,6 +82,9 @@ from ..pipeline import module_pass
 VIEWS = frozenset(("reshape", "flatten", "expand_dims", "squeeze"))
 
 # the way out for what no native code is made of, such as functions as values
+_PUBLIC = (
+    "tensors as long as they turn out are given to callers outside of the module: let the caller do what is called for"
+)
 _INTERPRET = "`tirscript.interpret` executes it"
 
 
@@ -196,7 +199,10 @@ class _Lowering:
         """The parameter that a result is written to."""
         for part in walk(leaf.shape):
             if part in self.computed:
-                raise self.refused(f"the size `{part.name}` of a result is known only when the function has run", leaf)  # type: ignore[attr-defined]
+                name: str = part.name  # type: ignore[attr-defined]
+                raise self.refused(
+                    f"the size `{name}` of a result is known only when the function has run", leaf, _PUBLIC
+                )
         return Buffer(leaf.name, leaf.shape, leaf.dtype)
 
     def leaves(self, value: Value, node: Node) -> list[Buffer]:
@@ -462,7 +468,8 @@ class _Lowering:
         found = []
         for at, kind in enumerate(_flat(types)):
             if type(kind) is not TensorType or kind.shape is None or kind.dtype is None:
-                raise self.refused("the shape or the dtype of a result is not known", node, "say it with `out=`")
+                hint = _PUBLIC if type(node) is FunctionCall else "say it with `out=`"
+                raise self.refused("the shape or the dtype of a result is not known", node, hint)
             buffer = Buffer(name if len(types) == 1 else f"{name}_{at}", self.dims(kind.shape), kind.dtype)
             self.body.append(AllocBuffer(buffer))
             found.append(buffer)

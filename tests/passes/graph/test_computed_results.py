@@ -223,3 +223,20 @@ def test_what_a_kernel_wrote_is_read_behind_it() -> None:
         options="(pure=False)",
     )
     same(tirscript.build(module)["main"](np.ones(4, "float32")), (np.float32(8), np.float32(28)))
+
+
+@pytest.mark.parametrize("private", ["", "(private=True)"])
+def test_functions_of_the_module_do_not_give_them_to_each_other(private: str) -> None:
+    inner = f"    @G.graph_func{private}\n    def inner(x: G.Tensor((4,), 'float32')):\n        return G.nonzero(x)\n\n"
+    module = program('x: G.Tensor((4,), "float32")', "a = M.inner(x)", "return G.sum(a)", before=inner)
+    with pytest.raises(DiagnosticError, match="let the caller do what is called for"):
+        tirscript.build(module)
+
+
+def test_sizes_that_no_memory_is_made_for_are_told() -> None:
+    module = program('s: G.Tensor((2,), "int64")', "return G.full(G.tensor_to_shape(s), 1.0, 'float32')")
+    built = tirscript.build(module)["main"]
+    same(built(np.array([2, 3])), np.ones((2, 3), "float32"))
+    for sizes in ((-1, -3), (1 << 40, 1 << 40)):
+        with pytest.raises(DiagnosticError, match=r"T301.*\n?.*would have the shape"):
+            built(np.array(sizes))
