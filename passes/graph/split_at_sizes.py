@@ -111,15 +111,17 @@ class _Split:
         statements = list(self.plain(self.func.body))
         value = substitute(self.func.value, self.instead)
         computed = {size for stmt in statements for size in self.computed(stmt)}
-        if not computed & _names(type_of(value, self.module)):
+        if not computed & _lengths(type_of(value, self.module)):
             return None
         steps = list(self.steps(statements))
         self.reader = self.unique(f"{self.func.name}_size")
         known = dict.fromkeys(self.func.params)
         try:
-            for at, step in enumerate(steps):
-                later = variables(value).union(*(_used(one.body) for one in steps[at + 1 :]))
-                self.step(step, list(known), later)
+            later = [variables(value)]
+            for step in steps[:0:-1]:
+                later.append(later[-1] | _used(step.body))
+            for step in steps:
+                self.step(step, list(known), later.pop())
                 known |= dict.fromkeys(_made(step.body))
         except _Unknown:
             return None
@@ -241,7 +243,8 @@ class _Split:
             params.append(GraphVar("sizes", ShapeType(sizes)))
         result = results[0] if len(results) == 1 else TupleExpr(tuple(results))
         name = self.unique(call.name)
-        func = GraphFunc(name, tuple(params), tuple(body), result, attrs=self.func.attrs, span=self.func.span)
+        attrs = self.func.attrs.without("global_symbol")  # which is the name of one function
+        func = GraphFunc(name, tuple(params), tuple(body), result, attrs=attrs, span=self.func.span)
         made = lowered(refresh(func), self.module)
         # the order of `G.call_tir`: scalars stand behind the results
         self.made.append(made.replace(params=tuple(sorted(made.params, key=lambda param: type(param) is Var))))
@@ -308,6 +311,13 @@ def _memory(kind: GraphType) -> TensorType:
     if type(kind) is not TensorType or kind.shape is None or kind.dtype is None:
         raise _Unknown
     return kind
+
+
+def _lengths(kind: GraphType) -> set[Var]:
+    """What the sizes of a result's tensors are made of; scalars and shapes are themselves of a known size."""
+    if type(kind) is TupleType:
+        return set().union(*map(_lengths, kind.fields))
+    return _names(kind) if type(kind) is TensorType else set()
 
 
 def _dimensions(kind: GraphType) -> tuple[Expr, ...]:

@@ -169,14 +169,6 @@ def test_what_computes_no_size_of_a_result_stays_whole() -> None:
     assert measure_sizes(plain) is plain
 
 
-def test_libraries_say_that_they_have_no_memory_for_them(tmp_path: Path) -> None:
-    module, _ = chain()
-    built = tirscript.build(module)
-    for made in (built, built["main"]):
-        with pytest.raises(DiagnosticError, match="the sizes of what `main` returns are known only when it has run"):
-            made.export(tmp_path / "main.so")
-
-
 COUNT = """    @T.prim_func
     def count(x: T.Buffer(("n",), "float32")) -> T.int64:
         found: T.int64 = 0
@@ -186,6 +178,21 @@ COUNT = """    @T.prim_func
         return found
 
 """
+
+
+def test_a_computed_scalar_needs_no_steps(tmp_path: Path) -> None:
+    body = ("m = M.count(x)", "y = G.full((m,), 2.0, 'float32')", "return G.sum(y), m, G.shape_of(y)")
+    built = tirscript.build(program('x: G.Tensor(("n",), "float32")', *body, before=COUNT))
+    same(built["main"](flags(7)), (np.float32(4), 2, (2,)))
+    built.export(tmp_path / "main.so")
+
+
+def test_libraries_say_that_they_have_no_memory_for_them(tmp_path: Path) -> None:
+    module, _ = chain()
+    built = tirscript.build(module)
+    for made in (built, built["main"]):
+        with pytest.raises(DiagnosticError, match="the sizes of what `main` returns are known only when it has run"):
+            made.export(tmp_path / "main.so")
 
 
 def test_a_kernel_that_only_reads_has_no_effects() -> None:
