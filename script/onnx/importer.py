@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from msgspec import Struct
 
@@ -79,7 +79,7 @@ class Ints(Struct, frozen=True, eq=False):
 def from_onnx(
     model: Any,
     *,
-    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    shapes: Mapping[str, Sequence[SupportsIndex | str | None]] | None = None,
     values: Mapping[str, Any] | None = None,
     name: str = "Model",
     keep_params: bool = False,
@@ -173,7 +173,7 @@ class Importer:
     def __init__(
         self,
         model: Any,
-        shapes: dict[str, Sequence[int | str]] | None = None,
+        shapes: dict[str, Sequence[SupportsIndex | str | None]] | None = None,
         given: dict[str, Any] | None = None,
         keep_params: bool = False,
     ) -> None:
