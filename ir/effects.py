@@ -6,21 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .expr import BufferLoad, Call, CallFunction, Const, Expr, Ramp, Var
-from .func import PrimFunc
 from .node import Node
 from .op import OPS
 from .rewrite import children, walk
 from .stmt import (
-    AllocBuffer,
-    Bind,
     Break,
     BufferStore,
     Continue,
     For,
-    If,
     LaunchThread,
-    Return,
-    ScalarDecl,
     Stmt,
     While,
 )
@@ -103,20 +97,3 @@ def exits(body: Iterable[Stmt]) -> Iterable[type]:
 def leaves_loop(body: Iterable[Stmt]) -> bool:
     """Whether a break or continue in `body` belongs to the loop around it."""
     return any(True for _ in exits(body))
-
-
-def only_reads(func: PrimFunc) -> bool:
-    """Whether a call of a tensor function does nothing but give a value: what it stores into is its own memory."""
-    nodes: list[Any] = list(walk(func.body))
-    own = {node.buffer.data for node in nodes if type(node) in (AllocBuffer, ScalarDecl)}
-    for node in nodes:
-        if isinstance(node, Stmt) and type(node) not in _PLAIN:
-            return False
-        if type(node) is BufferStore and node.buffer.data not in own:
-            return False
-        if type(node) is CallFunction or (type(node) is Call and node.op.effect in _WRITES):
-            return False
-    return True
-
-
-_PLAIN = (AllocBuffer, Bind, Break, BufferStore, Continue, For, If, Return, ScalarDecl)

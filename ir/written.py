@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .buffer import Buffer
+from .effects import has_effect
 from .expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Var
 from .func import PrimFunc
 from .module import Module
@@ -20,6 +21,12 @@ def written_params(func: PrimFunc, module: Module | None = None, *, foreign: boo
     foreign code. Without `foreign`, code that is called by name is taken to only read what nothing else writes."""
     functions = {} if module is None else {one.name: one for one in module.prim_funcs}
     return _written(func, functions, {}, foreign)
+
+
+def only_reads(func: PrimFunc) -> bool:
+    """Whether a call of a function does nothing but give a value: it writes memory of its own alone, and calls none."""
+    calls = (node for node in walk(func.body) if type(node) in (Call, CallFunction))
+    return not written_params(func) and not any(map(has_effect, calls))
 
 
 def _written(

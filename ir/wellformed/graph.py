@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..diagnostic import Diagnostic, DiagnosticError, Label, error
-from ..effects import only_reads
 from ..expr import Const, Expr, Var
 from ..func import PrimFunc
 from ..graph import (
@@ -42,7 +41,7 @@ from ..module import Module
 from ..rewrite import children, definitions, walk
 from ..span import Span
 from ..stmt import Stmt
-from ..written import written_params
+from ..written import only_reads, written_params
 from .places import bad_attrs, in_order, pointing
 
 _TENSOR_CALLS = (CALL_TIR, CALL_TIR_INPLACE, CALL_TIR_WITH_GRAD)

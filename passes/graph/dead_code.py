@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tirscript.ir.effects import only_reads
 from tirscript.ir.expr import CallFunction, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
@@ -37,6 +36,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
+from tirscript.ir.written import only_reads
 
 from ..pipeline import module_pass
 

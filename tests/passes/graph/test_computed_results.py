@@ -11,7 +11,7 @@ import pytest
 import tirscript
 from tirscript.ir import DiagnosticError, Module, structural_equal
 from tirscript.ir.graph import GraphFunc
-from tirscript.passes import Sequential
+from tirscript.passes import DEFAULT_LOWERING, Sequential
 from tirscript.passes.graph import GRAPH_LOWERING, measure_sizes, split_at_sizes
 from tirscript.script import parse
 
@@ -122,6 +122,18 @@ def test_every_stage_is_printed_read_and_executed(count: int) -> None:
     wanted = tirscript.interpret(module, *args)
     same(tirscript.interpret(again, *args, entry="main"), wanted)
     same(tirscript.build(again)["main"](*args), wanted)
+
+
+def test_steps_are_lowered_as_other_functions_are() -> None:
+    """Where the memory of `size` was flat, reading it was taken for an effect (T216)."""
+    module, args = chain()
+    stage, wanted = Sequential(GRAPH_LOWERING.passes)(module), tirscript.interpret(module, *args)
+    for entry in DEFAULT_LOWERING:
+        stage = entry(stage)
+        again = parse(stage.script())
+        assert structural_equal(again, stage)
+        same(tirscript.interpret(again, *args, entry="main"), wanted)
+    same(tirscript.build(again, pipeline=None)["main"](*args), wanted)
 
 
 def test_steps_are_private_to_the_module_that_is_built() -> None:
