@@ -36,13 +36,6 @@ def _tensor(kind: Any) -> TensorType | None:
     return kind if type(kind) is TensorType and kind.shape is not None and kind.dtype is not None else None
 
 
-def _product(shape: tuple[Expr, ...]) -> Expr:
-    total: Expr = dims.ONE
-    for size in shape:
-        total = total * size
-    return dims.simple(total)
-
-
 def _int(value: int) -> GraphExpr:
     return GraphConst(constant(value, INT64))
 
@@ -75,7 +68,7 @@ def nonzero(call: OpCall, types: Types, out: Bindings) -> GraphExpr | None:
     if kind is None or kind.shape is None or kind.dtype is None:
         return None
     shape = kind.shape or (dims.ONE,)
-    count = _product(shape)
+    count = dims.product(shape)
     flat = out.op("reshape", call.args[0], ShapeExpr((count,)))
     flags = flat if kind.dtype.is_bool else out.op("astype", flat, "bool")
     rest, found, _ = _flagged(out, flags, count)
@@ -93,7 +86,7 @@ def unique(call: OpCall, types: Types, out: Bindings) -> GraphExpr | None:
     kind = _tensor(types[0])
     if kind is None or kind.shape is None or kind.dtype is None or call.attrs["axis"] is not None:
         return None
-    count = _product(kind.shape)
+    count = dims.product(kind.shape)
     flat = out.op("reshape", call.args[0], ShapeExpr((count,)))
     numbers = out.op("astype", flat, "uint8") if kind.dtype.is_bool else flat
     order = out.op("argsort", numbers, axis=0, dtype="int64")
@@ -135,7 +128,10 @@ def tensor_to_shape(call: OpCall, types: Types, out: Bindings) -> GraphExpr | No
 
 
 def dynamic_strided_slice(call: OpCall, types: Types, out: Bindings) -> GraphExpr | None:
-    """`G.dynamic_strided_slice`: how many steps each axis has, as Python counts them, and what stands at each."""
+    """`G.dynamic_strided_slice`: how many steps each axis has, as Python counts them, and what stands at each.
+
+    A step of 0 gives no elements.
+    """
     kind = _tensor(types[0])
     if kind is None or kind.shape is None:
         return None

@@ -198,11 +198,9 @@ class _Lowering:
     def out(self, leaf: Buffer) -> Buffer:
         """The parameter that a result is written to."""
         for part in walk(leaf.shape):
-            if part in self.computed:
-                name: str = part.name  # type: ignore[attr-defined]
-                raise self.refused(
-                    f"the size `{name}` of a result is known only when the function has run", leaf, _PUBLIC
-                )
+            if type(part) is Var and part in self.computed:
+                message = f"the size `{part.name}` of a result is known only when the function has run"
+                raise self.refused(message, leaf, _PUBLIC)
         return Buffer(leaf.name, leaf.shape, leaf.dtype)
 
     def leaves(self, value: Value, node: Node) -> list[Buffer]:

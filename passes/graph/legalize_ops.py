@@ -39,6 +39,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import rewrite
 
 from ..pipeline import module_pass
+from .names import Names
 
 
 @module_pass()
@@ -70,7 +71,7 @@ class _Maker:
     def __init__(self, module: Module, only: frozenset[str] | None, skip: frozenset[str]) -> None:
         self.module = module
         self.only, self.skip = only, skip
-        self.taken = {function.name for function in module.functions}
+        self.names = Names(function.name for function in module.functions)
         self.made: list[PrimFunc] = []
         self.known: dict[int, list[PrimFunc]] = {}
 
@@ -122,12 +123,7 @@ class _Maker:
         for other in same:
             if structural_equal(func.replace(name=other.name), other):
                 return other
-        name, number = func.name, 0
-        while name in self.taken:
-            number += 1
-            name = f"{func.name}_{number}"
-        self.taken.add(name)
-        named = func.replace(name=name)
+        named = func.replace(name=self.names.fresh(func.name))
         same.append(named)
         self.made.append(named)
         return named

@@ -49,6 +49,7 @@ from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
 from ..pipeline import module_pass
+from .names import Names
 
 
 @module_pass()
@@ -73,19 +74,13 @@ class _Elements:
     """The functions that read an element of a vector, one for each length and index."""
 
     def __init__(self, module: Module) -> None:
-        self.names = {one.name for one in module.functions}
+        self.names = Names(one.name for one in module.functions)
         self.functions: list[PrimFunc] = []
         self.known: dict[tuple[int, int], str] = {}
 
     def name(self, length: int, index: int) -> str:
         if (length, index) not in self.known:
-            base = name = f"element_{index}" if length > 1 else "element"
-            number = 0
-            while name in self.names:
-                number += 1
-                name = f"{base}_{number}"
-            self.names.add(name)
-            self.known[length, index] = name
+            name = self.known[length, index] = self.names.fresh(f"element_{index}" if length > 1 else "element")
             x = Buffer("x", (const(length, INT64),), INT64)
             load = BufferLoad(x, (const(index, INT64),))
             self.functions.append(PrimFunc(name, (x,), (Return(load),), returns=INT64, private=True))

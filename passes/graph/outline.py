@@ -24,6 +24,7 @@ from tirscript.ir.node import Attrs
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 
+from .names import Names
 from .replacing import variables, written_in_place
 
 LONGEST = 80  # characters of a name that is made of others
@@ -35,7 +36,7 @@ class Outlining:
     def __init__(self, module: Module, skip: str, block: Callable[[Dataflow], Dataflow]) -> None:
         self.module, self.skip, self.block = module, skip, block
         self.made: list[GraphFunc] = []
-        self.names = {function.name for function in module.functions}
+        self.names = Names(function.name for function in module.functions)
         # what calls of the function at hand write in place, which is another value behind them
         self.written: set[GraphVar] = set()
 
@@ -86,11 +87,7 @@ class Outlining:
         if untold:
             params += (GraphVar("sizes", ShapeType(tuple(fresh[var] for var in untold))),)
             args += (ShapeExpr(untold),)
-        made, number = name[:LONGEST], 0
-        while made in self.names:
-            number += 1
-            made = f"{name[:LONGEST]}_{number}"
-        self.names.add(made)
+        made = self.names.fresh(name[:LONGEST])
         block = Dataflow(body, (result,))
         self.made.append(GraphFunc(made, params, (block,), result, result.type, attrs=Attrs(attrs), private=True))
         return root.replace(value=FunctionCall(FunctionRef(made), args, span=root.value.span))

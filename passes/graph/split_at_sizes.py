@@ -64,6 +64,7 @@ from tirscript.ir.stmt import Return, Stmt
 from ..lowering import STEPS
 from ..pipeline import module_pass
 from .graph_to_tensor import lowered
+from .names import Names
 from .replacing import variables
 
 
@@ -71,7 +72,7 @@ from .replacing import variables
 def split_at_sizes(module: Module) -> Module:
     """A function that returns `G.Tensor((n,))`, where it computes `n`, becomes calls of tensor functions."""
     made: list[Any] = []
-    names = {one.name for one in module.functions}
+    names = Names(one.name for one in module.functions)
     for one in module.functions:
         split = None
         if type(one) is GraphFunc and not one.private and STEPS not in one.attrs:
@@ -95,7 +96,7 @@ class _Step(Struct, eq=False):
 class _Split:
     """One function on its way."""
 
-    def __init__(self, func: GraphFunc, module: Module, names: set[str]) -> None:
+    def __init__(self, func: GraphFunc, module: Module, names: Names) -> None:
         self.func, self.module, self.names = func, module, names
         # the sizes that the function that calls the steps knows
         self.own = set(plain_dimensions(tuple(param.type for param in func.params)))
@@ -114,7 +115,7 @@ class _Split:
         if not computed & _lengths(type_of(value, self.module)):
             return None
         steps = list(self.steps(statements))
-        self.reader = self.unique(f"{self.func.name}_size")
+        self.reader = self.names.fresh(f"{self.func.name}_size")
         known = dict.fromkeys(self.func.params)
         try:
             later = [variables(value)]
@@ -131,14 +132,6 @@ class _Split:
         attrs = Attrs({**self.func.attrs, STEPS: True})
         main = self.func.replace(body=tuple(self.body), value=substitute(value, weights), attrs=attrs)
         return [*self.made, reader, refresh(main)]
-
-    def unique(self, name: str) -> str:
-        made, number = name, 0
-        while made in self.names:
-            number += 1
-            made = f"{name}_{number}"
-        self.names.add(made)
-        return made
 
     def computed(self, stmt: Stmt) -> tuple[Var, ...]:
         """The size that a statement computes by a call of a tensor function."""
@@ -242,7 +235,7 @@ class _Split:
         if sizes:
             params.append(GraphVar("sizes", ShapeType(sizes)))
         result = results[0] if len(results) == 1 else TupleExpr(tuple(results))
-        name = self.unique(call.name)
+        name = self.names.fresh(call.name)
         attrs = self.func.attrs.without("global_symbol")  # which is the name of one function
         func = GraphFunc(name, tuple(params), tuple(body), result, attrs=attrs, span=self.func.span)
         made = lowered(refresh(func), self.module)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
@@ -157,20 +157,4 @@ def call(
     return GraphBind(GraphVar(name, kinds[0] if len(kinds) == 1 else TupleType(kinds)), value, span=span)
 
 
-class Names:
-    """Names of new functions in a module."""
-
-    def __init__(self, taken: Iterable[str]) -> None:
-        self.taken = set(taken)
-
-    def fresh(self, base: str) -> str:
-        """`base`, with a number behind it where a function has that name."""
-        name, number = base, 0
-        while name in self.taken:
-            number += 1
-            name = f"{base}_{number}"
-        self.taken.add(name)
-        return name
-
-
-__all__ = ["Instances", "Names", "buffer_type", "call", "called", "called_for", "closed", "is_constant"]
+__all__ = ["Instances", "buffer_type", "call", "called", "called_for", "closed", "is_constant"]

@@ -21,9 +21,10 @@ from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Assume, If, Stmt
 
+from ..graph.names import Names
 from ..overcompute import remove_branching_through_overcompute
 from ..remove_assume import remove_assume
-from .calls import Names, call, closed
+from .calls import call, closed
 from .converters import claim_of, crop_function, pad_function, refill_function
 from .filling import fill_statements
 from .flow import Fixed, Kernel, Value

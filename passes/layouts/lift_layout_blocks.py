@@ -36,8 +36,9 @@ from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 from tirscript.ir.written import written_params
 
+from ..graph.names import Names
 from ..pipeline import module_pass
-from .calls import Instances, Names, buffer_type, call, closed
+from .calls import Instances, buffer_type, call, closed
 from .converters import claim_of
 from .mapping import PadMapping, conversion_of
 from .value_layouts import with_layouts

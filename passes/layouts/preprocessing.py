@@ -36,8 +36,9 @@ from tirscript.ir.node import Node
 from tirscript.ir.rewrite import free_vars, refresh, walk
 from tirscript.ir.stmt import Stmt
 
+from ..graph.names import Names
 from ..graph.replacing import written_in_place
-from .calls import Names, called
+from .calls import called
 from .mapping import conversion_of
 
 

@@ -32,9 +32,10 @@ from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 
 from ..graph.dead_code import dead_code_elimination
+from ..graph.names import Names
 from ..graph.replacing import written_in_place
 from ..pipeline import module_pass
-from .calls import Instances, Names
+from .calls import Instances
 from .emitting import Emitting, Functions, Report
 from .flow import Flow
 from .mapping import PadMapping
