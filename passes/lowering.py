@@ -24,7 +24,7 @@ DEFAULT_LOWERING = Sequential(
 )
 
 # of graph functions that the runtime executes, as calls of tensor functions (`split_at_sizes`)
-STEPS = "steps"
+STEPS = "runs_steps"
 
 # from graph functions to tensor functions, before DEFAULT_LOWERING
 GRAPH_LOWERING = Sequential(

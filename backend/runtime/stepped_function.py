@@ -32,6 +32,7 @@ from tirscript.ir.graph import (
     TupleItem,
 )
 from tirscript.ir.graph_ops.calls import CALL_TIR
+from tirscript.passes.lowering import STEPS
 
 from ..interpreter.ops import evaluate
 from .arguments import bind_arguments
@@ -49,7 +50,13 @@ class SteppedFunction(GraphFunction):
         self.__doc__ = func.docstring
         self._head = head
         self._flat = all(type(param.type) is TensorType for param in func.params)
-        self.natives = {name: natives[name] for name in called(main)}
+        names = called(main)
+        if names is None or not natives.keys() >= set(names):
+            message = f"`{main.name}` has the attribute `{STEPS}`, and is no series of calls of tensor functions"
+            raise DiagnosticError(
+                [error("T401", message, main.span, hint="leave it away: `split_at_sizes` gives it to what it makes")]
+            )
+        self.natives = {name: natives[name] for name in names}
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = self._given(args, kwargs)
@@ -112,12 +119,14 @@ class SteppedFunction(GraphFunction):
         raise DiagnosticError([error("T402", message, self.func.span, hint=hint)])
 
 
-def called(main: GraphFunc) -> list[str]:
-    """The tensor functions that a function of steps calls."""
+def called(main: GraphFunc) -> list[str] | None:
+    """The tensor functions that a function of steps calls; None where something else is in it."""
     found: dict[str, None] = {}
     for stmt in main.body:
-        assert type(stmt) is GraphBind
-        function = stmt.value.args[0] if type(stmt.value) is OpCall else getattr(stmt.value, "function", None)
+        value = stmt.value if type(stmt) is GraphBind else None
+        if type(value) not in _VALUES or (type(value) is OpCall and value.op is not CALL_TIR):
+            return None
+        function = value.args[0] if type(value) is OpCall else getattr(value, "function", None)
         if type(function) is FunctionRef:
             found[function.function] = None
     return list(found)

@@ -9,7 +9,7 @@ before:                                            after:
             cls.places, (x,),
             out=G.Tensor((n,), "int64"),               @G.graph_func
         )                                              def main(x: G.Tensor((8,), "float32")):
-        return y                                           G.func_attr({"steps": True})
+        return y                                           G.func_attr({"runs_steps": True})
                                                            s = G.call_tir(cls.main_0, (x,), out=G.Tensor((), "int64"))
                                                            n = cls.main_size(s)
                                                            y = G.call_tir(cls.main_1, (x,), out=G.Tensor((n,), "int64"))

@@ -259,3 +259,10 @@ def test_sizes_that_no_memory_is_made_for_are_told() -> None:
     for sizes in ((-1, -3), (1 << 40, 1 << 40)):
         with pytest.raises(DiagnosticError, match=r"T301.*\n?.*would have the shape"):
             built(np.array(sizes))
+
+
+@pytest.mark.parametrize("statement", ["y = G.exp(x)", "y = G.match_cast(x, G.Tensor((4,), 'float32'))"])
+def test_what_says_that_it_runs_steps_and_does_not_is_told(statement: str) -> None:
+    module = program('x: G.Tensor((4,), "float32")', 'G.func_attr({"runs_steps": True})', statement, "return y")
+    with pytest.raises(DiagnosticError, match="is no series of calls of tensor functions"):
+        tirscript.build(module)
