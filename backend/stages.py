@@ -52,7 +52,7 @@ class Stages:
             with linked(by_name):
                 request = Request(main, rest, self.target.main, self.opt_level, self.debug, by_name)
                 found.update(build_request(request))
-        return _wrapped(graphs, main, stepped, found)
+        return _wrapped(graphs, main, stepped, found, {one.name for one in self.module.functions})
 
     def lowered(self) -> tuple[Module, Sequential | None]:
         """The module without graph functions and calls over to other targets, and the passes that are left."""
@@ -173,9 +173,13 @@ class Externals:
 
 
 def _wrapped(
-    graphs: Mapping[str, GraphFunc], lowered: Module, stepped: Mapping[str, GraphFunc], native: dict[str, Any]
+    graphs: Mapping[str, GraphFunc],
+    lowered: Module,
+    stepped: Mapping[str, GraphFunc],
+    native: dict[str, Any],
+    given: set[str],
 ) -> dict[str, Any]:
-    """The functions that were built, those of graph functions as Python calls them."""
+    """The functions that were built, those of graph functions as Python calls them; steps where `given` names them."""
     if not graphs:
         return native
     from .runtime.graph_function import GraphFunction
@@ -195,8 +199,8 @@ def _wrapped(
             made = SteppedFunction(graphs[name], main, signature(main, lowered), native)
             steps.update(made.natives)
             found[name] = made
-        if graphs is not stepped:
-            found = {name: one for name, one in found.items() if name not in steps}
+        # those that the program had stay, as where it is built at a later stage
+        found = {name: one for name, one in found.items() if name not in steps or name in given}
     return found
 
 

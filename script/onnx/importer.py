@@ -292,7 +292,7 @@ class Importer:
 
     def size(self, name: str) -> Var:
         """A size that the model computes, under a name that no other one has."""
-        return Var(self.name(name), dtype("int64"))
+        return Var(self.name(name), _INT64)
 
     def parameter(self, info: Any) -> GraphVar:
         kind = info.type.tensor_type
