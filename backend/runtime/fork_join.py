@@ -117,7 +117,8 @@ declare i32 @llvm.umax.i32(i32, i32)
 
 ; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
 ; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least, at every 256th
-; all of it
+; all of it. While a loop runs nothing is in vain yet: its threads will be needed for the next one. So they look on by
+; turns of an eighth, until it has ended
 define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
   %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
@@ -137,15 +138,29 @@ entry:
   %most = select i1 %trial, i32 %allowed, i32 %mostly
   br label %look
 look:
-  %round = phi i32 [0, %entry], [%next, %pause]
+  %round = phi i32 [0, %entry], [%next, %pause], [0, %again]
+  %bound = phi i32 [%most, %entry], [%bound, %pause], [%eighth, %again]
+  %times = phi i32 [0, %entry], [%times, %pause], [%times.next, %again]
   %now = load atomic i32, ptr %word acquire, align 4
   %same = icmp eq i32 %now, %seen
   %next = add i32 %round, 1
-  %patient = icmp ule i32 %next, %most
-  %on = and i1 %same, %patient
-  br i1 %on, label %pause, label %done
+  br i1 %same, label %on, label %done
+on:
+  %patient = icmp ule i32 %next, %bound
+  br i1 %patient, label %pause, label %out
 pause:
   {pause}
+  br label %look
+out:
+  %running = load atomic i32, ptr @busy monotonic, align 4
+  %taken = icmp ne i32 %running, 0
+  %some = icmp ne i32 %allowed, 0
+  %early = icmp ult i32 %times, 128
+  %times.next = add i32 %times, 1
+  %worth = and i1 %taken, %some
+  %longer = and i1 %worth, %early
+  br i1 %longer, label %again, label %done
+again:
   br label %look
 done:
   %half = lshr i32 %usual, 1

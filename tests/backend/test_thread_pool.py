@@ -584,6 +584,45 @@ def test_threads_that_sleep_between_all_jobs(harness: Any, spins: int) -> None:
         assert os.sched_getaffinity(0) == anywhere
 
 
+UNEVEN = """
+@T.prim_func
+def uneven(A: T.Buffer((2,), "float64"), n: T.int64):
+    for i in T.parallel(2, annotations={"grain": 1}):
+        for j in range(T.if_then_else(i == 0, n, T.int64(1))):
+            A[i] = T.sqrt(A[i] + 1.0)
+"""
+
+
+@pytest.mark.skipif(
+    not os.path.isdir("/proc/self/task") or processors.processors() < 2, reason="threads that share never look"
+)
+def test_a_thread_that_is_done_does_not_sleep_before_the_loop_has_ended() -> None:
+    code = f"""
+import os, numpy as np, tirscript
+tirscript.set_num_threads(2)
+before = set(os.listdir("/proc/self/task"))
+uneven = tirscript.build(tirscript.parse({UNEVEN!r}))
+a = np.zeros(2)
+uneven(a, 10)
+(worker,) = set(os.listdir("/proc/self/task")) - before
+
+def slept():
+    with open(f"/proc/self/task/{{worker}}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("voluntary_ctxt_switches"))
+
+def batch():
+    start = slept()
+    for _ in range(10):
+        uneven(a, 100_000)  # longer than a thread looks for another loop
+    return slept() - start
+
+# the system may stop the caller for so long that its worker sleeps all the same, but not always
+assert any(batch() < 5 for _ in range(100))
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("processor", [*FUTEX, "wasm32"])
 @pytest.mark.parametrize("system", ["unknown-linux-gnu", "apple-darwin"])
 def test_the_text_is_valid_for_every_processor(processor: str, system: str) -> None:
