@@ -37,6 +37,8 @@ FEW = 24
 FILLED = 8
 # columns of fewer elements become one with the dimensions beside them
 LONG = 192
+# bytes after which lines of memory share a set of the nearest cache: rows so far apart push each other out of it
+WAY = 4096
 # vectors in the lines of a panel, at most
 WIDEST = 4
 # lines of a large matrix that are read at once, no more than the processor follows ahead of the reads
@@ -526,7 +528,7 @@ def _rows(work: Work, nest: Nest, roles: Roles, padded: bool) -> BlockHandle | N
     dim = load.buffer.shape[-1]
     line = int(dim.value) * bits // 8 if type(dim) is Const else 1
     last = load.indices[-1] is roles.reduced[-1].var
-    apart = last and len(load.indices) > 1 and line % 1024 == 0
+    apart = last and len(load.indices) > 1 and line % WAY == 0
     again = roles.columns.extent >= 128 and (apart or converted)
     if not padded and not again:
         return None

@@ -225,3 +225,19 @@ def main(A: T.Buffer((9, 8)), B: T.Buffer((9, 8))):
     assert isinstance(func, PrimFunc)
     with pytest.raises(ScheduleError, match="still written where the copy would be made"):
         Schedule(func).precompute("B", [0])
+
+
+@pytest.mark.parametrize(("terms", "copied"), [(512, False), (768, False), (1024, True), (2048, True), (1000, False)])
+def test_rows_are_copied_where_they_would_share_the_sets_of_a_cache(terms: int, copied: bool) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((16, {terms})), B: T.Buffer(({terms}, 128)), C: T.Buffer((16, 128))):
+    for i, j in T.grid(16, 128):
+        C[i, j] = 0.0
+        for k in range({terms}):
+            C[i, j] += A[i, k] * B[k, j]
+""")
+    assert isinstance(func, PrimFunc)
+    text = default_schedule(func, FACTS).func.script()
+    assert ("A_global" in text) == copied
+    assert (f"strides=({terms + 16}, 1)" in text) == copied
