@@ -12,13 +12,14 @@ from tirscript.ir.constant_file import load_tensors
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.expr import Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphConst, GraphFunc, GraphType, GraphVar, TensorType
+from tirscript.ir.graph import GraphConst, GraphFunc, GraphVar, TensorType
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.rewrite import substitute
 from tirscript.ir.words import identifier
 
 from ..constants.parameters import buffer_at, with_constants
 from ..simplify import simplified
+from .replacing import with_sizes
 
 Bound = TypeVar("Bound", Module, GraphFunc, PrimFunc)
 
@@ -87,7 +88,7 @@ def _bind_graph(func: GraphFunc, given: Mapping[int, ConstantTensor], module: Mo
         _check_sizes(func, func.params[at], data, sizes)
     kept = tuple(param for param in func.params if param not in values)
     bound = func.replace(params=kept, body=substitute(func.body, values), value=substitute(func.value, values))
-    return _with_sizes(bound, sizes)
+    return with_sizes(bound, sizes)
 
 
 _BIND: dict[type, Any] = {GraphFunc: _bind_graph, PrimFunc: with_constants}
@@ -116,7 +117,7 @@ def bind_symbolic_vars(module: Module, sizes: Mapping[str, int], *, function: st
         if size < 0:
             raise _wrong(func, f"`{name}` would be {size}, and no dimension is negative")
         found[names[name]] = const(size, names[name].dtype)
-    return module.with_function(_with_sizes(func, found))
+    return module.with_function(with_sizes(func, found))
 
 
 def _function(module: Module, name: str) -> GraphFunc | PrimFunc:
@@ -154,20 +155,6 @@ def _check_sizes(func: GraphFunc, param: GraphVar, data: ConstantTensor, sizes: 
 
 def _wrong(func: GraphFunc | PrimFunc, message: str, hint: str | None = None) -> DiagnosticError:
     return DiagnosticError([error("T301", message, func.span, hint=hint)])
-
-
-def _with_sizes(func: GraphFunc, sizes: Mapping[Var, Expr]) -> GraphFunc:
-    """The function with other dimensions, in the types of its variables too."""
-    if not sizes:
-        return func
-    fresh: dict[Any, Any] = dict(sizes)
-    for node in dict.fromkeys(walk(func)):
-        if type(node) is GraphVar:
-            kind: GraphType = substitute(node.type, sizes)
-            if kind is not node.type:
-                fresh[node] = node.replace(type=kind)
-    made: GraphFunc = substitute(func, fresh)
-    return made
 
 
 __all__ = ["bind_params", "bind_symbolic_vars"]

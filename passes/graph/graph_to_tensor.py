@@ -83,7 +83,8 @@ VIEWS = frozenset(("reshape", "flatten", "expand_dims", "squeeze"))
 
 # the way out for what no native code is made of, such as functions as values
 _PUBLIC = (
-    "tensors as long as they turn out are given to callers outside of the module: let the caller do what is called for"
+    "functions give tensors as long as they turn out to callers outside of the module and, by pass `measure_sizes`, "
+    "to those of the same target: let the caller do what is called for"
 )
 _INTERPRET = "`tirscript.interpret` executes it"
 

@@ -13,16 +13,21 @@ before:                                            after:
                                                            b: G.Tensor((1, n), "float32") = ...
 
 The rules stand with the operators, in their table (`GraphOp.measured`). What they have none for stays.
+
+A graph function whose results have such sizes is written out where another one calls it: `y = cls.places(x)` names none
+of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.dtype import INT64
-from tirscript.ir.expr import BufferLoad, Var, const
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import BufferLoad, Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
@@ -43,31 +48,63 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import GRAPH_OPS
-from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.graph_ops.infer import match_types, type_of
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
 from ..pipeline import module_pass
 from .names import Names
+from .replacing import with_sizes
 
 
 @module_pass()
 def measure_sizes(module: Module) -> Module:
     """`a = G.nonzero(x)` becomes operators of a size `n`, a scalar: `n = cls.element(total)`."""
-    todo = {one.name for one in module.functions if type(one) is GraphFunc and _has_rules(one)}
-    if not todo:
-        return module
     made = _Elements(module)
-    functions = tuple(
-        _Measuring(one, module, made).function() if type(one) is GraphFunc and one.name in todo else one
-        for one in module.functions
-    )
-    return module.replace(functions=(*made.functions, *functions))
+    now: dict[str, Any] = {one.name: one for one in module.functions}
+    computing: dict[str, GraphFunc] = {}  # those whose results have sizes that they compute
+    inlined: set[str] = set()
+    for name in _callees_first(module):
+        func: GraphFunc = now[name]
+        called = _called(func) & computing.keys()
+        if called or any(type(node) is OpCall and node.op.measured is not None for node in walk(func)):
+            measuring = _Measuring(func, module, made, computing)
+            func = now[name] = measuring.function()
+            inlined |= measuring.inlined
+        if not _sizes(type_of(func.value, module)) <= _sizes(tuple(param.type for param in func.params)):
+            computing[name] = func
+    if all(now[one.name] is one for one in module.functions):
+        return module
+    used = {name for one in now.values() if type(one) is GraphFunc for name in _called(one)}
+    kept = (one for name, one in now.items() if not (name in inlined - used and one.private))
+    return module.replace(functions=(*made.functions, *kept))
 
 
-def _has_rules(func: GraphFunc) -> bool:
-    return any(type(node) is OpCall and node.op.measured is not None for node in walk(func))
+def _called(func: GraphFunc) -> set[str]:
+    """The functions of the module that a function names."""
+    return {node.function for node in walk(func) if type(node) is FunctionRef}
+
+
+def _callees_first(module: Module) -> list[str]:
+    """The graph functions, each behind those that it calls, unless they call each other in a cycle."""
+    graphs = {one.name: one for one in module.functions if type(one) is GraphFunc}
+    order: dict[str, None] = {}
+    todo = [(name, False) for name in reversed(graphs)]
+    begun: set[str] = set()
+    while todo:
+        name, done = todo.pop()
+        if done:
+            order[name] = None
+        elif name not in begun:
+            begun.add(name)
+            todo.append((name, True))
+            todo += ((other, False) for other in sorted(_called(graphs[name]) & graphs.keys() - begun, reverse=True))
+    return list(order)
+
+
+def _sizes(root: Any) -> set[Var]:
+    return {node for node in walk(root) if type(node) is Var}
 
 
 class _Elements:
@@ -90,8 +127,11 @@ class _Elements:
 class _Measuring:
     """One function on its way; the `Bindings` of the rules."""
 
-    def __init__(self, func: GraphFunc, module: Module, elements: _Elements) -> None:
-        self.func, self.module, self.elements = func, module, elements
+    def __init__(
+        self, func: GraphFunc, module: Module, elements: _Elements, computing: Mapping[str, GraphFunc]
+    ) -> None:
+        self.func, self.module, self.elements, self.computing = func, module, elements, computing
+        self.inlined: set[str] = set()
         self.instead: dict[GraphVar, GraphVar] = {}
         self.out: list[Stmt] = []
         self.name = ""
@@ -111,6 +151,9 @@ class _Measuring:
     def statement(self, stmt: Any) -> None:
         if type(stmt) is Dataflow:
             inner = self.body(stmt.body)
+            if any(type(one) is GraphIf for one in inner):  # of a function that is written out; it has none itself
+                self.out += inner
+                return
             outputs = [self.instead.get(var, var) for var in stmt.outputs]
             # what the types of the others name is known behind the dataflow, too
             named = {node for var in outputs for node in walk(var.type)}
@@ -135,6 +178,8 @@ class _Measuring:
             self.name = stmt.var.name
             types = tuple(type_of(arg, self.module) for arg in value.args)
             value = value.op.measured(value, types, self) or value
+        elif type(value) is FunctionCall and (callee := self.callee(value)) is not None:
+            value = self.written_out(callee, value.args)
         elif value is stmt.value:
             self.out.append(stmt)
             return
@@ -143,6 +188,33 @@ class _Measuring:
         if found is not None and _says_more(found, var.type):
             var = self.instead[stmt.var] = var.replace(type=found)
         self.out.append(stmt.replace(var=var, value=value))
+
+    # calls
+
+    def callee(self, call: FunctionCall) -> GraphFunc | None:
+        """The function that is called, if its results have sizes that it computes."""
+        found = self.computing.get(call.function.function) if type(call.function) is FunctionRef else None
+        same = found is not None and found.attrs.get("target") == self.func.attrs.get("target")
+        return found if same else None
+
+    def written_out(self, callee: GraphFunc, args: Sequence[GraphExpr]) -> GraphExpr:
+        """The statements of a function in place of its call, and its value."""
+        self.inlined.add(callee.name)
+        func = refresh(callee)
+        types = [type_of(arg, self.module) for arg in args]
+        sizes: dict[Var, Expr] = {}
+        for param, have in zip(func.params, types, strict=True):
+            match_types(param.type, have, sizes, f"`{param.name}`")
+        func = with_sizes(func, sizes)
+        instead: dict[Any, Any] = {}
+        for param, arg, have in zip(func.params, args, types, strict=True):
+            if structural_equal(param.type, have):
+                instead[param] = arg
+            else:  # whether it has these sizes is known when it runs
+                self.out.append(MatchCast(param, arg, param.type))
+        for stmt in func.body:
+            self.out += substitute(stmt.body if type(stmt) is Dataflow else (stmt,), instead)
+        return substitute(func.value, instead)
 
     # what rules make
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from tirscript.ir.expr import Expr, Var
 from tirscript.ir.graph import (
     Dataflow,
     FunctionCall,
@@ -11,6 +13,7 @@ from tirscript.ir.graph import (
     GraphExpr,
     GraphFunc,
     GraphIf,
+    GraphType,
     GraphVar,
     MatchCast,
     OpCall,
@@ -100,6 +103,20 @@ def _bound(body: tuple[Stmt, ...]) -> set[GraphVar]:
     return found
 
 
+def with_sizes(func: GraphFunc, sizes: Mapping[Var, Expr]) -> GraphFunc:
+    """The function with other dimensions, in the types of its variables too."""
+    if not sizes:
+        return func
+    fresh: dict[Any, Any] = dict(sizes)
+    for node in dict.fromkeys(walk(func)):
+        if type(node) is GraphVar:
+            kind: GraphType = substitute(node.type, sizes)
+            if kind is not node.type:
+                fresh[node] = node.replace(type=kind)
+    made: GraphFunc = substitute(func, fresh)
+    return made
+
+
 def variables(value: GraphExpr) -> set[GraphVar]:
     """The variables that a value uses."""
     return {node for node in walk(value) if type(node) is GraphVar}
@@ -132,4 +149,4 @@ def _given(stmt: GraphBind | MatchCast | GraphIf) -> set[GraphVar]:
     return set() if type(value) is OpCall and value.op not in IN_PLACE else variables(value)
 
 
-__all__ = ["Replacing", "variables", "written_in_place"]
+__all__ = ["Replacing", "variables", "with_sizes", "written_in_place"]

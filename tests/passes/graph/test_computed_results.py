@@ -246,11 +246,104 @@ def test_what_a_kernel_wrote_is_read_behind_it() -> None:
     same(tirscript.build(module)["main"](np.ones(4, "float32")), (np.float32(8), np.float32(28)))
 
 
-@pytest.mark.parametrize("private", ["", "(private=True)"])
-def test_functions_of_the_module_do_not_give_them_to_each_other(private: str) -> None:
-    inner = f"    @G.graph_func{private}\n    def inner(x: G.Tensor((4,), 'float32')):\n        return G.nonzero(x)\n\n"
-    module = program('x: G.Tensor((4,), "float32")', "a = M.inner(x)", "return G.sum(a)", before=inner)
-    with pytest.raises(DiagnosticError, match="let the caller do what is called for"):
+PLACES = """
+    @G.graph_func(private=True)
+    def places(x: G.Tensor(("n",), "float32"), k: G.Prim("int64")):
+        a = G.nonzero(x)
+        return a, G.full((k,), 2, "int64")
+
+"""
+CALLS = {
+    "one": (
+        "    @G.graph_func\n    def inner(x: G.Tensor((4,), 'float32')):\n        return G.nonzero(x)\n\n",
+        'x: G.Tensor((4,), "float32")',
+        ["a = M.inner(x)", "return G.add(a, a)"],
+        [flags(4)],
+    ),
+    "twice, with other sizes": (
+        PLACES,
+        'x: G.Tensor(("m",), "float32"), y: G.Tensor((2, 3), "float32")',
+        [
+            "with G.dataflow():",
+            "    a = M.places(x, G.prim_value(3))",
+            "    b = M.places(G.reshape(y, (6,)), G.prim_value(2))",
+            "    c = G.sum(b[0])",
+            "    d = G.add(a[0], c)",
+            "    e = a[1]",
+            "    G.output(b, d, e)",
+            "return d, (e, b[1])",
+        ],
+        [flags(5), flags(2, 3)],
+    ),
+    "through another": (
+        PLACES
+        + """
+    @G.graph_func(private=True)
+    def some(x: G.Tensor(("n",), "float32")):
+        a = M.places(G.concat([x, x]), G.prim_value(1))
+        b = G.unique(a[0])
+        return b
+
+""",
+        'x: G.Tensor(("m",), "float32")',
+        ["a = M.some(x)", "return G.multiply(a, a)"],
+        [flags(3)],
+    ),
+    "a branch in a dataflow": (
+        """
+    @G.graph_func(private=True)
+    def either(x: G.Tensor((4,), "float32"), c: G.Tensor((), "bool")):
+        if c:
+            y = G.exp(x)
+        else:
+            y = G.negative(x)
+        return G.nonzero(y), y
+
+""",
+        'x: G.Tensor((4,), "float32"), c: G.Tensor((), "bool")',
+        ["with G.dataflow():", "    a = M.either(x, c)", "    b = a[1]", "    G.output(a, b)", "return a, b"],
+        [flags(4), np.bool_(0)],
+    ),
+    "with what another computed": (
+        PLACES + PLACES.replace("def places", "def again").replace('("n",), "float32"', '(4,), "float32"'),
+        'x: G.Tensor((6,), "float32")',
+        [
+            "a = M.places(x, G.prim_value(1))",
+            "b = G.astype(G.flatten(a[0]), 'float32')",
+            "c = M.again(b, G.prim_value(2))",
+            "return c, M.places(b, G.prim_value(2))[0]",
+        ],
+        [np.array([0, 1, 2, 0, 3, 4], "float32")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_functions_of_the_module_give_them_to_each_other(name: str) -> None:
+    before, params, body, args = CALLS[name]
+    module = program(params, *body, before=before)
+    wanted = tirscript.interpret(module, *args, entry="main")
+    measured = measure_sizes(module)
+    again = parse(measured.script())
+    assert structural_equal(again, measured)
+    assert all(one.name in ("main", "inner") or not isinstance(one, GraphFunc) for one in measured.functions)
+    same(tirscript.interpret(again, *args, entry="main"), wanted)
+    same(tirscript.build(module)["main"](*args), wanted)
+
+
+def test_sizes_of_parameters_are_compared_where_a_function_is_written_out() -> None:
+    before, params, body, _ = CALLS["with what another computed"]
+    module = program(params, *body, before=before)
+    with pytest.raises(AssertionError, match="expected 4"):
+        tirscript.build(module)["main"](np.ones(6, "float32"))
+
+
+def test_functions_for_another_target_are_not_written_out() -> None:
+    inner = "    @G.graph_func(private=True)\n    def inner(x: G.Tensor((4,), 'float32')):\n        {}return G.nonzero(x)\n\n"
+    target = "G.func_attr({'target': T.target('c')})\n        "
+    module = program('x: G.Tensor((4,), "float32")', "return G.sum(M.inner(x))", before=inner.format(target))
+    assert "inner" in measure_sizes(module)
+    with pytest.raises(DiagnosticError, match="to those of the same target"):
         tirscript.build(module)
 
 
