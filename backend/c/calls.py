@@ -33,7 +33,7 @@ from ..recursion import DEEPEST_CALL, too_deep
 from ..runtime.c_library import CFunction, Parameter, largest
 from ..runtime.library import c_library
 from . import memory
-from .code import EQUAL, ORDER, Code, call, cast, within
+from .code import EQUAL, ORDER, PLUS, Code, binary, call, cast, within
 from .types import NARROW, c_type, declared, literal
 from .writer import Report
 
@@ -299,7 +299,7 @@ class _Binding:
             if stop is None or (stop.isdigit() and start.isdigit()):
                 dims.append("1" if stop is None else str(int(stop) - int(start)))
             else:
-                dims.append(stop if start == "0" else Code(f"{stop} - {within(start, 13)}", 12))
+                dims.append(stop if start == "0" else binary(stop, "-", start, PLUS))
             if w.debug and not w.ranges.holds(arg, axis):
                 self.report_outside(arg, axis, start, dims[-1], at.dims[axis])
         index = memory.times(index, str(buffer.dtype.lanes))

@@ -29,7 +29,7 @@ from tirscript.ir.dtype import INT64
 
 from ..llvm.state import FRAME_BUFFER, FRAME_TOTAL, internal
 from .code import CHOICE, ORDER, PLUS, TIMES, UNARY, Code, binary, cast, choice, within
-from .types import c_type, declared, literal, pointer
+from .types import c_type, declared, literal, number, pointer
 
 if TYPE_CHECKING:
     from .writer import Writer
@@ -85,7 +85,7 @@ def plus(a: str, b: str) -> Code:
 def size(w: Writer, dim: Expr) -> Code:
     """A dimension or stride as an int64."""
     if type(dim) is Const:
-        return Code(str(int(dim.value)), UNARY if dim.value < 0 else 15)
+        return number(int(dim.value), dim.dtype)
     return w.value(dim) if dim.dtype is INT64 else cast("int64_t", w.value(dim))
 
 
@@ -360,7 +360,8 @@ def _counted_bytes(w: Writer, buffer: Buffer) -> str:
             total = times(total, within(cast("uint64_t", size(w, dim)), TIMES + 1))
     else:
         for dim, stride in zip(buffer.shape, buffer.strides, strict=True):
-            reach = f"((uint64_t)({size(w, dim)} - 1) * (uint64_t){within(size(w, stride), UNARY)})"
+            last = cast("uint64_t", binary(size(w, dim), "-", "1", PLUS))
+            reach = f"({last} * (uint64_t){within(size(w, stride), UNARY)})"
             total = plus(total, reach)
             at_most.append(cast("double", within(size(w, stride), UNARY)))
     if buffer.elem_offset is not None:

@@ -12,7 +12,7 @@ from tirscript.ir import Buffer, MatchBuffer, Module, PrimFunc, Var
 from tirscript.ir.node import recursion_room
 
 from ..export.header import ARRAY_TEXT, prototype
-from ..export.names import c_name
+from ..export.names import c_name, commented
 from ..export.plan import CFunctionPlan, LibraryPlan
 from ..llvm.aliasing import call_sites, noalias_functions
 from ..llvm.state import FRAME_TOTAL
@@ -50,6 +50,7 @@ _HEAD = """/* {title}
 #include <string.h>
 
 #if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -235,7 +236,7 @@ class CModule:
             lines.append("  return 0;")
         doc = ""
         if func.docstring:
-            doc = "".join(f" * {line.strip()}\n" for line in func.docstring.strip().replace("*/", "* /").splitlines())
+            doc = "".join(f" * {commented(line.strip())}\n" for line in func.docstring.strip().splitlines())
             doc = f"/*\n{doc} */\n"
         return "\n".join([f"{doc}{head} {{", *(line.rstrip() for line in lines), "}"])
 

@@ -31,7 +31,7 @@ from .code import (
     choice,
     within,
 )
-from .types import NARROW, c_type, literal
+from .types import NARROW, c_type, literal, number
 
 if TYPE_CHECKING:
     from .writer import Writer
@@ -111,15 +111,14 @@ def _arithmetic(w: Writer, node: Call) -> str:
 
 def _plain(w: Writer, node: Call) -> list[str]:
     """The operands of which one says the type: a constant beside another value need not."""
-    values = []
+    values: list[str] = []
     for at, arg in enumerate(node.args):
         other = node.args[1 - at]
         bare = type(arg) is Const and type(other) is not Const and arg.dtype.is_int and abs(arg.value) < 1 << 31
         if bare:
-            text: str = str(int(arg.value))  # type: ignore[attr-defined]
+            values.append(number(int(arg.value), arg.dtype))  # type: ignore[attr-defined]
         else:
-            text = w.value(arg.args[0] if _is_widened(arg) and not _is_small(other) else arg)  # type: ignore[attr-defined]
-        values.append(Code(text, UNARY) if text.startswith("-") else text)
+            values.append(w.value(arg.args[0] if _is_widened(arg) and not _is_small(other) else arg))  # type: ignore[attr-defined]
     return values
 
 

@@ -40,7 +40,7 @@ from ..llvm.state import internal
 from ..llvm.stmt import THREADS, checked_assumption, constant_values, enter_range, prove, unrolling, words_of
 from . import memory
 from .code import EQUAL, Code, cast, within
-from .types import c_type, declared
+from .types import c_type, declared, number
 from .writer import bind, is_opaque
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _fixed(w: Writer, expr: Expr | None, hint: str) -> str:
     """A bound, which is evaluated before the loop and stays as it is."""
     assert expr is not None
     if type(expr) is Const:
-        return str(int(expr.value))
+        return number(int(expr.value), expr.dtype)
     text = w.value(expr)
     if any(type(node) is BufferLoad or (type(node) is Call and node.op.effect != "pure") for node in walk(expr)):
         return w.keep(text, expr.dtype, hint)

@@ -10,6 +10,7 @@ from tirscript.ir.expr import round_float
 
 from ..export.header import C_SCALARS
 from ..llvm.types import float_bits
+from .code import PRIMARY, UNARY, Code
 
 # the C type of values; narrow floats are their bits, under a name of their own
 C_TYPES = {
@@ -59,6 +60,13 @@ def literal(value: Any, dtype: DType) -> str:
     return f"UINT64_C({number})" if dtype.kind == "uint" else f"INT64_C({number})"
 
 
+def number(value: int, dtype: DType) -> Code:
+    """An integer where what is around says its type: digits, unless C has no signed type for them."""
+    if abs(value) < 1 << 63:
+        return Code(str(value), UNARY if value < 0 else PRIMARY)
+    return Code(literal(value, dtype))
+
+
 def _float(value: float, dtype: DType) -> str:
     if dtype.name in NARROW:
         if dtype.name == "float16":
@@ -82,4 +90,4 @@ def _float(value: float, dtype: DType) -> str:
     return (text if "." in text or "e" in text else f"{text}.0") + "f"
 
 
-__all__ = ["C_TYPES", "NARROW", "c_type", "declared", "literal", "pointer"]
+__all__ = ["C_TYPES", "NARROW", "c_type", "declared", "literal", "number", "pointer"]

@@ -35,14 +35,14 @@ from tirscript.ir.dtype import INT64
 from tirscript.ir.op import FOREIGN
 
 from ..export.messages import code_of, form, told
-from ..export.names import c_name
+from ..export.names import c_name, commented
 from ..export.plan import CODES
 from ..llvm.ranges import Ranges
 from ..llvm.sites import VALUES, Site
 from ..llvm.state import internal
 from . import memory, ops
 from .code import PLUS, TIMES, UNARY, Code, Lines, binary, call, cast, within
-from .types import c_type, declared, literal
+from .types import c_type, declared, literal, number
 
 if TYPE_CHECKING:
     from .module import CModule
@@ -142,7 +142,7 @@ class Writer:
             first = a if "(uint64_t)" in a or "(uint64_t)" in b else cast("uint64_t", a)
             return binary(first, sign, b, prec)
         if type(expr) is Const:
-            return Code(str(int(expr.value)), UNARY if expr.value < 0 else 15)
+            return number(int(expr.value), expr.dtype)
         return self.value(expr)
 
     def lazily(self, expr: Expr) -> Code | Deferred:
@@ -230,7 +230,7 @@ class Writer:
         for line in getattr(stmt.trivia, "leading", ()):
             text = str(line).strip().lstrip("#").strip()
             if text:
-                self.out.add(f"/* {text.replace('*/', '* /')} */")
+                self.out.add(f"/* {commented(text)} */")
 
     def release(self, depth: int) -> None:
         """Free what the bodies from `depth` on have allocated."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .names import c_name, commented
 from .plan import CODES, CFunctionPlan, CParam, LibraryPlan
 
 # what a scalar of a dtype is in C; narrow floats cross as their bits
@@ -136,7 +137,7 @@ def _declaration(plan: CFunctionPlan) -> str:
             lines.append(f"{name}: the bits of a {one.dtype}")
     if plan.returns is not None:
         lines.append(f"{_name('result', used)}: where what it returns is written, {plan.returns}")
-    body = "\n".join(f" * {line}".rstrip() for line in lines).replace("*/", "* /")
+    body = "\n".join(f" * {commented(line)}".rstrip() for line in lines)
     return f"\n/*\n{body}\n */\n{prototype(plan)};\n" if lines else f"\n{prototype(plan)};\n"
 
 
@@ -156,8 +157,6 @@ def _type(one: CParam) -> str:
 
 def _name(name: str, used: set[str]) -> str:
     """A parameter's name as C may have it, unlike those before it."""
-    from .names import c_name
-
     made = c_name(name)
     while made in used:
         made += "_"

@@ -42,4 +42,9 @@ def is_taken(name: str) -> bool:
     return name in _KEYWORDS or name in _LIBRARY or name.rstrip("fl") in _LIBRARY or name.startswith("__")
 
 
-__all__ = ["c_name", "is_taken"]
+def commented(text: str) -> str:
+    """Words as a comment of C may hold them: none ends it, and none begins another, of which compilers warn."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
+
+
+__all__ = ["c_name", "commented", "is_taken"]

@@ -1,0 +1,89 @@
+"""What C source looks like to a compiler: operators that keep their operands, and no warnings."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.testing import copies
+
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+def both(text: str, *args: Any) -> tuple[list[Any], list[Any]]:
+    """The arrays after the interpreter and after C."""
+    program = tirscript.parse(text)
+    first, second = copies(args), copies(args)
+    tirscript.interpret(program, *first)
+    tirscript.build(program, target="c", opt_level=0)(*second)
+    arrays = [[arg for arg in some if isinstance(arg, np.ndarray)] for some in (first, second)]
+    return arrays[0], arrays[1]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "value",
+    [
+        "(-i + 3) * (i + 2)",
+        "T.truncmod(-5 - i, i + 1)",
+        "(-9 - i) * (i + 1)",
+        "(i + 2) * (-i - 6)",
+        "T.cast((i > 2) == (-5 == n), 'int32')",
+    ],
+)
+def test_what_begins_with_a_minus_is_bracketed_as_other_operands_are(value: str) -> None:
+    text = f'@T.prim_func\ndef f(A: T.Buffer((8,), "int32"), n: T.int32):\n    for i in range(8):\n        A[i] = {value}\n'
+    (wanted,), (found,) = both(text, np.zeros(8, "int32"), 3)
+    assert wanted.tolist() == found.tolist()
+
+
+@needs_compiler
+@pytest.mark.parametrize("stop", ["n >> 1", "T.Select(n > 10, n, k + 1)", "n & 7"])
+def test_the_length_of_a_region_may_be_any_expression(stop: str) -> None:
+    text = f"""
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((16,), "int64"), n: T.int64, k: T.int64):
+        M.fill(A[k:{stop}])
+
+    @T.prim_func(private=True)
+    def fill(X: T.Buffer(("m",), "int64")):
+        for i in range(m):
+            X[i] = m
+"""
+    (wanted,), (found,) = both(text, np.zeros(16, "int64"), 12, 2)
+    assert wanted.tolist() == found.tolist() and wanted.any()
+
+
+WARNED_OF = '''
+@T.prim_func
+def f(A: T.Buffer((8,), "int64"), U: T.Buffer((4,), "uint64"), B: T.Buffer((4,), "bool")):
+    """Ends in /* here, and */ there."""
+    # see /* there
+    for i in T.serial(T.int64(-9223372036854775808), T.int64(-9223372036854775804)):
+        A[i + T.int64(9223372036854775807) + T.int64(1)] = i
+    for j in T.serial(T.uint64(18446744073709551612), T.uint64(18446744073709551615)):
+        U[j - T.uint64(18446744073709551612)] = j
+    B[0] = U[0] == U[0]
+'''
+
+
+@needs_compiler
+@pytest.mark.parametrize("flags", [["-std=c99", "-x", "c"], ["-std=c++11", "-x", "c++"]])
+def test_compilers_have_nothing_to_warn_of(flags: list[str], tmp_path: Path) -> None:
+    built = tirscript.build(tirscript.parse(WARNED_OF), target="c")
+    source = built.export(tmp_path / "k.c", header=tmp_path / "k.h")
+    given = source if "c" in flags else tmp_path / "k.h"
+    compiler = "cc" if "c" in flags else "c++"
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    subprocess.run([compiler, *flags, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", given], check=True)
+    wanted, found = both(WARNED_OF, np.zeros(8, "int64"), np.zeros(4, "uint64"), np.zeros(4, "bool"))
+    assert all((a == b).all() for a, b in zip(wanted, found, strict=True))
