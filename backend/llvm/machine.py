@@ -100,11 +100,20 @@ def complete(target: Target) -> Target:
 def require_here(target: Target, span: Span | None = None) -> Host:
     """The processor of a target whose code is to run in this process; T402 where it would not."""
     found, here = machine(target), host()
-    span = target.span or span
     if found.triple != here.triple:
         message = f"code for {found.triple} does not run in this process, which is {here.triple}"
         hint = "write it to a file: `tirscript build FILE -o libk.so --target ...`"
-        raise DiagnosticError([error("T402", message, span, hint=hint)])
+        raise DiagnosticError([error("T402", message, target.span or span, hint=hint)])
+    problem = beyond(target, span)
+    if problem is not None:
+        raise problem
+    return found
+
+
+def beyond(target: Target, span: Span | None = None) -> DiagnosticError | None:
+    """What a target may use of a processor of this architecture that this one does not have; None where it has all."""
+    found, here = machine(target), host()
+    span = target.span or span
     if found.cpu == here.cpu:
         wanted = [one for one in target.get("mattr", ()) if one.startswith("+")]
     elif found.cpu in PROCESSORS or found.cpu == "generic":
@@ -112,13 +121,14 @@ def require_here(target: Target, span: Span | None = None) -> Host:
     else:
         message = f"whether code for the processor `{found.cpu}` runs on this one, `{here.cpu}`, is not known"
         hint = "say what it may use: `llvm -mcpu=x86-64-v2 -mattr=+avx2`"
-        raise DiagnosticError([error("T402", message, span, hint=hint)])
+        return DiagnosticError([error("T402", message, span, hint=hint)])
     there = set(here.features.split(","))
     missing = [one[1:] for one in wanted if one not in there]
-    if missing:
-        message = f"this processor, `{here.cpu}`, does not have {', '.join(missing)}, which the target asks for"
-        raise DiagnosticError([error("T402", message, span, hint="leave the processor away to build for this one")])
-    return found
+    if not missing:
+        return None
+    message = f"this processor, `{here.cpu}`, does not have {', '.join(missing)}, which the target asks for"
+    hint = "leave the processor away to build for this one, or `export` the function for another"
+    return DiagnosticError([error("T402", message, span, hint=hint)])
 
 
-__all__ = ["architecture", "complete", "machine", "own_machine", "require_here", "system"]
+__all__ = ["architecture", "beyond", "complete", "machine", "own_machine", "require_here", "system"]

@@ -6,7 +6,6 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir import Call, DiagnosticError, Module, PrimFunc, StringImm, Var, error, walk
-from tirscript.passes.targets import own_target
 
 from ..request import Request
 from ..runtime import layout
@@ -87,10 +86,10 @@ class _Extension:
 def compile_request(request: Request) -> dict[str, Any]:
     """The function objects of the public functions by name: from the cache, or compiled and put there.
 
-    Those for another processor or system can be exported, and not called. Raises DiagnosticError T402 for features that
-    this processor does not have, and libraries that the target forbids.
+    Those for another processor or system can be exported, and not called. Raises DiagnosticError T402 for libraries
+    that the target forbids.
     """
-    from .files import foreign_functions, is_foreign
+    from .files import foreign_functions, is_foreign, own_targets
 
     if is_foreign(request):
         check_libraries(request)
@@ -100,10 +99,8 @@ def compile_request(request: Request) -> dict[str, Any]:
     from ..cache_key import key as key_of
 
     machine = require_here(request.target, request.program.span)
-    for func in request.module.prim_funcs:
-        own = own_target(func)
-        if own is not None and own.resolved().kind == request.target.resolved().kind:
-            require_here(own, func.span)
+    for own, span in own_targets(request):
+        require_here(own, span)
     check_libraries(request)
     store = cache()
     key = key_of(request) if store is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,23 +93,48 @@ def test_functions_of_one_module_are_each_for_their_own() -> None:
         emit_ir(other)
 
 
-def test_a_processor_that_has_more_than_this_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    unknown = told("llvm -mcpu=bdver2")
-    assert unknown.startswith("T402 whether code for the processor `bdver2` runs on this one")
+@pytest.fixture
+def poor_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This machine with a processor that has next to nothing."""
     from tirscript.backend.llvm import machine as module
 
     real = host()
     poor = type(real)(real.triple, "x86-64", "+cx8,+sse2,-avx")
     monkeypatch.setattr(module, "host", lambda: poor)
     machine.cache_clear()
-    try:
-        require_here(Target("llvm"))
-        with pytest.raises(DiagnosticError, match=r"T402.*does not have .*avx2.*, which the target asks for"):
-            require_here(Target("llvm -mcpu=haswell"))
-        with pytest.raises(DiagnosticError, match=r"T402.*does not have avx512f, which"):
-            require_here(Target("llvm -mattr=+avx512f"))
-    finally:
-        machine.cache_clear()
+    yield
+    machine.cache_clear()
+
+
+@pytest.mark.usefixtures("poor_host")
+def test_a_processor_that_has_more_than_this_one_is_refused() -> None:
+    require_here(Target("llvm"))
+    with pytest.raises(DiagnosticError, match=r"T402.*does not have .*avx2.*, which the target asks for"):
+        require_here(Target("llvm -mcpu=haswell"))
+    with pytest.raises(DiagnosticError, match=r"T402.*does not have avx512f, which"):
+        require_here(Target("llvm -mattr=+avx512f"))
+    unknown = told("llvm -mcpu=bdver2")
+    assert unknown.startswith("T402 whether code for the processor `bdver2` runs on this one")
+
+
+@pytest.mark.usefixtures("poor_host")
+@pytest.mark.parametrize("text", [KERNEL, MODULE.replace("x86-64-v2", "haswell")])
+def test_code_for_a_processor_that_has_more_is_looked_at_and_exported(text: str, tmp_path: Path) -> None:
+    built = tirscript.build(tirscript.parse(text), target="llvm -mcpu=haswell" if text is KERNEL else "llvm")
+    function = built["narrow"] if text is not KERNEL else built
+    assert "ymm" in function.assembly() and "define" in function.llvm_ir()
+    assert built.export(tmp_path / "k.o").read_bytes()[:4] == b"\x7fELF"
+    size = 4096 if text is KERNEL else 640
+    with pytest.raises(DiagnosticError, match=r"T402.*does not have .*avx2.*which the target asks for"):
+        function(np.zeros(size, "float32"), np.zeros(size, "float32"))
+
+
+@pytest.mark.parametrize("target", ["llvm", "aarch64/generic"])
+def test_the_text_of_one_function_has_all_of_its_module(target: str) -> None:
+    built = tirscript.build(tirscript.parse(MODULE.replace(" -mcpu=x86-64-v2", "")), target=target)
+    for function in built:
+        defined = "".join(line for line in function.llvm_ir().splitlines() if line.startswith("define"))
+        assert all(name in defined for name in ("main", "narrow", "wide"))
 
 
 @pytest.mark.parametrize(
