@@ -454,6 +454,8 @@ def _packed(w: Writer, node: Call) -> str:
 
 @_rule("prefetch")
 def _prefetch(w: Writer, node: Call) -> str:
+    if w.debug:
+        w.value(node.args[0])  # checks that the address is one
     return ""  # a hint
 
 

@@ -1,4 +1,4 @@
-"""What C source looks like to a compiler: operators that keep their operands, and no warnings."""
+"""What C source is made of: operators that keep their operands, checks where they are asked for, and no warnings."""
 
 from __future__ import annotations
 
@@ -87,3 +87,17 @@ def test_compilers_have_nothing_to_warn_of(flags: list[str], tmp_path: Path) -> 
     subprocess.run([compiler, *flags, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", given], check=True)
     wanted, found = both(WARNED_OF, np.zeros(8, "int64"), np.zeros(4, "uint64"), np.zeros(4, "bool"))
     assert all((a == b).all() for a, b in zip(wanted, found, strict=True))
+
+
+@needs_compiler
+def test_addresses_that_are_only_prefetched_are_checked() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), k: T.int32):
+    T.prefetch(T.address_of(A[k]), 0, 3, 1)
+    A[0] = 1.0
+"""
+    function = tirscript.build(tirscript.parse(text), target="c", opt_level=0, debug=True)
+    function(np.zeros(8, "float32"), 7)
+    with pytest.raises(tirscript.DiagnosticError, match=r"T302.*:4: address of `A\[8\]` is out of bounds"):
+        function(np.zeros(8, "float32"), 8)
