@@ -265,10 +265,17 @@ class Writer:
         names, dtypes = tuple(one.name for one in shown), tuple(one.dtype for one in shown)
         site = Site(kind, message, self.func.name, self.span, names, dtypes, len(around))
         text, pieces = told(site)
-        args = [_carried(shown[piece.at].value, piece.plus, piece.dtype) for piece in pieces]
+        args = [self.carried(shown[piece.at].value, piece.plus, piece.dtype) for piece in pieces]
         code = f"TIRSCRIPT_{CODES[code_of(site)][0]}"
         self.leave(f"fail({', '.join([code, quoted(text), *args])})")
         self.out.close()
+
+    def carried(self, value: str, plus: int, kind: DType) -> str:
+        """A value as the variable arguments of printf take it."""
+        if kind.is_float:
+            return cast("double", ops.widen(self, value, kind))
+        made = cast("unsigned long long" if form(kind) == "%llu" else "long long", value)
+        return binary(made, "-", str(-plus), PLUS) if plus else made
 
     def check_divisor(self, node: Call) -> None:
         """In a debug build: say where a divisor is zero."""
@@ -309,14 +316,6 @@ class Writer:
         for index in node.indices:
             found[f"{key} {len(found)}"] = Report("", self.value(index), index.dtype)
         found[key] = Report(key, self.value(node), node.dtype)
-
-
-def _carried(value: str, plus: int, kind: DType) -> str:
-    """A value as the variable arguments of printf take it."""
-    if kind.is_float:
-        return cast("double", value)
-    made = cast("unsigned long long" if form(kind) == "%llu" else "long long", value)
-    return binary(made, "-", str(-plus), PLUS) if plus else made
 
 
 def quoted(text: str) -> str:

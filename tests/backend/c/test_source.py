@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import tirscript
+from tirscript.backend.runtime.arrays import numpy_dtype
+from tirscript.ir import dtype
 from tirscript.testing import copies
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
@@ -101,3 +103,16 @@ def f(A: T.Buffer((8,), "float32"), k: T.int32):
     function(np.zeros(8, "float32"), 7)
     with pytest.raises(tirscript.DiagnosticError, match=r"T302.*:4: address of `A\[8\]` is out of bounds"):
         function(np.zeros(8, "float32"), 8)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float8_e5m2", "float64"])
+def test_messages_show_what_floats_are(kind: str) -> None:
+    text = f"""
+@T.prim_func
+def f(A: T.Buffer((8,), "{kind}"), low: T.{kind}):
+    assert A[7] > low
+"""
+    function = tirscript.build(tirscript.parse(text), target="c", opt_level=0)
+    with pytest.raises(AssertionError, match=r"A\[7\] = 0, low = 1.5"):
+        function(np.zeros(8, numpy_dtype(dtype(kind))), 1.5)
