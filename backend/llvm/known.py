@@ -19,6 +19,14 @@ from .host import Host, initialize_all
 # architecture -> a feature that all of its processors in the table have
 _SIGNS = {"x86-64": "sse2", "aarch64": "neon"}
 
+# architectures whose numbers begin with the highest byte
+_HIGH_FIRST = frozenset(
+    """aarch64_be armeb armebv7 m68k mips mips64 powerpc powerpc64 ppc ppc64 s390x sparc sparc64 sparcv9""".split()  # noqa: SIM905
+)
+
+# those that run no functions of C, or none with addresses of 32 or 64 bits; LLVM ends the process on some of our code
+_NO_C = frozenset("amdgcn avr bpf bpfeb bpfel msp430 nvptx nvptx64 r600 spirv spirv32 spirv64".split())  # noqa: SIM905
+
 
 def require_known(found: Host, here: Host, architecture: str, given: tuple[str, ...], span: Span | None) -> None:
     """Raise DiagnosticError unless LLVM can make code for a processor; `given` are the features that a target names."""
@@ -35,6 +43,13 @@ def require_known(found: Host, here: Host, architecture: str, given: tuple[str, 
         except RuntimeError:
             message = f"LLVM makes no code for `{found.triple}`"
             raise _wrong(message, span, "such as `x86_64-linux-gnu` or `aarch64-linux-gnu`") from None
+        first = found.triple.partition("-")[0]
+        if first in _NO_C:
+            raise _wrong(f"`{found.triple}` is no processor that runs functions of C, which kernels become", span, None)
+        if first in _HIGH_FIRST:
+            # entries read fields of arrays, and constants are written, with the lowest byte first
+            message = f"processors of `{found.triple}` read the highest byte of a number first, which is not supported"
+            raise _wrong(message, span, "write C source for it: `-o k.c --target c`")
     same = (found.triple, found.cpu) == (here.triple, here.cpu)
     kin = [features.split(",") for features in PROCESSORS.values() if _SIGNS.get(architecture) in features.split(",")]
     listed = PROCESSORS.get(found.cpu, "").split(",") in kin

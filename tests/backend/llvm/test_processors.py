@@ -147,6 +147,9 @@ def test_the_text_of_one_function_has_all_of_its_module(target: str) -> None:
         ("-mattr=+avx512ff", "T402 LLVM has no feature `avx512ff` for x86_64", "did you mean `avx512f`?"),
         ("-mattr=avx2", "T404 the feature `avx2` of a target is neither", "write `+avx2` or `-avx2`"),
         ("-mtriple=riscv64-linux-gnu -mabi=soft", "T402 LLVM cannot make code for the processor `generic`", None),
+        ("-mtriple=s390x-linux-gnu", "T402 processors of `s390x-linux-gnu` read the highest byte", "--target c"),
+        ("-mtriple=mips64-linux-gnu -mcpu=mips64", "T402 processors of `mips64-linux-gnu` read", "--target c"),
+        ("-mtriple=nvptx64-nvidia-cuda -mcpu=sm_80", "T402 `nvptx64-nvidia-cuda` is no processor that runs", None),
         ("-mtriple=nowhere", "T402 LLVM makes no code for `nowhere`", "such as `x86_64-linux-gnu`"),
         # LLVM would end the process on these
         ("-mcpu=i386", "T402 LLVM cannot make code for the processor `i386`", None),
