@@ -55,7 +55,9 @@ def resize(node: Node) -> GraphExpr:
         where = "half_pixel"  # the same for whole sizes
         if scales:
             raise node.wrong("half_pixel_symmetric of scales that give no whole sizes is not supported", "give `sizes`")
-    if scales or len(shape) not in (4, 5) or not all(map(dims.same, shape[:2], wanted[:2])):
+    # a line of a size that is not known is an image of one row
+    line = len(shape) == 3 and any(dims.number(one) is None for one in (shape[2], wanted[2]))
+    if scales or not (line or len(shape) in (4, 5)) or not all(map(dims.same, shape[:2], wanted[:2])):
         return _by_axes(node, x, wanted, scales, method, where, rounding)
     attrs: dict[str, Any] = {
         "method": method,
@@ -65,26 +67,33 @@ def resize(node: Node) -> GraphExpr:
         "cubic_exclude": int(node.attr("exclude_outside", 0)),
     }
     size = ShapeExpr(tuple(wanted[2:]))
+    if line:
+        rows = node.op("expand_dims", x, [2])
+        made = node.op("image.resize2d", rows, ShapeExpr((dims.ONE, wanted[2])), layout="NCHW", **attrs)
+        return node.last("squeeze", made, [2])
     return node.last(f"image.resize{len(shape) - 2}d", x, size, layout="NCHW" if len(shape) == 4 else "NCDHW", **attrs)
 
 
 def _wanted(node: Node, shape: Sequence[Expr], old: bool, policy: str) -> tuple[list[Expr], dict[int, float]]:
     """The shape of the result, and the scales of axes whose size times its scale is not whole."""
+    import numpy as np
+
     axes = [node.axis(axis, len(shape)) for axis in node.attr("axes", range(len(shape)))]
-    sizes = node.numbers(3, "sizes") if not old and node.has(3) else None
+    sizes = node.sizes(3, "the sizes") if not old and node.has(3) else None
     wanted, scales = list(shape), dict[int, float]()
     if sizes is not None:
         if len(sizes) != len(axes):
             raise node.wrong(f"{len(sizes)} sizes for {len(axes)} axes")
         if policy != "stretch":
             known = [_known(node, shape[axis]) for axis in axes]
-            ratios = [size / own for size, own in zip(sizes, known, strict=True)]
+            ratios = [_known(node, size) / own for size, own in zip(sizes, known, strict=True)]
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
-            sizes = [int(ratio * own + 0.5) for own in known]
-            pairs = zip(axes, sizes, known, strict=True)
+            kept = [int(ratio * own + 0.5) for own in known]
+            sizes = tuple(map(dims.dim, kept))
+            pairs = zip(axes, kept, known, strict=True)
             scales = {axis: ratio for axis, size, own in pairs if size != ratio * own}  # the one of all axes stays
         for axis, made in zip(axes, sizes, strict=True):
-            wanted[axis] = dims.dim(made)
+            wanted[axis] = made
         return wanted, scales
     found = node.data(1 if old else 2)
     if found is None and "scales" not in node.attrs:
@@ -97,9 +106,10 @@ def _wanted(node: Node, shape: Sequence[Expr], old: bool, policy: str) -> tuple[
         if scale.is_integer():
             wanted[axis] = dims.mul(shape[axis], int(scale))
             continue
-        exact = _known(node, shape[axis]) * scale
-        wanted[axis] = dims.dim(int(exact))
-        if not exact.is_integer():
+        own = _known(node, shape[axis])
+        # a product of float32: 10 elements by 0.7 are 7, though that float is a little less
+        wanted[axis] = dims.dim(int(np.float32(own) * np.float32(scale)))
+        if not (own * scale).is_integer():
             scales[axis] = scale
     return wanted, scales
 
@@ -125,8 +135,6 @@ def _by_axes(
     mixed = method != "nearest_neighbor" and str(kind) != "float32"
     found = node.op("astype", x, "float32") if mixed else x
     for axis, made in enumerate(wanted):
-        if axis in scales and where == "align_corners":
-            raise node.wrong("align_corners of scales that give no whole sizes is not supported", "give `sizes`")
         if axis not in scales and dims.same(shape[axis], made):
             continue
         size, target = _known(node, shape[axis]), _known(node, made)

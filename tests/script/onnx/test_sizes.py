@@ -130,3 +130,55 @@ def test_pads_that_keep_a_size_that_only_the_call_knows(how: str) -> None:
     node.attribute.append(helper.make_attribute("strides", [2]))
     with pytest.raises(DiagnosticError, match="in a symbolic dimension is not supported, but for strides of 1"):
         tirscript.from_onnx(model([node], {"x": (F, [1, 1, "n"])}, ["y"], {"w": weight}))
+
+
+RESIZES = [
+    ("nearest", "asymmetric"),
+    ("linear", "half_pixel"),
+    ("linear", "align_corners"),
+    ("cubic", "pytorch_half_pixel"),
+]
+
+
+@pytest.mark.parametrize(("mode", "where"), RESIZES)
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_images_take_sizes_that_only_the_call_knows(rank: int, mode: str, where: str) -> None:
+    """As where networks make one image as large as another, to join their channels."""
+    if rank != 2 and mode == "cubic":
+        pytest.skip("onnxruntime has it for images of two dimensions alone")
+    letters = ["h", "w", "d"][:rank]
+    nodes = [
+        helper.make_node("Shape", ["like"], ["all"]),
+        helper.make_node("Slice", ["all", "two", "last"], ["ends"]),
+        helper.make_node("Shape", ["x"], ["own"]),
+        helper.make_node("Slice", ["own", "zero", "two"], ["front"]),
+        helper.make_node("Concat", ["front", "ends"], ["sizes"], axis=0),
+        helper.make_node(
+            "Resize", ["x", "", "", "sizes"], ["big"], mode=mode, coordinate_transformation_mode=where,
+            nearest_mode="floor",
+        ),
+        helper.make_node("Concat", ["big", "like"], ["y"], axis=1),
+    ]  # fmt: skip
+    inputs = {"x": (F, ["n", 2, *letters]), "like": (F, ["n", 3, *[one * 2 for one in letters]])}
+    given = model(nodes, inputs, ["y"], {"zero": np.array([0]), "two": np.array([2]), "last": np.array([9])})
+    built = tirscript.build(tirscript.from_onnx(given))
+    rng = np.random.default_rng(3)
+    for small, large in (([3, 4, 2], [7, 5, 3]), ([5, 6, 4], [2, 6, 1])):
+        feeds = [rng.random((2, count, *size[:rank]), "float32") for count, size in ((2, small), (3, large))]
+        compare(given, x=feeds[0], like=feeds[1])
+        np.testing.assert_allclose(built(*feeds), tirscript.interpret(tirscript.from_onnx(given), *feeds), 1e-5, 1e-5)
+
+
+def test_images_take_sizes_that_are_computed_when_the_model_runs() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["own"]),
+        helper.make_node("Cast", ["own"], ["real"], to=F),
+        helper.make_node("Mul", ["real", "scales"], ["large"]),
+        helper.make_node("Floor", ["large"], ["floor"]),
+        helper.make_node("Cast", ["floor"], ["sizes"], to=TensorProto.INT64),
+        helper.make_node("Slice", ["sizes", "two", "last"], ["ends"]),
+        helper.make_node("Resize", ["x", "", "", "ends"], ["y"], mode="linear", axes=[2, 3]),
+    ]
+    constants = {"scales": np.float32([1, 1, 1.7, 0.6]), "two": np.array([2]), "last": np.array([4])}
+    given = model(nodes, {"x": (F, ["n", 2, "h", "w"])}, ["y"], constants, 18)
+    compare(given, x=np.random.default_rng(4).random((1, 2, 5, 6), "float32"))
