@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import dtype
 from tirscript.ir.expr import Call, Const, Expr
@@ -292,16 +294,20 @@ def tile(node: Node) -> GraphExpr:
 def pad(node: Node) -> GraphExpr:
     x = node.tensor(0)
     rank = len(node.shape(x))
-    amounts = node.numbers(1, "pads") or []
+    amounts = _parts(node, 1, "pads")
     axes = [node.axis(axis, rank) for axis in (node.numbers(3, "axes") or range(rank))]
     if len(amounts) != 2 * len(axes):
         raise node.wrong(f"{len(amounts)} pads for {len(axes)} axes")
-    width = [0] * (2 * rank)
+    widths: list[Expr] = [dims.dim(0)] * (2 * rank)
     for at, axis in enumerate(axes):
-        width[2 * axis], width[2 * axis + 1] = amounts[at], amounts[at + len(axes)]
+        widths[2 * axis], widths[2 * axis + 1] = amounts[at], amounts[at + len(axes)]
     mode = str(node.attr("mode", "constant"))
     if mode not in ("constant", "reflect", "edge", "wrap"):
         raise node.wrong(f"padding by `{mode}` is not supported")
+    known = dims.numbers(widths)
+    if known is None:
+        return _padded_by(node, x, widths, mode)
+    width = list(known)
     if min(width) < 0:
         x, width = _cut(node, x, width), [max(one, 0) for one in width]
     if mode == "wrap":
@@ -317,6 +323,48 @@ def _padded_with(node: Node, x: GraphExpr, width: list[int], value: GraphExpr) -
     """The data with a tensor of one element around it."""
     inside = node.op("nn.pad", node.op("ones", ShapeExpr(node.shape(x)), "bool"), width)
     return node.last("where", inside, node.op("nn.pad", x, width), node.op("reshape", value, ShapeExpr(())))
+
+
+def _padded_by(node: Node, x: GraphExpr, widths: list[Expr], mode: str) -> GraphExpr:
+    """The data with as much around it as the model computes, along one axis after the other."""
+    for axis in range(len(node.shape(x))):
+        own = widths[2 * axis : 2 * axis + 2]
+        if all(dims.number(one) == 0 for one in own):
+            continue
+        if mode != "constant":
+            x = _around(node, x, axis, own, mode)
+            continue
+        if not all(map(dims.not_negative, own)):
+            raise node.wrong(f"whether the `pads` of axis {axis} are below 0 is not known before the model runs")
+        before, behind = ([_filled(node, x, axis, one)] if dims.number(one) != 0 else [] for one in own)
+        x = node.op("concat", TupleExpr((*before, x, *behind)), axis)
+    return x
+
+
+def _filled(node: Node, x: GraphExpr, axis: int, size: Expr) -> GraphExpr:
+    """What `Pad` puts beside the data, of a size along an axis."""
+    shape, value = list(node.shape(x)), node.scalar(2)
+    shape[axis] = size
+    if node.has(2) and value is None:
+        one = node.op("reshape", node.tensor(2), ShapeExpr(()))
+    else:
+        one = node.constant(value or 0, node.dtype(x))
+    return node.op("full", ShapeExpr(tuple(shape)), one, str(node.dtype(x)))
+
+
+def _around(node: Node, x: GraphExpr, axis: int, widths: Sequence[Expr], mode: str) -> GraphExpr:
+    """The data with what it has itself around it along an axis: elements by their places, which may lie outside."""
+    size, (before, behind) = node.shape(x)[axis], widths
+    first, end = PrimValue(dims.sub(0, before)), PrimValue(dims.add(size, behind))
+    places = node.op("arange", first, end, 1, "int64")
+    if mode == "reflect":
+        # there and back: the period is that of both ways, whose ends are not repeated
+        last = dims.sub(size, 1)
+        period = dims.maximum(dims.mul(last, 2), 1)
+        turn, whole = (node.op("shape_to_tensor", ShapeExpr((one,))) for one in (last, period))
+        away = node.op("subtract", node.op("floor_mod", places, whole), turn)
+        places = node.op("subtract", turn, node.op("abs", away))
+    return node.op("take", x, places, axis, mode="wrap" if mode == "wrap" else "clip")
 
 
 def _cut(node: Node, x: GraphExpr, width: list[int]) -> GraphExpr:
@@ -337,7 +385,10 @@ def _wrapped(node: Node, x: GraphExpr, width: list[int]) -> GraphExpr:
         if not before and not behind:
             continue
         known = dims.number(size)
-        if known is None or max(before, behind) > known:
+        if known is None:
+            x = _around(node, x, axis, (dims.dim(before), dims.dim(behind)), "wrap")
+            continue
+        if max(before, behind) > known:
             raise node.wrong(f"it pads axis {axis} of {dims.text(size)} elements by more than there may be")
         parts = [_part(node, x, axis, dims.dim(known - before), size)] if before else []
         parts.append(x)

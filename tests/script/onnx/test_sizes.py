@@ -182,3 +182,45 @@ def test_images_take_sizes_that_are_computed_when_the_model_runs() -> None:
     constants = {"scales": np.float32([1, 1, 1.7, 0.6]), "two": np.array([2]), "last": np.array([4])}
     given = model(nodes, {"x": (F, ["n", 2, "h", "w"])}, ["y"], constants, 18)
     compare(given, x=np.random.default_rng(4).random((1, 2, 5, 6), "float32"))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pads_up_to_a_multiple_of_a_size_that_only_the_call_knows(mode: str) -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["own"]),
+        helper.make_node("Gather", ["own", "two"], ["length"], axis=0),
+        helper.make_node("Mod", ["length", "eight"], ["over"]),
+        helper.make_node("Sub", ["eight", "over"], ["under"]),
+        helper.make_node("Mod", ["under", "eight"], ["pad"]),
+        helper.make_node("Concat", ["zeros", "one", "zeros", "pad"], ["pads"], axis=0),
+        helper.make_node("Pad", ["x", "pads", "fill"], ["y"], mode=mode),
+    ]
+    numbers = {"two": [2], "eight": [8], "zeros": [0, 0], "one": [1]}
+    constants = {**{name: np.array(one) for name, one in numbers.items()}, "fill": np.float32(3)}
+    given = model(nodes, {"x": (F, ["n", 2, "l"])}, ["y"], constants, 19)
+    module, rng = tirscript.from_onnx(given), np.random.default_rng(5)
+    built = tirscript.build(module)
+    for length in (5, 7, 8, 11):
+        x = rng.random((2, 2, length), "float32")
+        compare(given, x=x)
+        np.testing.assert_array_equal(built(x), tirscript.interpret(module, x))
+
+
+@pytest.mark.parametrize("fill", [None, np.array(2, "float32")])
+def test_pads_that_the_model_is_given(fill: Any) -> None:
+    """They have names, which are no numbers below 0."""
+    inputs = {"x": (F, ["n", 3]), "p": (TensorProto.INT64, [2])} | ({} if fill is None else {"v": (F, [])})
+    node = helper.make_node("Pad", ["x", "p", "" if fill is None else "v", "axes"], ["y"])
+    given = model([node], inputs, ["y"], {"axes": np.array([-1])}, 18)
+    x = np.ones((2, 3), "float32")
+    feeds = {} if fill is None else {"v": fill}
+    compare(given, x=x, p=np.array([1, 0]), **feeds)
+    with pytest.raises(DiagnosticError):
+        tirscript.interpret(tirscript.from_onnx(given), x, np.array([-1, 0]), *feeds.values())
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_what_wraps_around_a_size_that_only_the_call_knows(length: int) -> None:
+    node = helper.make_node("Pad", ["x", "p"], ["y"], mode="wrap")
+    given = model([node], {"x": (F, ["n", "l"])}, ["y"], {"p": np.array([0, 2, 1, 1])}, 19)
+    compare(given, x=np.arange(2 * length, dtype="float32").reshape(2, length))
