@@ -107,6 +107,29 @@ class _Direction:
             linear=bool(node.attr("linear_before_reset", 0)),
         )
         self.gates = sum(self.layer.weights)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse weights and states that are not of the sizes of the layer."""
+        node, hidden = self.node, self.hidden
+        turns = len(_TURNS[str(node.attr("direction", "forward"))])
+        state = (self.batch, turns, hidden) if node.attr("layout", 0) else (turns, self.batch, hidden)
+        rows = self.gates * hidden
+        wanted: dict[int, tuple[int | Expr, ...]] = {
+            1: (turns, rows, node.shape(self.x, 3)[2]),
+            2: (turns, rows, hidden),
+            3: (turns, 2 * rows),
+            4: (self.batch,),
+            5: state,
+            6: state,
+            7: (turns, 3 * hidden),
+        }
+        for at in filter(node.has, wanted):
+            goal = tuple(map(dims.dim, wanted[at]))
+            shape = node.shape(node.tensor(at), len(goal))
+            if any(map(dims.differ, shape, goal)):
+                found = f"of the shape {dims.text(shape)}, not {dims.text(goal)}"
+                raise node.wrong(f"its input {at} (`{node.proto.input[at]}`) is {found}")
 
     def results(self) -> list[GraphExpr]:
         """The outputs of all steps, and the states behind the last one."""

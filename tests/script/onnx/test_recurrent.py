@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tirscript
-from tirscript.ir import GraphFunc, Module, PrimFunc
+from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc
 from tirscript.passes import get_pass
 from tirscript.passes.constants import pack_constants
 from tirscript.passes.graph import bind_params
@@ -140,3 +140,24 @@ def _tensors(module: Any) -> Module:
     found = GRAPH_LOWERING(module)
     assert isinstance(found, Module) and not any(isinstance(one, GraphFunc) for one in found.functions)
     return found
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("W", (1, 4 * HIDDEN, GIVEN + 1), r"input 1 \(`W`\) is of the shape \(1, 80, 7\), not \(1, 80, 6\)"),
+        ("R", (1, 3 * HIDDEN, HIDDEN), r"input 2 \(`R`\) is of the shape \(1, 60, 20\), not \(1, 80, 20\)"),
+        ("B", (2, 8 * HIDDEN), r"input 3 \(`B`\) is of the shape \(2, 160\), not \(1, 160\)"),
+        ("c0", (1, 3, HIDDEN + 1), r"input 6 \(`c0`\) is of the shape \(1, 3, 21\), not \(1, 3, 20\)"),
+    ],
+)
+def test_what_does_not_fit_the_state_is_refused(name: str, shape: tuple[int, ...], message: str) -> None:
+    """As what torch writes of layers with projections, whose states are of two sizes."""
+    model = layer("LSTM", [5, 3, GIVEN], ("c0",))
+    for one in (*model.graph.initializer, *model.graph.input):
+        if one.name == name and hasattr(one, "dims"):
+            one.CopyFrom(numpy_helper.from_array(np.zeros(shape, "float32"), name))
+        elif one.name == name:
+            one.CopyFrom(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+    with pytest.raises(DiagnosticError, match=message):
+        tirscript.from_onnx(model)
