@@ -10,7 +10,7 @@ from tirscript.ir.expr import Call, Const, Expr
 from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
-from ..node import Node, is_one
+from ..node import Node
 from .table import OPERATORS, onnx_op
 
 _LARGEST = 1 << 40  # no dimension is as large: what is beyond it means the end
@@ -263,8 +263,11 @@ def expand(node: Node) -> GraphExpr:
     wanted = [dims.dim(one) for one in node.sizes(1, "the sizes it expands to")]
     for axis in range(-min(len(wanted), len(node.shape(x))), 0):
         own = node.shape(x)[axis]
+        known, size = dims.number(own), dims.number(wanted[axis])
+        # a size of at most 1, which a slice has, beside a dimension is taken for 1
+        one = size == 1 or (size is None and known != 1 and dims.not_negative(dims.sub(1, wanted[axis])))
         # a size beside a number is that or 1; a dimension beside a size is 1 or that, and the latter, checked
-        if is_one(wanted[axis]) or (dims.number(own) not in (None, 1) and dims.number(wanted[axis]) is None):
+        if one or (known not in (None, 1) and size is None):
             wanted[axis] = own
     x = node.checked(
         x, [*node.shape(x)[: -len(wanted) or None], *wanted] if len(wanted) < len(node.shape(x)) else wanted

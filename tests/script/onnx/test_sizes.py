@@ -224,3 +224,16 @@ def test_what_wraps_around_a_size_that_only_the_call_knows(length: int) -> None:
     node = helper.make_node("Pad", ["x", "p"], ["y"], mode="wrap")
     given = model([node], {"x": (F, ["n", "l"])}, ["y"], {"p": np.array([0, 2, 1, 1])}, 19)
     compare(given, x=np.arange(2 * length, dtype="float32").reshape(2, length))
+
+
+def test_a_dimension_beside_a_slice_of_one_element_stays() -> None:
+    """As torch adds rows by their indices: they are expanded to the shape of the first row of what they are added to."""
+    nodes = [
+        helper.make_node("Slice", ["into", "zero", "one"], ["first"]),
+        helper.make_node("Shape", ["first"], ["shape"]),
+        helper.make_node("Expand", ["x", "shape"], ["y"]),
+    ]
+    inputs = {"into": (F, ["rows", 3]), "x": (F, ["some", 3])}
+    given = model(nodes, inputs, ["y"], {"zero": np.array([0]), "one": np.array([1])})
+    for some in (0, 1, 4):
+        compare(given, into=np.zeros((2, 3), "float32"), x=np.ones((some, 3), "float32"))
