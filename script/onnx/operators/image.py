@@ -7,7 +7,7 @@ from typing import Any
 
 from tirscript.ir.constant import constant
 from tirscript.ir.expr import Expr
-from tirscript.ir.graph import GraphConst, GraphExpr, ShapeExpr
+from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
@@ -50,7 +50,14 @@ def resize(node: Node) -> GraphExpr:
         if one not in known:
             raise node.wrong(f"{one} is not supported", f"one of {', '.join(known)} is")
     method = _METHODS[mode]
-    wanted, scales = _wanted(node, shape, old, policy)
+    wanted, scales, parts = _wanted(node, shape, old, policy)
+    if where != "align_corners":  # which sizes alone decide
+        for axis, part in parts.items():
+            if method == "cubic" and part == 2 and where != "asymmetric":
+                raise node.wrong("the half of a symbolic dimension is not supported by `cubic`", "give `sizes`")
+            # what is behind the last whole part is not looked at: without it, sizes have the ratio of the scale
+            end = TupleExpr((PrimValue(dims.mul(wanted[axis], part)),))
+            x = node.op("strided_slice", x, [axis], [0], end, [1], assume_inbound=True)
     if where == "half_pixel_symmetric":
         where = "half_pixel"  # the same for whole sizes
         if scales:
@@ -74,13 +81,17 @@ def resize(node: Node) -> GraphExpr:
     return node.last(f"image.resize{len(shape) - 2}d", x, size, layout="NCHW" if len(shape) == 4 else "NCDHW", **attrs)
 
 
-def _wanted(node: Node, shape: Sequence[Expr], old: bool, policy: str) -> tuple[list[Expr], dict[int, float]]:
-    """The shape of the result, and the scales of axes whose size times its scale is not whole."""
+def _wanted(
+    node: Node, shape: Sequence[Expr], old: bool, policy: str
+) -> tuple[list[Expr], dict[int, float], dict[int, int]]:
+    """The shape of the result, the scales of axes whose size times its scale is not whole, and of symbolic axes whose
+    scale is that of a whole part (a half, a third) which one it is.
+    """
     import numpy as np
 
     axes = [node.axis(axis, len(shape)) for axis in node.attr("axes", range(len(shape)))]
     sizes = node.sizes(3, "the sizes") if not old and node.has(3) else None
-    wanted, scales = list(shape), dict[int, float]()
+    wanted, scales, parts = list(shape), dict[int, float](), dict[int, int]()
     if sizes is not None:
         if len(sizes) != len(axes):
             raise node.wrong(f"{len(sizes)} sizes for {len(axes)} axes")
@@ -94,7 +105,7 @@ def _wanted(node: Node, shape: Sequence[Expr], old: bool, policy: str) -> tuple[
             scales = {axis: ratio for axis, size, own in pairs if size != ratio * own}  # the one of all axes stays
         for axis, made in zip(axes, sizes, strict=True):
             wanted[axis] = made
-        return wanted, scales
+        return wanted, scales, parts
     found = node.data(1 if old else 2)
     if found is None and "scales" not in node.attrs:
         raise node.wrong("the scales are not known")
@@ -106,12 +117,16 @@ def _wanted(node: Node, shape: Sequence[Expr], old: bool, policy: str) -> tuple[
         if scale.is_integer():
             wanted[axis] = dims.mul(shape[axis], int(scale))
             continue
+        part = round(1 / scale) if scale > 0 else 0
+        if dims.number(shape[axis]) is None and part and np.float32(1) / np.float32(part) == np.float32(scale):
+            wanted[axis], parts[axis] = dims.floordiv(shape[axis], part), part
+            continue
         own = _known(node, shape[axis])
         # a product of float32: 10 elements by 0.7 are 7, though that float is a little less
         wanted[axis] = dims.dim(int(np.float32(own) * np.float32(scale)))
         if not (own * scale).is_integer():
             scales[axis] = scale
-    return wanted, scales
+    return wanted, scales, parts
 
 
 def _known(node: Node, size: Expr) -> int:

@@ -237,3 +237,27 @@ def test_a_dimension_beside_a_slice_of_one_element_stays() -> None:
     given = model(nodes, inputs, ["y"], {"zero": np.array([0]), "one": np.array([1])})
     for some in (0, 1, 4):
         compare(given, into=np.zeros((2, 3), "float32"), x=np.ones((some, 3), "float32"))
+
+
+@pytest.mark.parametrize("part", [2, 3, 4, 5])
+@pytest.mark.parametrize(
+    ("mode", "where"),
+    [*RESIZES, ("linear", "asymmetric"), ("nearest", "half_pixel"), ("nearest", "tf_half_pixel_for_nn")],
+)
+def test_images_of_sizes_that_only_the_call_knows_become_a_whole_part(mode: str, where: str, part: int) -> None:
+    if mode == "cubic":
+        if part == 2:
+            pytest.skip("it is refused")
+        where = "half_pixel"
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode, coordinate_transformation_mode=where)
+    given = model([node], {"x": (F, ["n", 2, "h", "w"])}, ["y"], {"s": np.float32([1, 1, 1 / part, 1 / part])})
+    rng = np.random.default_rng(6)
+    for rows, columns in ((7, 10), (12, 5), (2 * part - 1, 3 * part)):
+        compare(given, x=rng.random((1, 2, rows, columns), "float32"))
+
+
+def test_half_of_a_symbolic_image_by_cubes_is_refused() -> None:
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="cubic")
+    given = model([node], {"x": (F, ["n", 2, "h", "w"])}, ["y"], {"s": np.float32([1, 1, 0.5, 0.5])})
+    with pytest.raises(DiagnosticError, match="the half of a symbolic dimension is not supported by `cubic`"):
+        tirscript.from_onnx(given)
