@@ -55,7 +55,9 @@ OPERATORS = {
 
 def _cast(to: Any, value: Any) -> Expr:
     """`T.Cast("int64", x)`: the dtype stands first."""
-    return cast(value, to)  # TVM keeps the literal of `T.Cast("int8", 0)` what it is, an int32
+    if type(value) is int and not -(1 << 31) <= value < 1 << 31:
+        value = const(value, "int64")
+    return cast(value, to)  # TVM keeps the literal of `T.Cast("int8", 0)` what it is, an int32 or int64
 
 
 def _div(a: Any, b: Any) -> Expr:

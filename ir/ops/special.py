@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from ..dtype import VOID, DType, advice, dtype, pointer
@@ -20,8 +21,8 @@ def _dtype(value: Any) -> DType:
 def _cast(value: Operand, to: Any) -> Expr:
     kind = _dtype(to)
     if not isinstance(value, Expr) and not isinstance(value, str):
-        source = as_expr(value)
-        if kind.element.is_float or not source.dtype.is_float:
+        # a whole number takes the dtype itself, which may hold what int32, its own where it is alone, does not
+        if kind.element.is_float or isinstance(value, Integral) or not as_expr(value).dtype.is_float:
             try:
                 return const(value, kind)
             except (ValueError, TypeError):

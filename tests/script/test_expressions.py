@@ -10,6 +10,7 @@ import pytest
 from helpers.script import PARAMS, function, one_mistake, statements
 
 from tirscript.ir import (
+    OPS,
     Broadcast,
     BufferData,
     BufferLoad,
@@ -21,6 +22,7 @@ from tirscript.ir import (
     Ramp,
     StringImm,
     Var,
+    const,
     dtype,
     structural_equal,
 )
@@ -89,6 +91,9 @@ def test_casts_and_typed_literals() -> None:
     assert value('T.float64("-inf")') == Const(float("-inf"), dtype("float64"))
     for text in ('T.cast(n, "int8")', 'n.astype("int8")', "T.int8(n)", "n.astype(T.int8)"):
         assert value(text).op.name == "cast" and value(text).dtype is dtype("int8")
+    for kind in ("int64", "uint32", "float64"):  # a literal has the dtype that it is cast to, not int32 first
+        assert value(f'T.cast(3000000000, "{kind}")') == const(3000000000, kind)
+    assert value('T.Cast("uint32", 3000000000)') == OPS["cast"](const(3000000000, "int64"), "uint32")  # as TVM reads it
     assert value('T.cast(n, "int32")').name == "n"
     assert value('T.reinterpret("float32", n)').dtype is dtype("float32")
     assert value("T.float32x4(A[0])") == Broadcast(value("A[0]"), 4) or isinstance(
