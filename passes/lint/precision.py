@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tirscript.ir import (
+    AllocBuffer,
+    Bind,
     Block,
     BufferLoad,
     BufferStore,
@@ -14,11 +16,14 @@ from tirscript.ir import (
     Const,
     Diagnostic,
     DType,
+    Expr,
     For,
     PrimFunc,
+    ScalarDecl,
     Stmt,
     Var,
     While,
+    const,
     walk,
 )
 
@@ -28,32 +33,79 @@ from .table import bodies, lint_check, warning
 @lint_check("T607")
 def precision(func: PrimFunc) -> Iterator[Diagnostic]:
     """A long sum in 16 bits or less, a value narrowed and widened again, floats compared for equality."""
-    yield from _sums(func.body, [], {})
+    yield from _sums(func.body, (), {}, {})
     for node in walk(func):
         if isinstance(node, Call):
             yield from _widened(node)
             yield from _equality(node)
 
 
-def _sums(body: tuple[Stmt, ...], around: list[tuple[Any, int | None]], axes: dict[Any, Any]) -> Iterator[Diagnostic]:
-    """Sums that many iterations add up; `around` are the loops (variable, iterations where known) and `axes` maps the
-    variables of blocks to what they are bound to."""
-    for stmt in body:
-        inner, bound = around, axes
-        if isinstance(stmt, For):
-            extent = stmt.extent
-            inner = [*around, (stmt.var, int(extent.value) if type(extent) is Const and stmt.step is None else None)]
-        elif isinstance(stmt, While):
-            inner = [*around, (None, None)]
+def _sums(
+    body: tuple[Stmt, ...], around: tuple[For | While, ...], names: dict[Var, Expr], begun: dict[int, int]
+) -> Iterator[Diagnostic]:
+    """Sums that many iterations add up; `around` are the loops, `names` what axes and bindings are, and `begun` how
+    many of the loops begin with buffers that are made anew."""
+    anew = [_made_anew(stmt) for stmt in body]
+    for at, stmt in enumerate(body):
+        inner, first = around, dict(begun)
+        first.update((buffer, len(around)) for other, made in enumerate(anew) if other != at for buffer in made)
+        if isinstance(stmt, (For, While)):
+            inner = (*around, stmt)
+        elif isinstance(stmt, Bind):
+            names = {**names, stmt.var: stmt.value}
         elif isinstance(stmt, Block):
-            bound = {**axes, **{axis.var: axis.value for axis in stmt.axes}}
+            names = {**names, **{axis.var: axis.value for axis in stmt.axes}}
+            reduced = _variables([axis.var for axis in stmt.axes if axis.kind == "reduce"], names)[0]
+            terms = [depth for depth, loop in enumerate(around) if isinstance(loop, For) and loop.var in reduced]
+            for init in stmt.init or ():
+                first.update((buffer, min(terms, default=len(around))) for buffer in _made_anew(init))
         elif isinstance(stmt, BufferStore):
-            yield from _sum(stmt, around, axes)
+            yield from _sum(stmt, around[first.get(id(stmt.buffer), 0) :], names)
         for part in bodies(stmt):
-            yield from _sums(part, inner, bound)
+            yield from _sums(part, inner, names, first)
 
 
-def _sum(stmt: BufferStore, around: list[tuple[Any, int | None]], axes: dict[Any, Any]) -> Iterator[Diagnostic]:
+def _made_anew(stmt: Stmt) -> set[int]:
+    """The buffers that a statement makes, or stores to without a look at what was there."""
+    made = set()
+    for node in walk(stmt):
+        if isinstance(node, (ScalarDecl, AllocBuffer)) or (
+            isinstance(node, BufferStore)
+            and not any(isinstance(a, BufferLoad) and a.buffer is node.buffer for a in walk(node.value))
+        ):
+            made.add(id(node.buffer))
+    return made
+
+
+def _variables(exprs: Iterable[Expr], names: dict[Var, Expr]) -> tuple[set[Var], set[int]]:
+    """The variables of expressions, with those of what these stand for, and the buffers that are read for them."""
+    used: set[Var] = set()
+    read: set[int] = set()
+    pending = list(exprs)
+    while pending:
+        for node in walk(pending.pop()):
+            if isinstance(node, BufferLoad):
+                read.add(id(node.buffer))
+            elif isinstance(node, Var) and node not in used:
+                used.add(node)
+                if node in names:
+                    pending.append(names[node])
+    return used, read
+
+
+def _iterations(loop: For | While) -> int | None:
+    """How many iterations a loop has, where that is known."""
+    if isinstance(loop, While):
+        return None
+    bounds = (loop.start, loop.stop, const(1) if loop.step is None else loop.step)
+    known = [int(bound.value) for bound in bounds if isinstance(bound, Const)]
+    if len(known) == len(bounds):
+        return len(range(*known))
+    extent = loop.extent
+    return max(int(extent.value), 0) if type(extent) is Const and loop.step is None else None
+
+
+def _sum(stmt: BufferStore, around: tuple[For | While, ...], names: dict[Var, Expr]) -> Iterator[Diagnostic]:
     kind: DType = stmt.buffer.dtype.element
     value = stmt.value
     if not isinstance(value, Call) or value.op.name != "add" or not (kind.is_float or kind.is_int):
@@ -63,21 +115,18 @@ def _sum(stmt: BufferStore, around: list[tuple[Any, int | None]], axes: dict[Any
     # a sum of two bytes in a byte wraps soon; halves have 8 to 11 bits, so that some hundred ones are all they count
     if kind.bits > (8 if kind.is_int else 16):
         return
-    used: set[int] = set()
-    pending = list(stmt.indices)
-    while pending:
-        for node in walk(pending.pop()):
-            if isinstance(node, Var) and id(node) not in used:
-                used.add(id(node))
-                if node in axes:
-                    pending.append(axes[node])
-    count = 1
-    for var, extent in around:
-        if var is None or id(var) not in used:
-            count = count * extent if extent is not None and count else 0
-    if count and count < 128:
+    used, read = _variables(stmt.indices, names)
+    count: int | None = 1
+    for loop in around:
+        if isinstance(loop, For) and loop.var in used:
+            continue
+        if read and any(isinstance(node, BufferStore) and id(node.buffer) in read for node in walk(loop.body)):
+            continue  # each iteration has an element of its own, as far as is known
+        many = _iterations(loop)
+        count = None if many is None or count is None else count * many
+    if count is not None and count < 128:
         return
-    words = f"{count} values" if count else "a number of values that is not known"
+    words = "a number of values that is not known" if count is None else f"{count} values"
     hint = f"add up in a variable of {'int32' if kind.is_int else 'float32'} and cast the result"
     yield warning("T607", f"`{stmt.buffer.name}` adds up {words} in {kind}", stmt.span, hint=hint)
 

@@ -153,6 +153,64 @@ HALF = 'A: T.Buffer((1024,), "float16"), B: T.Buffer((64,), "float16")'
             HALF,
             [6],
         ),
+        *(
+            ([*body, "B[0] = s"], HALF, [3])
+            for body in (
+                ["s = T.float16(0)", "for i in range(1022, -1, -2):", "    s += A[i]"],
+                ["s = T.float16(0)", "for i in range(0, 1024, 8):", "    s += A[i]"],
+            )
+        ),
+        # iterations that are counted, loops that are never entered, and sums that begin anew in each iteration
+        (["s = T.float16(0)", "for i in range(99, -1, -1):", "    s += A[i]", "B[0] = s"], HALF, []),
+        (
+            [
+                "for i in range(64):",
+                "    s = T.float16(0)",
+                "    for k in range(16):",
+                "        s += A[i * 16 + k]",
+                "    B[i] = s",
+            ],
+            HALF,
+            [],
+        ),
+        (
+            [
+                "for t in range(64):",
+                "    for i in range(64):",
+                "        B[i] = A[i]",
+                "    for i, k in T.grid(64, 2):",
+                "        B[i] += A[k]",
+            ],
+            HALF,
+            [],
+        ),
+        (
+            [
+                "for i in range(1024):",
+                "    if A[i] > T.float16(0):",
+                "        B[0] = T.float16(0)",
+                "    B[0] += T.float16(1)",
+            ],
+            HALF,
+            [],
+        ),
+        (
+            [
+                "for t, i, k in T.grid(64, 2, 16):",
+                '    with T.block("sum"):',
+                '        vi, vk = T.axis.remap("SR", [i, k])',
+                "        with T.init():",
+                "            B[vi] = T.float16(0)",
+                "        B[vi] = B[vi] + A[vi * 512 + vk]",
+            ],
+            HALF,
+            [],
+        ),
+        # elements of their own, by a name, by a variable, and by what is read
+        (["for i in range(1024):", "    k = 1023 - i", "    A[k] += B[0]"], HALF, []),
+        (["k = 0", "for i in range(1024):", "    A[k] += B[0]", "    k += 1"], HALF, []),
+        (["k = 0", "while k < 1024:", "    A[k] += B[0]", "    k += 1"], HALF, []),
+        (["for t in range(200):", "    for i in range(64):", "        k = 63 - i", "        B[k] += A[i]"], HALF, [4]),
         (['A[0] = A[1].astype("float16").astype("float32")'], ONE, [1]),
         (['A[0] = A[1].astype("float64").astype("float32")'], ONE, []),
         (["A[0] = 1.0 if A[1] == A[2] * 3.0 else 2.0"], ONE, [1]),
