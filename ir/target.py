@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from .check import public
+from .expr import Const
 from .node import NO_ATTRS, Attrs, Node
 from .words import call_it
 
@@ -303,7 +304,9 @@ def _inner(given: Any) -> Attrs:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value of an option: lists are tuples."""
+    """A value of an option: lists are tuples, and TVM prints numbers as `T.bool(True)`."""
+    if type(value) is Const:
+        value = value.value
     if isinstance(value, (list, tuple)):
         return tuple(_plain(name, item) for item in value)
     if isinstance(value, dict):

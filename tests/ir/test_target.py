@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tirscript.ir import Attrs, Target
+from tirscript.ir import Attrs, Target, const
 
 
 def test_a_string_names_the_kind_and_options() -> None:
@@ -63,6 +63,13 @@ def test_text_is_what_reads_as_the_same(given: dict[str, Any], text: str | None)
     assert made.text() == text
     assert text is None or Target.parse(text) == made
     assert Target.parse(made.options()) == made
+
+
+def test_options_may_be_constants_of_the_program() -> None:
+    """TVM prints them so from 2023 on."""
+    given = {"kind": "vulkan", "supports_float16": const(True), "max_num_threads": const(256), "keys": ["gpu"]}
+    plain = {"kind": "vulkan", "supports_float16": True, "max_num_threads": 256, "keys": ["gpu"]}
+    assert Target.parse(given) == Target.parse(plain)
 
 
 @pytest.mark.parametrize(
