@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.dtype import INT32, NAMED_LANES
+from tirscript.ir.dtype import INT32, NAMED_LANES, DType
 from tirscript.ir.expr import (
     Broadcast,
     BufferData,
@@ -18,6 +18,7 @@ from tirscript.ir.expr import (
     BufferRegion,
     Call,
     CallFunction,
+    CommReducer,
     Const,
     Let,
     Ramp,
@@ -55,7 +56,7 @@ from .graph_values import GRAPH_VALUE_RULES
 from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
 from .stmt import STMT_RULES, TAB, assert_message, bind, block, buffer_arguments, match_buffer, scope, store, value
-from .value import VALUE_RULES, listed, target_dict, typed
+from .value import VALUE_RULES, comm_reducer, listed, target_dict, typed
 
 if TYPE_CHECKING:
     from .core import Printer
@@ -310,12 +311,22 @@ def _refused(p: Printer, node: Call, prec: int, entry: Any) -> str:
     raise refuse(f"TVM has no text for `{node.op.spelling}`", node.span)
 
 
+def _reducer(p: Printer, node: CommReducer, prec: int) -> str:
+    """TVM runs a lambda as Python, whose `and`, `or` and `not` its expressions do not take."""
+    outside, p.ops = p.ops, _LAMBDA_OPS
+    try:
+        return comm_reducer(p, node, prec)
+    finally:
+        p.ops = outside
+
+
 _EXPRS: dict[type, Any] = {
     **EXPR_RULES,
     **VALUE_RULES,
     **GRAPH_VALUE_RULES,
     Target: target_dict,
     Reduce: _reduce,
+    CommReducer: _reducer,
     Const: _constant,
     BufferLoad: _load,
     Ramp: _ramp,
@@ -332,6 +343,10 @@ def _unfolded(p: Printer, node: Call, prec: int, entry: Any) -> str:
         return f"T.{_CLASSES[node.op.name]}({top(p, a)}, {top(p, b)})"
     rule = OP_RULES[node.op]
     return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+
+
+def _by_class(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    return f"T.{_CLASSES[node.op.name]}({', '.join([condition(p, arg) for arg in node.args])})"
 
 
 def _folds(name: str, a: Any, b: Any) -> bool:
@@ -367,6 +382,7 @@ _CLASSES = {
     "greater_equal": "GE",
     "logical_and": "And",
     "logical_or": "Or",
+    "logical_not": "Not",
     "bitwise_and": "BitwiseAnd",
     "bitwise_or": "BitwiseOr",
     "bitwise_xor": "BitwiseXor",
@@ -398,6 +414,9 @@ _OPS[OPS["if_then_else"]] = (_if_then_else, "", ATOM, ATOM)
 for _name in ("isnan", "isinf", "isfinite"):
     _OPS[OPS[_name]] = (_finiteness, "", ATOM, ATOM)
 _OPS[OPS["prefetch"]] = (_prefetch, "", ATOM, ATOM)
+_LAMBDA_OPS = OpRules(_OPS)
+for _name in ("logical_and", "logical_or", "logical_not"):
+    _LAMBDA_OPS[OPS[_name]] = (_by_class, "", ATOM, ATOM)
 _OPS[OPS["undef"]] = (_undef, "", ATOM, ATOM)
 for _name in ("print", "breakpoint", "expm1"):
     _OPS[OPS[_name]] = (_refused, "", ATOM, ATOM)
@@ -411,14 +430,29 @@ _ANNOTATED_LANES = tuple(lanes for lanes in NAMED_LANES if lanes > 2)
 _UNNAMED = ("bool", "bfloat16")
 
 
+def _named(kind: DType) -> bool:
+    """Whether TVM reads this dtype as an annotation."""
+    if not kind.is_vector:
+        return True
+    return kind.lanes in _ANNOTATED_LANES and not kind.scalable and kind.element.name not in _UNNAMED
+
+
 def _bind(p: Printer, node: Bind, indent: str) -> None:
-    kind = node.var.dtype
-    annotated = kind.lanes in _ANNOTATED_LANES and not kind.scalable and kind.element.name not in _UNNAMED
-    if kind.is_vector and not annotated:
+    # what memory on the stack holds follows from its purpose in TVM, which takes no other annotation
+    on_stack = type(node.value) is Call and node.value.op.name == "tvm_stack_alloca"
+    if on_stack or not _named(node.var.dtype):
         text = top(p, node.value)
         p.out.append(f"{indent}{p.names.define(node.var, node.var.name)} = T.bind({text})")
         return
     bind(p, node, indent, annotated=True)
+
+
+def _scalar(p: Printer, node: ScalarDecl, indent: str) -> None:
+    if _named(node.buffer.dtype):
+        STMT_RULES[ScalarDecl](p, node, indent)
+        return
+    text = f"T.local_scalar({dtype_name(node.buffer.dtype)})" if node.value is None else top(p, node.value)
+    p.out.append(f"{indent}{p.names.define(node.buffer, node.buffer.name)} = {text}")
 
 
 def _store(p: Printer, node: BufferStore, indent: str) -> None:
@@ -545,6 +579,7 @@ _STMTS: dict[type, Any] = {
     **STMT_RULES,
     LaunchThread: launch_flat,
     Bind: _bind,
+    ScalarDecl: _scalar,
     Block: _block,
     BufferStore: _store,
     AllocBuffer: _alloc_buffer,

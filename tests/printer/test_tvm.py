@@ -413,3 +413,36 @@ def test_a_packed_call_for_its_effect_tells_its_type() -> None:
     assert lines[1].startswith('R.call_packed("log", x, ty_args=')
     assert structural_equal(parse(func.script(dialect="tvm")), func)
     assert '\n    G.call_packed("log", x)\n' in func.script()
+
+
+def test_conditions_of_a_reducer_are_calls() -> None:
+    """TVM runs the lambda as Python, where its expressions have no truth for `and`, `or` and `not`."""
+    body = """
+        with T.attr(
+            T.comm_reducer(
+                lambda x, y: T.Select(not (x > y or x == 0.0 and y > 1.0), x, y), [T.float32(0.0)]
+            ),
+            "k",
+            1,
+        ):
+            if A[0] > 0.0 and A[1] > 0.0:
+                A[0] = 1.0
+        """
+    found = tvm_body(dedent(body))
+    assert "T.Not(T.Or(x > y, T.And(x == T.float32(0.0), y > T.float32(1.0))))" in found
+    assert "if A[0] > T.float32(0.0) and A[1] > T.float32(0.0):" in found
+
+
+def test_scalars_that_are_vectors_without_a_name_for_their_dtype_are_declared_by_their_value() -> None:
+    """TVM has no `T.float32x2` to annotate with."""
+    found = tvm_body("x: T.float32x2 = T.broadcast(A[0], 2)\nx = x + x\nA[T.ramp(0, 1, 2)] = x")
+    assert found.startswith("x = T.Broadcast(A[0], 2)\nx = x + x\n")
+    found = tvm_body("x: T.float32x2\nx = T.broadcast(A[0], 2)\nA[T.ramp(0, 1, 2)] = x")
+    assert found.startswith('x = T.local_scalar("float32x2")\n')
+    assert tvm_body("x: T.float32x4 = T.broadcast(A[0], 4)\nx = x + x").startswith("x: T.float32x4 = ")
+
+
+def test_memory_on_the_stack_is_bound_without_an_annotation() -> None:
+    """TVM knows by its purpose what it holds, and takes no other type."""
+    found = tvm_body('p: T.let[T.handle] = T.tvm_stack_alloca("arg_tcode", 2)\nT.evaluate(p)')
+    assert found.startswith('p = T.bind(T.tvm_stack_alloca("arg_tcode", 2))\n')
