@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from .core import Printer
 
 # TVM reads every float literal as one of float32 first, and wants the greatest to the last digit
+_SEPARATORS = "TVM has no text for axis separators"
+_NO_SEPARATORS = "drop `axis_separators` where the memory is flat"
 _FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 
 
@@ -114,9 +116,11 @@ def _decorator(func: PrimFunc, options: dict[str, Any]) -> str:
 def _prepare(p: Printer, func: PrimFunc, indent: str) -> None:
     """Declare the variables of `T.Let`, and note which buffers are allocated by a block."""
     if any(type(param) is Buffer and param.axis_separators for param in func.params):
-        raise refuse("TVM has no text for axis separators of a parameter", func.span, "use `T.match_buffer`")
+        raise refuse(_SEPARATORS, func.span, _NO_SEPARATORS)
     has_blocks = False
     for node in walk(func.body):
+        if isinstance(node, (AllocBuffer, DeclBuffer, MatchBuffer)) and node.buffer.axis_separators:
+            raise refuse(_SEPARATORS, node.span, _NO_SEPARATORS)
         if type(node) is Let:
             # one for each, since TVM defines no variable twice
             name = p.names.fix(node.var, node.var.name)

@@ -115,8 +115,17 @@ def test_axes_that_their_remap_does_not_know_are_printed_one_by_one() -> None:
     assert "vj = T.axis.scan(4, j)" in found.script(dialect="tvm")
 
 
-def test_axis_separators_of_a_parameter_are_refused_for_tvm() -> None:
-    found = parse('@T.prim_func\ndef f(A: T.Buffer((2, 2), "float32", axis_separators=[1])):\n    A[0, 0] = 1.0\n')
+@pytest.mark.parametrize(
+    "text",
+    [
+        'def f(A: T.Buffer((2, 2), "float32", axis_separators=[1])):\n    A[0, 0] = 1.0\n',
+        'def f(a: T.handle):\n    A = T.match_buffer(a, (2, 2), "float32", axis_separators=[1])\n    A[0, 0] = 1.0\n',
+        'def f():\n    A = T.alloc_buffer((2, 2), "float32", axis_separators=[1])\n    A[0, 0] = 1.0\n',
+    ],
+)
+def test_axis_separators_are_refused_for_tvm(text: str) -> None:
+    """Neither its parameters nor its other buffers have any since 2025."""
+    found = parse(f"@T.prim_func\n{text}")
     with pytest.raises(DiagnosticError, match="axis separators"):
         found.script(dialect="tvm")
 
