@@ -33,6 +33,12 @@ class GraphLowering(GraphStmtLowering):
         """A function in a function, bound to a variable of its name."""
         if len(node.decorator_list) != 1:
             raise self.fail("T022", "a local function has the decorator `@G.graph_func`", node)
+        decorator = node.decorator_list[0]
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(called, ast.Attribute) and called.attr == "prim_func":  # as Relax allowed in 2022
+            message = f"the tensor function `{node.name}` stands in a graph function"
+            hint = f"define it beside the graph function, in a module, and call `cls.{node.name}` with `call_tir`"
+            raise self.fail("T022", message, decorator, hint=hint)
         inner = GraphLowering(
             node,
             self.source,

@@ -490,3 +490,27 @@ def test_types_by_their_names_in_the_package(kind: str) -> None:
         f"        y = R.call_tir(M.g, [x], {kind})\n        return y\n"
     )
     assert interpret(made, np.zeros(2, "float32")).tolist() == [1.0, 1.0]
+
+
+def test_a_tensor_function_inside_of_a_graph_function_is_told_as_that() -> None:
+    """Relax took them in 2022; the message was about the first statement of its body."""
+    text = """
+from tvm.script import relax as R, tir as T
+
+@R.function
+def f(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+    @T.prim_func
+    def twice(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (8,))
+        B = T.match_buffer(b, (8,))
+        for i in range(8):
+            B[i] = A[i] * 2.0
+
+    return R.call_tir(twice, (x,), out_sinfo=R.Tensor((8,), "float32"))
+"""
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    found = caught.value.diagnostics[0]
+    assert found.message == "the tensor function `twice` stands in a graph function"
+    assert found.span is not None and found.span.line == 6
+    assert found.hint == "define it beside the graph function, in a module, and call `cls.twice` with `call_tir`"
