@@ -338,7 +338,8 @@ class _Lowering:
         """A value, for the variable that it is bound to."""
         rule = _VALUES.get(type(expr))
         if rule is None:
-            raise self.refused("this value has no tensor form", expr, _INTERPRET)
+            hint = "run `lambda_lift` before" if type(expr) is GraphFunc else _INTERPRET
+            raise self.refused("this value has no tensor form", expr, hint)
         return rule(self, expr, var)
 
     def variable(self, expr: GraphVar, var: GraphVar | None) -> Value:
@@ -423,7 +424,9 @@ class _Lowering:
             raise self.refused(f"`{expr.op.spelling}` takes a function of the module", expr)
         callee = self.callee(reference, expr)
         args = self.arguments(self.value(given), given)
-        scalars = [dim for value in rest for dim in self.scalars(self.value(value), value)]
+        sizes = [dim for value in rest for dim in self.scalars(self.value(value), value)]
+        wanted = callee.params[len(callee.params) - len(sizes) :]
+        scalars = [self.narrowed(size, param, callee.name, expr) for size, param in zip(sizes, wanted, strict=True)]
         places = expr.attrs.get("inplace_indices", (-1,) * len(expr.types))
         fresh = iter(self.results(tuple(kind for kind, at in zip(expr.types, places) if at < 0), var, expr))
         outs = [next(fresh) if at < 0 else args[at] for at in places]
@@ -488,6 +491,22 @@ class _Lowering:
         if not all(isinstance(one, Expr) for one in found):
             raise self.refused("`tir_vars` are scalars", node)
         return found
+
+    def narrowed(self, size: Expr, param: Any, callee: str, node: Node) -> Expr:
+        """A size, which is int64 in graphs, in the integer type of the parameter that takes it."""
+        kind = param.dtype
+        if not isinstance(param, Var) or not kind.is_int or kind is size.dtype:
+            return size
+        least, most = kind.int_range()
+        if type(size) is Const and least <= size.value <= most:
+            return const(int(size.value), kind)
+        if type(size) is Call and size.op is OPS["cast"] and size.args[0].dtype is kind:
+            return size.args[0]  # it was made an int64 on its way into the graph
+        most = min(most, INT64.int_range()[1])
+        holds = OPS["logical_and"](const(least, INT64) <= size, size <= const(most, INT64))
+        text = f"argument `{param.name}` of `{callee}`: {kind} holds {least} to {most}"
+        self.body.append(Assert(holds, text, span=node.span))
+        return cast(size, kind)
 
     def callee(self, reference: FunctionRef, node: Node) -> PrimFunc | GraphFunc:
         if reference.function not in self.module:

@@ -425,3 +425,40 @@ class M:
     with pytest.raises(DiagnosticError, match=message) as raised:
         tirscript.build(made)
     assert raised.value.diagnostics[0].hint == "`tirscript.interpret` executes it"
+
+
+NARROW_SIZES = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32"), k: T.int32, j: T.uint8):
+        for i in range(2):
+            B[i] = A[i] * 100 + k * 10 + T.cast(j, "int32")
+
+    @G.graph_func
+    def main(x: G.Tensor((2,), "int32"), z: G.Tensor(("n",), "int32"), q: G.Prim("int32")):
+        with G.dataflow():
+            y = G.call_tir(M.f, (x,), out=G.Tensor((2,), "int32"), tir_vars=(n * 100000000, 2))
+            w = G.call_tir(M.f, (y,), out=G.Tensor((2,), "int32"), tir_vars=(q, n))
+            u = G.astype(w, "float32")
+            v = G.broadcast_to(u, (q, 2))
+            G.output(v)
+        return v
+"""
+
+
+def test_sizes_are_passed_to_scalars_of_other_integer_types() -> None:
+    module = parse(NARROW_SIZES.replace("n * 100000000", "n"))
+    x, z = np.array([1, 2], "int32"), np.zeros(3, "int32")
+    expected = np.array([[13243, 23243]] * 4, "float32")
+    lowered = graph_to_tensor(legalize_ops(module))
+    assert verify(lowered) == []
+    np.testing.assert_array_equal(tirscript.interpret(module, x, z, 4), expected)
+    np.testing.assert_array_equal(tirscript.build(module)(x, z, 4), expected)
+
+
+def test_a_size_that_its_scalar_does_not_hold_is_told() -> None:
+    built = tirscript.build(parse(NARROW_SIZES))
+    built(np.zeros(2, "int32"), np.zeros(21, "int32"), 4)
+    with pytest.raises(AssertionError, match="argument `k` of `f`: int32 holds -2147483648 to 2147483647"):
+        built(np.zeros(2, "int32"), np.zeros(22, "int32"), 4)
