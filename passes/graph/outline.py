@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tirscript.ir.expr import Var
+from tirscript.ir.dtype import INT64
+from tirscript.ir.expr import Call, Expr, Var
 from tirscript.ir.graph import (
     Dataflow,
     FunctionCall,
@@ -21,7 +22,8 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.op import OPS, cast
+from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Stmt
 
 from .names import Names
@@ -75,9 +77,11 @@ class Outlining:
         root = members[-1]
         inputs = inputs_of(members)
         untold = untold_sizes(members)
-        symbols = (*plain_dimensions(tuple(var.type for var in inputs)), *untold)
-        fresh = {var: Var(var.name, var.dtype) for var in symbols}
-        inner: dict[Any, Any] = dict(fresh)
+        told = plain_dimensions(tuple(var.type for var in inputs))
+        sizes = {var: Var(var.name, INT64) for var in untold}  # as shapes hold them, scalars of int32 too
+        fresh: dict[Any, Any] = {var: Var(var.name, var.dtype) for var in told}
+        fresh |= {var: cast(size, var.dtype) for var, size in sizes.items()}
+        inner = dict(fresh)
         for var in (*inputs, *(bind.var for bind in members)):
             inner[var] = var.replace(type=substitute(var.type, fresh))
         body = substitute(tuple(bind.replace(trivia=None) for bind in members), inner)
@@ -85,11 +89,20 @@ class Outlining:
         params = tuple(inner[var] for var in inputs)
         args: tuple[GraphExpr, ...] = tuple(inputs)
         if untold:
-            params += (GraphVar("sizes", ShapeType(tuple(fresh[var] for var in untold))),)
-            args += (ShapeExpr(untold),)
+            params += (GraphVar("sizes", ShapeType(tuple(sizes.values()))),)
+            args += (ShapeExpr(tuple(cast(var, INT64) for var in untold)),)
         made = self.names.fresh(name[:LONGEST])
         block = Dataflow(body, (result,))
-        self.made.append(GraphFunc(made, params, (block,), result, result.type, attrs=Attrs(attrs), private=True))
+        func = GraphFunc(made, params, (block,), result, result.type, attrs=Attrs(attrs), private=True)
+        narrow = {size for var, size in sizes.items() if var.dtype is not INT64}
+
+        def as_it_was(call: Call) -> Expr:
+            """A scalar that was made narrow again, and wide as dimensions are, which is the size itself."""
+            inner: Any = call.args[0]
+            casts = call.op is OPS["cast"] and type(inner) is Call and inner.op is OPS["cast"]
+            return inner.args[0] if casts and call.dtype is INT64 and inner.args[0] in narrow else call
+
+        self.made.append(rewrite(func, {Call: as_it_was}) if narrow else func)
         return root.replace(value=FunctionCall(FunctionRef(made), args, span=root.value.span))
 
 

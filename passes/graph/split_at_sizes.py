@@ -58,6 +58,7 @@ from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs
+from tirscript.ir.op import cast
 from tirscript.ir.rewrite import definitions, refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
@@ -241,9 +242,8 @@ class _Split:
         made = lowered(refresh(func), self.module)
         # the order of `G.call_tir`: scalars stand behind the results
         self.made.append(made.replace(params=tuple(sorted(made.params, key=lambda param: type(param) is Var))))
-        value = CALL_TIR(
-            FunctionRef(name), TupleExpr(tuple(args)), out=types, tir_vars=ShapeExpr(sizes) if sizes else None
-        )
+        wide = ShapeExpr(tuple(cast(size, INT64) for size in sizes)) if sizes else None
+        value = CALL_TIR(FunctionRef(name), TupleExpr(tuple(args)), out=types, tir_vars=wide)
         self.call(call.replace(type=types[0] if len(types) == 1 else TupleType(types)), call, value, given)
 
     def taken(self, var: GraphVar, place: GraphExpr, params: list[GraphVar], args: list[GraphExpr]) -> GraphExpr:

@@ -361,3 +361,20 @@ def test_what_says_that_it_runs_steps_and_does_not_is_told(statement: str) -> No
     module = program('x: G.Tensor((4,), "float32")', 'G.func_attr({"runs_steps": True})', statement, "return y")
     with pytest.raises(DiagnosticError, match="is no series of calls of tensor functions"):
         tirscript.build(module)
+
+
+def test_narrow_scalars_are_sizes_of_steps() -> None:
+    """What stands in `tir_vars` is int64, in the text as in the program."""
+    made = program(
+        'x: G.Tensor((3,), "bool"), q: G.Prim("int32")',
+        "places = G.nonzero(x)",
+        'ones = G.full((q, 1), G.const(1.0, "float32"), "float32")',
+        'y = G.multiply(G.astype(places, "float32"), ones)',
+        "return y",
+    )
+    names = [entry.name for entry in GRAPH_LOWERING]
+    split = Sequential(GRAPH_LOWERING.passes[: names.index("split_at_sizes") + 1])(made)
+    assert structural_equal(parse(split.script()), split)
+    x = np.array([0, 0, 1], bool)
+    same(tirscript.interpret(split, x, 4), np.full((4, 1), 2, "float32"))
+    same(tirscript.build(made)(x, 4), np.full((4, 1), 2, "float32"))

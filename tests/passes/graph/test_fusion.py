@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import Module, PrimFunc
+from tirscript.ir import Module, PrimFunc, structural_equal
 from tirscript.ir.graph import GraphFunc
+from tirscript.ir.verify import verify
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.graph import (
     GRAPH_LOWERING,
@@ -310,3 +311,32 @@ class M:
     made = fuse_tir(given)
     assert isinstance(made["twice"], PrimFunc)
     np.testing.assert_array_equal(tirscript.build(made)(x, value), 4 * x)
+
+
+def test_narrow_scalars_are_sizes_of_fused_functions() -> None:
+    """A shape holds int64: the text of a function that takes one of int32 was that of another."""
+    module = parse("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32"), k: T.int32):
+        for i in range(2):
+            with T.block("B"):
+                v = T.axis.spatial(2, i)
+                B[v] = A[v] * 10 + k
+
+    @G.graph_func
+    def main(x: G.Tensor((2,), "int32"), q: G.Prim("int32")):
+        with G.dataflow():
+            a = G.call_tir(M.f, (x,), out=G.Tensor((2,), "int32"), tir_vars=(q,))
+            b = G.call_tir(M.f, (a,), out=G.Tensor((2,), "int32"), tir_vars=(q + 1,))
+            G.output(b)
+        return b
+""")
+    grouped = fuse_ops(annotate_pattern(module))
+    assert structural_equal(parse(grouped.script()), grouped) and 'sizes: G.Shape(["q"])' in grouped.script()
+    x = np.array([1, 2], "int32")
+    for made in (grouped, fuse_tir(grouped)):
+        assert verify(made) == []
+        np.testing.assert_array_equal(tirscript.interpret(made, x, 3), [134, 234])
+        np.testing.assert_array_equal(tirscript.build(made)(x, 3), [134, 234])
