@@ -192,9 +192,9 @@ class GraphLowering(GraphStmtLowering):
     def seen_from_outside(self, kind: GraphType, params: tuple[GraphVar, ...]) -> GraphType:
         """The type of a result: dimensions that only the body knows are unknown to callers."""
         known = {id(var) for param in params for var in walk(param.type) if type(var) is Var}
-        known |= {
-            id(value) for scope in self.scopes[: self.own_scopes - 1] for value in scope.values() if type(value) is Var
-        }
+        for value in (value for scope in self.scopes[: self.own_scopes - 1] for value in scope.values()):
+            scalar = type(value) is GraphVar and type(value.type) is PrimType
+            known.add(id(value.type.value if scalar else value))
         inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
         return with_dimensions(kind, {}, inner) if inner else kind
 

@@ -152,3 +152,25 @@ class M:
     x, w = np.arange(4, dtype="float32"), np.ones(4, "float32")
     for one in (before, after, again):
         assert (tirscript.interpret(one, x, w) == x + 3).all()
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_results_of_local_functions_are_as_long_as_scalars_around_them(kind: str) -> None:
+    module = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((1, 2), "float32"), q: G.Prim("{kind}")):
+        @G.graph_func
+        def part(p: G.Tensor((1, 2), "float32")):
+            y = G.add(p, G.full((q, 2), G.const(1.0, "float32"), "float32"))
+            return y
+
+        z = part(x)
+        return z
+""")
+    text = module.script()
+    assert "ndim=2" not in text and parse(text).script() == text
+    x = np.array([[1, 2]], "float32")
+    np.testing.assert_array_equal(tirscript.interpret(lambda_lift(module), x, 3), [[2, 3]] * 3)
+    np.testing.assert_array_equal(tirscript.build(module)(x, 3), [[2, 3]] * 3)
