@@ -17,10 +17,10 @@ from typing import Any
 
 from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error
-from tirscript.ir.expr import Expr
+from tirscript.ir.expr import BufferLoad, Expr
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import Assert, Assume, StaticAssert, Stmt
+from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.stmt import AllocateConst, Assert, Assume, Bind, DeclBuffer, StaticAssert, Stmt
 
 from .knowing import KnowingSimplify
 from .pipeline import prim_func_pass
@@ -62,6 +62,20 @@ class Checker(KnowingSimplify):
             return rule(self, node)
         return Scoped.descend(self, node) if isinstance(node, Stmt) else node
 
+    def folded(self, value: Expr) -> Expr:
+        """A value with the elements of constants that it names: what is false of one is no example."""
+        constants = self.expressions.constants
+        found: Expr = rewrite(value, {BufferLoad: self.expressions.access}) if constants else value
+        return found
+
+    def under(self, condition: Expr, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Statements where a condition holds."""
+        return super().under(self.folded(condition), stmts)
+
+    def after(self, stmt: Stmt) -> None:
+        """What is known behind a statement."""
+        super().after(stmt.replace(value=self.folded(stmt.value)) if type(stmt) is Bind else stmt)
+
     def truth(self, condition: Expr) -> bool | None:
         """Whether a condition is proved to hold always, or never."""
         known = self.analyzer.decide(condition)
@@ -71,27 +85,35 @@ class Checker(KnowingSimplify):
         return known
 
     def static(self, stmt: StaticAssert) -> Any:
-        known = self.truth(stmt.condition)
+        condition = self.folded(stmt.condition)
+        known = self.truth(condition)
         if known:
             return keep_comments(stmt, ())
         message = "a static_assert is false" if known is False else "a static_assert could not be proved"
         if stmt.message:
             message += f": {stmt.message}"
-        notes = self.analyzer.explain(stmt.condition).lines()
+        notes = self.analyzer.explain(condition).lines()
         hint = None if known is False else "use `assert` to check it at run time, or `T.assume` what is missing"
         self.found.append(error("T403", message, stmt.condition.span or stmt.span, notes=notes, hint=hint))
         return stmt
 
     def run_time(self, stmt: Assert) -> Any:
-        return keep_comments(stmt, ()) if self.truth(stmt.condition) else stmt
+        return keep_comments(stmt, ()) if self.truth(self.folded(stmt.condition)) else stmt
 
     def trusted(self, stmt: Assume) -> Any:
-        if self.truth(stmt.condition) is False and not self.analyzer.facts.unreachable:
-            notes = self.analyzer.explain(stmt.condition).lines()
+        condition = self.folded(stmt.condition)
+        if self.truth(condition) is False and not self.analyzer.facts.unreachable:
+            notes = self.analyzer.explain(condition).lines()
             self.found.append(
                 error("T403", "an assumption can never hold", stmt.condition.span or stmt.span, notes=notes)
             )
         return stmt
 
 
-_RULES: dict[type, Any] = {StaticAssert: Checker.static, Assert: Checker.run_time, Assume: Checker.trusted}
+_RULES: dict[type, Any] = {
+    StaticAssert: Checker.static,
+    Assert: Checker.run_time,
+    Assume: Checker.trusted,
+    AllocateConst: Checker.constant,
+    DeclBuffer: Checker.view,
+}

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 import tirscript
 from tirscript.cli import commands
-from tirscript.ir import PrimFunc, structural_equal
+from tirscript.ir import PrimFunc, structural_equal, walk
 from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.stmt import Assert, StaticAssert
 from tirscript.passes import get_pass
 from tirscript.script import parse
 
@@ -117,3 +118,28 @@ def test_an_output_that_is_undefined_is_told_by_the_interpreter() -> None:
     func = program("A[0] = T.undef('float32') - T.undef('float32')")
     with pytest.raises(DiagnosticError, match="depends on an undefined value"):
         tirscript.interpret(func, np.ones(16, "float32"), np.ones(16, "float32"), 0)
+
+
+TABLE = "K = T.allocate_const([1, 2, 3, 4], 'int32', (4,))\nM = T.decl_buffer((2, 2), 'int32', data=K.data)\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "T.static_assert(K[0] == 1)",
+        "assert M[1, 0] == 3",
+        "if n == K[1]:\n    T.static_assert(n == 2)",
+        "x = K[2]\nT.static_assert(x == 3)",
+    ],
+)
+def test_elements_of_constants_are_known(body: str) -> None:
+    checked = get_pass("check_constraints")(program(f"{TABLE}{body}"))
+    assert not any(type(node) in (Assert, StaticAssert) for node in walk(checked))
+
+
+def test_elements_of_constants_are_no_example_of_what_they_are_not() -> None:
+    with pytest.raises(DiagnosticError, match="a static_assert could not be proved") as raised:
+        get_pass("check_constraints")(program(f"{TABLE}T.static_assert(K[0] == n)"))
+    assert raised.value.diagnostics[0].notes[0] == "n = 2 gives 1, not `n` = 2"
+    with pytest.raises(DiagnosticError, match="an assumption can never hold"):
+        get_pass("check_constraints")(program(f"{TABLE}T.assume(K[3] == 7)"))
