@@ -56,6 +56,7 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, is_foreign
 from tirscript.ir.span import Span
+from tirscript.ir.written import written_params
 from tirscript.passes.layouts.unwritten import bare_padding, is_marked
 from tirscript.passes.layouts.value_layouts import padding_places
 
@@ -308,15 +309,25 @@ class _Scope:
         func = self.function(callee)
         if not isinstance(func, PrimFunc):
             raise _wrong("T022", f"`{callee.function}` is no tensor function", expr.span)
+        given = self.apart(func, [_plain(arg) for arg in args])
         try:
-            found = run_program(
-                self.run.tensor, func.name, tuple(map(_plain, args)), {}, self.run.left, self.run.states
-            )
+            found = run_program(self.run.tensor, func.name, given, {}, self.run.left, self.run.states)
         except DiagnosticError as problem:
             raise _called(problem, expr.span, func.name) from None
         if is_marked(func):
             self.run.leave(func, args[-1])
         return found
+
+    def apart(self, func: PrimFunc, args: list[Any]) -> tuple[Any, ...]:
+        """The arguments of a kernel; what cannot be written is copied where it is handed to foreign code, which may
+        only read it."""
+        if all(_can_be_written(arg) for arg in args):
+            return tuple(args)
+        module = self.run.tensor.module
+        handed = written_params(func, module) - written_params(func, module, foreign=False)
+        params = zip(func.params, args, strict=False)  # that their numbers differ is told by the call
+        copies = [arg.copy() if param in handed and not _can_be_written(arg) else arg for param, arg in params]
+        return (*copies, *args[len(copies) :])
 
     def call_dps(self, expr: OpCall) -> Any:
         """`G.call_dps_packed("name", (x,), out=...)`"""
@@ -469,6 +480,10 @@ def _own(value: Any, args: Sequence[Any]) -> Any:
 def _plain(value: Any) -> Any:
     """An argument of a kernel: an array without gaps that it may not write to by mistake, or a number."""
     return np.ascontiguousarray(value).reshape(value.shape) if isinstance(value, np.ndarray) else value
+
+
+def _can_be_written(value: Any) -> bool:
+    return not isinstance(value, np.ndarray) or bool(value.flags.writeable)
 
 
 def _spread(value: Any, arg: GraphExpr) -> Sequence[Any]:

@@ -10,6 +10,7 @@ import pytest
 from tirscript import build, interpret, parse, register_library
 from tirscript.backend.runtime.library import unregister_library
 from tirscript.ir import DiagnosticError
+from tirscript.passes.graph import fold_graph_constant
 
 
 def one(*values: float, kind: str = "float32") -> Any:
@@ -233,3 +234,28 @@ def test_a_scalar_beside_a_tensor_is_one(name: str, order: str) -> None:
     found, built = interpret(func, x), build(func)(x)
     np.testing.assert_allclose(found, built)
     assert found.dtype == built.dtype
+
+
+@pytest.mark.parametrize("argument", ["G.const([1, 2], 'int32')", "G.negative(G.const([-1, -2], 'int32'))"])
+def test_what_cannot_be_written_is_handed_to_a_library_by_a_kernel(argument: str) -> None:
+    """Passes make constants of arguments, and so of what a kernel passes on, where the verifier takes it to be read."""
+    name = "tests.interpreter.opposite"
+    register_library(name, lambda a, out: np.negative(a, out=out), override=True)
+    module = parse(f"""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")):
+        T.evaluate(T.call_packed("{name}", A.data, B.data))
+
+    @G.graph_func
+    def main(x: G.Tensor((2,), "int32")):
+        with G.dataflow():
+            y = G.call_tir(M.f, ({argument},), out=G.Tensor((2,), "int32"))
+            G.output(y)
+        return y
+""")
+    x = np.zeros(2, "int32")
+    for one in (module, fold_graph_constant(module)):
+        assert interpret(one, x).tolist() == [-1, -2]
+        assert build(one)(x).tolist() == [-1, -2]
