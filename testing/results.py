@@ -79,8 +79,12 @@ def assert_same_result(
                 _compare(a, b, label, way, given, wanted, result, allowed, lowered)
             break
     if not done:
+        said = str(refusal).partition("\n")[0]
+        if isinstance(refusal, DiagnosticError):
+            said = refusal.diagnostics[0].message
         hint = "give arguments that it takes by `inputs=`"
-        raise ValueError(f"the interpreter ran `a` on none of the arguments that were tried; {hint}") from refusal
+        text = f"the interpreter ran `a` on none of the arguments that were tried: {said}; {hint}"
+        raise ValueError(text) from refusal
 
 
 def _interpret(program: Any, entry: str | None, args: tuple[Any, ...]) -> Any:

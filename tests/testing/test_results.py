@@ -118,9 +118,7 @@ def test_arguments_are_drawn_until_the_program_takes_them() -> None:
     )
     assert_same_result(gather, DEFAULT_LOWERING(gather), runs=8)
     never = function("A[0] = A[n * 0 - 1]")
-    with pytest.raises(
-        ValueError, match="none of the arguments that were tried; give arguments that it takes by `inputs=`"
-    ):
+    with pytest.raises(ValueError, match=r"none of the arguments that were tried: .*out of bounds.*; give arguments"):
         assert_same_result(never, never)
 
 
