@@ -35,7 +35,8 @@ def _tensor(value: Any, kind: TensorType) -> Problem:
     if not isinstance(value, (np.ndarray, np.generic)):
         return "T207", f"expected a tensor, got {_noun(value)}"
     if kind.dtype is not None and value.dtype != numpy_dtype(kind.dtype):
-        return "T105", f"expected a tensor of {kind.dtype}, got one of {value.dtype.name}"
+        order = " in foreign byte order" if not value.dtype.isnative else ""
+        return "T105", f"expected a tensor of {kind.dtype}, got one of {value.dtype.name}{order}"
     if kind.rank is not None and value.ndim != kind.rank:
         return "T207", f"expected {kind.rank} dimensions, got the shape {value.shape}"
     return None
@@ -52,6 +53,8 @@ def _tuple(value: Any, kind: TupleType) -> Problem:
 def _shape(value: Any, kind: ShapeType) -> Problem:
     if not isinstance(value, tuple) or not all(isinstance(one, (int, np.integer)) for one in value):
         return "T207", f"expected a shape, which is a tuple of ints, got {_noun(value)}"
+    if not all(-(1 << 63) <= one < 1 << 63 for one in value):
+        return "T207", "a dimension of the shape does not fit int64"
     if kind.rank is not None and len(value) != kind.rank:
         return "T207", f"expected a shape of {kind.rank} dimensions, got {value}"
     return None

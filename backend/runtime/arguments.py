@@ -32,6 +32,9 @@ from tirscript.ir.written import written_params
 
 from .arrays import ArrayProblem, address_of, as_array
 
+MAX_BITS = 1 << 10  # of an integer that a message shows; Python refuses to write over 4,300 digits
+MAX_TEXT = 400  # characters of any other value
+
 Param = Var | Buffer
 
 
@@ -179,13 +182,16 @@ def scalar_argument(value: Any, to: DType) -> int | float | bool:
             raise ArrayProblem(f"an integer ({to})", _describe(value), hint) from None
         low, high = to.int_range()
         if not low <= number <= high:
-            raise ArrayProblem(f"an integer of {to}, which holds {low} to {high}", str(number))
+            raise ArrayProblem(f"an integer of {to}, which holds {low} to {high}", _describe(number))
         return number
     if (to.is_float and isinstance(value, (int, float, np.number))) or _is_small_float(value):
         from ..interpreter.ops import float_converter
 
-        with np.errstate(all="ignore"):
-            return float(float_converter(to)(float(value)))
+        try:
+            with np.errstate(all="ignore"):
+                return float(float_converter(to)(float(value)))
+        except OverflowError:
+            raise ArrayProblem(f"a number ({to})", _describe(value), 'an infinity is `float("inf")`') from None
     raise ArrayProblem(f"a number ({to})", _describe(value))
 
 
@@ -198,8 +204,11 @@ def _describe(value: Any) -> str:
         return "None"
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype.name} and shape {value.shape}"
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return f"an integer of {value.bit_length()} bits"
     if isinstance(value, (bool, int, float, str, np.generic)):
-        return f"{value!r}"
+        text = repr(value)
+        return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
     return with_article(type(value).__name__)
 
 

@@ -137,6 +137,18 @@ def test_scalars() -> None:
     assert len(refusals(ADD, None, b, "x", 1.5, 1)) == 4
 
 
+def test_scalars_that_are_too_large_to_write() -> None:
+    """Python makes no float of 10**400, and writes no integer of over 4,300 digits."""
+    a, b = GOOD[:2]
+    huge = 10**5000
+    for value in (10**400, huge, -huge):
+        said = refusal(ADD, a, b, value, 1, True)
+        assert said.startswith("argument `alpha` of `add`: expected a number (float32), got an integer of 1"), said
+    assert refusal(ADD, a, b, 1.0, huge, True).endswith("which holds -128 to 127, got an integer of 16610 bits")
+    assert refusal(ADD, a, b, 1.0, 1, huge) == "argument `flag` of `add`: expected a bool, got an integer of 16610 bits"
+    assert len(refusal(ADD, a, b, "x" * 100_000, 1, True)) < 500
+
+
 def test_float_scalars_are_rounded_to_their_dtype() -> None:
     f = program("""
 @T.prim_func
