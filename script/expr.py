@@ -273,11 +273,28 @@ class ExprLowering(ChoiceLowering):
             if owner is self.symbols.get(node.value.id) and node.attr not in ("dtype", "astype"):
                 # a dimension of the name T, or G, leaves the namespace its names
                 owner = self.outer.get(node.value.id, owner)
+            self._hides_namespace(node.value.id, owner, node)
         else:
             owner = self.value(node.value)
         if type(owner) is BufferLoad and owner.buffer.scope == "scalar" and node.attr not in ("dtype", "astype"):
             owner = owner.buffer
         return self.attribute(owner, node.attr, node)
+
+    def _hides_namespace(self, name: str, owner: Any, node: ast.Attribute) -> None:
+        """Refuse `T.exp` where `T` is a parameter or a variable; it is told once, at the first such use."""
+        hidden = self.outer.get(name)
+        if type(hidden) is not Namespace or owner is hidden or node.attr not in vars(hidden):
+            return
+        if node.attr in (_BUFFER_ATTRIBUTES if type(owner) is Buffer else ("astype", "dtype")):
+            return
+        if self.unknown.get(name) in self.diagnostics:
+            raise Abort(node)
+        what = self.fixed.get(name, "a variable")
+        problem = self.fail(
+            "T030", f"`{name}` is {what} here, which hides the namespace `{name}`", node, hint="use another name"
+        )
+        self.unknown[name] = self.diagnostics[-1]
+        raise problem
 
     def attribute(self, owner: Any, name: str, node: ast.Attribute) -> Any:
         """`owner.name` for the owners that the language knows; anything of the user's own in a decorated function."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.script import HEADER, mistakes, one_mistake
+from helpers.script import HEADER, PARAMS, mistakes, one_mistake
 
 from tirscript.ir import Diagnostic, DiagnosticError
 from tirscript.script import parse
@@ -225,3 +225,17 @@ def test_long_statements_with_mistakes_are_read_in_bounded_time() -> None:
     assert len(mistakes(f"A[0] = {many}")) > 100
     deep = "".join(f"{'    ' * at}for i{at} in range(x{at}):\n" for at in range(60))
     assert len(mistakes(deep + "    " * 60 + "A[0] = z")) == 61
+
+
+@pytest.mark.parametrize(
+    ("body", "params", "what"),
+    [
+        ("for i in T.grid(4):\n    T[i] = T.exp(T[i])", "T: T.Buffer((4,), 'float32')", "a parameter"),
+        ("for T in range(4):\n    A[T] = T.exp(A[T]) + T.sqrt(A[0])\n    A[0] = T.tan(A[0])", None, "a loop variable"),
+        ("T = A[0]\nA[0] = T.exp(T)\nA[1] = T.sqrt(T.exp(T))", None, "a variable"),
+        ("for T in (1, 2):\n    A[0] = T.exp(A[0])", None, "a variable"),
+    ],
+)
+def test_a_name_that_hides_the_namespace(body: str, params: str | None, what: str) -> None:
+    found = one_mistake(body, params or PARAMS)
+    assert (found.code, found.message) == ("T030", f"`T` is {what} here, which hides the namespace `T`")
