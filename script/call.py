@@ -168,8 +168,9 @@ class CallLowering(ExprLowering):
             place = nodes.get("shape", node)
             raise self.fail("T032", f"{dims[-1]!r} is an element type, and stands for a dimension", place, hint=hint)
         if isinstance(shape, TypeName) or (isinstance(shape, str) and isinstance(kind, (tuple, list, int))):
+            before = "a, " if name == "T.match_buffer" else ""
             raise self.fail(
-                "T032", f"the shape comes first in `{name}`, then the dtype", node, hint=f'{name}((128,), "float32")'
+                "T032", f"the shape comes first in `{name}`, then the dtype", node, hint=f'{name}({before}(128,), "float32")'
             )
 
     def _call_op(self, entry: Op, node: ast.Call) -> Expr:
@@ -252,7 +253,7 @@ class CallLowering(ExprLowering):
         if self.theirs and type(kwargs.get("is_size_var")) is bool:
             del kwargs["is_size_var"]  # that a variable is not negative, which nothing here asks
         if not args and not kwargs and not name.dtype.is_handle:
-            return Var("", name.dtype)
+            return Var("", name.dtype, span=self.span(node))
         if name.dtype.is_handle:
             return self._handle(name, args, kwargs, node)
         if len(args) != 1 or kwargs:

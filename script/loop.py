@@ -171,7 +171,7 @@ class LoopLowering(BodyLowering):
             if isinstance(value, Buffer):
                 raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
             if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
-                hint = f"name it: `thread={value!r}`" if isinstance(value, str) else None
+                hint = f"name it: `thread={value!r}`" if isinstance(value, str) and is_thread(value) else None
                 if isinstance(item, ast.Attribute) and item.attr == "shape":
                     hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
                 raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
@@ -198,9 +198,9 @@ class LoopLowering(BodyLowering):
         if what == LOOP_VARIABLE and (self.theirs or target.id == "_"):
             return target.id  # the inner loop's until that ends
         if what is not None and any(target.id in scope for scope in self.scopes):
-            raise self.fail(
-                "T012", f"`{target.id}` is {what} and cannot be a loop variable too", target, hint="use another name"
-            )
+            already = "the variable of a loop around this one already"
+            why = already if what == LOOP_VARIABLE else f"{what} and cannot be a loop variable too"
+            raise self.fail("T012", f"`{target.id}` is {why}", target, hint="use another name")
         return target.id
 
     def loop_body(self, node: ast.For | ast.While, names: dict[str, Any]) -> tuple[Stmt, ...]:

@@ -96,6 +96,13 @@ class Scopes:
         span = place_of(stmt, binder)
         known = self.defined.get(id(binder))
         if known is None:
+            if type(binder) is Var and not binder.name:
+                return error(
+                    "T206",
+                    f"`T.{binder.dtype}()` is a variable that has neither a name nor a value",
+                    binder.span or span,
+                    hint=f"give it a value, `T.{binder.dtype}(0)`, or a name in a statement of its own",
+                )
             if type(binder) is Var:
                 return error(
                     "T206",

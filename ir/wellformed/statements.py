@@ -104,6 +104,16 @@ class Verifier(Values):
     def bind(self, node: Bind) -> None:
         self.same(self.any(node.value), node.var.dtype, f"the value of `{node.var.name}`", node.value)
         self.some_value(node.var, node.value)
+        known = self.defined.get(id(node.var))
+        if known is not None and known[1] is node.var:  # it stands in the shape of a parameter
+            name = node.var.name
+            self.report(
+                "T202",
+                f"`{name}` is computed here, but it is a dimension of a parameter, which the call binds before the body",
+                node,
+                hint=f"write its value in the shape, or make it a symbolic dimension, `{name} = T.{node.var.dtype}()`",
+            )
+            return
         self.define(node.var, node)
 
     def scalar_decl(self, node: ScalarDecl) -> None:

@@ -37,7 +37,11 @@ CASES = [
     ("while n:\n    A[0] = 1.0", "T102", "n", "not bool", "n != 0"),
     ("A[0] = 1.0 if n else 2.0", "T102", "n", "not bool", "n != 0"),
     ("for i in range(4):\n    i = 2", "T012", "i", "a loop variable", "another name"),
+    ("for i in range(4):\n    for i in range(4):\n        pass", "T012", "i", "a loop around this one already", "another"),
     ("n = 2", "T012", "n", "a parameter", "another name"),
+    ("A[0] = A[1] + T.float32() * 2.0", "T206", "T.float32()", "neither a name nor a value", "`T.float32(0)`"),
+    ("A[T.int32()] = 1.0", "T206", "T.int32()", "neither a name nor a value", "`T.int32(0)`"),
+    ('C = T.match_buffer(A[0:4], "float32", (4,))', "T032", 'T.match_buffer(A[0:4], "float32", (4,))', "first", "(a, (128"),
     ("A = 2", "T012", "A", "a parameter", ""),
     ("C = T.alloc_buffer((4,))\nC = 2", "T012", "C", "a buffer", "elements"),
     ("A[0] = x\nx = 1.0", "T011", "x", "outside of the scope", "assign it before"),
@@ -255,3 +259,11 @@ def test_several_definitions_need_parse_all() -> None:
     assert list(parse_all(text)) == ["f", "g"]
     with pytest.raises(DiagnosticError, match="defines 2 functions"):
         parse(text)
+
+
+@pytest.mark.parametrize("value", ["T.int64(4)", "n + 1"])
+def test_a_dimension_of_a_parameter_that_the_body_computes(value: str) -> None:
+    body = f'S = {value}\nC = T.match_buffer(c, (S,), "float32")\nfor i in range(S):\n    C[i] = 1.0'
+    found = one_mistake(body, "c: T.handle, n: T.int64")
+    assert found.code == "T202" and "a dimension of a parameter, which the call binds before" in found.message
+    assert found.span is not None and found.span.text == f"S = {value}" and "`S = T.int64()`" in str(found.hint)
