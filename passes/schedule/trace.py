@@ -98,9 +98,10 @@ class Trace:
             if isinstance(step.results, str):
                 known[step.results] = result
                 continue
-            if step.results and len(result) != len(step.results):
-                message = f"`{step}` gives {len(result)} here, not {len(step.results)}: the trace is of another program"
-                raise DiagnosticError([error("T503", message)])
+            several = isinstance(result, (list, tuple))
+            if step.results and not (several and len(result) == len(step.results)):
+                many = f"{len(result)} here, not {len(step.results)}" if several else "no tuple here"
+                raise DiagnosticError([error("T503", f"`{step}` gives {many}: the trace is of another program")])
             known.update(zip(step.results, result if step.results else ()))
         return schedule
 

@@ -335,6 +335,15 @@ def test_texts_that_are_no_traces(text):
     assert caught.value.diagnostics[0].code in ("T503", "T003", "T030", "T010")
 
 
+@pytest.mark.parametrize("step", ["a, b = sch.get_block('C')", "a, = sch.get_block('C')", "a, b = sch.parallel('i')"])
+def test_traces_that_take_one_result_apart(step):
+    trace = Trace.parse(f"def apply(sch):\n    {step}\n")
+    with pytest.raises(tirscript.DiagnosticError) as caught:
+        trace.replay(Schedule(matmul))
+    (found,) = caught.value.diagnostics
+    assert found.code == "T503" and "gives no tuple here" in found.message
+
+
 def test_effects_outside_of_blocks_keep_their_order():
     sch = Schedule(
         parse("""
