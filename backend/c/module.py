@@ -15,6 +15,7 @@ from ..export.header import ARRAY_TEXT, prototype
 from ..export.names import c_name, commented
 from ..export.plan import CFunctionPlan, LibraryPlan
 from ..llvm.aliasing import call_sites, noalias_functions
+from ..llvm.sites import nothing_returned
 from ..llvm.state import FRAME_TOTAL
 from ..recursion import FRAME, recursive_functions
 from ..runtime.c_library import CFunction
@@ -218,6 +219,10 @@ class CModule:
             if isinstance(param, Buffer):
                 memory.enter(w, param, _named(params, func, param), root=param)
         w.body(func.body)
+        nothing = nothing_returned(func)
+        if nothing is not None:
+            w.span = func.span
+            w.fail("return", nothing)
         return self.finished(f"static int32_t {self.kernel(func.name)}({', '.join(params) or 'void'})", w, func)
 
     def rank(self) -> int:

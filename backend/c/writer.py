@@ -260,6 +260,11 @@ class Writer:
     ) -> None:
         """Go on where the condition holds, else say what was wrong and return."""
         self.out.open(f"if (!{within(condition, UNARY)})")
+        self.fail(kind, message, values)
+        self.out.close()
+
+    def fail(self, kind: str, message: str, values: Callable[[], Sequence[Report]] = tuple) -> None:
+        """Say what was wrong and return."""
         around = [Report(var.name, self.values[var], INT64) for var in self.loop_vars][-LOOPS:]
         shown = [*list(values())[: VALUES - len(around)], *around]
         names, dtypes = tuple(one.name for one in shown), tuple(one.dtype for one in shown)
@@ -268,7 +273,6 @@ class Writer:
         args = [self.carried(shown[piece.at].value, piece.plus, piece.dtype) for piece in pieces]
         code = f"TIRSCRIPT_{CODES[code_of(site)][0]}"
         self.leave(f"fail({', '.join([code, quoted(text), *args])})")
-        self.out.close()
 
     def carried(self, value: str, plus: int, kind: DType) -> str:
         """A value as the variable arguments of printf take it."""

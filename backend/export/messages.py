@@ -35,6 +35,7 @@ MESSAGE = "c message"
 TEXT_BYTES = 1024
 _CODES = {
     "assert": ASSERTION,
+    "return": ASSERTION,
     "bounds": BOUNDS,
     "division": DIVISION,
     "step": DIVISION,

@@ -30,7 +30,7 @@ from .host import Host, host, initialize, symbol_exists
 from .linking import answer_calls, executable, link, link_libraries
 from .machine import own_machine
 from .parts import LEAST, groups
-from .sites import Report, Site
+from .sites import Report, Site, nothing_returned
 from .state import ModuleState
 from .types import call_type, lane_bytes, value_type
 
@@ -344,7 +344,11 @@ def _function(g: Codegen) -> CompiledFunction:
             assert isinstance(info.var, Buffer)
             memory.enter_buffer(g, info.var, f"%${infos.index(info)}", lane_bytes(info.dtype), info.var)
     g.body(func.body)
-    if not g.b.terminated:
+    nothing = nothing_returned(func)
+    if nothing is not None:
+        g.span = func.span
+        g.fail("return", nothing, (), None, None)
+    elif not g.b.terminated:
         g.b.end("ret i32 0")
     symbol = state.symbols[func.name]
     state.text.define(symbol, g.b.text(f'define i32 @"{symbol}"({", ".join(heads)}) {state.group}'))

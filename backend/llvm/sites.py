@@ -11,14 +11,24 @@ from msgspec import Struct
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label, assertion, error
 from tirscript.ir.dtype import DType
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.span import Span
+from tirscript.ir.stmt import If, Return, Stmt
 
 # an error record is { i32 site; i32 count; i64 values[8] }
 VALUES = 8
 ERROR_SIZE = 8 + 8 * VALUES
 ERROR_TYPE = f"{{ i32, i32, [{VALUES} x i64] }}"
 
-_CODES = {"bounds": "T302", "division": "T304", "step": "T304", "shape": "T301", "memory": "T301", "depth": "T309"}
+_CODES = {
+    "bounds": "T302",
+    "division": "T304",
+    "step": "T304",
+    "shape": "T301",
+    "memory": "T301",
+    "depth": "T309",
+    "return": "T311",
+}
 
 
 class Report(Struct, frozen=True, eq=False):
@@ -72,6 +82,21 @@ class Site(Struct, frozen=True, eq=False):
             else self.message.format(*known)
         )
         return DiagnosticError([error(_CODES[self.kind], message, self.span, notes=notes, hint=self.hint)])
+
+
+def nothing_returned(func: PrimFunc) -> str | None:
+    """What is told where a function that returns a value comes to its end; None where none comes there."""
+    if func.returns is None or func.returns.kind == "void" or not _comes_to_end(func.body):
+        return None
+    return f"`{func.name}` returns {func.returns}, but its end was reached without `return`"
+
+
+def _comes_to_end(body: tuple[Stmt, ...]) -> bool:
+    """Whether the end of a body may be reached, as far as its last statement tells."""
+    last = body[-1] if body else None
+    if type(last) is If:
+        return _comes_to_end(last.then) or _comes_to_end(last.orelse)
+    return type(last) is not Return
 
 
 def outside(buffer: Buffer, axis: int) -> str:

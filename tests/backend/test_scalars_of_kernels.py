@@ -82,3 +82,43 @@ def test_a_match_that_fails_says_the_same_from_native_code_and_from_the_interpre
             run(x, 5)
         assert "dimension 0 of the value of `G.match_cast`: expected `k + 1`" in str(caught.value)
         assert "G.match_cast(x, G.Tensor((k + 1,)" in str(caught.value)
+
+
+FALLS_THROUGH = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32"), most: T.int32) -> T.int32:
+        for i in range(4):
+            if A[i] > most:
+                return M.halved(A[i])
+
+    @T.prim_func(private=True)
+    def halved(x: T.int32) -> T.int32:
+        if x % 2 == 0:
+            return x // 2
+"""
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_a_function_that_comes_to_its_end_returns_nothing(target: str) -> None:
+    """It returned what was in memory."""
+    program = tirscript.parse(FALLS_THROUGH)
+    native = tirscript.build(program, target=target)
+    values = np.array([1, 2, 8, 9], "int32")
+    assert native(values, 2) == tirscript.interpret(program, values, 2) == 4
+    for most, name in ((9, "main"), (8, "halved")):
+        said = f"`{name}` returns int32, but its end was reached without `return`"
+        with pytest.raises((tirscript.DiagnosticError, AssertionError), match=said):
+            native(values, most)
+        with pytest.raises(tirscript.DiagnosticError, match=said):
+            tirscript.interpret(program, values, most)
+
+
+def test_ways_that_all_return_check_nothing() -> None:
+    text = "@T.prim_func\ndef f(n: T.int32) -> T.int32:\n    if n > 3:\n        return 3\n    else:\n        return n\n"
+    program = tirscript.parse(text)
+    native = tirscript.build(program)
+    assert (native(2), native(7)) == (2, 3)
+    source = tirscript.build(program, target="c").source()
+    assert "its end was reached" not in source
