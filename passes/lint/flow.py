@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tirscript.ir import (
     AllocateConst,
     AllocBuffer,
+    Assume,
     BufferData,
     BufferLoad,
     BufferRegion,
@@ -30,17 +31,18 @@ from .unreachable import empty
 
 if TYPE_CHECKING:
     from tirscript.ir.arith.presburger.dependences import Dependence, Dependences
+    from tirscript.ir.arith.presburger.steps import Step
 
 LARGEST = 1 << 20  # sizes are taken to be from 1 to this
 MOST_STEPS = 40  # of a function that is looked at; the work grows with their square
 _AT_ONCE = {"parallel": "run at once", "vectorized": "are the lanes of vectors"}
 
 
-def _dependences(func: PrimFunc) -> Dependences | None:
-    """The dependences of a function; None of one that is too large."""
+def _dependences(func: PrimFunc, sizes: tuple[int, int] = (1, LARGEST)) -> Dependences | None:
+    """The dependences of a function, for symbolic dimensions of these sizes; None of one that is too large."""
     from tirscript.ir.arith.presburger.dependences import Dependences
 
-    ranges = dict.fromkeys(func.symbols, (1, LARGEST))
+    ranges = dict.fromkeys(func.symbols, sizes)
     if sum(isinstance(node, BufferStore) for node in walk(func.body)) > MOST_STEPS:
         return None
     # arrays that are the same memory are the caller's mistake
@@ -131,8 +133,35 @@ def lost(func: PrimFunc) -> Iterator[Diagnostic]:
         node: Stmt = step.node
         if not isinstance(node, BufferStore) or id(node.buffer) not in known or any(map(_never, step.path)):
             continue
+        if _has_no_iterations(deps, step):
+            continue
         name = node.buffer.name
         yield warning("T613", f"what is stored in `{name}` here is never read", node.span, hint="leave the store out")
+
+
+def never_run(func: PrimFunc) -> Iterator[BufferStore]:
+    """The stores whose conditions never hold together, such as in `if n < 3:` within `if n > 5:`.
+
+    Not of a function with assumptions: where those contradict each other they are the mistake.
+    """
+    nodes = list(walk(func.body))
+    if any(isinstance(node, Assume) for node in nodes) or not any(isinstance(node, If) for node in nodes):
+        return
+    deps = _dependences(func, (0, (1 << 31) - 1))  # of int32 at least, and empty ones too
+    for step in () if deps is None else deps.steps:
+        if isinstance(step.node, BufferStore) and not any(map(_never, step.path)) and _has_no_iterations(deps, step):
+            yield step.node
+
+
+def _has_no_iterations(deps: Dependences, step: Step) -> bool:
+    """Whether no values of the variables let a statement run."""
+    from tirscript.ir.arith.presburger.relations import Unknown
+
+    try:
+        with deps.relations.bounded():
+            return bool(deps.relations.within(deps.relations.domain(step)[0]).is_empty())
+    except Unknown:
+        return False
 
 
 def _never(stmt: Stmt) -> bool:

@@ -25,6 +25,11 @@ def unreachable(func: PrimFunc) -> Iterator[Diagnostic]:
                 yield warning("T605", "this is never executed", stmt.span, notes=notes, hint="leave it out")
                 break
         yield from _never(node)
+    from .flow import never_run  # which takes from this module
+
+    for store in never_run(func):
+        message = "this is never executed: the conditions around it never hold together"
+        yield warning("T605", message, store.span, hint="leave it out, or change the conditions")
 
 
 def _ends(stmt: Stmt) -> str | None:

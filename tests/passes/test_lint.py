@@ -100,6 +100,27 @@ def test_what_is_never_executed(body: list[str], lines: list[int]) -> None:
     assert found(*body) == [("T605", line) for line in lines]
 
 
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (["if n < 3:", "    if n > 5:", "        A[0] = 1.0"], [3]),
+        (["for i in range(4):", "    if i > 5:", "        A[i] = 1.0"], [3]),
+        (["for i in range(4):", "    if i == n and n > 3:", "        A[i] = 1.0"], [3]),
+        (["for i in range(4):", "    if i >= 3:", "        A[i] = 1.0"], []),
+        # what conditions read may change between them
+        (["if X[0] < 3:", "    X[0] = n", "    if X[0] > 5:", "        A[0] = 1.0"], []),
+        (["x: T.int32 = n", "if x < 3:", "    x = x + n", "    if x > 5:", "        A[0] = 1.0"], []),
+        (["if X[n] < 3:", "    X[X[0]] = n", "    if X[n] > 5:", "        A[0] = 1.0"], []),
+        (["if T.call_extern('int32', 'rand') < 3:", "    if T.call_extern('int32', 'rand') > 5:", "        A[0] = 1.0"], []),
+        (["for i in range(4):", "    if m == 0 or m > 2000000:", "        A[i] = 1.0"], []),
+    ],
+)
+def test_conditions_that_never_hold_together(body: list[str], lines: list[int]) -> None:
+    params = f'{ONE}, X: T.Buffer((4,), "int32"), n: T.int32, _M: T.Buffer(("m",), "int8")'
+    told = [one for one in found(*body, params=params) if one[0] not in ("T604", "T609", "T610")]
+    assert told == [("T605", line) for line in lines]
+
+
 def test_constant_conditions() -> None:
     from tirscript.ir import If, While, const
 
