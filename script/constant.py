@@ -127,7 +127,8 @@ class ConstantLowering(BlockLowering):
     def tensor(self, data: Any, kind: DType, shape: tuple[Any, ...], node: ast.expr) -> ConstantTensor:
         """The constant of a Python value, which fits the declared dtype and shape."""
         sizes = _sizes(shape)
-        if hasattr(data, "reshape") and len(getattr(data, "shape", ())) == 1 and same_elements(data.shape, sizes):
+        flat = hasattr(data, "reshape") and isinstance(getattr(data, "shape", None), tuple) and len(data.shape) == 1
+        if flat and same_elements(data.shape, sizes):
             data = data.reshape(sizes)  # a flat array takes the declared shape
         try:
             value = constant(data, kind)

@@ -81,6 +81,7 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
+    ast.MatMult: operator.matmul,
 }
 UNARY: dict[type, Callable[[Any], Any]] = {
     ast.USub: operator.neg,

@@ -178,6 +178,8 @@ def _scalar(value: Any) -> Expr:
             return const(value, FLOAT64) if isinstance(value, float) else const(int(value), INT64)
         except ValueError as problem:
             raise fail("T103", str(problem)) from None
+        except TypeError:  # an array of several elements has `__index__`, and refuses
+            pass
     raise fail("T032", f"this is a number, not {words(value)}")
 
 

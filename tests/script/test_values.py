@@ -12,7 +12,7 @@ import tirscript
 from tirscript.ir import Attr, CommReducer, DiagnosticError, IndexMap, Reduce, Shuffle, Target, structural_equal
 from tirscript.printer import script
 from tirscript.script import parse
-from tirscript.script import tir as T
+from tirscript.script import graph as G, tir as T
 
 SUM = "T.comm_reducer(lambda x, y: x + y, [T.float32(0.0)])"
 ARGMAX = "T.comm_reducer(lambda i0, v0, i1, v1: (i0 if v0 >= v1 else i1, T.max(v0, v1)), [-1, T.int32(-2147483648)])"
@@ -309,3 +309,39 @@ def test_a_list_that_holds_itself_in_an_f_string() -> None:
             A[0] = 1
 
     assert main.body[0].name == "b[[...]]"
+
+
+def test_products_of_arrays_while_parsing() -> None:
+    square = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")
+
+    @T.prim_func
+    def kernel(A: T.Buffer((4,), "float32")):
+        A[0] = (square @ square)[1, 0]
+
+    @G.graph_func
+    def graph(x: G.Tensor((2, 2), "float32")):
+        return G.add(x, G.const(square @ square))
+
+    assert "A[0] = 15.0" in kernel.script() and "[[7.0, 10.0], [15.0, 22.0]]" in graph.script()
+
+
+@pytest.mark.parametrize("shape", [np.array([2, 2]), np.ones((1, 2), "int64")])
+def test_an_array_is_no_shape(shape: object) -> None:
+    def make() -> None:
+        @G.graph_func
+        def graph(x: G.Tensor((4,), "float32")):
+            return G.reshape(x, shape)
+
+    with pytest.raises(DiagnosticError, match="`shape` of `G.reshape`: this is a number, not a Python ndarray"):
+        make()
+
+
+def test_a_module_is_no_data() -> None:
+    def make() -> None:
+        @T.prim_func
+        def kernel(A: T.Buffer((4,), "float32")):
+            K = T.allocate_const(np, "float32", (4,))  # numpy itself, which has a `shape`
+            A[0] = K[0]
+
+    with pytest.raises(DiagnosticError, match="T114"):
+        make()
