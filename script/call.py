@@ -170,7 +170,10 @@ class CallLowering(ExprLowering):
         if isinstance(shape, TypeName) or (isinstance(shape, str) and isinstance(kind, (tuple, list, int))):
             before = "a, " if name == "T.match_buffer" else ""
             raise self.fail(
-                "T032", f"the shape comes first in `{name}`, then the dtype", node, hint=f'{name}({before}(128,), "float32")'
+                "T032",
+                f"the shape comes first in `{name}`, then the dtype",
+                node,
+                hint=f'{name}({before}(128,), "float32")',
             )
 
     def _call_op(self, entry: Op, node: ast.Call) -> Expr:

@@ -109,7 +109,7 @@ class Verifier(Values):
             name = node.var.name
             self.report(
                 "T202",
-                f"`{name}` is computed here, but it is a dimension of a parameter, which the call binds before the body",
+                f"`{name}` is computed here, but it is a dimension of a parameter, bound before the body",
                 node,
                 hint=f"write its value in the shape, or make it a symbolic dimension, `{name} = T.{node.var.dtype}()`",
             )

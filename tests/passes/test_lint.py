@@ -111,7 +111,14 @@ def test_what_is_never_executed(body: list[str], lines: list[int]) -> None:
         (["if X[0] < 3:", "    X[0] = n", "    if X[0] > 5:", "        A[0] = 1.0"], []),
         (["x: T.int32 = n", "if x < 3:", "    x = x + n", "    if x > 5:", "        A[0] = 1.0"], []),
         (["if X[n] < 3:", "    X[X[0]] = n", "    if X[n] > 5:", "        A[0] = 1.0"], []),
-        (["if T.call_extern('int32', 'rand') < 3:", "    if T.call_extern('int32', 'rand') > 5:", "        A[0] = 1.0"], []),
+        (
+            [
+                "if T.call_extern('int32', 'rand') < 3:",
+                "    if T.call_extern('int32', 'rand') > 5:",
+                "        A[0] = 1.0",
+            ],
+            [],
+        ),
         (["for i in range(4):", "    if m == 0 or m > 2000000:", "        A[i] = 1.0"], []),
     ],
 )

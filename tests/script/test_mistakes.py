@@ -265,5 +265,5 @@ def test_several_definitions_need_parse_all() -> None:
 def test_a_dimension_of_a_parameter_that_the_body_computes(value: str) -> None:
     body = f'S = {value}\nC = T.match_buffer(c, (S,), "float32")\nfor i in range(S):\n    C[i] = 1.0'
     found = one_mistake(body, "c: T.handle, n: T.int64")
-    assert found.code == "T202" and "a dimension of a parameter, which the call binds before" in found.message
+    assert found.code == "T202" and "a dimension of a parameter, bound before the body" in found.message
     assert found.span is not None and found.span.text == f"S = {value}" and "`S = T.int64()`" in str(found.hint)
