@@ -148,7 +148,9 @@ def never_run(func: PrimFunc) -> Iterator[BufferStore]:
     if any(isinstance(node, Assume) for node in nodes) or not any(isinstance(node, If) for node in nodes):
         return
     deps = _dependences(func, (0, (1 << 31) - 1))  # of int32 at least, and empty ones too
-    for step in () if deps is None else deps.steps:
+    if deps is None:
+        return
+    for step in deps.steps:
         if isinstance(step.node, BufferStore) and not any(map(_never, step.path)) and _has_no_iterations(deps, step):
             yield step.node
 
