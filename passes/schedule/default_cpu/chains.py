@@ -20,7 +20,6 @@ from tirscript.ir.stmt import AllocBuffer
 from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution, operands, tiles, windows
-from .elementwise import is_short
 from .nests import UNKNOWN, Nest, heavy, nest_of, stride_of
 from .prefetching import next_row
 from .reductions import begun_before, lanes_apart, lanes_together
@@ -105,7 +104,9 @@ def _is_tile(work: Work, nest: Nest) -> bool:
     """Whether what a block reduces is kept in registers, so that its reader is best done there."""
     if is_product(work, nest):
         return True
-    return tiles.tile_of(work, nest) is not None if nest.known else is_short(work, nest.name)
+    if not nest.known:
+        return tiles.is_short(work, nest.name)
+    return tiles.tile_of(work, nest) is not None or tiles.line_of_few(work, nest) is not None
 
 
 def rows(work: Work, nest: Nest) -> bool:
@@ -197,7 +198,8 @@ def shared_rows(work: Work, name: str) -> bool:
     work.attempt(_parallel, outer[0], instances)
     if work.sch.func is not before:  # else the loops stay as they were written
         for one, depth in left:
-            work.attempt(begun_before, one, depth)
+            if work.attempt(begun_before, one, depth) and tiles.is_short(work, f"{one}_update"):
+                work.attempt(tiles.written_out, f"{one}_update")
         for first, second in itertools.pairwise(maps):
             if first is not None and second is not None:
                 work.attempt(_together, first, second)

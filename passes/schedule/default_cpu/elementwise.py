@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 from tirscript.ir.expr import BufferLoad, Call, Var
 from tirscript.ir.node import Node
-from tirscript.ir.rewrite import uses, walk
+from tirscript.ir.rewrite import walk
 
 from ..primitive import LoopHandle
 from ..reducers import update_of
-from .nests import UNKNOWN, Nest, heavy, stride_of
+from .nests import Nest, heavy, stride_of
 from .reductions import begun_before
 from .streams import in_vectors
-from .tiles import WRITTEN_OUT
+from .tiles import is_short
 from .work import Work, only_reader
 
 # the height of the tiles of a transpose, which are a vector wide: their lines stay in the nearest cache
@@ -185,11 +183,4 @@ def stream(work: Work, name: str) -> bool:
     return True
 
 
-def is_short(work: Work, name: str) -> bool:
-    """Whether a block reduces so few terms that LLVM writes them out, and makes vectors of the loops around."""
-    axes = tuple([axis.value for axis in work.block(name).axes if axis.kind != "spatial"])
-    loops = [loop for loop in work.sch.get_loops(name) if uses(axes, work.sch.get(loop).var)]
-    return bool(loops) and math.prod(work.extent(loop) or UNKNOWN for loop in loops) <= WRITTEN_OUT
-
-
-__all__ = ["along", "in_memory_order", "is_short", "looking_up", "parallel", "short_lines", "stream", "transpose"]
+__all__ = ["along", "in_memory_order", "looking_up", "parallel", "short_lines", "stream", "transpose"]

@@ -27,7 +27,7 @@ from .reductions import extreme_lanes, lanes_apart
 from .scans import pieces
 from .streams import past_caches
 from .tile_products import tile_product
-from .tiles import register_tile
+from .tiles import in_scalars, register_tile
 from .transposes import tiled_transpose
 from .whole_lines import whole_lines
 from .windows import windows
@@ -51,6 +51,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     down_columns,
     windows,
     register_tile,
+    in_scalars,
     lanes_apart,
     past_caches,
     tiled_transpose,
@@ -71,6 +72,7 @@ SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     operands_apart,
     rounded_convolution,
     windows,
+    in_scalars,
     lanes_apart,
     along,
     looking_up,

@@ -12,13 +12,15 @@ for f_0 in T.parallel(F // 4):
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
 from tirscript.ir.expr import BufferLoad
 from tirscript.ir.rewrite import uses
 
 from ..primitive import BlockHandle, LoopHandle
-from .nests import Dim, Nest, stride_of
+from .nests import UNKNOWN, Dim, Nest, stride_of
 from .work import Work, only_reader
 
 # reduction loops of so few iterations altogether are written out
@@ -45,6 +47,56 @@ def register_tile(work: Work, nest: Nest) -> bool:
     if reader is not None and goes_along(work, reader, tile.columns) and work.attempt(_scheduled, nest, tile, reader):
         return True
     return work.attempt(_scheduled, nest, tile, None)
+
+
+def is_short(work: Work, name: str) -> bool:
+    """Whether a block reduces so few terms that LLVM writes them out, and makes vectors of the loops around."""
+    axes = tuple([axis.value for axis in work.block(name).axes if axis.kind != "spatial"])
+    loops = [loop for loop in work.sch.get_loops(name) if uses(axes, work.sch.get(loop).var)]
+    return bool(loops) and math.prod(work.extent(loop) or UNKNOWN for loop in loops) <= WRITTEN_OUT
+
+
+def written_out(work: Work, name: str) -> None:
+    """Write out the loops over which a block reduces."""
+    axes = tuple([axis.value for axis in work.block(name).axes if axis.kind != "spatial"])
+    for loop in work.sch.get_loops(name):
+        if uses(axes, work.sch.get(loop).var):
+            work.sch.unroll(loop)
+
+
+def in_scalars(work: Work, nest: Nest) -> bool:
+    """Reduce few terms into a variable, at whose reader LLVM makes vectors of any lines; False for other reductions.
+
+    for y, x in T.grid(H, W):
+        m: variable = least
+        m = max(m, I[y + 0, x + 0] if K[0, 0] ...), and so for each step of the window
+        O[y, x] = m
+    """
+    columns, reader = line_of_few(work, nest), only_reader(work, nest)
+    return columns is not None and reader is not None and work.attempt(_in_scalars, nest, reader, columns)
+
+
+def line_of_few(work: Work, nest: Nest) -> Dim | None:
+    """The dimension along which few terms are read and their result lies; None of other reductions."""
+    if nest.update is None or not nest.store.indices or not is_short(work, nest.name):
+        return None
+    columns = nest.dim(nest.store.indices[-1])
+    if columns is None or columns.reduces or nest.store.buffer.strides is not None:
+        return None
+    strides = [stride_of(load, columns.var) for load in nest.loads()]
+    return columns if 1 in strides and all(stride in (0, 1) for stride in strides) else None
+
+
+def _in_scalars(work: Work, nest: Nest, reader: BlockHandle, columns: Dim) -> None:
+    sch = work.sch
+    outer = [dim.loop for dim in nest.spatial if dim is not columns]
+    sch.reorder(*outer, columns.loop, *[dim.loop for dim in nest.reduced])
+    sch.reverse_compute_at(reader, columns.loop)
+    sch.set_scope(nest.name, 0, "local")
+    sch.decompose_reduction(nest.name, nest.reduced[0].loop)
+    written_out(work, f"{nest.name}_update")
+    work.parallel(outer, float(nest.instances))
+    work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", reader.name}
 
 
 def goes_along(work: Work, reader: BlockHandle, columns: Dim) -> bool:
@@ -175,4 +227,4 @@ def _vector_result(work: Work, name: str, lanes: int) -> bool:
     return True
 
 
-__all__ = ["goes_along", "register_tile", "tile_of"]
+__all__ = ["goes_along", "in_scalars", "is_short", "line_of_few", "register_tile", "tile_of", "written_out"]
