@@ -90,7 +90,7 @@ BODIES = [
     ("for i in range(16, step=2):\n    A[i] = 1.0", "T032", "2", "no keyword arguments", "range(start, stop, step)"),
     ("for i in T.serial(4, anotations={}):\n    A[i] = 1.0", "T032", "{}", "no `anotations`", "`annotations`"),
     ("for A in range(4):\n    pass", "T012", "A", "a parameter and cannot be a loop variable", "another name"),
-    (LOOP + "for i in range(4):\n        A[i] = 1.0", "T012", "i", "a loop variable", "another name"),
+    (LOOP + "for i in range(4):\n        A[i] = 1.0", "T012", "i", "the variable of a loop around", "another name"),
     (LOOP + "i += 1", "T012", "i", "a loop variable", "another name"),
     ("with T.parallel(4) as i:\n    A[i] = 1.0", "T020", "T.parallel(4)", "blocks and attributes", "for i in T.parallel"),
     ("for i in T.thread_binding(4, 'threadIdx'):\n    A[i] = 1.0", "T032", "'threadIdx'", "no thread", '"threadIdx.'),
