@@ -14,7 +14,7 @@ SCHEDULES ?= 20000
 LAYOUTS ?= 2000
 KERNELS ?= 1000
 
-.PHONY: help venv demo test test-arguments test-interop test-browser fuzz fuzz-schedules fuzz-layouts fuzz-native fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
+.PHONY: help venv demo test test-long test-arguments test-interop test-browser fuzz fuzz-schedules fuzz-layouts fuzz-native fuzz-proofs fuzz-parse bench bench-kernels lint format types pyright coverage examples stubs docs ci clean
 .DEFAULT_GOAL := help
 
 help:  ## show the targets
@@ -31,8 +31,11 @@ venv: $(STAMP)  ## make the environment
 demo: $(STAMP)  ## run every example: parsed, round trip, verified, interpreted, native, timed
 	@$(BIN)/tirscript demo
 
-test: $(STAMP)  ## run the tests
-	$(BIN)/python -m pytest -n $(JOBS) -q
+test: $(STAMP)  ## run the tests, but for those that take long
+	$(BIN)/python -m pytest -n $(JOBS) -q -m "not long"
+
+test-long: $(STAMP)  ## run the tests that take long: random programs, whole models, every size
+	$(BIN)/python -m pytest -n $(JOBS) -q -m long
 
 test-arguments: $(STAMP)  ## run the tests with the arguments of every function checked by typeguard, which takes more than twice as long
 	TIRSCRIPT_CHECK=arguments $(BIN)/python -m pytest -n $(JOBS) -q --ignore tests/property --ignore tests/interop

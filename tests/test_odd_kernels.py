@@ -44,6 +44,7 @@ def folder() -> Iterator[None]:
     sys.path.remove(str(BENCHMARKS))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", SIZES)
 def test_a_kernel_of_any_size_is_that_of_numpy(kind: str) -> None:
     import kernels_cases

@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_examples(tmp_path: Path) -> None:
     programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     said = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)

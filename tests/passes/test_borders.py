@@ -126,6 +126,7 @@ def test_nothing_is_added_where_nothing_was(name: str, n: int) -> None:
     np.testing.assert_array_equal(found, want)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["int32", "float64", "uint8"])
 @pytest.mark.parametrize("n", [7, 8])
 def test_other_numbers(dtype: str, n: int) -> None:

@@ -45,6 +45,7 @@ def kernel(body: str) -> PrimFunc:
     return func_of(body.strip().split("\n"), PARAMS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", TAKEN)
 def test_one_image_is_a_batch(name: str, threads: int) -> None:

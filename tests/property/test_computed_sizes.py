@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def main(x: G.Tensor(("n",), "float32"), b: G.Tensor((1,), "int64"), e: G.Tensor
 """
 
 
+@pytest.mark.long
 @settings(max_examples=settings.default.max_examples // 4)  # each of them is built
 @given(st.lists(st.tuples(st.sampled_from(list(STEPS)), st.integers(0, 9)), min_size=1, max_size=6), st.data())
 def test_native_code_gives_what_the_interpreter_gives(steps: list[tuple[str, int]], data: st.DataObject) -> None:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ FACTS = st.builds(
 )
 
 
+@pytest.mark.long
 @given(kernels(), FACTS, st.integers(0, 99))
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_scheduled_kernel_is_the_kernel(kernel: PrimFunc, facts: CpuFacts, seed: int) -> None:

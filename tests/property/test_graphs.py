@@ -103,6 +103,7 @@ def test_graphs_are_well_formed_and_come_back_from_their_text(drawn: tuple[Modul
     assert_program(drawn[0])
 
 
+@pytest.mark.long
 @FEW
 @given(graphs())
 def test_each_pass_of_the_lowering_keeps_the_result(drawn: tuple[Module, list[Any]]) -> None:
@@ -111,6 +112,7 @@ def test_each_pass_of_the_lowering_keeps_the_result(drawn: tuple[Module, list[An
     assert_kept(module, inputs, [entry.name for entry in GRAPH_LOWERING])
 
 
+@pytest.mark.long
 @FEW
 @given(graphs(), st.lists(st.sampled_from(ANYWHERE), max_size=6), st.data())
 def test_passes_in_other_orders_keep_the_result(drawn: tuple[Module, list[Any]], first: list[str], data: Any) -> None:

@@ -124,6 +124,7 @@ def test_the_order_is_kept_where_it_is_to_be(kernel: PrimFunc, seed: int, odd: f
         assert (np.signbit(a) == np.signbit(b))[a == 0].all()
 
 
+@pytest.mark.long
 @given(kernels(symbolic=True), st.data())
 @many
 def test_sizes_that_are_known_at_the_call(kernel: PrimFunc, data: Any) -> None:

@@ -106,6 +106,7 @@ def drawn(draw: Any) -> Histogram:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn(), st.sampled_from((1, 2, 8)))
 def test_they_count_what_the_loops_count(one: Histogram, threads: int) -> None:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -173,6 +174,7 @@ def nests(seed: int, dtype: str) -> PrimFunc:
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.integers(0, 2**32),

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def test_interpreter_is_native(call: tuple[PrimFunc, list[Any]]) -> None:
     check_same(program, interpreted, run(function, arguments))
 
 
+@pytest.mark.long
 @given(calls())
 def test_lowering_keeps_the_results(call: tuple[PrimFunc, list[Any]]) -> None:
     program, arguments = call

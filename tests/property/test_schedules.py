@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tirscript.ir import structural_equal
@@ -14,6 +15,7 @@ from tirscript.testing import assert_same_result, schedules
 CASES = int(os.environ.get("TIRSCRIPT_CASES", "0")) or 200
 
 
+@pytest.mark.long
 @given(schedules())
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_random_schedule_leaves_the_results(case) -> None:

@@ -175,6 +175,7 @@ print(json.dumps(calls))
 """
 
 
+@pytest.mark.long
 def test_fifty_thousand_statements_in_linear_time() -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TIRSCRIPT_CHECK": "0"}
     done = subprocess.run([sys.executable, "-c", _LONG], env=env, capture_output=True, text=True, check=True)

@@ -16,6 +16,7 @@ GROUPS = 4
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_hostile_texts_end_in_diagnostics(group: int) -> None:
     names = list(hostile.HOSTILE)[group::GROUPS]

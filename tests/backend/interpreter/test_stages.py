@@ -15,6 +15,7 @@ from tirscript.testing.compare import copies, largest_error, tolerance
 EXAMPLES = list(examples())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_example_at_every_stage(example: Example) -> None:
     given = example.inputs(np.random.default_rng(0))

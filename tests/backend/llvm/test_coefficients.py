@@ -24,6 +24,7 @@ def fits() -> Any:
     return module
 
 
+@pytest.mark.long
 def test_coefficients_are_what_the_fits_give(fits: Any) -> None:
     for name, job in fits.FITS.items():
         table = getattr(coefficients, name)

@@ -99,6 +99,7 @@ def assert_form_gives_what_the_reference_does(
 LEGALIZED = [name for name in REFERENCED if GRAPH_OPS[name].legalize is not None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LEGALIZED)
 def test_the_interpreted_kernel_gives_what_the_reference_does(name: str) -> None:
     made = 0
@@ -114,6 +115,7 @@ def test_the_interpreted_kernel_gives_what_the_reference_does(name: str) -> None
     assert made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LEGALIZED)
 def test_the_native_kernel_gives_what_the_reference_does(name: str) -> None:
     for seed in range(ROUNDS, ROUNDS + 6):

@@ -111,6 +111,7 @@ def chain() -> tuple[Module, list[Any]]:
     return Module((CHAIN,), name="M"), [flags(5, 3), np.array([1, 2], "float32")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", range(1, len(GRAPH_LOWERING.passes) + 1))
 def test_every_stage_is_printed_read_and_executed(count: int) -> None:
     module, args = chain()

@@ -46,6 +46,7 @@ def around(body: object, name: str) -> list[str]:
 SYMBOLIC = ("many", "n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("sizes", [SYMBOLIC, ("many", 30), (5, 30)])
 @pytest.mark.parametrize("threads", [1, 2])

@@ -181,6 +181,7 @@ def test_greatest_products_are_no_sums() -> None:
     assert_same_result(kernel, made)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sizes", "image", "weights"),
     [

@@ -274,6 +274,7 @@ def main(X: T.Buffer(({channels}, {size}, {size}), "float32"), {given}Y: T.Buffe
     np.testing.assert_array_equal(found, plain)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize(
     ("channels", "filters", "size", "step", "groups", "lines"),

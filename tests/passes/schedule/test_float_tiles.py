@@ -138,6 +138,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("right", ["B[p, j]", "B[j, p]"])
 @pytest.mark.parametrize("sizes", SHAPES, ids=str)
 def test_products_are_tiles(way: Way, sizes: tuple[int, int, int], right: str) -> None:
@@ -151,6 +152,7 @@ def test_products_are_tiles(way: Way, sizes: tuple[int, int, int], right: str) -
     assert not (np.signbit(C) & (C == 0)).any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sizes", "low"),
     [((64, 48, 64), 60), *itertools.product([(64, 16, 32), (28, 40, 60)], [1, 20, 54, 60, 70, 71, 72])],
@@ -195,6 +197,7 @@ def test_a_denormal_number_times_a_large_one(way: Way, side: str) -> None:
     assert C[7, 11] == 2.0**-30 and np.count_nonzero(C) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["left", "right", "both"])
 def test_numbers_that_are_no_numbers(way: Way, where: str) -> None:
     rng = np.random.default_rng(3)
@@ -241,6 +244,7 @@ def test_results_are_finished_in_their_tiles(way: Way) -> None:
     assert local and all(np.prod(buffer.constant_shape() or (1 << 20,)) <= 4 * 256 for buffer in local)
 
 
+@pytest.mark.long
 def test_batches_and_operands_that_are_swapped(way: Way) -> None:
     rng = np.random.default_rng(4)
     X, W = (rng.integers(-8, 9, shape).astype(ml_dtypes.bfloat16) for shape in ((2, 44, 92), (2, 40, 92)))

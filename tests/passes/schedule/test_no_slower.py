@@ -294,6 +294,7 @@ def products(narrow: str, wide: str, first: str, triangle: bool = False) -> Prim
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("narrow", "wide", "second", "tiled"),
     [

@@ -68,6 +68,7 @@ def kernel(body: str) -> PrimFunc:
     return func_of(body.strip().split("\n"), PARAMS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", TAKEN)
 def test_parallel_loops_are_scheduled(name: str, threads: int) -> None:

@@ -60,6 +60,7 @@ def shared(func: PrimFunc) -> list[set[str]]:
     return [names for names in found if len(names) > 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [512, 500, 130])
 @pytest.mark.parametrize("bits", [512, 256, 128])
 def test_sums_of_the_same_lines_share_a_loop(columns: int, bits: int) -> None:

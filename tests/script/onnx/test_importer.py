@@ -538,6 +538,7 @@ def small(name: str) -> tuple[Any, dict[str, Any]]:
     return models.gpt2(**TINY), {"token": np.array([[3]]), **past}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["resnet18", "bert", "gpt2"])
 def test_published_architectures(name: str) -> None:
     given, feeds = small(name)

@@ -381,6 +381,7 @@ def example(name: str) -> tuple[Any, dict[str, Any]]:
     return models.gpt2(**SMALL), {"token": i(2, 1, high=50), **past}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["resnet18", "bert", "gpt2"])
 @pytest.mark.parametrize("quantized", [False, True])
 def test_optimized_models(name: str, quantized: bool, tmp_path: Path) -> None:
