@@ -27,7 +27,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import const, get_op
-from tirscript.ir.rewrite import free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import children, free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ...access import constant_extent
@@ -49,6 +49,8 @@ VECTORS = 4
 # loops inside of vectors are written out where all their iterations together have so many nodes: what LLVM would do
 # before it makes vectors itself; shifts by counters and tables by number become constants
 WRITTEN_OUT = 1000
+# loops inside of each other that are looked at: each of them is tried with all that are inside of it
+DEEPEST = 24
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 
@@ -60,7 +62,7 @@ def outer_vectors(
     body: list[Stmt] = []
     outer = _Outer(func, facts, schedule)
     for stmt in func.body:
-        plain = type(stmt) is For and not any(type(node) is Block for node in walk(stmt))
+        plain = type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST
         body += outer.made(stmt) if plain else (stmt,)
     same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
     return func if same else func.replace(body=tuple(body))
@@ -305,15 +307,29 @@ def _elements(body: tuple[Stmt, ...], places: Mapping[Buffer, Buffer]) -> tuple[
     return moved
 
 
+def _depth(root: Stmt) -> int:
+    """How many loops stand inside of each other."""
+    most, todo = 0, [(root, 0)]
+    while todo:
+        stmt, around = todo.pop()
+        around += type(stmt) is For
+        most = max(most, around)
+        todo += ((inner, around) for inner in children(stmt) if isinstance(inner, Stmt))
+    return most
+
+
 def _work(loop: For) -> int:
     """About how many steps a nest takes."""
-    most, todo = 0, [(loop, 1)]
+    most = 0
+    todo: list[tuple[Any, int]] = [(loop, 1)]
     while todo:
-        one, count = todo.pop()
-        extent = constant_extent(one)
-        count *= UNKNOWN if extent is None else extent
-        most = max(most, count)
-        todo += [(inner, count) for stmt in one.body for inner in walk(stmt) if type(inner) is For]
+        node, count = todo.pop()
+        if type(node) is For:
+            extent = constant_extent(node)
+            count *= UNKNOWN if extent is None else extent
+            most = max(most, count)
+        if isinstance(node, Stmt):
+            todo += ((inner, count) for inner in children(node))
     return most
 
 

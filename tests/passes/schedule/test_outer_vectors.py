@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -220,3 +222,23 @@ for j in range(N):
     kinds = {str(node.kind) for node in walk(made.body) if isinstance(node, For) and node.var.name == "k"}
     assert kind in kinds and kinds <= {kind, "vectorized"}
     assert_same_result(func, made, runs=1)
+
+
+def test_deep_nests_are_looked_at_once_for_each_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("tirscript.passes.schedule.default_cpu.outer_vectors")
+    seen: list[object] = []
+    extent = module.constant_extent
+    monkeypatch.setattr(module, "constant_extent", lambda loop: seen.append(loop) or extent(loop))
+    for depth, looks in ((16, 16), (200, 200)):
+        names, sizes = ", ".join(f"i{at}" for at in range(depth)), ", ".join(["2"] * depth)
+        func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    for {names} in T.grid({sizes}):
+        A[0] = 1.0
+""")
+        assert isinstance(func, PrimFunc)
+        seen.clear()
+        assert module._work(func.body[0]) >= 1 << depth
+        assert len(seen) == looks
+    assert module.outer_vectors(func, CpuFacts()) is func
