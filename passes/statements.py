@@ -10,7 +10,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.span import Trivia
-from tirscript.ir.stmt import Stmt
+from tirscript.ir.stmt import MatchBuffer, Stmt
 
 
 def conjunction(conditions: Iterable[Expr]) -> Expr | None:
@@ -24,6 +24,12 @@ def conjunction(conditions: Iterable[Expr]) -> Expr | None:
 def may_overlap(func: PrimFunc) -> bool:
     """Whether a function says that two of its buffers may be the same memory."""
     return any(func.attrs.get(name) is False for name in ("noalias", "tir.noalias", "tirx.noalias"))
+
+
+def sizes_of(func: PrimFunc) -> tuple[Var, ...]:
+    """The variables that are sizes of parameters, so none of them is negative."""
+    buffers = [*func.param_buffers, *(stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer)]
+    return tuple(dict.fromkeys(dim for buffer in buffers for dim in buffer.shape if type(dim) is Var))
 
 
 def equal(a: Expr, b: Expr) -> Expr:
@@ -72,4 +78,5 @@ __all__ = [
     "may_overlap",
     "out_of_bounds",
     "reads_memory",
+    "sizes_of",
 ]

@@ -23,13 +23,12 @@ matrices become matrices first (`dimensions.py`).
 
 from __future__ import annotations
 
-from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import Block, For, MatchBuffer, Stmt
+from tirscript.ir.stmt import Block, For, Stmt
 
 from ..pipeline import prim_func_pass
-from ..statements import may_overlap
+from ..statements import may_overlap, sizes_of
 from .bordered_windows import with_borders
 from .buffers_from_variables import buffers_from_variables
 from .choices_from_loops import added_always, begun_blocks
@@ -86,7 +85,8 @@ def with_blocks(
     if not may_overlap(func):
         func = searches_by_rows(scratch_apart(func, _has_product))
         func = gathers_from_scatters(func, _sums_products, in_order)
-    sizes = sizes_of(func) if symbolic else frozenset()
+    # without sizes, blocks are the same where they may be symbolic
+    sizes = frozenset(sizes_of(func) if symbolic else ())
     names = Names(func, sizes, long_lines)
     known = frozenset(names.blocks)
     given = sums_of_differences(buffers_from_variables(variables_from_buffers(added_always(func).body)))
@@ -168,10 +168,4 @@ def _sums_products(func: PrimFunc, nest: For) -> bool:
     return type(made) is For and bool(_is_product(Names(func, frozenset()), made))
 
 
-def sizes_of(func: PrimFunc) -> frozenset[Var]:
-    """The variables that are sizes of parameters: without any, blocks are the same where they may be `symbolic`."""
-    buffers = [stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer] + list(func.param_buffers)
-    return frozenset(dim for buffer in buffers for dim in buffer.shape if type(dim) is Var)
-
-
-__all__ = ["blocks_from_loops", "regular_loops", "sizes_of", "with_blocks"]
+__all__ = ["blocks_from_loops", "regular_loops", "with_blocks"]

@@ -17,7 +17,7 @@ from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import definitions, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, DeclBuffer, For, If, MatchBuffer, Stmt
 
-from ..statements import reads_memory
+from ..statements import reads_memory, sizes_of
 from .refusal import refusal
 from .tree import Place, Tree
 
@@ -125,12 +125,14 @@ class Edit:
 
     # knowing
 
-    def analyzer(self, place: Place, *, inside: bool = False) -> Analyzer:
+    def analyzer(self, place: Place, *, inside: bool = False, sizes: bool = False) -> Analyzer:
         """What is known at a place: the loops, axes, predicates and conditions around it.
 
-        With `inside` also what the statement at the place says of its own body.
+        With `inside` also what the statement at the place says of its own body, with `sizes` that none is negative.
         """
         known = Analyzer()
+        for size in sizes_of(self.func) if sizes else ():
+            known.assume(get_op("greater_equal")(size, 0))
         way = [*reversed(list(place.above())), place]
         for around, inner in itertools.pairwise(way):
             _enter(known, around.stmt, inner.field)

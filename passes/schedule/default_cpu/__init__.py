@@ -18,8 +18,8 @@ from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, walk
 from tirscript.ir.stmt import AllocateConst, Block, For, If, MatchBuffer, Stmt
 
-from ...plain_loops.blocks_from_loops import regular_loops, sizes_of, with_blocks
-from ...statements import reads_memory
+from ...plain_loops.blocks_from_loops import regular_loops, with_blocks
+from ...statements import reads_memory, sizes_of
 from ..naming import named_apart, renamed_apart
 from ..primitive import PRIMITIVES
 from ..schedule import Schedule

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.op import cast, const, get_op
-from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
+from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Block, For, Stmt
 
 from ..edit import Edit
@@ -27,6 +27,7 @@ def loop_partition(
                                            for i_1 in range(2, 30):
                                                with T.block("B_1"): ...
 
+    A length may be an expression of what is known before the loop; where that may be 0, the loop reduces nothing.
     The blocks in the later loops get names of their own. The parts can be scheduled apart, as where the first and the
     last iterations need a condition that the others do not. `preserve_unit_iters` of False gives the variables of loops
     of one iteration their only value.
@@ -38,7 +39,7 @@ def loop_partition(
     if len(unknown) > 1:
         edit.wrong(f"`factors` has {len(unknown)} times None; only one length can be worked out")
     dtype = stmt.var.dtype
-    known = edit.analyzer(loop)
+    known = edit.analyzer(loop, sizes=True)
     lengths = [const(0, dtype) if factor is None else number(edit, factor, loop, "length") for factor in factors]
     numbers = sum(int(length.value) for length in lengths if type(length) is Const)
     if numbers > dtype.int_range()[1]:
@@ -55,9 +56,12 @@ def loop_partition(
             loop,
             hint="give None for one of the lengths",
         )
+    # a reduction over the loop begins in the first part
+    begins = any(type(node) is Block and node.init is not None and _reduces(node, stmt.var) for node in walk(stmt.body))
     for length in lengths:
-        if not known.can_prove(get_op("greater_equal")(length, 1)):
-            edit.refuse(f"the length {_text(known.simplify(length))} is not proved to be 1 or more", loop)
+        least = 1 if begins or type(length) is Const else 0
+        if not known.can_prove(get_op("greater_equal")(length, least)):
+            edit.refuse(f"the length {_text(known.simplify(length))} is not proved to be {least} or more", loop)
     start = stmt.start
     parts: list[For] = []
     for at, length in enumerate(lengths):
@@ -72,6 +76,10 @@ def loop_partition(
         start = stop
     edit.replace(loop, *parts)
     return [edit.loop(part.var) for part in parts]
+
+
+def _reduces(block: Block, var: Var) -> bool:
+    return any(axis.kind == "reduce" and uses(axis.value, var) for axis in block.axes)
 
 
 def narrowed(body: tuple[Stmt, ...], var: Var, start: Expr, stop: Expr, later: bool) -> tuple[Stmt, ...]:

@@ -98,7 +98,7 @@ def _matched(edit: Edit, place: Place, intrin: TensorIntrin, match: Match) -> tu
 
     The strides and offsets that the intrinsic has names for, too, are those of the views.
     """
-    known = edit.analyzer(place, inside=True)
+    known = edit.analyzer(place, inside=True, sizes=True)
     written = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferStore}
     stmts: list[MatchBuffer] = []
     new: dict[Any, Any] = {}
