@@ -15,6 +15,9 @@ write.
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, structs
@@ -22,11 +25,11 @@ from msgspec import Struct, structs
 from tirscript.ir.arith.bounds import Interval, Ranges
 from tirscript.ir.arith.linear import constant_difference
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Const, Var
+from tirscript.ir.expr import Const, Expr, Ramp, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node, nodes_in, shape_of
 from tirscript.ir.rewrite import definitions, substitute, walk
-from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt, While
+from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, MatchBuffer, Stmt, While
 
 from ..access import Access, Accesses, Extent, box, constant_extent, contains, distance, here, loop_range, sum_of
 from ..pipeline import prim_func_pass
@@ -155,7 +158,7 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
     return best
 
 
-def _in(body: tuple[Stmt, ...], buffer: Buffer) -> bool:
+def _in(body: tuple[Node, ...], buffer: Buffer) -> bool:
     return any(node is buffer for node in walk(body))
 
 
@@ -174,6 +177,8 @@ def fills_first(body: tuple[Stmt, ...], buffer: Buffer, ranges: Ranges | None = 
         local: list[tuple[tuple[For, ...], tuple[Extent, ...]]] = []
         for access in mine:
             if not access.write:
+                if _filled(access):
+                    continue  # none of it is read through the view
                 area = _inside(box(access, seen, inner), buffer)
                 if area is None or not (
                     any(contains(known, area) for known in written)
@@ -188,7 +193,8 @@ def fills_first(body: tuple[Stmt, ...], buffer: Buffer, ranges: Ranges | None = 
                     if own is not None:
                         local.append((access.loops, own))
         for access in mine:
-            if access.write and access.certain and access.indices is not None and _covers(access, seen):
+            whole = _covers(access, seen) if access.indices is not None else not access.loops and _filled(access)
+            if access.write and access.certain and whole:
                 area = box(access, seen, inner)
                 if area is not None and (not access.init or _runs_init(access)):
                     _join(written, area)
@@ -300,6 +306,42 @@ def _covers(access: Access, seen: Accesses) -> bool:
     # a loop that moves no index must run at all for its store to happen
     idle = [loop for loop in access.loops if loop.var not in moved]
     return all((constant_extent(loop) or 0) > 0 for loop in idle)
+
+
+def _filled(access: Access) -> bool:
+    """Whether an access is a view all of whose elements its block stores, and none of which it reads."""
+    view, block = access.node, access.block
+    shape = view.buffer.constant_shape() if type(view) is MatchBuffer else None
+    if type(view) is not MatchBuffer or block is None or shape is None:
+        return False
+    stored: set[tuple[int, ...]] = set()
+
+    def only_stores(stmts: tuple[Stmt, ...], loops: dict[Var, range]) -> bool:
+        for stmt in stmts:
+            if stmt is view or not _in((stmt,), view.buffer):
+                continue
+            if type(stmt) is For and stmt.step is None and type(stmt.start) is type(stmt.stop) is Const:
+                if not only_stores(stmt.body, {**loops, stmt.var: range(int(stmt.start.value), int(stmt.stop.value))}):
+                    return False
+                continue
+            if type(stmt) is not BufferStore or stmt.predicate is not None:
+                return False
+            moved = [index for index in stmt.indices if index in loops]
+            if _in((stmt.value,), view.buffer) or len(set(moved)) < len(moved):
+                return False
+            stored.update(itertools.product(*(loops.get(index) or _values(index) for index in stmt.indices)))  # type: ignore[call-overload]
+        return True
+
+    return only_stores(block.body, {}) and len(stored) == math.prod(shape)
+
+
+def _values(index: Expr) -> Sequence[int]:
+    """The values of an index that is written as numbers, none for another."""
+    if type(index) is Const:
+        return (int(index.value),)
+    if type(index) is Ramp and type(index.base) is Const and type(index.stride) is Const:
+        return [int(index.base.value) + lane * int(index.stride.value) for lane in range(index.dtype.lanes)]
+    return ()
 
 
 def _rebuild(node: Any, moves: dict[int, list[tuple[Buffer, AllocBuffer, str]]], gone: set[int]) -> Any:

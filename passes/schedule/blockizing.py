@@ -172,10 +172,16 @@ class _Division:
                     f"below {stop.script().strip()}",
                     (axis, "this axis"),
                 )
-            var = self.axis(axis, value, stop)
+            var = self.axis(axis, value, self.reached(value, stop))
             at = plus(axis.start, times(var, part.size))
             values[axis.var] = plus(at, Var(f"{axis.var.name}_i", axis.var.dtype)) if part.inner.terms else at
         return values
+
+    def reached(self, value: Expr, stop: Expr) -> Expr:
+        """Where an axis ends that is a loop alone: with the loop, which may go through a part of what is there."""
+        loops = [place.stmt for place in self.pieces[0].above() if type(place.stmt) is For]
+        loop = next((loop for loop in loops if loop.var is value), None)
+        return stop if loop is None or not is_const(loop.start, 0) or type(loop.stop) is not Const else loop.stop
 
     def axis(self, axis: Axis, value: Expr, stop: Expr) -> Var:
         """The axis of the new block of that value, a new one or one that another block has too."""
