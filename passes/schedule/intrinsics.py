@@ -16,14 +16,18 @@ from .tensor_intrin import BUILT_IN
 # rows, columns and depth of the tiles: the columns are vectors, rows times columns the accumulators
 FMA_TILES = ((4, 4, 4), (4, 8, 8), (6, 16, 16), (8, 16, 16), (4, 32, 16))
 
-# the dtypes of transpositions of large tiles, and their bits
+# the dtypes of transpositions, and their bits
 TRANSPOSED = {
     "float32": 32,
     "int32": 32,
     "float64": 64,
     "int64": 64,
+    "uint32": 32,
+    "uint64": 64,
     "float16": 16,
     "bfloat16": 16,
+    "int16": 16,
+    "uint16": 16,
     "int8": 8,
     "uint8": 8,
 }
@@ -290,8 +294,11 @@ def _square(n: int, read: str, write: str) -> list[str]:
 
 
 def _transpose(n: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
-    """A square through registers."""
-    lines = _square(n, f"A[{{row}}, 0:{n}]", f"B[{{row}}, 0:{n}]")
+    """A square through registers, stored by one statement: of many, each pair would be looked at where loops around
+    it are run in parallel."""
+    lines = [f'    lines = T.alloc_buffer(({n}, {n}), "{{dtype}}", scope="local")']
+    lines += _square(n, f"A[{{row}}, 0:{n}]", f"lines[{{row}}, 0:{n}]")
+    lines += [f"    for i in range({n}):", f"        B[i, 0:{n}] = lines[i, 0:{n}]"]
     impl = _TRANSPOSE_DESC.partition("    for")[0].replace("def desc", "def impl") + "\n".join(lines) + "\n"
     return _made(_TRANSPOSE_DESC, impl, n=n, m=n, dtype=dtype)
 
@@ -370,6 +377,15 @@ for _dtype, _lanes in (("float32", 16), ("float64", 8)):
     BUILT_IN[f"transpose_f{_dtype[5:]}_{_lanes}x{_lanes}"] = partial(_transpose, _lanes, _dtype)
 
 
+def square_side(dtype: str, vector_bits: int) -> int:
+    """The rows of the square of a dtype that is transposed in registers of so many bits; below 4 there is none.
+
+    Registers narrower than 512 bits are sixteen, which hold eight rows beside what is made of them.
+    """
+    bits = TRANSPOSED.get(dtype, 128)
+    return min(16 if bits == 8 or vector_bits >= 512 else 8, vector_bits // bits)
+
+
 def transposed_tiles(dtype: str) -> list[tuple[int, int]]:
     """The rows and columns of the tiles that transpositions of a dtype are made of, the largest first.
 
@@ -381,9 +397,11 @@ def transposed_tiles(dtype: str) -> list[tuple[int, int]]:
 
 
 for _dtype, _bits in TRANSPOSED.items():
+    for _side in sorted({square_side(_dtype, _width) for _width in (128, 256, 512)} - {2}):
+        BUILT_IN[f"transpose_{_dtype}_{_side}x{_side}"] = partial(_transpose, _side, _dtype)
     for _rows, _columns in transposed_tiles(_dtype):
         BUILT_IN[f"transpose_{_dtype}_{_rows}x{_columns}"] = partial(
             _transpose_lines, _rows, _columns, min(16, 512 // _bits), _dtype
         )
 
-__all__ = ["FMA_TILES", "TRANSPOSED", "transposed_tiles"]
+__all__ = ["FMA_TILES", "TRANSPOSED", "square_side", "transposed_tiles"]

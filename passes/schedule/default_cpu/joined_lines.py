@@ -14,8 +14,9 @@ the other. Of products so are the rows, which have their columns behind them: 14
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -23,7 +24,7 @@ from msgspec import Struct
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import INT64
-from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, is_const
+from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import rewrite, uses, walk
@@ -69,7 +70,9 @@ def with_joined_lines(func: PrimFunc) -> PrimFunc:
     products = any(_multiplies(nest) for nest in nests)
     for behind in (1, 0) if products else (0,):
         while pairs := _pairs(nests, buffers | set(views.values()), behind, products):
-            nests = _joined(nests, pairs, views, behind)
+            nests = _joined(nests, dict.fromkeys(pairs, behind), views)
+    while moved := _moved(nests, buffers | set(views.values())):
+        nests = _joined(nests, moved, views)
     return _declared(func, nests, views) if views else func
 
 
@@ -179,7 +182,7 @@ def _pairs(nests: list[_Nest], buffers: set[Buffer], behind: int, products: bool
         kept = set(found)
         for nest in nests:
             for access in nest.accesses():
-                if access.buffer in kept and not _goes_through(nest, access, kept, behind):
+                if access.buffer in kept and not _goes_through(nest, access, dict.fromkeys(kept, behind)):
                     kept.discard(access.buffer)
         if kept == found:
             return found
@@ -203,13 +206,13 @@ def _is_short(buffer: Buffer, behind: int, products: bool) -> bool:
         return lines.dtype is line.dtype is INT64
     if products and not behind:
         return False  # the rules for products join known lines of columns by themselves
-    if type(lines) is not Const or type(line) is not Const or not 1 < line.value < LONG:
-        return False
-    return 1 < lines.value <= line.dtype.int_range()[1] // line.value
+    return _is_known(buffer, behind) and line.value < LONG  # type: ignore[attr-defined]
 
 
-def _goes_through(nest: _Nest, access: Any, buffers: set[Buffer], behind: int) -> bool:
-    """Whether an access goes through two dimensions by two axes that the nest uses for nothing else."""
+def _goes_through(nest: _Nest, access: Any, places: Mapping[Buffer, int]) -> bool:
+    """Whether an access goes through two dimensions, with so many behind them, by two axes that the nest uses for
+    nothing else."""
+    behind = places[access.buffer]
     line, place = _pair(access.indices, behind)
     axes = [next((axis for axis in nest.block.axes if axis.var is index), None) for index in (line, place)]
     outer, inner = axes
@@ -225,29 +228,77 @@ def _goes_through(nest: _Nest, access: Any, buffers: set[Buffer], behind: int) -
     together = sum(
         1
         for other in nest.accesses()
-        if other.buffer in buffers and all(map(operator.is_, _pair(other.indices, behind), (line, place)))
+        if other.buffer in places and all(map(operator.is_, _pair(other.indices, places[other.buffer]), (line, place)))
     )
     return uses_of == [together, together]
 
 
-def _joined(nests: list[_Nest], pairs: set[Buffer], views: dict[Buffer, Buffer], behind: int) -> list[_Nest]:
-    """The nests with two dimensions of some buffers as one."""
+def _moved(nests: list[_Nest], buffers: set[Buffer]) -> dict[Buffer, int]:
+    """The buffers of which two dimensions become one, by how many dimensions are behind these, where it is not the same
+    number for all: pixels, which are the last dimensions in one layout and have the channels behind them in another."""
+    for nest in nests:
+        for outer, inner in itertools.pairwise(nest.loops):
+            found = _grown(nests, buffers, nest, (outer.var, inner.var))
+            if len(set(found.values())) > 1:
+                return found
+    return {}
+
+
+def _grown(nests: list[_Nest], buffers: set[Buffer], first: _Nest, loops: tuple[Var, Var]) -> dict[Buffer, int]:
+    """The buffers that a nest goes through by two loops, and those that others go through with them; none where one of
+    them is accessed in another way."""
+    places: dict[Buffer, int] = {}
+    outer, inner = (next(axis.var for axis in first.block.axes if axis.value is loop) for loop in loops)
+    pairs: dict[int, tuple[Expr, Expr]] = {id(first): (outer, inner)}
+    before = -1
+    while before != (before := len(places) + len(pairs)):
+        for nest in nests:
+            for access in nest.accesses():
+                if id(nest) in pairs:
+                    at = next((at for at, index in enumerate(access.indices) if index is pairs[id(nest)][0]), None)
+                    if at is not None:
+                        places.setdefault(access.buffer, len(access.indices) - at - 2)
+                elif access.buffer in places:
+                    pairs[id(nest)] = _pair(access.indices, places[access.buffer])
+    for nest in nests:
+        for access in nest.accesses():
+            if access.buffer in places and not (
+                access.buffer in buffers
+                and places[access.buffer] >= 0
+                and _is_known(access.buffer, places[access.buffer])
+                and _goes_through(nest, access, places)
+            ):
+                return {}
+    return places
+
+
+def _is_known(buffer: Buffer, behind: int) -> bool:
+    """Whether the sizes of two dimensions are known, and that of both together fits their dtype."""
+    lines, line = _pair(buffer.shape, behind)
+    if type(lines) is not Const or type(line) is not Const or line.value < 2:
+        return False
+    return 1 < lines.value <= line.dtype.int_range()[1] // line.value
+
+
+def _joined(nests: list[_Nest], pairs: dict[Buffer, int], views: dict[Buffer, Buffer]) -> list[_Nest]:
+    """The nests with two dimensions of some buffers, with so many behind them, as one."""
     made: dict[Buffer, Buffer] = {}
     given = {new: old for old, new in views.items()}
-    for buffer in pairs:
+    for buffer, behind in pairs.items():
         lines, line = _pair(buffer.shape, behind)
         known = type(lines) is Const and type(line) is Const
         size = Const(lines.value * line.value, line.dtype) if known else get_op("mul")(lines, line)  # type: ignore[attr-defined]
         first = given.get(buffer, buffer)
         made[buffer] = views[first] = _view(first, _with_one(buffer.shape, size, behind))
-    return [_with_pairs(nest, made, behind) for nest in nests]
+    return [_with_pairs(nest, made, pairs) for nest in nests]
 
 
-def _with_pairs(nest: _Nest, made: dict[Buffer, Buffer], behind: int) -> _Nest:
+def _with_pairs(nest: _Nest, made: dict[Buffer, Buffer], pairs: dict[Buffer, int]) -> _Nest:
     gone: dict[int, Axis] = {}
     sizes: dict[Expr, Expr] = {}
     for access in nest.accesses():
         if access.buffer in made:
+            behind = pairs[access.buffer]
             line, place = _pair(access.indices, behind)
             gone[id(line)] = next(axis for axis in nest.block.axes if axis.var is line)
             sizes[place] = made[access.buffer].shape[-1 - behind]
@@ -255,6 +306,7 @@ def _with_pairs(nest: _Nest, made: dict[Buffer, Buffer], behind: int) -> _Nest:
     def access_of(node: Any) -> Any:
         if node.buffer not in made:
             return node
+        behind = pairs[node.buffer]
         indices = _with_one(node.indices, node.indices[-1 - behind], behind)
         return node.replace(buffer=made[node.buffer], indices=indices)
 

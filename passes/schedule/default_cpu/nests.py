@@ -230,7 +230,7 @@ def stride_of(load: BufferLoad | BufferStore, var: Var) -> int | None:
     return int(last.terms[var]) if terms == [var] else None
 
 
-def is_plain(load: BufferLoad, nest: Nest) -> bool:
+def is_plain(load: BufferLoad | BufferStore, nest: Nest) -> bool:
     """Whether the indices are axes of the nest, each another one, and 0 in dimensions of one element."""
     pairs = zip(load.indices, load.buffer.shape, strict=True)
     axes = [index for index, size in pairs if not (is_const(index, 0) and is_const(size, 1))]

@@ -28,7 +28,7 @@ from .scans import pieces
 from .streams import past_caches
 from .tile_products import tile_product
 from .tiles import in_scalars, register_tile
-from .transposes import tiled_transpose
+from .transposes import by_squares, tiled_transpose
 from .whole_lines import whole_lines
 from .windows import windows
 from .work import Work
@@ -55,6 +55,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     lanes_apart,
     past_caches,
     tiled_transpose,
+    by_squares,
     transpose,
     looking_up,
     short_lines,
@@ -74,6 +75,7 @@ SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     windows,
     in_scalars,
     lanes_apart,
+    by_squares,
     along,
     looking_up,
     short_lines,

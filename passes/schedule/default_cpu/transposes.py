@@ -1,26 +1,34 @@
-"""Large transpositions: tiles that are put together in the near cache, and leave it in whole lines.
+"""Transpositions, and what reads across the lines that it writes: squares are transposed in registers.
 
-An element at a time, or a vector that is gathered, would take a line of memory for each element of a column. So squares
-are transposed in registers, and a tile of them is written past the caches in lines of 1 KiB.
+An element at a time, or a vector that is gathered, would take a line of memory for each element of a column.
 
-for j_0 in T.parallel(n // 256):
-    for i_0 in range(m // 64): B[i_0 * 64 :, j_0 * 256 :] is the tile A[j_0 * 256 :, i_0 * 64 :], transposed
+for i_0 in T.parallel(m // 64):
+    for j_0 in range(n // 16):
+        for i_1 in range(4): B[i_0 * 64 + i_1 * 16 :, j_0 * 16 :] is the square A[j_0 * 16 :, ...], transposed
 what is left of columns and rows: element by element
+
+Where more is computed, the square goes to a buffer of its own, of which the block takes whole vectors. Of large
+matrices, squares are put together to tiles in the near cache, which are written past the caches in lines of 1 KiB.
 """
 
 from __future__ import annotations
 
-from tirscript.ir.expr import BufferLoad
+from tirscript.ir.expr import BufferLoad, Const, Var
+from tirscript.ir.index_map import IndexMap
 from tirscript.ir.rewrite import uses
 
-from ..intrinsics import TRANSPOSED, transposed_tiles
+from ..intrinsics import TRANSPOSED, square_side, transposed_tiles
 from ..primitive import LoopHandle
-from .nests import Dim, Nest, stride_of
+from .nests import Dim, Nest, indices_of, is_plain, stride_of
 from .streams import leaves
 from .work import Work
 
 # results of this part of the caches are better transposed through tiles: what they read is as large
 PART = 6
+# bytes that are read of a line before the next line: with them the processor sees where the reading goes
+LINE = 256
+# the side of the smallest squares
+LEAST = 4
 
 
 def tiled_transpose(work: Work, nest: Nest) -> bool:
@@ -35,11 +43,7 @@ def tiled_transpose(work: Work, nest: Nest) -> bool:
     # the largest that leaves no more than the smallest would at most
     sizes = next(tile for tile in tiles if tile[0] <= row.extent and row.extent % tile[0] < least)
     rows, columns = row.loop, column.loop
-    # a tile is known by the order of its axes, too
-    axes = [next(dim for dim in nest.dims if dim.axis is axis) for axis in nest.block.axes]
-    ordered = sorted(axes, key=lambda dim: (dim is row) + 2 * (dim is column))
-    if axes != ordered:
-        sch.reorder_block_iter_var(nest.name, [axes.index(dim) for dim in ordered])
+    _in_order(work, nest.name, [row.var, column.var])
     # the loop that is cut is outermost, so that the parts are apart
     sch.reorder(columns, *outer, rows)
     if column.extent % sizes[1]:
@@ -98,4 +102,134 @@ def _rest(work: Work, loop: LoopHandle) -> None:
     work.done.add(name)
 
 
-__all__ = ["tiled_transpose"]
+def by_squares(work: Work, nest: Nest) -> bool:
+    """Go through a block that reads across the lines it writes by squares in registers; False where it does not."""
+    found = _across(nest)
+    if found is None:
+        return False
+    row, column, loads = found
+    side = min(square_side(str(load.dtype), work.facts.vector_bits) for load in loads)
+    if side < LEAST or min(row.extent, column.extent) < side:
+        return False
+    alone, outer = nest.value is loads[0], [dim.loop for dim in nest.dims if dim is not row and dim is not column]
+    if alone:
+        _in_order(work, nest.name, [axis.var for axis in (row.axis, column.axis)])
+    # the loop that is cut is outermost, so that the parts are apart
+    work.sch.reorder(row.loop, *outer, column.loop)
+    copies = {} if alone else {load.buffer.name: load.indices.index(column.var) for load in loads}
+    squares: list[LoopHandle] = []
+    rest: LoopHandle | None = row.loop
+    # where other lines are read beside, these go on as long as they can while the caches hold all
+    beside = len(nest.loads()) > len(loads) and nest.instances * nest.dtype.itemsize * PART < work.facts.cache
+    band = side if beside else max(side, LINE // max(load.dtype.itemsize for load in loads))
+    for size in sorted({side, band}, reverse=True):
+        part, rest = _cut(work, rest, size) if rest is not None else (None, None)
+        if part is not None:
+            share = (work.extent(part) or row.extent) / row.extent
+            squares += _squares(work, part, copies, (side, size), nest.work * share, few=size < band)
+    if rest is not None:
+        _rest(work, rest)
+    # last, as memory of which squares are taken can't be copied any more
+    for loop in squares:
+        block = work.sch.get_child_blocks(loop)[0].name
+        dtype = work.block(block).body[0].buffer.dtype  # type: ignore[attr-defined]
+        work.sch.tensorize(loop, f"transpose_{dtype}_{side}x{side}")
+        work.done |= {block, f"{block}_o"}
+    return True
+
+
+def _squares(
+    work: Work, rows: LoopHandle, copies: dict[str, int], sizes: tuple[int, int], amount: float, few: bool
+) -> list[LoopHandle]:
+    """Go through columns by squares, and through rows by so many elements; what is named is copied. Returns the loops
+    of the squares, which are not transposed yet."""
+    sch, (side, size), name = work.sch, sizes, work.sch.get_child_blocks(rows)[0].name
+    _, *outer, columns = sch.get_loops(name)
+    sch.reorder(columns, *outer, rows)
+    part, rest = _cut(work, columns, side)
+    if rest is not None:
+        _rest(work, rest)
+    if part is None:
+        return []
+    _, *outer, rows = sch.get_loops(name)
+    c_0, c_1 = sch.split(part, [None, side])
+    r_0, r_1, r_2 = sch.split(rows, [None, size // side, side])
+    # where there are few rows, the loop that is worth threads is that of the columns
+    around = [*outer, *((c_0, r_0) if few else (r_0, c_0))]
+    sch.reorder(*around, r_1, r_2, c_1)
+    squares = [_copied(work, name, buffer, at, r_1) for buffer, at in copies.items()]
+    if copies:
+        sch.vectorize(c_1)
+        work.done.add(name)
+    work.parallel(around, amount)
+    return squares or [r_2]
+
+
+def _copied(work: Work, name: str, buffer: str, at: int, loop: LoopHandle) -> LoopHandle:
+    """Let a block read squares of a buffer from a copy that has dimension `at` as its last; the loop of the copy."""
+    sch = work.sch
+    copy = sch.cache_read(name, buffer, "local", consumer_blocks=[name])
+    sch.compute_at(copy, loop)
+    indices = indices_of(len(work.block(copy.name).axes))
+    swapped = list(indices)
+    swapped[at], swapped[-1] = indices[-1], indices[at]
+    sch.transform_layout(copy, ("write", 0), IndexMap(indices, tuple(swapped)))
+    axes = [axis.var for axis in work.block(copy.name).axes]
+    _in_order(work, copy.name, [axes[-1], axes[at]])
+    columns, rows = sch.get_loops(copy)[-2:]
+    sch.reorder(rows, columns)
+    return rows
+
+
+def _in_order(work: Work, name: str, last: list[Var]) -> None:
+    """Put axes behind the others, by which tiles are known."""
+    axes = [axis.var for axis in work.block(name).axes]
+    ordered = [*(var for var in axes if all(var is not one for one in last)), *last]
+    if axes != ordered:
+        work.sch.reorder_block_iter_var(name, [axes.index(var) for var in ordered])
+
+
+def _across(nest: Nest) -> tuple[Dim, Dim, list[BufferLoad]] | None:
+    """The dimensions along which a block reads and writes lines, which are not the same, and what it reads across those
+    that it writes; None for a block that is not of this kind. All it reads so is there, whatever conditions say."""
+    if nest.reduced or not nest.store.indices or nest.dtype.is_vector or nest.dtype.bits < 8:
+        return None
+    column = nest.dim(nest.store.indices[-1])
+    if column is None or stride_of(nest.store, column.var) != 1 or not is_plain(nest.store, nest):
+        return None
+    along: list[BufferLoad] = []
+    across: list[BufferLoad] = []
+    for load in nest.loads():
+        kind = along if stride_of(load, column.var) in (0, 1) else across
+        if not any(load == other for other in kind):
+            kind.append(load)
+    row = nest.dim(across[0].indices[-1]) if across else None
+    read = [load.buffer for load in (*along, *across)]
+    if row is None or row is column or any(read.count(load.buffer) > 1 for load in across) or nest.store.buffer in read:
+        return None
+    for load in across:
+        if load.indices[-1] is not row.var or str(load.dtype) not in TRANSPOSED or load.predicate is not None:
+            return None
+        if not is_plain(load, nest) or stride_of(load, row.var) != 1:
+            return None
+        ends = [one.axis.stop for index in load.indices if (one := nest.dim(index)) is not None]
+        sizes = [size for index, size in zip(load.indices, load.buffer.shape, strict=True) if nest.dim(index)]
+        if ends != sizes:
+            return None
+    return row, column, across
+
+
+def _cut(work: Work, loop: LoopHandle, size: int) -> tuple[LoopHandle | None, LoopHandle | None]:
+    """The iterations of a loop up to a multiple of a number, and those behind it; None where there are none."""
+    extent = work.sch.get(loop).extent
+    if type(extent) is Const:
+        left = extent.value % size
+        if left in (0, extent.value):
+            return (loop, None) if left == 0 else (None, loop)
+        parts = work.sch.loop_partition(loop, [int(extent.value - left), None])
+    else:
+        parts = work.sch.loop_partition(loop, [extent // size * size, None])
+    return parts[0], parts[1]
+
+
+__all__ = ["by_squares", "tiled_transpose"]

@@ -32,7 +32,8 @@ def kernel(value: str, shape: str = "7, 70", dtype: str = "float32") -> PrimFunc
         ("T.sin(A[i, j])", "7, 70", "float16", True),
         ("T.sin(A[i, j])", "7, 15", "float32", True),  # one line of 105
         ("T.sin(A[i, j]) + A[0, j]", "7, 15", "float32", True),  # written out under a mask
-        ("T.sin(A[j, i])", "70, 70", "float32", False),  # across the lines
+        ("T.sin(A[j, i])", "70, 70", "float32", True),  # across the lines, by squares
+        ("T.sin(A[j, i] + A[i, j])", "70, 70", "float32", False),
         ("T.sin(A[i, j])", "7, 70", "float64", False),  # calls the C library
         ("T.exp(A[i, j])", "7, 70", "float32", False),  # has no table
     ],
