@@ -64,7 +64,7 @@ def cells_of(loop: For) -> dict[Buffer, tuple[Expr, ...]]:
 
 
 class Iteration:
-    """The first iteration of a loop from a number to a number, or any other one.
+    """The first iteration of a loop from a number on, or any other one.
 
     `values` are those of the cells behind it, `stores` the other stores in program order, both in terms of the cells
     and elements before it; `guarded` says that conditions are in it which hold in the first iteration alone, or in all
@@ -74,7 +74,10 @@ class Iteration:
 
     def __init__(self, loop: For, cells: dict[Buffer, tuple[Expr, ...]], is_first: bool) -> None:
         self.var, self.cells, self.is_first = loop.var, cells, is_first
-        self.points = [int(value) for value in (loop.start.value, loop.start.value + 1, loop.stop.value - 1)]  # type: ignore[attr-defined]
+        begin = int(loop.start.value)  # type: ignore[attr-defined]
+        # where it is not known where the loop ends, it may be far away
+        end = int(loop.stop.value) - 1 if type(loop.stop) is Const else _SMALL - 1
+        self.points = [begin, begin + 1, end]
         self.values: dict[Buffer, Expr] = {}
         self.stores: list[BufferStore] = []
         self.guarded = False

@@ -40,7 +40,7 @@ _QUIET = frozenset((AllocBuffer, Bind, BufferStore, For, If, ScalarDecl))
 def scans_from_loops(body: tuple[Stmt, ...], takes: Callable[[For], bool], ordered: bool = False) -> tuple[Stmt, ...]:
     """The body of a function with its loops that scan as above; `takes` says of a nest so changed whether it stays so.
 
-    Loops from a number to a number are looked at. `ordered` leaves scans of floats as they are.
+    Loops from a number on are looked at. `ordered` leaves scans of floats as they are.
     """
     for node in walk(body):
         if type(node) in (DeclBuffer, BufferData) or (type(node) is MatchBuffer and type(node.source) is not Var):
@@ -116,10 +116,14 @@ class _Function:
 
 
 def _may_scan(loop: Stmt) -> bool:
-    """Whether a statement is an innermost loop from a number to a number, of at least two iterations."""
+    """Whether a statement is an innermost loop from a number on, of at least two iterations as far as is known."""
     if type(loop) is not For or loop.kind != "serial" or loop.step is not None or loop.annotations:
         return False
-    if type(loop.start) is not Const or type(loop.stop) is not Const or loop.stop.value - loop.start.value < 2:
+    if type(loop.start) is not Const or loop.start.value < 0:
+        return False
+    if type(loop.stop) is Const and loop.stop.value - loop.start.value < 2:
+        return False
+    if any(type(node) not in (Call, Const, Var) for node in walk(loop.stop)):
         return False
     return all(type(inner) is not For for inner in walk(loop.body))
 
@@ -132,7 +136,7 @@ class _Loop:
         loop: Any = stmts[at]
         self.loop: For = loop
         self.var: Var = loop.var
-        self.low, self.high = int(loop.start.value), int(loop.stop.value)
+        self.low, self.stop = int(loop.start.value), loop.stop
         self.cells = cells_of(self.loop)
         first, rest = (Iteration(self.loop, self.cells, is_first) for is_first in (True, False))
         self.guarded = first.guarded or rest.guarded
@@ -151,6 +155,10 @@ class _Loop:
 
     def number(self, value: int) -> Const:
         return const(value, self.var.dtype)
+
+    def ends(self, shift: int) -> Expr:
+        """The end of the loop, so much further."""
+        return self.number(int(self.stop.value) + shift) if type(self.stop) is Const else _moved(self.stop, shift)
 
     def same_first(self, a: Expr, b: Expr) -> bool:
         """Whether two indices are the same in the first iteration."""
@@ -195,7 +203,8 @@ class _Loop:
         form = linear(store.indices[-1])
         if list(form.terms.items()) != [(self.var, 1)] or any(uses(index, self.var) for index in store.indices[:-1]):
             return None
-        if self.high + form.constant > self.var.dtype.int_range()[1]:
+        stop, most = linear(self.stop), self.var.dtype.int_range()[1]
+        if (most + min(0, stop.constant) if stop.terms else stop.constant) + form.constant > most:
             return None
         if uses(store.value, store.buffer):
             found = self.recurrence(store, form.constant)
@@ -225,6 +234,8 @@ class _Loop:
 
     def continued(self, store: BufferStore, shift: int, step: _Step) -> _Scan | None:
         """A scan whose first element is stored before the loop."""
+        if type(self.stop) is not Const and not _same(self.ends(shift), store.buffer.shape[-1]):
+            return None  # the loop may not run, and the first element is stored
         begun = self.before(store.buffer, (*store.indices[:-1], self.number(0))) if self.low + shift == 1 else None
         return None if begun is None else _Scan(store, shift, begun[1], step, shift, begun[0])
 
@@ -311,12 +322,12 @@ class _Loop:
         used = _count(cell, self.function.root) - _count(cell, tuple(known)) - (type(first) is not ScalarDecl)
         if begun is not None and cell in self.function.own and used == 0:
             return ()
-        last = BufferLoad(scan.store.buffer, (*scan.store.indices[:-1], self.number(self.high + scan.shift - 1)))
+        if type(self.stop) is not Const:
+            raise NotPlain  # where the loop does not run, there is no last element
+        last = BufferLoad(scan.store.buffer, (*scan.store.indices[:-1], self.ends(scan.shift - 1)))
         value: Expr = last
         if scan.late != scan.shift:
-            value = Call(
-                scan.step.op, (last, substitute(scan.step.value, {self.var: self.number(self.high - 1)})), last.dtype
-            )
+            value = Call(scan.step.op, (last, substitute(scan.step.value, {self.var: self.ends(-1)})), last.dtype)
         if type(first) is ScalarDecl:
             return (first.replace(value=value, trivia=None),)
         return (BufferStore(cell, self.cells[cell], value, span=self.loop.span),)
@@ -344,9 +355,7 @@ class _Loop:
         last = BufferLoad(scan.store.buffer, (*indices[:-1], var - 1))
         before = Call(CHOICE, (equal(var, self.number(0)), start, last), dtype)
         store = scan.store.replace(indices=indices, value=Call(step.op, (before, value), dtype))
-        return self.loop.replace(
-            var=var, start=self.number(0), stop=self.number(self.high + scan.shift), body=(store,), trivia=None
-        )
+        return self.loop.replace(var=var, start=self.number(0), stop=self.ends(scan.shift), body=(store,), trivia=None)
 
     def over(self, store: BufferStore) -> For:
         """A loop over another store alone."""
@@ -419,13 +428,15 @@ def _reads(iteration: Iteration, buffer: Buffer) -> bool:
 
 def _same(a: Expr, b: Expr) -> bool:
     """Whether two indices are equal."""
+    if type(a) is type(b) is Const:
+        return a.value == b.value  # type: ignore[attr-defined, no-any-return]
     if a.dtype is not b.dtype:
         return False
     form = linear(a) - linear(b)
     return form.is_constant and form.constant == 0
 
 
-def _moved(var: Var, by: int) -> Expr:
+def _moved(var: Expr, by: int) -> Expr:
     return var + by if by > 0 else var - -by if by else var
 
 

@@ -445,7 +445,7 @@ def test_any_number_of_rows() -> None:
         assert same(left_by(run, given)[1:2], [up_to(given[0])])
 
 
-def test_any_length_stays_a_loop() -> None:
+def test_lines_of_any_length_are_scans() -> None:
     func = parse("""
 @T.prim_func
 def main(A: T.Buffer(("n",), "int32"), B: T.Buffer(("n",), "int32")):
@@ -455,7 +455,8 @@ def main(A: T.Buffer(("n",), "int32"), B: T.Buffer(("n",), "int32")):
         B[k] = s
 """)
     assert isinstance(func, PrimFunc)
-    assert with_blocks(func, symbolic=True) is func
+    assert with_blocks(func) is func
+    assert "T.axis.scan(n, k)" in with_blocks(func, symbolic=True).script()
     run = tirscript.build(func)
     for n in (0, 1, 17, 1000):
         a = np.arange(n, dtype="int32")

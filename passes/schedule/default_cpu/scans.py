@@ -49,7 +49,7 @@ def pieces(work: Work, name: str) -> bool:
     if stride_of(BufferLoad(buffer, scan.store.indices), scan.axis.var) != 1:
         return False
     extents = [work.extent(loop) for loop in loops]
-    if extents[-1] is None or extents[-1] < SHORT * lanes:
+    if extents[-1] is not None and extents[-1] < SHORT * lanes:
         return False
     size = PART // buffer.dtype.itemsize
     count = math.prod(extent or 1 for extent in extents)
@@ -61,7 +61,7 @@ def pieces(work: Work, name: str) -> bool:
     work.done.add(name)
     if count * buffer.dtype.itemsize >= work.facts.cache and any(one is buffer for one in parameters(work)):
         sch.annotate(sch.get_block(name), NONTEMPORAL, True)
-    work.parallel(loops[:-1], float(count))
+    work.parallel(loops[:-1], float(count) if None not in extents else math.inf)
     return True
 
 

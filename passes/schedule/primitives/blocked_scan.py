@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const, Expr, Ramp, Shuffle, Var, const, is_const
-from tirscript.ir.op import OPS, Op
+from tirscript.ir.op import OPS, Op, cast
 from tirscript.ir.rewrite import refresh, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
 
@@ -95,7 +96,7 @@ def blocked_scan(edit: Edit, loop: LoopAt, lanes: int) -> None:
     be commutative and associative: sums of floats are rounded in another order, with fewer roundings in a chain, and
     it depends on the order what of a nan and a number is the greater.
     """
-    block, scan, count = scan_alone(edit, loop, lanes, "a scan in pieces")
+    block, scan, count = scan_alone(edit, loop, lanes, "a scan in pieces", symbolic=True)
     pieces = Pieces(scan, lanes)
     carry = Buffer("carry", (const(1, scan.axis.var.dtype),), scan.store.buffer.dtype, scope="local")
     body = (
@@ -106,8 +107,11 @@ def blocked_scan(edit: Edit, loop: LoopAt, lanes: int) -> None:
     edit.replace(loop, inferred(block.replace(axes=without(block, scan), body=body)))
 
 
-def scan_alone(edit: Edit, loop: LoopAt, lanes: int, what: str) -> tuple[Block, Scan, int]:
-    """The block that a loop holds, its scan over that loop, and its iterations; refused where it is something else."""
+def scan_alone(edit: Edit, loop: LoopAt, lanes: int, what: str, *, symbolic: bool = False) -> tuple[Block, Scan, Expr]:
+    """The block that a loop holds, its scan over that loop, and its iterations; refused where it is something else.
+
+    The iterations are a number, unless the scan may be `symbolic`.
+    """
     stmt = plain(edit, loop, what)
     block = stmt.body[0] if len(stmt.body) == 1 else None
     if type(block) is not Block:
@@ -122,13 +126,14 @@ def scan_alone(edit: Edit, loop: LoopAt, lanes: int, what: str) -> tuple[Block, 
         )
     if lanes < 2 or lanes & (lanes - 1):
         edit.wrong(f"`lanes` is {lanes}; it must be a power of two from 2 on")
-    count = stmt.stop.value if type(stmt.stop) is Const and is_const(stmt.start, 0) else None
+    count: Expr = stmt.stop
     if scan.axis.value is not stmt.var or any(uses(axis.value, stmt.var) for axis in without(block, scan)):
         edit.refuse(f"the loop `{stmt.var.name}` is not the axis `{scan.axis.var.name}` alone", (loop, ""))
-    if count is None or not is_const(scan.axis.stop, count) or count < lanes:
+    known = int(count.value) >= lanes if type(count) is Const else symbolic
+    if not known or not is_const(stmt.start, 0) or scan.axis.stop != cast(count, scan.axis.stop.dtype):
         edit.refuse(f"the loop `{stmt.var.name}` does not run from 0 to a number of {lanes} or more", (loop, ""))
     check_own_memory(edit, loop, (scan.store.buffer,))  # elements are read before those in front of them are stored
-    return block, scan, int(count)
+    return block, scan, scan.axis.stop
 
 
 def without(block: Block, scan: Scan) -> tuple[Axis, ...]:
@@ -146,7 +151,7 @@ class Pieces:
         self.whole = (Ramp(self.zero, const(1, self.kind), lanes),)
 
     def run(
-        self, carry: Buffer, start: Expr, count: int, beside: Callable[[Expr], tuple[Stmt, ...]] = lambda at: ()
+        self, carry: Buffer, start: Expr, count: Expr, beside: Callable[[Expr], tuple[Stmt, ...]] = lambda at: ()
     ) -> tuple[Stmt, ...]:
         """The scan of `count` elements from `start` on; `carry` holds the sum of all before, and then of these too.
 
@@ -154,7 +159,8 @@ class Pieces:
         """
         lanes = self.lanes
         outer, inside, last = (Var(f"k_{word}", self.kind) for word in ("0", "1", "2"))
-        again, rest = Var("k_3", self.kind), count % lanes
+        again, known = Var("k_3", self.kind), Analyzer()
+        whole = known.simplify(count // lanes)
         piece = Buffer("piece", (const(lanes, self.kind),), self.dtype, scope="local")
         here, kept = self.after(start, outer * lanes), BufferLoad(carry, (self.zero,))
         stored = self.result(here + last, self.combined(kept, BufferLoad(piece, (last,))))
@@ -165,11 +171,11 @@ class Pieces:
             self.over(last, stored),
             self.carried(kept, BufferLoad(piece, (const(lanes - 1, self.kind),))),
         )
-        stmts: list[Stmt] = [AllocBuffer(piece), For(outer, self.zero, const(count // lanes, self.kind), loop)]
-        if rest:
+        stmts: list[Stmt] = [AllocBuffer(piece), For(outer, self.zero, whole, loop)]
+        if not known.prove_equal(count % lanes, self.zero):
             at = self.after(start, again)
             one = refresh((self.carried(kept, self.value(at)), self.result(at, kept)))
-            stmts.append(For(again, const(count - rest, self.kind), const(count, self.kind), one))
+            stmts.append(For(again, known.simplify(whole * lanes), count, one))
         return tuple(stmts)
 
     def after(self, start: Expr, distance: Expr) -> Expr:

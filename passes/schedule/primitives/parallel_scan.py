@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Call, Expr, Var, const
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import refresh, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, Evaluate, For, Stmt
@@ -41,7 +41,9 @@ def parallel_scan(edit: Edit, loop: LoopAt, lanes: int, parts: int, size: int) -
     depend on the number of threads. The combiner must be known to be commutative and associative: sums of floats are
     rounded in another order (Blelloch 1990, "Prefix sums and their applications").
     """
-    block, scan, count = scan_alone(edit, loop, lanes, "a scan in parts")
+    block, scan, stop = scan_alone(edit, loop, lanes, "a scan in parts")
+    assert type(stop) is Const
+    count = int(stop.value)
     if parts < 2:
         edit.wrong(f"`parts` is {parts}, and one thread needs no parts")
     if size < lanes or size % lanes:
@@ -67,7 +69,7 @@ class _Parts(Pieces):
     def body(self) -> tuple[Stmt, ...]:
         whole, count = self.parts * self.size, self.count
         block, done = Var("block", self.kind), count - count % whole
-        rest = self.run(self.carry, const(done, self.kind), count - done) if count > done else ()
+        rest = self.run(self.carry, const(done, self.kind), const(count - done, self.kind)) if count > done else ()
         return (
             AllocBuffer(self.carry),
             AllocBuffer(self.total),
@@ -88,7 +90,7 @@ class _Parts(Pieces):
         scans = (
             AllocBuffer(own),
             BufferStore(own, (self.zero,), BufferLoad(self.before, (scanned,))),
-            *self.run(own, start + scanned * self.size, self.size, self.ahead),
+            *self.run(own, start + scanned * self.size, const(self.size, self.kind), self.ahead),
         )
         return (
             self.each(summed, sums, "parallel"),
