@@ -24,7 +24,7 @@ from .streams import leaves
 from .work import Work
 
 # results of this part of the caches are better transposed through tiles: what they read is as large
-PART = 6
+PART = 2
 # bytes that are read of a line before the next line: with them the processor sees where the reading goes
 LINE = 256
 # the side of the smallest squares

@@ -233,7 +233,7 @@ def test_what_is_more_than_a_transposition_is_no_tile() -> None:
     made = default_schedule(kernel("for i, j in T.grid(64, 256):\n    B[i, j] = A[j, i]", strided), NONE)
     assert not TILED.search(str(made.trace))
     small = permutation((256, 64), (1, 0), "float32")
-    held = 6 * 64 * 256 * 4
+    held = 2 * 64 * 256 * 4
     assert TILED.search(str(default_schedule(small, CpuFacts(512, 1, cache=held)).trace))
     assert not TILED.search(str(default_schedule(small, CpuFacts(512, 1, cache=held + 1)).trace))
 
