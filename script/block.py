@@ -305,11 +305,16 @@ class BlockLowering(BufferLowering):
         frame = self.frame("`T.block_attr`", node)
         if len(call.args) == 2 and not call.keywords:
             key = self.python(call.args[0], "the key", (str,))
-            frame.annotations[key] = self.attr_value(self.value(call.args[1]), call.args[1])
-            return
-        if len(call.args) != 1 or call.keywords:
+            found = {key: self.attr_value(self.value(call.args[1]), call.args[1])}
+        elif len(call.args) != 1 or call.keywords:
             raise self.fail("T032", "`T.block_attr` takes a dict, or a key and a value", call)
-        frame.annotations.update(self.attrs(call.args[0]))
+        else:
+            found = dict(self.attrs(call.args[0]))
+        for key, value in found.items():
+            before = frame.annotations.get(key)
+            if self.theirs and isinstance(before, dict) and isinstance(value, dict):
+                value = Attrs({**before, **value})  # TVM joins what two calls say of one key
+            frame.annotations[key] = value
 
     def _func_attr(self, call: ast.Call, node: ast.stmt) -> None:
         if len(call.args) != 1 or call.keywords:

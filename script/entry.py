@@ -189,8 +189,15 @@ def parse_file(
 
 
 # the modules whose import a text may hold, and what their names stand for
-_PACKAGES = ("tirscript", "tirscript.script", "tvm.script", "tvm.script.tirx", "tvm.script.ir")
+_PACKAGES = (
+    *("tirscript", "tirscript.script"),
+    *("tvm.script", "tvm.script.parser", "tvm.script.tirx", "tvm.script.tir", "tvm.script.ir", "tvm.script.relax"),
+)
 _NAMED = {"tir": "T", "tirx": "T", "s_tir": "T", "ir": "I", "graph": "G", "relax": "G"}
+# those that are a namespace: `import tvm.script.relax as R`
+_MODULES = {f"{package}.{name}": name for package in ("tirscript.script", *_PACKAGES[2:4]) for name in _NAMED}
+# what files import from `tvm.script` for the Python around their programs
+_NOT_NAMED = ("from_source", "ir_builder", "parser", "printer")
 _PREFIX = re.compile(r"from tvm\.script import (\w+) as (\w+)\s*$")
 _IGNORED_IMPORTS = ("__future__", "typing")
 # values of graphs that stand outside of functions in TVM's dialect
@@ -343,7 +350,9 @@ class Reader(ModuleReader):
         """An import line of the header."""
         if isinstance(node, ast.Import):
             for item in node.names:
-                if item.name not in ("tirscript", "tirscript.script", "tvm", "tvm.script", "tvm.testing"):
+                if item.name in _MODULES and item.asname:
+                    self.names[item.asname] = _NAMESPACES[_NAMED[_MODULES[item.name]]]
+                elif item.name not in (*_PACKAGES, *_MODULES, "tvm", "tvm.testing"):
                     self.report(
                         "T003",
                         f"`import {item.name}` does not stand in text that is parsed",
@@ -380,7 +389,7 @@ class Reader(ModuleReader):
                 self.names[item.asname or item.name] = _DECORATOR_OBJECTS[item.name]
             elif item.name == "ty" and self.theirs:  # where types were in 2021
                 self.names[item.asname or item.name] = T
-            else:
+            elif not (self.theirs and item.name in _NOT_NAMED):
                 near = suggest(item.name, [*_NAMED, *_DECORATORS])
                 self.report(
                     "T003",
@@ -525,7 +534,7 @@ def _package(name: str) -> Namespace:
     """What `import tirscript` or `import tvm` stands for in a text."""
     names = {"tir": T, "tirx": T, "s_tir": T, "ir": I, "graph": G, "relax": G, "ir_module": ir_module}
     script = Namespace("script", names, "The script namespaces.")
-    if name.endswith(".script"):
+    if ".script" in name:
         return script
     parts = {"tir": T, "relax": _relax()} if name == "tvm" else {}
     return Namespace(name, {"script": script, **parts, **_DECORATOR_OBJECTS}, "The package.")

@@ -17,7 +17,7 @@ from tirscript.ir.check import public
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
 from tirscript.ir.span import Source, Span
 
-from .entry import _DECORATORS, _IGNORED_IMPORTS, _NAMED, _PACKAGES, Definition, parse_all
+from .entry import _DECORATORS, _IGNORED_IMPORTS, _MODULES, _NAMED, _PACKAGES, Definition, parse_all
 from .meet import is_header, is_tvm
 from .source import normalize, syntax_tree
 from .trivia import first_line
@@ -158,7 +158,9 @@ class _Extractor:
         """Note what an import of the language binds."""
         if isinstance(node, ast.Import):
             for item in node.names:
-                if item.name.split(".")[0] in _ROOTS:
+                if item.name in _MODULES and item.asname:
+                    self.namespaces.add(item.asname)
+                elif item.name.split(".")[0] in _ROOTS:
                     self.packages.add(item.asname or item.name.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module in _PACKAGES and not node.level:
             for item in node.names:
@@ -233,7 +235,7 @@ class _Extractor:
     def imported(self, node: ast.Import | ast.ImportFrom, item: ast.alias, needed: set[str]) -> bool:
         if isinstance(node, ast.Import):
             root = item.name.split(".")[0]
-            return root in _ROOTS and (item.asname is None or item.name in _PACKAGES or item.name == root)
+            return root in _ROOTS and (item.asname is None or item.name in (*_PACKAGES, *_MODULES, root))
         if node.level:
             return False
         if node.module in _IGNORED_IMPORTS:

@@ -230,7 +230,11 @@ class LegacyLowering(LaunchLowering):
             raise self.fail("T022", message, call, hint=f"T.bind({names[0]}, {loops[0].name})")
         return loops
 
-    def _bind_axis(self, call: ast.Call, node: ast.stmt) -> None:
+    def _bind_statement(self, call: ast.Call, node: ast.stmt) -> None:
+        """`T.bind(vi, i)` in a block, or `T.bind(value, var=x)`, the value of a declared variable."""
+        if [word.arg for word in call.keywords] == ["var"]:
+            self._let_bound(call, None, node)
+            return
         frame = self.frame("`T.bind`", node)
         if len(call.args) != 2 or call.keywords:
             raise self.fail("T032", "`T.bind` takes an axis and its value", call, hint="T.bind(vi, i)")
@@ -356,7 +360,7 @@ LegacyLowering.statement_forms = {
     **LaunchLowering.statement_forms,
     "store": LegacyLowering._store,
     "preflattened_buffer": LegacyLowering._preflattened,
-    "bind": LegacyLowering._bind_axis,
+    "bind": LegacyLowering._bind_statement,
     "Assert": LegacyLowering._assert_call,
 }
 LegacyLowering.context_forms = {

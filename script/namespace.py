@@ -433,7 +433,7 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
             **{theirs: names[ours] for theirs, ours in DTYPES.items()},
             "buffer_var": names["handle"],
             "function": names["prim_func"],
-            "Tensor": names["Buffer"],
+            **dict.fromkeys(("Tensor", "buffer"), names["Buffer"]),
             "Ptr": PointerType(),
             "ptr": PointerType(),
             "tvm_call_packed": OPS["call_packed"],

@@ -236,6 +236,10 @@ def test_the_header_has_many_spellings() -> None:
         "import tirscript.script as S\nT = S.tir",
         "from __future__ import annotations\nfrom tirscript.script import tir as T",
         "# from tvm.script import tirx as T",
+        "from tvm.script.parser import ir as I, relax as R, tir as T",
+        "import tvm.script.tir as T\nimport tvm.script.parser.relax as R",
+        "import tvm.script.parser\nT = tvm.script.tir",
+        "from tvm.script import from_source, ir_builder, tirx as T",
         "",
     ):
         assert isinstance(parse(f"{header}\n\n{body}"), PrimFunc), header
@@ -243,6 +247,9 @@ def test_the_header_has_many_spellings() -> None:
     assert isinstance(
         parse(f"from tirscript import prim_func\nfrom tirscript.script import tir as T\n{bare}"), PrimFunc
     )
+    for header in ("import tvm.script.vm as T", "from tirscript.script import from_source, tir as T"):
+        with pytest.raises(DiagnosticError, match="T003"):
+            parse(f"{header}\n{body}")
 
 
 def test_a_live_module_may_say_that_nothing_is_checked() -> None:

@@ -192,6 +192,8 @@ def f(A: T.Buffer((4,), "int8")):
 """
     found = extract(text)
     assert found.tvm and "cast" in found.definitions()["f"].script()
+    text = text.replace("from tvm.script import tir as T", "import tvm.script.parser.tir as S").replace("T.", "S.")
+    assert "T.cast" in extract(text).definitions()["f"].script()
 
 
 def test_names_that_are_defined_again() -> None:

@@ -424,3 +424,18 @@ def test_intrinsics_of_gpus_are_named(name: str) -> None:
 def test_our_own_dialect_does_not_read_them(word: str) -> None:
     with pytest.raises(DiagnosticError, match="is not a function of T"):
         ours(word)
+
+
+def test_a_declared_variable_gets_its_value_by_a_call() -> None:
+    made = program(
+        "m = T.int32()\nT.bind(n + 1, var=m)\nB[m] = A[0]", "A: T.buffer((4,)), B: T.buffer((9,)), n: T.int32"
+    )
+    signature = 'A: T.Buffer((4,), "float32"), B: T.Buffer((9,), "float32"), n: T.int32'
+    assert structural_equal(made, ours("m = n + 1\nB[m] = A[0]", signature))
+
+
+def test_what_two_calls_say_of_a_block_is_joined() -> None:
+    made = program(
+        'with T.block():\n    T.block_attr({"k": {"a": 1}})\n    T.block_attr({"k": {"b": 2}})\n    B[0] = A[0]'
+    )
+    assert structural_equal(made, ours('with T.block():\n    T.block_attr({"k": {"a": 1, "b": 2}})\n    B[0] = A[0]'))
