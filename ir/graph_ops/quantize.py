@@ -12,7 +12,7 @@ from ..op import cast as cast_to
 from .attrs import attr, element_type, integer
 from .kernel import elementwise
 from .reference import converted, numpy_dtype
-from .rules import FLOATS, INTS, Types, axis_of, equal_dims, like, refuse, tensor
+from .rules import FLOATS, NUMBERS, Types, axis_of, equal_dims, like, refuse, tensor
 from .table import BROADCAST, NEVER, GraphOp, Parameter, register
 
 _AXIS = attr("axis", integer, -1)
@@ -40,7 +40,7 @@ def _infer_quantize(call: OpCall, types: Types) -> GraphType:
 
 
 def _infer_dequantize(call: OpCall, types: Types) -> GraphType:
-    kind = tensor(call, types, 0, (*INTS, "float8"))
+    kind = tensor(call, types, 0, NUMBERS)
     _check(call, kind, types)
     if not call.attrs["out_dtype"].is_float:
         refuse(call, f"`out_dtype` is {call.attrs['out_dtype']}", "a float dtype", "T105")
@@ -67,7 +67,7 @@ def _quantized(x: Expr, scale: Expr, zero: Expr, *, out_dtype: DType) -> Expr:
 
 
 def _dequantized(x: Expr, scale: Expr, zero: Expr, *, out_dtype: DType) -> Expr:
-    wide = FLOAT32 if x.dtype.kind == "float8" else dtype("int32")
+    wide = FLOAT32 if x.dtype.is_float else dtype("int32")
     apart = cast_to(cast_to(x, wide) - cast_to(zero, wide), FLOAT32)
     return cast_to(apart * cast_to(scale, FLOAT32), out_dtype)
 

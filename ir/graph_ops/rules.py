@@ -28,7 +28,6 @@ NUMBERS = (*FLOATS, *INTS)
 BOOLS = ("bool",)
 INTS_OR_BOOLS = (*INTS, *BOOLS)
 _WORDS: dict[tuple[str, ...], str] = {
-    (*INTS, "float8"): "integers or floats of 8 bits",
     FLOATS: "floats",
     INTS: "integers",
     NUMBERS: "numbers",

@@ -377,7 +377,7 @@ def _dequantize(d: Draw) -> Call:
     axis = d.axis(len(shape))
     kind = d.one("int8", "uint8", "int32")
     by = () if d.chance() else (shape[axis],)
-    args = d.array(shape, kind), d.array(by, "float32", 0.01, 0.2), d.array(by, kind)
+    args = d.array(shape, d.one(kind, "float32", "float16")), d.array(by, "float32", 0.01, 0.2), d.array(by, kind)
     return args, {"axis": axis, "out_dtype": d.one("float32", "float16")}
 
 
