@@ -116,7 +116,7 @@ class AllocBuffer(Stmt, frozen=True, eq=False):
     """`A = T.alloc_buffer(shape, dtype, scope=)`: memory that lives to the end of the enclosing body.
 
     `of_block` is TVM's: whether a block has the memory, also where the text says nothing of one: at the head of a
-    function. It means nothing here, but TVM's text needs it back.
+    function; None where the text did not tell. It means nothing here, but TVM's text needs it back.
     """
 
     defines: ClassVar[tuple[str, ...]] = ("buffer",)
@@ -124,7 +124,7 @@ class AllocBuffer(Stmt, frozen=True, eq=False):
 
     buffer: Buffer
     annotations: Attrs = NO_ATTRS
-    of_block: bool = False
+    of_block: bool | None = None
 
 
 class AllocateConst(Stmt, frozen=True, eq=False):
@@ -212,15 +212,21 @@ class Attr(Stmt, frozen=True, eq=False):
 
 
 class Axis(Node, frozen=True, eq=False):
-    """`var = T.axis.kind((start, stop), value)`: an axis of a block, bound to `value` at the block's place."""
+    """`var = T.axis.kind((start, stop), value)`: an axis of a block, bound to `value` at the block's place.
+
+    `bare` is TVM's: the extent was a number of int32 beside a value of int64. It means nothing here, but TVM, which
+    keeps the dtypes apart, needs it back.
+    """
 
     defines: ClassVar[tuple[str, ...]] = ("var",)
+    not_compared: ClassVar[tuple[str, ...]] = ("bare",)
 
     var: Var
     kind: str
     start: Expr
     stop: Expr
     value: Expr
+    bare: bool = False
 
     @property
     def extent(self) -> Expr:

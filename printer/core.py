@@ -48,6 +48,7 @@ class Printer:
     """Collects logical lines in `out`; `get` finds the name of a binder by its id."""
 
     __slots__ = (
+        "bare",
         "called",
         "constants",
         "declared",
@@ -104,6 +105,7 @@ class Printer:
         self.of_blocks: set[int] = (
             set()
         )  # allocations that stand directly in a block, for dialects that tell these apart
+        self.bare: set[int] = set()  # axes whose extent is a number of int32, by the id of the axis
         self.let_names: dict[int, list[str]] = {}  # names declared for the variables of lets, by the variable's id
         self.env: dict[int, Expr] = {}  # how many threads the first of several launches has, by the id of the variable
         self.flat: set[int] = set()  # launches written over the rest of their body, for dialects that have these

@@ -529,7 +529,9 @@ def _same(a: Expr, b: Expr) -> bool:
 def axis_line(p: Printer, axis: Axis, indent: str) -> str:
     """`vi = T.axis.spatial(128, i)`."""
     start, stop = axis.start, axis.stop
-    if type(start) is Const and start.value == 0 and start.dtype is stop.dtype:
+    if id(axis) in p.bare and type(stop) is Const:
+        domain = str(stop.value)
+    elif type(start) is Const and start.value == 0 and start.dtype is stop.dtype:
         domain = top(p, stop)
     else:
         domain = _tuple(joint(p, start, stop))

@@ -133,8 +133,20 @@ def _prepare(p: Printer, func: PrimFunc, indent: str) -> None:
                 p.out.append(f"{indent}{name} = {dtype_annotation(var.dtype)}()")
         elif type(node) is Block:
             has_blocks = True
-            p.of_blocks.update(id(stmt) for stmt in node.body if type(stmt) in (AllocBuffer, MatchBuffer))
-    p.of_blocks.update(id(stmt) for stmt in func.body if type(stmt) is AllocBuffer and (has_blocks or stmt.of_block))
+            bare = [axis for axis in node.axes if axis.bare]
+            if bare:  # an axis of int32 among values of int64 would get casts
+                used = {one for part in (*(node.init or ()), *node.body) for one in walk(part)}
+                p.bare.update(id(axis) for axis in bare if axis.var not in used)
+            p.of_blocks.update(
+                id(stmt)
+                for stmt in node.body
+                if type(stmt) is MatchBuffer or (type(stmt) is AllocBuffer and stmt.of_block is not False)
+            )
+    p.of_blocks.update(
+        id(stmt)
+        for stmt in func.body
+        if type(stmt) is AllocBuffer and (has_blocks if stmt.of_block is None else stmt.of_block)
+    )
 
 
 # --- constants and expressions ----------------------------------------------------------------------------------------

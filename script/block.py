@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label
-from tirscript.ir.dtype import DType
+from tirscript.ir.dtype import INT32, DType
 from tirscript.ir.expr import BufferLoad, BufferRegion, Call, CommReducer, Const, Expr, Ramp, Range, Var, const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS, Attrs
@@ -171,6 +171,8 @@ class BlockLowering(BufferLowering):
             raise self.fail("T104", f"the whole buffer `{value.name}` is not a value", nodes[1])
         parts = self._one_dtype([start, stop, value], call)
         self._add_axis(names[0], kind, parts[0], parts[1], parts[2], frame, node)
+        if self.theirs and start == 0 and type(domain) is int and parts[2].dtype is not INT32:
+            frame.axes[-1] = frame.axes[-1].replace(bare=True)
 
     def _one_dtype(self, values: list[Any], node: ast.expr) -> list[Expr]:
         """Integers of an axis in one dtype: constants take that of the others."""
@@ -395,7 +397,9 @@ class BlockLowering(BufferLowering):
             raise self.fail("T032", "`T.alloc_buffer` makes new memory; it takes no `data`", data, hint=hint)
         annotations = self.attrs(given["annotations"]) if "annotations" in given else NO_ATTRS
         self.define(target.id, buffer)
-        of_block = ast.unparse(call.func).endswith("sblock_alloc_buffer")
+        of_block: bool | None = ast.unparse(call.func).endswith("sblock_alloc_buffer") or None
+        if of_block is None and self.theirs and (self.tiles or "s_tir" in self.options):
+            of_block = False  # text before 2026 had one word for both
         self.emit(AllocBuffer(buffer, annotations, of_block, span=self.span(node)))
 
     def declare_local(self, target: ast.Name, kind: BufferType, node: ast.stmt) -> None:

@@ -319,3 +319,34 @@ def test_comments_tell_the_prefixes_of_their_printer() -> None:
         parse(text.format(I="I", T="X", R="R").replace("as X\n", "as Y\n"))
     with pytest.raises(DiagnosticError, match="`Y` is not defined"):  # these comments are no text of TVM's
         parse("# from tirscript.script import tir as Y\n@Y.prim_func\ndef f(n: Y.int32):\n    pass\n")
+
+
+def test_an_extent_of_int32_beside_a_value_of_int64_is_printed_so() -> None:
+    block = (
+        'def f(A: T.Buffer((), "float32"), n: T.int64):\n    with T.sblock("b"):\n        v = T.axis.spatial({}, {})\n'
+    )
+    found = theirs(block.format("1", "T.int64(0)") + "        A[()] = T.float32(1.0)\n")
+    assert "v = T.axis.spatial(1, T.int64(0))" in found.script(dialect="tvm")
+    assert structural_equal(parse(found.script()), found)
+    found = theirs(block.format("T.int64(1)", "T.int64(0)") + "        A[()] = T.float32(1.0)\n")
+    assert "v = T.axis.spatial(T.int64(1), T.int64(0))" in found.script(dialect="tvm")
+    # what the axis stands in is of int64 here
+    found = theirs(block.format("1", "n") + '        A[()] = T.Cast("float32", v + T.int64(2))\n')
+    assert "v = T.axis.spatial(T.int64(1), n)" in found.script(dialect="tvm")
+
+
+def test_memory_of_a_function_and_of_its_blocks_are_told_apart() -> None:
+    text = (
+        'def f(A: T.Buffer((4,), "float32")):\n    B = T.alloc_buffer((4,))\n    C = T.sblock_alloc_buffer((4,))\n'
+        '    with T.sblock("b"):\n        D = T.alloc_buffer((4,))\n        E = T.sblock_alloc_buffer((4,))\n'
+        "        D[0] = A[0]\n        E[0] = D[0]\n        B[0] = E[0]\n        C[0] = B[0]\n"
+    )
+    found = theirs(text)
+    for name, word in (("B", "alloc"), ("C", "sblock_alloc"), ("D", "alloc"), ("E", "sblock_alloc")):
+        assert f" {name} = T.{word}_buffer((4,), " in found.script(dialect="tvm"), name
+    ours = parse(found.script()).script(dialect="tvm")  # where nothing tells, blocks have it
+    assert ours.count("= T.sblock_alloc_buffer(") == 4
+    old = "from tvm.script import tir as T\n@T.prim_func\n" + text.replace("sblock", "block").replace(
+        "block_alloc", "alloc"
+    )
+    assert parse(old).script(dialect="tvm").count("= T.sblock_alloc_buffer(") == 4
