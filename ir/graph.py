@@ -180,13 +180,17 @@ class OpCall(GraphExpr, frozen=True, eq=False):
     """An entry of the table of graph operators applied to values.
 
     `args` are the values in the order of the entry's value parameters, `attrs` its attributes, each present (defaults
-    filled in). `types` are the result types that `G.call_tir` and its kind are told (`out=`).
+    filled in). `types` are the result types that `G.call_tir` and its kind are told (`out=`). `told_void` is TVM's: the
+    dtype that is not told was written as "void". It means nothing here, but TVM's text needs it back.
     """
+
+    not_compared: ClassVar[tuple[str, ...]] = ("told_void",)
 
     op: GraphOp
     args: tuple[GraphExpr, ...]
     attrs: Attrs = NO_ATTRS
     types: tuple[GraphType, ...] = ()
+    told_void: bool = False
 
 
 class FunctionCall(GraphExpr, frozen=True, eq=False):

@@ -32,6 +32,7 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import GraphOp, Parameter
+from tirscript.ir.graph_ops.attrs import TOLD_DTYPES
 from tirscript.ir.graph_ops.foreign import is_foreign
 from tirscript.ir.module import VDevice
 from tirscript.ir.node import Node
@@ -272,7 +273,8 @@ def _op_call(p: Printer, node: OpCall, prec: int) -> str:
         if parameter.is_attr:
             worth = node.attrs.get(parameter.name)
             if not p.dialect.strings or not parameter.is_default(worth):
-                parts.append(f"{parameter.name}={_attr(p, worth)}")
+                void = worth is None and node.told_void and parameter.name in TOLD_DTYPES
+                parts.append(f"{parameter.name}={quote('void') if void else _attr(p, worth)}")
                 named = True
             continue
         if parameter.kind == "type":

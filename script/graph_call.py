@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
-from tirscript.ir.dtype import DType
+from tirscript.ir.dtype import INT64, VOID, DType
 from tirscript.ir.expr import Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
@@ -29,6 +29,7 @@ from tirscript.ir.graph import (
     TupleExpr,
 )
 from tirscript.ir.graph_ops import GraphOp, graph_op
+from tirscript.ir.graph_ops.attrs import TOLD_DTYPES, index_map
 from tirscript.ir.graph_ops.foreign import find_op, is_foreign
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import VDevice
@@ -102,8 +103,15 @@ class GraphCallLowering(GraphExprLowering):
         return self.call_entry(entry, args, kwargs, node)
 
     def operator_call(self, entry: GraphOp, node: ast.Call) -> GraphExpr:
+        """A call of an operator."""
+        args, kwargs = self.with_index_map(entry, node)
+        told = [kwargs[name] for name in TOLD_DTYPES if name in kwargs] if self.theirs else []
+        void = any(one is VOID or (isinstance(one, str) and one == "void") for one in told)
+        made = self.called_with(entry, args, kwargs, node)
+        return made.replace(told_void=True) if void and type(made) is OpCall else made
+
+    def called_with(self, entry: GraphOp, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> GraphExpr:
         """A call of an operator: values become leaves, attributes plain values, types types."""
-        args, kwargs = self.arguments(node)
         for name in _DROPPED if self.theirs else ():
             if not kwargs.get(name, True):
                 del kwargs[name]
@@ -157,6 +165,23 @@ class GraphCallLowering(GraphExprLowering):
             if numbers:
                 return self.with_numbers(entry, given, named, numbers, node)
         return self.checked(entry, given, named, node)
+
+    def with_index_map(self, entry: GraphOp, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call, of which one may be a lambda where the operator takes a map of indices."""
+        at = next((at for at, one in enumerate(entry.parameters) if one.normal is index_map), None)
+        if at is None or any(isinstance(one, ast.Starred) for one in node.args):
+            return self.arguments(node)
+        name = entry.parameters[at].name
+        rest = [word for word in node.keywords if word.arg != name]
+        if len(rest) < len(node.keywords):
+            args, kwargs = self.arguments(ast.copy_location(ast.Call(node.func, node.args, rest), node))
+            value = next(word.value for word in node.keywords if word.arg == name)
+            return args, {**kwargs, name: self.map_of(value, INT64)}
+        if len(node.args) <= at:
+            return self.arguments(node)
+        others = [*node.args[:at], *node.args[at + 1 :]]
+        args, kwargs = self.arguments(ast.copy_location(ast.Call(node.func, others, rest), node))
+        return [*args[:at], self.map_of(node.args[at], INT64), *args[at:]], kwargs
 
     def with_numbers(
         self, entry: GraphOp, given: list[Any], named: dict[str, Any], numbers: dict[Any, Any], node: ast.expr

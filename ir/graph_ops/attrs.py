@@ -163,3 +163,4 @@ KEEPDIMS = attr("keepdims", boolean, False)
 DTYPE = attr("dtype", element_type)
 DTYPE_OF_ARGUMENT = attr("dtype", told_type, None)
 OUT_DTYPE = attr("out_dtype", told_type, None)
+TOLD_DTYPES = ("dtype", "out_dtype")  # what TVM may write as "void"
