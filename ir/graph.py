@@ -265,10 +265,12 @@ class GraphFunc(GraphExpr, frozen=True, eq=False):
 
     A plain variable in a parameter's type that no parameter holds as a value is a symbolic dimension, bound at the
     call. `result` is the type of `value`; `pure` says that a call does nothing but give its value. The name of a local
-    function is that of its variable; its own is empty.
+    function is that of its variable; its own is empty. `told_result` is TVM's: the type that its text says though the
+    value is of another one, which it never compares. It means nothing here, but TVM's text needs it back.
     """
 
     defines: ClassVar[tuple[str, ...]] = ("params",)
+    not_compared: ClassVar[tuple[str, ...]] = ("told_result",)
 
     name: str
     params: tuple[GraphVar, ...]
@@ -281,6 +283,7 @@ class GraphFunc(GraphExpr, frozen=True, eq=False):
     check_well_formed: bool = True
     docstring: str | None = None
     trivia: Trivia | None = None
+    told_result: GraphType | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: a program is built, or interpreted. Raises TypeError, which says so."""

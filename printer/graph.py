@@ -272,7 +272,8 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
     for param in func.params:
         define(p, param)
     params = [f"{p.names.known[id(param)]}: {_parameter(p, param, own)}" for param in func.params]
-    result = f" -> {type_text(p, func.result, quoted=True)}"
+    told = None if p.dialect.strings else func.told_result
+    result = f" -> {type_text(p, told or func.result, quoted=True)}"
     p.declared = declared
     lines = [fit(f"{indent}def {name}({', '.join(params)}){result}:", p.width)]
     out += lines

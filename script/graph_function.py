@@ -16,6 +16,7 @@ from tirscript.ir.graph import (
     PrimType,
 )
 from tirscript.ir.graph_ops.infer import with_dimensions
+from tirscript.ir.graph_types import conflict
 from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.rewrite import walk
 
@@ -168,9 +169,12 @@ class GraphLowering(GraphStmtLowering):
             return None
         assert self.result is not None
         params = tuple(self.graph_params)
-        kind = self.result_type
+        kind, told = self.result_type, None
         if kind is None:
             kind = self.seen_from_outside(self.type_at_place(self.result, self.ended or node), params)
+        elif self.theirs and type(self.result) is GraphVar and conflict(self.result.type, kind) is not None:
+            if kind is self.seen_from_outside(kind, params):  # TVM compares what is said with nothing
+                kind, told = self.seen_from_outside(self.result.type, params), kind
         options = {name: bool(self.options.get(name, name != "private")) for name in OPTIONS}
         options["pure"] &= not self.unsaid_effects()
         attrs = self.attrs_found
@@ -186,6 +190,7 @@ class GraphLowering(GraphStmtLowering):
             options["check_well_formed"],
             docstring,
             self._header_trivia(first_line),
+            told,
             span=self.span(node),
         )
 

@@ -331,3 +331,25 @@ def test_a_pure_function_may_call_tensor_functions_as_in_tvm() -> None:
                 "cls.twice(x, y)", "R.tuple()"
             )
         )
+
+
+@pytest.mark.parametrize("said", ["R.Tuple", "R.Tensor((9,), dtype='float32')", "R.Tensor", "R.Shape(ndim=2)"])
+def test_a_result_that_is_of_another_type_than_its_text_says(said: str) -> None:
+    text = (
+        "from tvm.script import relax as R\n@R.function\n"
+        'def f(x: R.Tensor((4, 2), "float32")) -> {}:\n    y = R.split(x, 2)\n    z = {}\n    return z\n'
+    )
+    value = "R.add(x, x)" if "9" in said or "Shape" in said else "y"
+    found = parse(text.format(said, value))
+    honest = (
+        "R.Tensor((4, 2), 'float32')"
+        if value != "y"
+        else "R.Tuple(R.Tensor((2, 2), 'float32'), R.Tensor((2, 2), 'float32'))"
+    )
+    assert structural_equal(found, parse(text.format(honest, value)))
+    assert isinstance(found, GraphFunc) and found.told_result is not None
+    assert structural_equal(parse(found.script()), found)
+    again = parse(found.script(dialect="tvm"))
+    assert again.script(dialect="tvm") == found.script(dialect="tvm")
+    with pytest.raises(DiagnosticError, match="what `f` returns"):
+        parse(text.format(said, value).replace("tvm.script", "tirscript.script"))
