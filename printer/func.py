@@ -289,6 +289,8 @@ def module(p: Printer, node: Module) -> None:
     names = p.new_names(node, (name, *(one.name for one in (*node.functions, *node.externs))))
     inside = p.dialect.strings
     declarations = _declarations(p, node.prim_funcs, names, TAB if inside else "")
+    # TVM takes a symbol of a graph for one of the same name that is declared outside, and refuses another dtype
+    apart = () if inside else {line.split()[0] for line in declarations if not line.endswith("int64()")}
     _above(out, [] if inside else declarations)
     trivia_before(out, node.trivia, "")
     out += ["@I.ir_module", f"class {name}:"]
@@ -315,7 +317,7 @@ def module(p: Printer, node: Module) -> None:
             function(p, func, TAB, names)
         else:
             # its symbols are its own, and functions are called through the class: their names are free
-            p.dialect.graph(p, func, TAB, p.new_names(func, (name,)))
+            p.dialect.graph(p, func, TAB, p.new_names(func, (name, *apart)))
         if func.name == "T" and at + 1 < len(node.functions):
             # when Python runs the file, the name is now the function's: give it back to what decorates the next one
             out += [

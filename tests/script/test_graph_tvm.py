@@ -353,3 +353,17 @@ def test_a_result_that_is_of_another_type_than_its_text_says(said: str) -> None:
     assert again.script(dialect="tvm") == found.script(dialect="tvm")
     with pytest.raises(DiagnosticError, match="what `f` returns"):
         parse(text.format(said, value).replace("tvm.script", "tirscript.script"))
+
+
+def test_symbols_of_other_dtypes_keep_other_names_for_tvm() -> None:
+    found = parse(
+        "from tvm.script import ir as I, relax as R, tirx as T\n\n@I.ir_module\nclass M:\n    @T.prim_func(s_tir=True)\n"
+        '    def k(A: T.Buffer(("n",), "float32")):\n        n = T.int32()\n        A[n - 1] = T.float32(0)\n\n'
+        "    @R.function\n    def main(x: R.Any):\n        n = T.int64()\n"
+        '        y = R.match_cast(x, R.Tensor((n,), "float32"))\n        return y\n'
+    )
+    text = found.script(dialect="tvm")
+    # TVM would take the symbol of the graph for the one that is declared above the module
+    assert "\nn = T.int32()\n" in text and "        n_1 = T.int64()\n" in text
+    assert "        n = T.int64()\n" in found.script()
+    assert structural_equal(parse(text), found)
