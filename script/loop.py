@@ -195,7 +195,7 @@ class LoopLowering(BodyLowering):
             hint = "use `T.grid` for several: `for i, j in T.grid(4, 4):`"
             raise self.fail("T012", "a loop has one variable", target, hint=hint)
         what = self.fixed.get(target.id)
-        if what == LOOP_VARIABLE and (self.theirs or target.id == "_"):
+        if (what == LOOP_VARIABLE and target.id == "_") or (what in (LOOP_VARIABLE, "a parameter") and self.theirs):
             return target.id  # the inner loop's until that ends
         if what is not None and any(target.id in scope for scope in self.scopes):
             already = "the variable of a loop around this one already"

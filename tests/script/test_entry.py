@@ -239,7 +239,7 @@ def test_the_header_has_many_spellings() -> None:
         "from tvm.script.parser import ir as I, relax as R, tir as T",
         "import tvm.script.tir as T\nimport tvm.script.parser.relax as R",
         "import tvm.script.parser\nT = tvm.script.tir",
-        "from tvm.script import from_source, ir_builder, tirx as T",
+        "from tvm.script import from_source, ir_builder, tirx as T\nfrom tvm.script.ir_builder import IRBuilder",
         "",
     ):
         assert isinstance(parse(f"{header}\n\n{body}"), PrimFunc), header

@@ -350,3 +350,10 @@ def test_memory_of_a_function_and_of_its_blocks_are_told_apart() -> None:
         "block_alloc", "alloc"
     )
     assert parse(old).script(dialect="tvm").count("= T.sblock_alloc_buffer(") == 4
+
+
+def test_a_loop_may_hide_a_parameter_until_it_ends() -> None:
+    text = 'def f(A: T.Buffer((4, 9), "int32"), k: T.int32):\n    for i, {k} in T.grid(4, k):\n        A[i, {k}] = {k}\n    A[0, 0] = k\n'
+    assert structural_equal(theirs(text.format(k="k")), theirs(text.format(k="j")))
+    with pytest.raises(DiagnosticError, match="cannot be a loop variable too"):
+        parse("from tirscript.script import tir as T\n@T.prim_func\n" + text.format(k="k"))
