@@ -286,7 +286,8 @@ def foreign() -> str:
     """The table of intrinsics of other machines."""
     lines = [
         "### Intrinsics of other machines\n",
-        "They are read, verified, kept and printed, and refused by name where something is to run them.\n",
+        "They are read, verified, kept and printed, and refused by name where something is to run them, but for\n"
+        "fixed-point multiplications (`q_multiply_shift`) and `T.ignore_loop_partition`, which are computed.\n",
         "| name | takes | meaning |",
         "|---|---|---|",
     ]

@@ -33,6 +33,7 @@ from tirscript.ir import (
 )
 from tirscript.ir.dtype import INT64
 from tirscript.ir.op import FOREIGN
+from tirscript.ir.ops.fixed_point import written_out
 
 from ..export.messages import code_of, form, told
 from ..export.names import c_name, commented
@@ -353,6 +354,9 @@ def _string(w: Writer, expr: StringImm) -> str:
 def _call(w: Writer, expr: Call) -> str:
     rule = ops.rule_of(expr.op)
     if rule is None and expr.op.name in FOREIGN:
+        meaning = written_out(expr)
+        if meaning is not None:
+            return w.value(meaning)
         message = f"`{expr.op.spelling}` is not supported by the target, C for a CPU"
         raise DiagnosticError([error("T402", message, expr.span or w.span)])
     if rule is None:

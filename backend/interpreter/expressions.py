@@ -23,6 +23,8 @@ from tirscript.ir import (
     StringImm,
     Var,
 )
+from tirscript.ir.op import FOREIGN
+from tirscript.ir.ops.fixed_point import written_out
 
 from ..runtime.arrays import numpy_dtype
 from .access import compile_address, compile_load
@@ -127,7 +129,8 @@ def _call(ctx: Context, node: Call) -> Closure:
     lazy = LAZY.get(node.op.name)
     if lazy is not None:
         return lazy(ctx, node)
-    return _operator(ctx, node)
+    meaning = written_out(node) if node.op.name in FOREIGN else None
+    return _operator(ctx, node) if meaning is None else ctx.expr(meaning)
 
 
 def element_rule(ctx: Context, node: Call) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from tirscript.ir.expr import (
     Var,
 )
 from tirscript.ir.op import FOREIGN
+from tirscript.ir.ops.fixed_point import written_out
 
 from . import calls, integers, memory, ops
 from .state import internal
@@ -49,6 +50,9 @@ def _string(g: Codegen, expr: StringImm) -> str:
 def _call(g: Codegen, expr: Call) -> str:
     rule = ops.rule_of(expr.op)
     if rule is None and expr.op.name in FOREIGN:
+        meaning = written_out(expr)
+        if meaning is not None:
+            return g.value(meaning)
         message = f"`{expr.op.spelling}` is not supported by the target, which is this machine's CPU"
         raise DiagnosticError([error("T402", message, expr.span or g.span)])
     if rule is None:

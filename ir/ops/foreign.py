@@ -1,5 +1,6 @@
 """Intrinsics of other machines and of TVM's runtime: read, verified, kept and printed, so that programs that hold them
-lose nothing; this project's interpreter and backends refuse to run them by name.
+lose nothing; this project's interpreter and backends refuse to run them by name, but for those that other operators
+write out (fixed_point.py).
 
 An entry says where the result's dtype comes from: "first" and "last" are an argument that spells it, a name is that
 dtype, and an int is the place of the argument that has it.
