@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tirscript.ir.constant import constant
 from tirscript.ir.expr import Expr
-from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
+from tirscript.ir.graph import GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
+from .resizing import places, scaled_size, taps
 from .table import onnx_op
 
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
@@ -37,8 +37,6 @@ _SAMPLING = {
 def resize(node: Node) -> GraphExpr:
     x = node.tensor(0)
     shape = node.shape(x)
-    if node.attr("antialias"):
-        raise node.wrong("`antialias` is not supported")
     old = node.proto.op_type == "Upsample" or len(node.proto.input) < 3  # with scales behind the data
     where = _text(node, "coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     mode, rounding = (
@@ -49,22 +47,20 @@ def resize(node: Node) -> GraphExpr:
     for one, known in ((mode, _METHODS), (where, _MODES), (rounding, _ROUNDINGS), (policy, _POLICIES)):
         if one not in known:
             raise node.wrong(f"{one} is not supported", f"one of {', '.join(known)} is")
-    method = _METHODS[mode]
-    wanted, scales, parts = _wanted(node, shape, old, policy)
+    method, smooth = _METHODS[mode], bool(node.attr("antialias", 0))
+    if smooth and (method == "nearest_neighbor" or not node.dtype(x).is_float):
+        raise node.wrong("`antialias` of integers, or of the nearest elements, is not supported")
+    wanted, scales, parts = _wanted(node, shape, old, policy, method, where, smooth)
     if where != "align_corners":  # which sizes alone decide
         for axis, part in parts.items():
-            if method == "cubic" and part == 2 and where != "asymmetric":
-                raise node.wrong("the half of a symbolic dimension is not supported by `cubic`", "give `sizes`")
             # what is behind the last whole part is not looked at: without it, sizes have the ratio of the scale
             end = TupleExpr((PrimValue(dims.mul(wanted[axis], part)),))
             x = node.op("strided_slice", x, [axis], [0], end, [1], assume_inbound=True)
-    if where == "half_pixel_symmetric":
+    if where == "half_pixel_symmetric" and not scales:
         where = "half_pixel"  # the same for whole sizes
-        if scales:
-            raise node.wrong("half_pixel_symmetric of scales that give no whole sizes is not supported", "give `sizes`")
     # a line of a size that is not known is an image of one row
     line = len(shape) == 3 and any(dims.number(one) is None for one in (shape[2], wanted[2]))
-    if scales or not (line or len(shape) in (4, 5)) or not all(map(dims.same, shape[:2], wanted[:2])):
+    if smooth or scales or not (line or len(shape) in (4, 5)) or not all(map(dims.same, shape[:2], wanted[:2])):
         return _by_axes(node, x, wanted, scales, method, where, rounding)
     attrs: dict[str, Any] = {
         "method": method,
@@ -82,10 +78,10 @@ def resize(node: Node) -> GraphExpr:
 
 
 def _wanted(
-    node: Node, shape: Sequence[Expr], old: bool, policy: str
+    node: Node, shape: Sequence[Expr], old: bool, policy: str, method: str, where: str, smooth: bool
 ) -> tuple[list[Expr], dict[int, float], dict[int, int]]:
-    """The shape of the result, the scales of axes whose size times its scale is not whole, and of symbolic axes whose
-    scale is that of a whole part (a half, a third) which one it is.
+    """The shape of the result, the scales of axes whose size times its scale is not whole, or not known to be, and of
+    symbolic axes whose scale is that of a whole part (a half, a third) which one it is.
     """
     import numpy as np
 
@@ -114,17 +110,25 @@ def _wanted(
     if len(given) != len(axes):
         raise node.wrong(f"{len(given)} scales for {len(axes)} axes")
     for axis, scale in zip(axes, given, strict=True):
+        if not 0 < scale < 1 << 30:
+            raise node.wrong(f"the scale of axis {axis} is {scale}")
         if scale.is_integer():
             wanted[axis] = dims.mul(shape[axis], int(scale))
+            if smooth and scale != 1:
+                scales[axis] = scale
             continue
-        part = round(1 / scale) if scale > 0 else 0
-        if dims.number(shape[axis]) is None and part and np.float32(1) / np.float32(part) == np.float32(scale):
+        own, part = dims.number(shape[axis]), round(1 / scale)
+        # some look behind the last whole part
+        behind = (
+            smooth or where == "half_pixel_symmetric" or (method == "cubic" and part == 2 and where != "asymmetric")
+        )
+        whole = part > 0 and not behind
+        if own is None and whole and np.float32(1) / np.float32(part) == np.float32(scale):
             wanted[axis], parts[axis] = dims.floordiv(shape[axis], part), part
             continue
-        own = _known(node, shape[axis])
-        # a product of float32: 10 elements by 0.7 are 7, though that float is a little less
-        wanted[axis] = dims.dim(int(np.float32(own) * np.float32(scale)))
-        if not (own * scale).is_integer():
+        # 10 elements by 0.7 are 7, though that float is a little less
+        wanted[axis] = scaled_size(node, shape[axis], scale)
+        if own is None or not (own * scale).is_integer():
             scales[axis] = scale
     return wanted, scales, parts
 
@@ -145,70 +149,35 @@ def _by_axes(
     where: str,
     rounding: str,
 ) -> GraphExpr:
-    """The data resized along one axis after the other, each as a sum of elements with known places and weights."""
+    """The data resized along one axis after the other, each as a sum of elements with their places and weights."""
     shape, kind = node.shape(x), node.dtype(x)
     mixed = method != "nearest_neighbor" and str(kind) != "float32"
     found = node.op("astype", x, "float32") if mixed else x
     for axis, made in enumerate(wanted):
-        if axis not in scales and dims.same(shape[axis], made):
+        scale = scales.get(axis)
+        if scale is None and dims.same(shape[axis], made):
             continue
-        size, target = _known(node, shape[axis]), _known(node, made)
         total: GraphExpr | None = None
-        places = _places(size, target, scales.get(axis), where)
-        for at, weight in _taps(node, places, size, method, rounding):
-            index = node.importer.emit(GraphConst(constant(at)), f"{node.output}_places")
-            part = node.op("take", found, index, axis=axis, mode="fast")
+        at = places(node, shape[axis], made, scale, where)
+        for index, weight in taps(node, at, shape[axis], method, rounding, _support(node, shape[axis], made, scale)):
+            line = index.indices(shape[axis])
+            mode = "fast" if dims.number(shape[axis]) is not None and dims.number(made) is not None else "clip"
+            part = node.op("take", found, line, axis=axis, mode=mode)
             if weight is not None:
-                line = weight.reshape([-1 if one == axis else 1 for one in range(len(shape))])
-                weights = node.importer.emit(GraphConst(constant(line)), f"{node.output}_weights")
-                part = node.op("multiply", part, weights)
+                part = node.op("multiply", part, weight.weights(axis, len(shape)))
             total = part if total is None else node.op("add", total, part)
         assert total is not None
         found = total
     return node.last("astype", found, str(kind)) if mixed else found
 
 
-def _places(size: int, target: int, scale: float | None, where: str) -> Any:
-    """The coordinates in an axis of the elements of the resized one."""
-    import numpy as np
-
-    x = np.arange(target, dtype=np.float32)
-    step, half = np.float32(scale or target / size), np.float32(0.5)
-    if where == "align_corners":
-        return x * np.float32((size - 1) / max(target - 1, 1))
-    if where == "asymmetric":
-        return x / step
-    if where == "tf_half_pixel_for_nn":
-        return (x + half) / step
-    return np.zeros_like(x) if where == "pytorch_half_pixel" and target == 1 else (x + half) / step - half
-
-
-def _taps(node: Node, places: Any, size: int, method: str, rounding: str) -> list[tuple[Any, Any]]:
-    """The indices along an axis that make the values at coordinates, and their weights."""
-    import numpy as np
-
-    def kept(at: Any) -> Any:
-        return np.clip(at, 0, size - 1).astype(np.int64)
-
-    if method == "nearest_neighbor":
-        half = {"round_prefer_floor": -0.5, "round_prefer_ceil": 0.5}.get(rounding, 0)
-        up = rounding in ("ceil", "round_prefer_floor")
-        return [(kept((np.ceil if up else np.floor)(places + np.float32(half))), None)]
-    first = np.floor(places)
-    t = places - first
-    if method == "linear":
-        return [(kept(first), 1 - t), (kept(first + 1), t)]
-    alpha, found = np.float32(node.attr("cubic_coeff_a", -0.75)), []
-    for at in range(-1, 3):
-        away = np.abs(t - at)
-        near = ((alpha + 2) * away - (alpha + 3)) * away * away + 1
-        far = ((alpha * away - 5 * alpha) * away + 8 * alpha) * away - 4 * alpha
-        weight = np.where(away <= 1, near, far)
-        if node.attr("exclude_outside", 0):
-            weight = np.where((first + at >= 0) & (first + at < size), weight, 0)
-        found.append((kept(first + at), weight))
-    whole = sum(weight for _, weight in found)
-    return [(at, (weight / whole).astype(np.float32)) for at, weight in found]
+def _support(node: Node, size: Expr, made: Expr, scale: float | None) -> float:
+    """How many elements one of the result stands for, where what is made smaller is smoothed; else 1."""
+    if not node.attr("antialias", 0):
+        return 1
+    if scale is None:
+        scale = _known(node, made) / _known(node, size)
+    return max(1.0, 1 / scale)
 
 
 @onnx_op("GridSample")
