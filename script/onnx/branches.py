@@ -72,14 +72,14 @@ def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
 def _side(importer: Importer, node: Node, graph: Any) -> tuple[tuple[Stmt, ...], list[GraphExpr]]:
     """The statements of a branch and its results; what is known in it is not known behind it, but for parameters."""
     outside, importer.body = importer.body, []
-    known = [dict(table) for table in importer.tables]
+    known, least = [dict(table) for table in importer.tables], dict(importer.least)
     try:
         with importer.inside(graph):
             importer.nodes(graph.node)
             results = [importer.tensor(one.name) for one in graph.output]
         body = importer.body
     finally:
-        importer.body = outside
+        importer.body, importer.least = outside, least
         params = {name: one for name, one in importer.values.items() if one in importer.params}
         for table, before in zip(importer.tables, known, strict=True):
             table.clear()

@@ -37,6 +37,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
+from tirscript.ir.rewrite import substitute
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import identifier
 
@@ -192,6 +193,8 @@ class Importer:
         self.ints: dict[str, Ints] = {}
         self.weights: dict[str, ConstantTensor] = {}
         self.packed: dict[str, str] = {}  # what integers of less than 8 bits are, which are bytes here
+        self.partly: dict[str, tuple[Expr | None, ...]] = {}  # integers of a vector, some of which are known
+        self.least: dict[Var, int] = {}  # what dimensions are at least, as a window fits in them
         self.body: list[Stmt] = []
         self.symbols: dict[str | tuple[str, int], Var] = {}
         self.taken: set[str] = set()
@@ -293,6 +296,16 @@ class Importer:
     def size(self, name: str) -> Var:
         """A size that the model computes, under a name that no other one has."""
         return Var(self.name(name), _INT64)
+
+    def fits(self, size: Expr, least: int) -> None:
+        """Note that a dimension is at least so much, as a window fits in it."""
+        if type(size) is Var:
+            self.least[size] = max(least, self.least.get(size, 0))
+
+    def not_negative(self, value: Expr) -> bool:
+        """Whether a value made of dimensions is 0 or more, with what is known of them."""
+        known = {var: dims.add(var, least) for var, least in self.least.items()}
+        return dims.not_negative(substitute(value, known) if known else value)
 
     def parameter(self, info: Any) -> GraphVar:
         kind = info.type.tensor_type
@@ -455,7 +468,7 @@ class Importer:
     @property
     def tables(self) -> tuple[dict[str, Any], ...]:
         """What is known of tensors by their names."""
-        return self.values, self.weights, self.ints, self.packed
+        return self.values, self.weights, self.ints, self.packed, self.partly
 
     def node(self, proto: Any) -> None:
         """One node: known values where its inputs are, else the rule of its operator."""

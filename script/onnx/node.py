@@ -159,13 +159,25 @@ class Node:
 
     def computed(self, value: GraphExpr, what: str, name: str = "") -> tuple[Expr, ...]:
         """The elements of a tensor as sizes, which have names from here on; those of the tensor `name` are kept."""
+        return self.named_sizes(value, what, self.importer.partly.get(name, ()), name)
+
+    def named_sizes(
+        self, value: GraphExpr, what: str, known: Sequence[Expr | None], name: str = ""
+    ) -> tuple[Expr, ...]:
+        """`computed`, but for the elements that are `known`."""
         shape = self.shape(value)
         count = dims.number(shape[0]) if shape else 1
         if len(shape) > 1 or count is None or not self.dtype(value).is_int:
             raise self.wrong(f"{what} are not known before the model runs")
         flat = value if shape else self.op("reshape", value, (1,))
-        values = tuple(self.importer.size(f"{self.output}_{at}") for at in range(count))
-        self.importer.match_cast(self.op("tensor_to_shape", flat), ShapeType(values), f"{self.output}_sizes")
+        given = known or (None,) * count
+        # what is below 0 is no dimension, and may stand for one
+        matched = tuple(
+            self.importer.size(f"{self.output}_{at}") if one is None or not dims.not_negative(one) else one
+            for at, one in enumerate(given)
+        )
+        self.importer.match_cast(self.op("tensor_to_shape", flat), ShapeType(matched), f"{self.output}_sizes")
+        values = tuple(size if one is None else one for one, size in zip(given, matched, strict=True))
         if name:
             from .importer import Ints
 

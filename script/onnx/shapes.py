@@ -183,12 +183,21 @@ def _reshape(node: Node) -> Ints | None:
 
 def _divide(node: Node) -> Ints | None:
     """Integers are divided towards zero, which is the floor where neither is negative."""
-    found = [node.ints(0), node.ints(1)]
-    if any(one is None or one.dtype.is_float or not all(map(_is_dimension, one.values)) for one in found):
+    above, below = node.ints(0), node.ints(1)
+    if above is None or below is None or above.dtype.is_float or not all(map(_is_dimension, below.values)):
         return None
-    if any(type(one) is Const and one.value == 0 for one in found[1].values):  # type: ignore[union-attr]
+    if any(type(one) is Const and one.value == 0 for one in below.values):
         raise node.wrong("it divides by 0")
-    return _each(dims.floordiv)(node)
+
+    def quotient(a: Expr, b: Expr) -> Expr:
+        if node.importer.not_negative(a):
+            return dims.floordiv(a, b)
+        found = dims.floordiv(dims.maximum(a, 0), b)
+        if node.importer.not_negative(dims.sub(dims.add(a, b), 1)):  # what is above -b gives 0
+            return found
+        return dims.sub(found, dims.floordiv(dims.maximum(dims.sub(0, a), 0), b))
+
+    return _each(quotient)(node)
 
 
 def _remainder(node: Node) -> Ints | None:

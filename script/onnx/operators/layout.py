@@ -10,6 +10,7 @@ from tirscript.ir.expr import Call, Const, Expr
 from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
+from ..importer import MOST
 from ..node import Node
 from .table import OPERATORS, onnx_op
 
@@ -101,7 +102,12 @@ def _reshape_as_computed(node: Node, x: GraphExpr) -> GraphExpr:
     others = node.op("prod", node.op("where", is_rest, one, wanted))
     whole = node.op("reshape", node.op("shape_to_tensor", ShapeExpr((dims.product(own),))), ())
     left = node.op("floor_divide", whole, node.op("maximum", others, one))
-    made = node.computed(node.op("where", is_rest, left, wanted), "the sizes it reshapes to")
+    # what is above 0 is the dimension that it says
+    known = [
+        one if one is not None and node.importer.not_negative(dims.sub(one, 1)) else None
+        for one in node.importer.partly.get(node.proto.input[1], (None,) * count)
+    ]
+    made = node.named_sizes(node.op("where", is_rest, left, wanted), "the sizes it reshapes to", known)
     return node.last("reshape", x, ShapeExpr(made))
 
 
@@ -147,7 +153,23 @@ def concat(node: Node) -> GraphExpr:
     given = node.tensors()
     if len(given) == 1:
         return given[0]
+    _note_parts(node, given)
     return node.last("concat", TupleExpr(tuple(given)), int(node.attr("axis")))
+
+
+def _note_parts(node: Node, given: Sequence[GraphExpr]) -> None:
+    """Keep the integers of a vector that are known, where not all of them are."""
+    importer, found = node.importer, list[Expr | None]()
+    for at, one in enumerate(given):
+        shape = node.shape(one)
+        count = dims.number(shape[0]) if len(shape) == 1 and node.dtype(one).is_int else None
+        if count is None or len(found) + count > MOST:
+            return
+        known = node.ints(at)
+        partly = importer.partly.get(node.proto.input[at], (None,) * count)
+        found += partly if known is None else known.values
+    if any(one is not None for one in found):
+        importer.partly[node.output] = tuple(found)
 
 
 @onnx_op("Split")

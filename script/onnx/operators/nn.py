@@ -61,10 +61,12 @@ def _padding(node: Node, x: GraphExpr, kernel: list[int], strides: list[int], di
     """Pads before and behind each axis, first all before."""
     how = str(node.attr("auto_pad", "NOTSET"))
     count = len(kernel)
-    if how in ("NOTSET", ""):
-        return node.listed("pads", 2 * count)
-    if how == "VALID":
-        return [0] * (2 * count)
+    if how in ("NOTSET", "", "VALID"):
+        found = node.listed("pads", 2 * count) if how != "VALID" else [0] * (2 * count)
+        for axis, size in enumerate(() if node.attr("ceil_mode", 0) else node.shape(x)[2:]):
+            reach = (kernel[axis] - 1) * dilation[axis] + 1
+            node.importer.fits(size, reach - found[axis] - found[axis + count])
+        return found
     before, behind = [], []
     for axis in range(count):
         size = dims.number(node.shape(x)[axis + 2])

@@ -246,8 +246,6 @@ def test_a_dimension_beside_a_slice_of_one_element_stays() -> None:
 )
 def test_images_of_sizes_that_only_the_call_knows_become_a_whole_part(mode: str, where: str, part: int) -> None:
     if mode == "cubic":
-        if part == 2:
-            pytest.skip("it is refused")
         where = "half_pixel"
     node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode, coordinate_transformation_mode=where)
     given = model([node], {"x": (F, ["n", 2, "h", "w"])}, ["y"], {"s": np.float32([1, 1, 1 / part, 1 / part])})
@@ -256,8 +254,82 @@ def test_images_of_sizes_that_only_the_call_knows_become_a_whole_part(mode: str,
         compare(given, x=rng.random((1, 2, rows, columns), "float32"))
 
 
-def test_half_of_a_symbolic_image_by_cubes_is_refused() -> None:
-    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="cubic")
-    given = model([node], {"x": (F, ["n", 2, "h", "w"])}, ["y"], {"s": np.float32([1, 1, 0.5, 0.5])})
-    with pytest.raises(DiagnosticError, match="the half of a symbolic dimension is not supported by `cubic`"):
+@pytest.mark.parametrize("scales", [(1.7, 0.6), (0.5, 0.37), (2, 0.7)])
+@pytest.mark.parametrize(
+    ("mode", "where", "more"),
+    [
+        ("nearest", "asymmetric", {"nearest_mode": "floor"}),
+        ("nearest", "half_pixel_symmetric", {}),
+        ("linear", "half_pixel", {}),
+        ("linear", "align_corners", {}),
+        ("linear", "half_pixel", {"antialias": 1}),
+        ("cubic", "pytorch_half_pixel", {"exclude_outside": 1}),
+        ("cubic", "half_pixel", {}),
+        ("cubic", "half_pixel", {"antialias": 1, "exclude_outside": 1, "cubic_coeff_a": -0.5}),
+    ],
+)
+def test_images_are_resized_by_any_scale(mode: str, where: str, more: dict[str, Any], scales: Any) -> None:
+    """Of sizes that are known, and of those that only the call knows."""
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode, coordinate_transformation_mode=where, **more)
+    x = np.random.default_rng(6).random((1, 2, 7, 10), "float32")
+    for shape in (["n", 2, "h", "w"], [1, 2, 7, 10]):
+        given = model([node], {"x": (F, shape)}, ["y"], {"s": np.float32([1, 1, *scales])}, 19)
+        module = compare(given, x=x)
+    np.testing.assert_allclose(tirscript.build(module)(x), tirscript.interpret(module, x), 1e-5, 1e-5)
+
+
+def test_integers_are_not_smoothed() -> None:
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear", antialias=1)
+    given = model([node], {"x": (TensorProto.UINT8, [1, 2, 8, 8])}, ["y"], {"s": np.float32([1, 1, 0.4, 0.4])}, 18)
+    with pytest.raises(DiagnosticError, match="`antialias` of integers, or of the nearest elements, is not supported"):
         tirscript.from_onnx(given)
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_sizes_behind_strides_stay_known(padding: int) -> None:
+    """What torch writes for the size of a convolution's result: `(n - 1) // 2 + 1` with a division towards zero."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], strides=[2], pads=[padding] * 2),
+        helper.make_node("Shape", ["x"], ["n"], start=2),
+        helper.make_node("Sub", ["n", "less"], ["rest"]),
+        helper.make_node("Div", ["rest", "two"], ["half"]),
+        helper.make_node("Add", ["half", "one"], ["size"]),
+        helper.make_node("Concat", ["front", "size"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["c", "shape"], ["y"]),
+    ]
+    constants = {"less": [3 - 2 * padding], "two": [2], "one": [1], "front": [1, 2, 2]}
+    kept = {**{name: np.array(one) for name, one in constants.items()}, "w": np.ones((4, 1, 3), "float32")}
+    given = model(nodes, {"x": (F, [1, 1, "n"])}, ["y"], kept, 17)
+    text = compare(given, x=np.arange(7, dtype="float32").reshape(1, 1, 7)).script()
+    assert "match_cast" not in text and "T.max" not in text and "G.divide" not in text
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 7])
+def test_a_size_less_a_number_is_divided_towards_zero(length: int) -> None:
+    """What is not known to be 0 or more stays a size, too."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["n"]),
+        *[helper.make_node("Sub", ["n", name], [f"less_{name}"]) for name in ("one", "five")],
+        *[helper.make_node("Div", [f"less_{name}", "two"], [f"half_{name}"]) for name in ("one", "five")],
+        helper.make_node("Concat", ["half_one", "half_five"], ["y"], axis=0),
+    ]
+    constants = {name: np.array([one]) for name, one in {"one": 1, "five": 5, "two": 2}.items()}
+    module = compare(model(nodes, {"x": (F, ["n"])}, ["y"], constants, 17), x=np.ones(length, "float32"))
+    assert "G.divide" not in module.script()
+
+
+def test_sizes_beside_one_that_is_computed_stay_known() -> None:
+    """Without the sizes that are known, a slice of one column would be as wide as any."""
+    nodes = [
+        helper.make_node("ReduceMax", ["count"], ["most"], keepdims=1),
+        helper.make_node("Concat", ["two", "most", "rest"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["x", "shape"], ["r"]),
+        helper.make_node("Slice", ["r", "one", "two", "last"], ["column"]),
+        helper.make_node("Mul", ["r", "column"], ["y"]),
+    ]
+    constants = {"two": [2], "rest": [3, 4], "one": [1], "last": [3]}
+    kept = {name: np.array(one) for name, one in constants.items()}
+    given = model(nodes, {"x": (F, ["n"]), "count": (TensorProto.INT64, ["k"])}, ["y"], kept, 17)
+    for count in (1, 3):
+        x = np.arange(24 * count, dtype="float32")
+        compare(given, x=x, count=np.array([0, count]))
