@@ -1056,6 +1056,18 @@ class _Nn:
         out_layout: _Any = ...,
     ) -> OpCall:
         """The greatest element of each window."""
+    def max_pool1d_indices(
+        self,
+        data: _Any,
+        pool_size: _Any = ...,
+        strides: _Any = ...,
+        padding: _Any = ...,
+        dilation: _Any = ...,
+        ceil_mode: _Any = ...,
+        layout: _Any = ...,
+        out_layout: _Any = ...,
+    ) -> OpCall:
+        """The number, row by row among the elements of its channel, of the first greatest element of each window."""
     def max_pool2d(
         self,
         data: _Any,
@@ -1069,6 +1081,18 @@ class _Nn:
         out_layout: _Any = ...,
     ) -> OpCall:
         """The greatest element of each window."""
+    def max_pool2d_indices(
+        self,
+        data: _Any,
+        pool_size: _Any = ...,
+        strides: _Any = ...,
+        padding: _Any = ...,
+        dilation: _Any = ...,
+        ceil_mode: _Any = ...,
+        layout: _Any = ...,
+        out_layout: _Any = ...,
+    ) -> OpCall:
+        """The number, row by row among the elements of its channel, of the first greatest element of each window."""
     def max_pool3d(
         self,
         data: _Any,
@@ -1082,6 +1106,18 @@ class _Nn:
         out_layout: _Any = ...,
     ) -> OpCall:
         """The greatest element of each window."""
+    def max_pool3d_indices(
+        self,
+        data: _Any,
+        pool_size: _Any = ...,
+        strides: _Any = ...,
+        padding: _Any = ...,
+        dilation: _Any = ...,
+        ceil_mode: _Any = ...,
+        layout: _Any = ...,
+        out_layout: _Any = ...,
+    ) -> OpCall:
+        """The number, row by row among the elements of its channel, of the first greatest element of each window."""
     def nll_loss(
         self, predictions: _Any, targets: _Any, weights: _Any = ..., reduction: _Any = ..., ignore_index: _Any = ...
     ) -> OpCall:
@@ -1112,6 +1148,16 @@ nn: _Nn
 class _Vision:
     """Graph operators."""
 
+    def all_class_non_max_suppression(
+        self,
+        boxes: _Any,
+        scores: _Any,
+        max_output_boxes_per_class: _Any,
+        iou_threshold: _Any,
+        score_threshold: _Any,
+        output_format: _Any = ...,
+    ) -> OpCall:
+        """The boxes (y1, x1, y2, x2) of each class with the highest scores, without those that overlap a better one: rows of (batch, class, box) and how many there are, behind which rows are 0; or by batch, with their scores."""
     def roi_align(
         self,
         data: _Any,

@@ -18,6 +18,7 @@ from . import nn_conv as _nn_conv  # noqa: F401
 from . import nn_conv_transpose as _nn_conv_transpose  # noqa: F401
 from . import nn_norm as _nn_norm  # noqa: F401
 from . import nn_pool as _nn_pool  # noqa: F401
+from . import nn_pool_indices as _nn_pool_indices  # noqa: F401
 from . import nn_softmax as _nn_softmax  # noqa: F401
 from . import quantize as _quantize  # noqa: F401
 from . import reduce as _reduce  # noqa: F401
@@ -25,6 +26,7 @@ from . import scatter as _scatter  # noqa: F401
 from . import slicing as _slicing  # noqa: F401
 from . import sort as _sort  # noqa: F401
 from . import vision as _vision  # noqa: F401
+from . import vision_boxes as _vision_boxes  # noqa: F401
 from .table import FUSION_KINDS, GRAPH_OPS, GraphOp, Parameter, graph_op, register
 
 __all__ = ["FUSION_KINDS", "GRAPH_OPS", "GraphOp", "Parameter", "graph_op", "register"]

@@ -75,6 +75,25 @@ def _roi(more: Callable[[Draw], dict[str, Any]]) -> Callable[[Draw], Call]:
     return draw
 
 
+def _pool_indices(rank: int) -> Callable[[Draw], Call]:
+    def draw(d: Draw) -> Call:
+        (data,), attrs = OTHERS[f"nn.max_pool{rank}d"](d)
+        del attrs["count_include_pad"]
+        return (np.round(data),), attrs
+
+    return draw
+
+
+def _chosen_boxes(d: Draw) -> Call:
+    n, classes, count = d.int(1, 2), d.int(1, 3), d.int(1, 6)
+    kind = d.one("float32", "float64")
+    corners = d.array((n, count, 2), kind, 0, 4)
+    boxes = np.concatenate([corners, corners + d.array((n, count, 2), kind, -1, 3)], 2).astype(kind)
+    scores = np.round(d.array((n, classes, count), kind, 0, 1), 1).astype(kind)
+    limits = (np.array(d.int(0, 4), d.one("int32", "int64")), *(np.array(d.one(0.0, 0.3), "float32") for _ in "ab"))
+    return (boxes, scores, *limits), {"output_format": d.one("onnx", "tensorflow")}
+
+
 def _nll_loss(d: Draw) -> Call:
     classes, kind = d.int(2, 4), d.one("float32", "float64")
     shape = d.one((), (d.int(1, 3),), (d.int(1, 2), d.int(1, 3)))
@@ -135,6 +154,8 @@ SAMPLES: dict[str, Callable[[Draw], Call]] = {
         lambda d: {"sample_ratio": d.int(-1, 2), "aligned": d.chance(), "mode": d.one("avg", "max")}
     ),
     "vision.roi_pool": _roi(lambda d: {}),
+    **{f"nn.max_pool{rank}d_indices": _pool_indices(rank) for rank in (1, 2, 3)},
+    "vision.all_class_non_max_suppression": _chosen_boxes,
     "nn.nll_loss": _nll_loss,
     **dict.fromkeys(("grad.no_grad", "grad.start_checkpoint", "grad.end_checkpoint"), _same),
     "builtin.stop_lift_params": _same,

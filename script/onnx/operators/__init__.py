@@ -1,6 +1,7 @@
 """The one table of ONNX operators: how a node becomes calls of graph operators. A rule is one function of a family."""
 
-from . import elementwise as _elementwise  # noqa: F401  (these fill the table)
+from . import boxes as _boxes  # noqa: F401  (these fill the table)
+from . import elementwise as _elementwise  # noqa: F401
 from . import image as _image  # noqa: F401
 from . import index as _index  # noqa: F401
 from . import integer as _integer  # noqa: F401
@@ -11,6 +12,8 @@ from . import microsoft_integer as _microsoft_integer  # noqa: F401
 from . import nn as _nn  # noqa: F401
 from . import recurrent as _recurrent  # noqa: F401
 from . import reduce as _reduce  # noqa: F401
+from . import signal as _signal  # noqa: F401
+from . import windows as _windows  # noqa: F401
 from .table import OPERATORS
 
 __all__ = ["OPERATORS"]

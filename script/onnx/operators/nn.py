@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Expr
@@ -13,7 +14,7 @@ from tirscript.ir.graph_ops import dims
 from ..node import Node, together
 from .table import OPERATORS, microsoft_op, onnx_op
 
-_LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
+LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 
 
 @onnx_op("MatMul")
@@ -52,7 +53,7 @@ def gemm(node: Node) -> GraphExpr:
 def spatial(node: Node, x: GraphExpr) -> int:
     """The number of axes behind those of the batch and the channels."""
     count = len(node.shape(x)) - 2
-    if count not in _LAYOUTS:
+    if count not in LAYOUTS:
         raise node.wrong(f"a tensor of {count + 2} dimensions is not supported here")
     return count
 
@@ -63,9 +64,9 @@ def _padding(node: Node, x: GraphExpr, kernel: list[int], strides: list[int], di
     count = len(kernel)
     if how in ("NOTSET", "", "VALID"):
         found = node.listed("pads", 2 * count) if how != "VALID" else [0] * (2 * count)
-        for axis, size in enumerate(() if node.attr("ceil_mode", 0) else node.shape(x)[2:]):
+        for axis, extent in enumerate(() if node.attr("ceil_mode", 0) else node.shape(x)[2:]):
             reach = (kernel[axis] - 1) * dilation[axis] + 1
-            node.importer.fits(size, reach - found[axis] - found[axis + count])
+            node.importer.fits(extent, reach - found[axis] - found[axis + count])
         return found
     before, behind = [], []
     for axis in range(count):
@@ -94,7 +95,7 @@ def convolved(node: Node, x: GraphExpr, w: GraphExpr, last: bool = False) -> Gra
     if None in kernel:
         raise node.wrong("the size of its kernel is symbolic")
     strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
-    data, weights, _ = _LAYOUTS[count]
+    data, weights, _ = LAYOUTS[count]
     padding = _padding(node, x, [one for one in kernel if one is not None], strides, dilation)
     return (node.last if last else node.op)(
         f"nn.conv{count}d", x, w, strides=strides, padding=padding, dilation=dilation,
@@ -115,7 +116,7 @@ def with_bias(node: Node, found: GraphExpr, count: int) -> GraphExpr:
 def transposed_convolution(node: Node) -> GraphExpr:
     x, w = node.tensor(0), node.tensor(1)
     count = spatial(node, x)
-    data, _, weights = _LAYOUTS[count]
+    data, _, weights = LAYOUTS[count]
     strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
     extra = node.listed("output_padding", count)
     found = (node.last if not node.has(2) else node.op)(
@@ -152,23 +153,33 @@ def _transposed_padding(
 
 
 @onnx_op("MaxPool", "AveragePool")
-def pool(node: Node) -> GraphExpr:
-    return pooled(node, "max" if node.proto.op_type == "MaxPool" else "avg", node.tensor(0))
+def pool(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
+    x = node.tensor(0)
+    found = pooled(node, "max" if node.proto.op_type == "MaxPool" else "avg", x)
+    if not any(node.proto.output[1:]):
+        return found
+    from .windows import pool_indices
+
+    return found, pool_indices(node, x, **_windows(node, x))
 
 
 def pooled(node: Node, how: str, x: GraphExpr) -> GraphExpr:
     """The windows of a tensor by the attributes of the node; `how` is `max` or `avg`."""
+    count, counted = spatial(node, x), bool(node.attr("count_include_pad", 0))
+    attrs = _windows(node, x)
+    if how == "avg" and attrs["ceil_mode"] and counted:
+        return _mean_with_pads(node, x, *(attrs[name] for name in ("pool_size", "strides", "dilation", "padding")))
+    return node.last(f"nn.{how}_pool{count}d", x, count_include_pad=counted, layout=LAYOUTS[count][0], **attrs)
+
+
+def _windows(node: Node, x: GraphExpr) -> dict[str, Any]:
+    """What the node says of its windows, as pools take it."""
     count = spatial(node, x)
     kernel = node.listed("kernel_shape", count)
     strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
     padding = _padding(node, x, kernel, strides, dilation)
-    ceil, counted = bool(node.attr("ceil_mode", 0)), bool(node.attr("count_include_pad", 0))
-    if how == "avg" and ceil and counted:
-        return _mean_with_pads(node, x, kernel, strides, dilation, padding)
-    return node.last(
-        f"nn.{how}_pool{count}d", x, pool_size=kernel, strides=strides, padding=padding, dilation=dilation,
-        ceil_mode=ceil, count_include_pad=counted, layout=_LAYOUTS[count][0],
-    )  # fmt: skip
+    ceil = bool(node.attr("ceil_mode", 0))
+    return {"pool_size": kernel, "strides": strides, "padding": padding, "dilation": dilation, "ceil_mode": ceil}
 
 
 def _mean_with_pads(
@@ -182,7 +193,7 @@ def _mean_with_pads(
     found = node.op(
         f"nn.avg_pool{count}d", node.op("nn.pad", x, width, "constant", 0.0), pool_size=kernel, strides=strides,
         padding=[0] * (2 * count), dilation=dilation, ceil_mode=True, count_include_pad=False,
-        layout=_LAYOUTS[count][0],
+        layout=LAYOUTS[count][0],
     )  # fmt: skip
     for axis, made in enumerate(dims.numbers(node.shape(found)[2:]) or ()):
         # a window that starts behind the data and the pads before it is none
@@ -204,7 +215,7 @@ def lp_pool(node: Node) -> GraphExpr:
     strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
     mean = node.op(
         f"nn.avg_pool{count}d", _powers(node, x, p), pool_size=kernel, strides=strides, dilation=dilation,
-        padding=_padding(node, x, kernel, strides, dilation), count_include_pad=True, layout=_LAYOUTS[count][0],
+        padding=_padding(node, x, kernel, strides, dilation), count_include_pad=True, layout=LAYOUTS[count][0],
     )  # fmt: skip
     total = node.op("multiply", mean, node.constant(math.prod(kernel), kind))
     return node.last("power", total, node.constant(1 / p, kind))
@@ -447,4 +458,4 @@ def _single(node: Node, at: int, value: GraphExpr) -> GraphExpr:
     return node.op("reshape", value, ShapeExpr(())) if node.shape(value) else value
 
 
-__all__ = ["OPERATORS", "convolved", "gemm", "pooled", "spatial", "with_bias"]
+__all__ = ["LAYOUTS", "OPERATORS", "convolved", "gemm", "pooled", "spatial", "with_bias"]
