@@ -24,6 +24,7 @@ import struct
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -422,6 +423,25 @@ def evaluate(expr: Expr, values: dict[Var, Any]) -> Any:
         args = expr.args  # type: ignore[attr-defined]
         rule = scalar_rule(expr.op, tuple(arg.dtype for arg in args), expr.dtype)  # type: ignore[attr-defined]
         return rule(*[evaluate(arg, values) for arg in args])
+    raise TypeError(f"a {cls.__name__} has no value outside of a running function")
+
+
+def evaluator(expr: Expr) -> Callable[[dict[Any, Any]], Any]:
+    """What gives the value of a scalar expression of the values of its variables: `evaluate`, looked up once."""
+    cls = type(expr)
+    if cls is Const:
+        value = constant(expr)  # type: ignore[arg-type]
+        return lambda values: value
+    if cls is Var:
+        return itemgetter(expr)
+    if cls is Call and expr.op.name not in NOT_SCALAR:  # type: ignore[attr-defined]
+        args = expr.args  # type: ignore[attr-defined]
+        rule = scalar_rule(expr.op, tuple(arg.dtype for arg in args), expr.dtype)  # type: ignore[attr-defined]
+        parts = [evaluator(arg) for arg in args]
+        if len(parts) == 2:
+            a, b = parts
+            return lambda values: rule(a(values), b(values))
+        return lambda values: rule(*[one(values) for one in parts])
     raise TypeError(f"a {cls.__name__} has no value outside of a running function")
 
 

@@ -22,7 +22,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
 from tirscript.ir.rewrite import walk
 
-from ..interpreter.ops import evaluate
+from ..interpreter.ops import evaluator
 from .arguments import bind_arguments, unpacking
 
 MOST = (1 << 63) - 1  # bytes of an array
@@ -215,20 +215,26 @@ def _maker(buffer: Buffer, func: GraphFunc) -> Callable[[dict[Var, Any]], np.nda
     if _is_static(buffer):
         shape = tuple(int(dim.value) for dim in buffer.shape if type(dim) is Const)
         return lambda values: np.empty(shape, dtype)
-    return lambda values: memory(buffer, values, func)
+    return memory(buffer, func)
 
 
-def memory(kind: Buffer | TensorType, values: dict[Any, Any], func: GraphFunc) -> np.ndarray[Any, Any]:
-    """Memory for a tensor of `func` of a known shape and dtype, given the values of the symbolic dimensions."""
+def memory(kind: Buffer | TensorType, func: GraphFunc) -> Callable[[dict[Any, Any]], np.ndarray[Any, Any]]:
+    """What makes memory for a tensor of `func` of a known shape and dtype, given the values of the symbolic
+    dimensions."""
     assert kind.shape is not None and kind.dtype is not None
-    dtype = numpy_dtype(kind.dtype)
-    shape = tuple(int(values[dim] if type(dim) is Var else evaluate(dim, values)) for dim in kind.shape)
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > MOST:
-        sizes = ", ".join(f"`{var.name}` is {value}" for var, value in values.items() if type(var) is Var)
-        message = f"a result of `{func.name}` would have the shape {shape}, where {sizes}"
-        hint = f"give {'larger' if min(shape) < 0 else 'smaller'} arrays"
-        raise DiagnosticError([error("T301", message, kind.span or func.span, hint=hint)])
-    return np.empty(shape, dtype)
+    dtype, span = numpy_dtype(kind.dtype), kind.span or func.span
+    sizes = [evaluator(dim) for dim in kind.shape]
+
+    def make(values: dict[Any, Any]) -> np.ndarray[Any, Any]:
+        shape = tuple([int(size(values)) for size in sizes])
+        if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > MOST:
+            given = ", ".join(f"`{var.name}` is {value}" for var, value in values.items() if type(var) is Var)
+            message = f"a result of `{func.name}` would have the shape {shape}, where {given}"
+            hint = f"give {'larger' if min(shape) < 0 else 'smaller'} arrays"
+            raise DiagnosticError([error("T301", message, span, hint=hint)])
+        return np.empty(shape, dtype)
+
+    return make
 
 
 def _together(kind: GraphType, outs: Iterator[np.ndarray[Any, Any]]) -> Any:

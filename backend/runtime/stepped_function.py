@@ -6,14 +6,17 @@ here; the steps are native.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.constant import numpy_dtype
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     FunctionCall,
@@ -34,9 +37,11 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.passes.lowering import STEPS
 
-from ..interpreter.ops import evaluate
+from ..interpreter.ops import evaluator
 from .arguments import bind_arguments
 from .graph_function import GraphFunction, memory
+
+Value = Callable[[dict[Any, Any]], Any]  # from the values of variables to that of an expression
 
 
 class SteppedFunction(GraphFunction):
@@ -50,6 +55,7 @@ class SteppedFunction(GraphFunction):
         self.__doc__ = func.docstring
         self._head = head
         self._flat = all(type(param.type) is TensorType for param in func.params)
+        self._shapes = _plain_shapes(head) if self._flat else None
         names = called(main)
         if names is None or not natives.keys() >= set(names):
             message = f"`{main.name}` has the attribute `{STEPS}`, and is no series of calls of tensor functions"
@@ -57,40 +63,67 @@ class SteppedFunction(GraphFunction):
                 [error("T401", message, main.span, hint="leave it away: `split_at_sizes` gives it to what it makes")]
             )
         self.natives = {name: natives[name] for name in names}
+        # what is done in turn, looked up once: a call does nothing but make memory and enter the steps
+        self._steps = [self._bound(stmt) for stmt in main.body]
+        self._result = self._value(main.value)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = self._given(args, kwargs)
-        bound = bind_arguments(self._head, self._tensors(given), {})
-        values: dict[Any, Any] = {**bound.symbols, **bound.scalars, **dict(zip(self.main.params, given, strict=True))}
-        for stmt in self.main.body:
-            assert type(stmt) is GraphBind
-            found = values[stmt.var] = self._value(stmt.value, values)
-            kind = stmt.var.type
-            if type(kind) is PrimType and type(kind.value) is Var:
-                values[kind.value] = found
-        return _copied(self._value(self.main.value, values), given)
+        values: dict[Any, Any] | None = None if self._shapes is None else _sizes(self._shapes, given)
+        if values is None:  # which says what is wrong
+            bound = bind_arguments(self._head, self._tensors(given), {})
+            values = {**bound.symbols, **bound.scalars}
+        values.update(zip(self.main.params, given, strict=True))
+        for keys, run in self._steps:
+            found = run(values)
+            for key in keys:
+                values[key] = found
+        return _copied(self._result(values), given)
 
-    def _value(self, expr: GraphExpr, values: dict[Any, Any]) -> Any:
+    def _bound(self, stmt: Any) -> tuple[tuple[Any, ...], Value]:
+        """What a binding gives values to, and how they are made."""
+        assert type(stmt) is GraphBind
+        kind = stmt.var.type
+        names = (kind.value,) if type(kind) is PrimType and type(kind.value) is Var else ()
+        return (stmt.var, *names), self._value(stmt.value)
+
+    def _value(self, expr: GraphExpr) -> Value:
         rule = _VALUES.get(type(expr))
         assert rule is not None, expr
-        return rule(self, expr, values)
+        return rule(self, expr)
 
-    def _all(self, exprs: Iterable[GraphExpr], values: dict[Any, Any]) -> tuple[Any, ...]:
-        return tuple(self._value(one, values) for one in exprs)
+    def _all(self, exprs: Iterable[GraphExpr]) -> Callable[[dict[Any, Any]], tuple[Any, ...]]:
+        parts = [self._value(one) for one in exprs]
+        return lambda values: tuple([part(values) for part in parts])
 
-    def _step(self, call: OpCall, values: dict[Any, Any]) -> Any:
+    def _item(self, expr: TupleItem) -> Value:
+        whole, index = self._value(expr.value), expr.index
+        return lambda values: whole(values)[index]
+
+    def _shape(self, expr: ShapeExpr) -> Value:
+        sizes = [evaluator(one) for one in expr.values]
+        return lambda values: tuple([int(size(values)) for size in sizes])
+
+    def _step(self, call: OpCall) -> Value:
         """A call of a step: memory for its results, which are given."""
         assert call.op is CALL_TIR
         function, given, *rest = call.args
-        outs = [memory(kind, values, self.func) for kind in call.types if isinstance(kind, TensorType)]
-        scalars = self._value(rest[0], values) if rest else ()
         assert type(function) is FunctionRef
-        self.natives[function.function](*self._value(given, values), *outs, *scalars)
-        return outs[0] if len(outs) == 1 else tuple(outs)
+        native = self.natives[function.function]
+        makers = [memory(kind, self.func) for kind in call.types if isinstance(kind, TensorType)]
+        args, scalars = self._value(given), self._value(rest[0]) if rest else self._all(())
 
-    def _read(self, call: FunctionCall, values: dict[Any, Any]) -> Any:
+        def run(values: dict[Any, Any]) -> Any:
+            outs = [make(values) for make in makers]
+            native(*args(values), *outs, *scalars(values))
+            return outs[0] if len(outs) == 1 else tuple(outs)
+
+        return run
+
+    def _read(self, call: FunctionCall) -> Value:
         assert type(call.function) is FunctionRef
-        return self.natives[call.function.function](*self._all(call.args, values))
+        native, args = self.natives[call.function.function], self._all(call.args)
+        return lambda values: native(*args(values))
 
     def llvm_ir(self) -> str:
         """The LLVM IR of the optimized code of all steps."""
@@ -132,10 +165,32 @@ def called(main: GraphFunc) -> list[str] | None:
     return list(found)
 
 
-def _number(expr: Expr, values: dict[Any, Any]) -> Any:
-    if type(expr) is Const:
-        return expr.value
-    return values[expr] if type(expr) is Var else evaluate(expr, values)
+Shapes = list[tuple[np.dtype[Any], int, tuple[Var | int, ...]]]
+
+
+def _plain_shapes(head: PrimFunc) -> Shapes | None:
+    """The dtype, rank and dimensions of each parameter; None where one is no array, or of computed dimensions."""
+    found: Shapes = []
+    for param in head.params:
+        if not isinstance(param, Buffer):
+            return None
+        shape = [int(dim.value) if type(dim) is Const else dim if type(dim) is Var else None for dim in param.shape]
+        if None in shape:
+            return None
+        found.append((numpy_dtype(param.dtype), len(shape), tuple(one for one in shape if one is not None)))
+    return found
+
+
+def _sizes(shapes: Shapes, given: Sequence[Any]) -> dict[Any, Any] | None:
+    """The values of the dimensions of arrays that are what they should be; None where one is not known to be."""
+    values: dict[Any, Any] = {}
+    for array, (dtype, rank, shape) in zip(given, shapes, strict=True):
+        if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != rank or not array.flags.c_contiguous:
+            return None
+        for have, dim in zip(array.shape, shape, strict=True):
+            if (dim if type(dim) is int else values.setdefault(dim, have)) != have:
+                return None
+    return values
 
 
 def _copied(value: Any, given: Any) -> Any:
@@ -146,13 +201,17 @@ def _copied(value: Any, given: Any) -> Any:
     return value if own or not hasattr(value, "__array__") else np.array(value)
 
 
-_VALUES: dict[type, Callable[[SteppedFunction, Any, dict[Any, Any]], Any]] = {
-    GraphVar: lambda function, expr, values: values[expr],
-    GraphConst: lambda function, expr, values: expr.data.array,
-    TupleExpr: lambda function, expr, values: function._all(expr.fields, values),
-    TupleItem: lambda function, expr, values: function._value(expr.value, values)[expr.index],
-    ShapeExpr: lambda function, expr, values: tuple(int(_number(one, values)) for one in expr.values),
-    PrimValue: lambda function, expr, values: _number(expr.value, values),
+def _constant(function: SteppedFunction, expr: GraphConst) -> Value:
+    return lambda values: expr.data.array
+
+
+_VALUES: dict[type, Callable[[SteppedFunction, Any], Value]] = {
+    GraphVar: lambda function, expr: itemgetter(expr),
+    GraphConst: _constant,
+    TupleExpr: lambda function, expr: function._all(expr.fields),
+    TupleItem: SteppedFunction._item,
+    ShapeExpr: SteppedFunction._shape,
+    PrimValue: lambda function, expr: evaluator(expr.value),
     OpCall: SteppedFunction._step,
     FunctionCall: SteppedFunction._read,
 }

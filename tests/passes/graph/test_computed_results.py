@@ -379,3 +379,27 @@ def test_narrow_scalars_are_sizes_of_steps() -> None:
     x = np.array([0, 0, 1], bool)
     same(tirscript.interpret(split, x, 4), np.full((4, 1), 2, "float32"))
     same(tirscript.build(made)(x, 4), np.full((4, 1), 2, "float32"))
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [((6, 4), (3,)), ((3, 5), (3,)), ((3, 4, 1), (3,))],
+    ids=["one size twice", "a number", "the rank"],
+)
+def test_arguments_of_steps_are_those_of_the_function(x: tuple[int, ...], y: tuple[int, ...]) -> None:
+    """Whether any step looks at them or not, and by its name."""
+    built = tirscript.build(
+        parse("""
+@G.graph_func
+def main(x: G.Tensor(("n", 4), "float32"), y: G.Tensor(("n",), "float32")):
+    p = G.nonzero(x)
+    return p, y
+""")
+    )
+    given = np.eye(6, dtype="float32")[::2, :4], np.ones(3, "float32")
+    with pytest.raises(DiagnosticError, match=r"argument `x` of `main`: expected an array without gaps"):
+        built(np.asfortranarray(given[0]), given[1])
+    places, same = built(np.ascontiguousarray(given[0]), given[1])
+    assert places.tolist() == [[0, 1], [0, 2]] and same.tolist() == [1, 1, 1] and same is not given[1]
+    with pytest.raises(DiagnosticError, match=r"of `main`"):
+        built(np.ones(x, "float32"), np.ones(y, "float32"))
