@@ -32,7 +32,6 @@ from tirscript.ir.graph import (
     ShapeExpr,
     TensorType,
     TupleExpr,
-    TupleType,
 )
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.infer import type_of
@@ -44,6 +43,7 @@ from tirscript.ir.words import identifier
 from .branches import branch, flows
 from .loops import loop, outputs_of, scan
 from .recurrent_kernel import Layer
+from .sequences import SEQUENCES
 
 if TYPE_CHECKING:
     from .node import Node
@@ -194,6 +194,7 @@ class Importer:
         self.weights: dict[str, ConstantTensor] = {}
         self.packed: dict[str, str] = {}  # what integers of less than 8 bits are, which are bytes here
         self.partly: dict[str, tuple[Expr | None, ...]] = {}  # integers of a vector, some of which are known
+        self.sequences: dict[str, tuple[tuple[Any, ...], ...]] = {}  # what is known of the tensors of each
         self.least: dict[Var, int] = {}  # what dimensions are at least, as a window fits in them
         self.body: list[Stmt] = []
         self.symbols: dict[str | tuple[str, int], Var] = {}
@@ -224,12 +225,22 @@ class Importer:
         for one in self.graph.output:
             if one.name in self.packed:
                 raise _wrong(f"the output `{one.name}` is of the type {self.packed[one.name]}, which is not supported")
-        outputs = tuple(self.tensor(one.name) for one in self.graph.output)
-        outs = tuple(one if type(one) is GraphVar else self.emit(one, "out") for one in outputs)
+        outs = tuple(self.output(one.name) for one in self.graph.output)
         value: GraphExpr = outs[0] if len(outs) == 1 else TupleExpr(outs)
-        result: GraphType = type_of(outs[0]) if len(outs) == 1 else TupleType(tuple(map(type_of, outs)))
-        main = GraphFunc("main", tuple(self.params), flows(self.body, outs), value, result)
+        leaves = [leaf for one in outs for leaf in (one.fields if type(one) is TupleExpr else (one,))]
+        main = GraphFunc("main", tuple(self.params), flows(self.body, leaves), value, type_of(value))
         return Module((*self.functions, main), name=name)
+
+    def output(self, name: str) -> GraphExpr:
+        """What the model gives: a variable, or of a sequence the tuple of its tensors."""
+        if name in self.sequences:
+            parts = []
+            for at, known in enumerate(self.sequences[name]):
+                self.take(part := f"{name}_{at}", known)
+                parts.append(self.output(part))
+            return TupleExpr(tuple(parts))
+        found = self.tensor(name)
+        return found if type(found) is GraphVar else self.emit(found, "out")
 
     def once(self, nodes: Iterable[Any]) -> Iterator[Any]:
         """The nodes of the model; refused where two of them, or one and an input, give one tensor."""
@@ -390,6 +401,8 @@ class Importer:
             self.values[name] = value if data.ndim == 0 else self.emit(value, name)
         elif name in self.ints:
             self.values[name] = self.of_ints(self.ints[name], name)
+        elif name in self.sequences:
+            raise _wrong(f"`{name}` is a sequence of tensors, which is not supported here")
         else:
             raise _wrong(f"the model uses `{name}` before anything gives it")
         return self.values[name]
@@ -438,7 +451,7 @@ class Importer:
 
     def known(self, name: str) -> tuple[Any, ...]:
         """All that is known of a tensor: its value, its data, its integers; of each None where it is not."""
-        if name not in self.weights and name not in self.ints:
+        if name not in self.weights and name not in self.ints and name not in self.sequences:
             self.tensor(name)
         return tuple(table.get(name) for table in self.tables)
 
@@ -468,7 +481,7 @@ class Importer:
     @property
     def tables(self) -> tuple[dict[str, Any], ...]:
         """What is known of tensors by their names."""
-        return self.values, self.weights, self.ints, self.packed, self.partly
+        return self.values, self.weights, self.ints, self.packed, self.partly, self.sequences
 
     def node(self, proto: Any) -> None:
         """One node: known values where its inputs are, else the rule of its operator."""
@@ -537,8 +550,8 @@ class Importer:
             raise _wrong(f"the output `{lost[0]}` of the node {what} is not supported")
 
 
-# operators that hold graphs
-CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": branch, "Loop": loop, "Scan": scan}
+# operators that hold graphs, or sequences, and give what is known of tensors
+CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": branch, "Loop": loop, "Scan": scan, **SEQUENCES}
 
 
 # integers of less than 8 bits, which constants hold, as the bytes that they become; and the operators that take them

@@ -1,0 +1,139 @@
+"""Sequences of tensors whose lengths are known: what is known of each tensor, in their order. They are no values of the
+graph; operators on them choose tensors while the model is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tirscript.ir.graph import GraphExpr
+from tirscript.ir.graph_ops import dims
+
+if TYPE_CHECKING:
+    from .importer import Importer
+    from .node import Node
+
+Known = tuple[Any, ...]  # all that is known of a tensor
+
+
+def _given(importer: Importer, node: Node) -> tuple[Known, ...]:
+    """The sequence that a node takes."""
+    name = node.proto.input[0]
+    found = importer.sequences.get(name)
+    if found is None:
+        raise node.wrong(f"`{name}` is no sequence of a known length")
+    return found
+
+
+def _place(node: Node, at: int, length: int, default: int | None = None) -> int:
+    """A place in a sequence; one below 0 counts from the end."""
+    if not node.has(at) and default is not None:
+        return default
+    place = node.scalar(at)
+    if place is None:
+        raise node.wrong("the place in the sequence is not known before the model runs")
+    place = int(place)
+    last = length if default == length else length - 1
+    if not -length <= place <= last:
+        raise node.wrong(f"place {place} is none of a sequence of {length}")
+    return place + length if place < 0 else place
+
+
+def _give(importer: Importer, node: Node, found: tuple[Known, ...]) -> None:
+    importer.take(node.output, ())
+    importer.sequences[node.output] = found
+
+
+def _empty(importer: Importer, node: Node) -> None:
+    _give(importer, node, ())
+
+
+def _construct(importer: Importer, node: Node) -> None:
+    _give(importer, node, tuple(importer.known(name) for name in node.proto.input))
+
+
+def _at(importer: Importer, node: Node) -> None:
+    given = _given(importer, node)
+    importer.take(node.output, given[_place(node, 1, len(given))])
+
+
+def _insert(importer: Importer, node: Node) -> None:
+    given = _given(importer, node)
+    place = _place(node, 2, len(given), len(given))
+    _give(importer, node, (*given[:place], importer.known(node.proto.input[1]), *given[place:]))
+
+
+def _erase(importer: Importer, node: Node) -> None:
+    given = _given(importer, node)
+    if not given:
+        raise node.wrong("the sequence is empty")
+    place = _place(node, 1, len(given)) if node.has(1) else len(given) - 1
+    _give(importer, node, given[:place] + given[place + 1 :])
+
+
+def _length(importer: Importer, node: Node) -> None:
+    import numpy as np
+
+    importer.keep(node.output, np.asarray(len(_given(importer, node)), "int64"))
+
+
+def _split(importer: Importer, node: Node) -> None:
+    """Parts of given sizes, of one size but for the last, or single elements."""
+    x = node.tensor(0)
+    shape = node.shape(x)
+    axis = node.axis(int(node.attr("axis", 0)), len(shape))
+    size, parts = dims.number(shape[axis]), node.ints(1)
+    sizes = node.numbers(1, "split")
+    if sizes is None or (parts is not None and parts.scalar):
+        if size is None:
+            raise node.wrong("the dimension it splits is symbolic, and the sizes are not given")
+        each = 1 if sizes is None else sizes[0]
+        if each < 1:
+            raise node.wrong(f"it splits into parts of {each}")
+        sizes = [min(each, size - start) for start in range(0, size, each)]
+    if min(sizes, default=0) < 0 or (size is not None and sum(sizes) != size):
+        raise node.wrong(f"it splits {size} into {sizes}")
+    found: list[Known] = []
+    start = 0
+    for length in sizes:
+        part: GraphExpr = node.op("strided_slice", x, (axis,), (start,), (start + length,), (1,), assume_inbound=True)
+        if not node.has(1) and not node.attr("keepdims", 1):
+            part = node.op("squeeze", part, [axis])
+        found.append((part,))
+        start += length
+    _give(importer, node, tuple(found))
+
+
+def _concat(importer: Importer, node: Node) -> None:
+    """The tensors one behind the other, as `Concat` and `Unsqueeze` make it of them."""
+    import numpy as np
+    from onnx import helper
+
+    given = _given(importer, node)
+    if not given:
+        raise node.wrong("the sequence is empty")
+    axis, names = int(node.needed("axis")), [f"{node.output}_{at}" for at in range(len(given))]
+    for name, known in zip(names, given, strict=True):
+        importer.take(name, known)
+    if node.attr("new_axis", 0):
+        importer.keep(place := f"{node.output}_axis", np.asarray([axis], "int64"))
+        for name in names:
+            wide = [name, place] if node.opset >= 13 else [name]
+            attrs = {} if node.opset >= 13 else {"axes": [axis]}
+            importer.node(helper.make_node("Unsqueeze", wide, [f"{name}_wide"], node.proto.name, **attrs))
+        names = [f"{name}_wide" for name in names]
+    importer.node(helper.make_node("Concat", names, [node.output], node.proto.name, axis=axis))
+
+
+SEQUENCES: dict[str, Callable[[Importer, Node], None]] = {
+    "ConcatFromSequence": _concat,
+    "SequenceAt": _at,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _empty,
+    "SequenceErase": _erase,
+    "SequenceInsert": _insert,
+    "SequenceLength": _length,
+    "SplitToSequence": _split,
+}
+
+__all__ = ["SEQUENCES"]
