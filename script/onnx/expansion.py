@@ -10,6 +10,8 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.node import recursion_room
 
 DEEPEST = 8  # functions of operators that are functions
+_STANDARD = ("", "ai.onnx", "ai.onnx.preview")
+_OWN = "written.out"  # the domain of functions that stand for operators
 MOST_NODES = 1 << 20  # of a model with its functions written out
 
 
@@ -59,7 +61,7 @@ def _unknown(graph: Any, known: Collection[str], own: set[tuple[str, str]]) -> s
     for node in graph.node:
         if (node.domain, node.op_type) in own:
             continue
-        if node.domain in ("", "ai.onnx") and node.op_type not in known:
+        if node.domain in _STANDARD and node.op_type not in known:
             found.add((node.domain, node.op_type))
         for attribute in node.attribute:
             if attribute.HasField("g"):
@@ -96,12 +98,56 @@ def _inlined(model: Any, operators: set[tuple[str, str]] | None) -> Any | None:
         _with_defaults(model.graph, operators, {one.domain: one.version for one in model.opset_import})
         # what a function is made of may depend on the types of its arguments
         typed = shape_inference.infer_shapes(model)
+        if _without_gaps(typed, operators):
+            typed = shape_inference.infer_shapes(inliner.inline_local_functions(typed))
         return inliner.inline_selected_functions(typed, sorted(operators), inline_schema_functions=True)
     except Exception as problem:  # what onnx raises has no common type
         if operators is None:
             message = f"the functions of the model cannot be written out: {problem}"
             raise DiagnosticError([error("T402", message)]) from None
         return None
+
+
+def _without_gaps(model: Any, operators: set[tuple[str, str]]) -> bool:
+    """Make nodes of some operators that leave out an input before another one, which the inliner does not take, calls
+    of functions of the model: those that define the operators. Whether there are such nodes."""
+    from onnx import FunctionProto, TypeProto, defs
+
+    versions = {one.domain: one.version for one in model.opset_import}
+    made = 0
+
+    def visit(graph: Any, outside: dict[str, Any]) -> None:
+        nonlocal made
+        types = {**outside, **{one.name: one.type for one in (*graph.input, *graph.value_info, *graph.output)}}
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    visit(attribute.g, types)
+            last = max((at for at, name in enumerate(node.input) if name), default=0)
+            if (node.domain, node.op_type) not in operators or "" not in node.input[:last]:
+                continue
+            schema = defs.get_schema(node.op_type, versions[node.domain], node.domain)
+            if schema.has_context_dependent_function:
+                given = [types.get(name, TypeProto()).SerializeToString() for name in node.input]
+                known = schema.context_dependent_function_opset_versions
+                version = max((one for one in known if one <= versions[node.domain]), default=min(known))
+                text = schema.get_context_dependent_function_with_opset_version(
+                    version, node.SerializeToString(), given
+                )
+                body = FunctionProto.FromString(text)
+            else:
+                body = FunctionProto()
+                body.CopyFrom(schema.function_body)
+            body.domain, body.name = _OWN, f"{node.op_type}_{made}"
+            body.attribute[:] = list(schema.attributes)
+            model.functions.append(body)
+            node.domain, node.op_type = body.domain, body.name
+            made += 1
+
+    visit(model.graph, {})
+    if made:
+        model.opset_import.add(domain=_OWN, version=1)
+    return made > 0
 
 
 def _with_defaults(graph: Any, operators: set[tuple[str, str]], versions: dict[str, int]) -> None:

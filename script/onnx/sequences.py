@@ -119,7 +119,7 @@ def _concat(importer: Importer, node: Node) -> None:
         importer.keep(place := f"{node.output}_axis", np.asarray([axis], "int64"))
         for name in names:
             wide = [name, place] if node.opset >= 13 else [name]
-            attrs = {} if node.opset >= 13 else {"axes": [axis]}
+            attrs: dict[str, Any] = {} if node.opset >= 13 else {"axes": [axis]}
             importer.node(helper.make_node("Unsqueeze", wide, [f"{name}_wide"], node.proto.name, **attrs))
         names = [f"{name}_wide" for name in names]
     importer.node(helper.make_node("Concat", names, [node.output], node.proto.name, axis=axis))

@@ -116,6 +116,8 @@ def one_hot(node: Node) -> GraphExpr:
         raise node.wrong(f"its values have the shape {values.array.shape}, not (2,)")
     off, on = values.array.tolist()
     kind = values.dtype
+    if not node.dtype(at).is_int:
+        at = node.op("astype", at, "int64")
     kept = node.op(
         "where",
         node.op("less", at, node.constant(0, node.dtype(at))),

@@ -347,6 +347,8 @@ def test_functions_of_the_model_are_written_out() -> None:
         ("SoftmaxCrossEntropyLoss", [(3, 5), np.array([1, 0, 4])], {}),
         ("MeanVarianceNormalization", [(2, 3, 4, 4)], {}),
         ("Attention", [(1, 2, 4, 8), (1, 2, 6, 8), (1, 2, 6, 8)], {}),
+        ("Attention", [(1, 2, 4, 8), (1, 1, 6, 8), (1, 1, 6, 8), None, (1, 1, 3, 8), (1, 1, 3, 8)], {"is_causal": 1}),
+        ("CausalConvWithState", [(1, 3, 6), (3, 1, 4), None, (1, 3, 3)], {}),
         ("RotaryEmbedding", [(1, 2, 4, 8), (4, 4), (4, 4), np.arange(4).reshape(1, 4)], {}),
         ("DynamicQuantizeLinear", [(3, 5)], {}),
     ],
@@ -359,14 +361,21 @@ def test_operators_that_the_standard_defines_by_others(op: str, given: list[Any]
 
     assert op not in OPERATORS
     random = np.random.default_rng(3)
-    arrays = [random.random(one, "float32") if isinstance(one, tuple) else one.astype("int64") for one in given]
-    names = [f"x{at}" for at in range(len(arrays))]
+    arrays = [
+        random.random(one, "float32") if isinstance(one, tuple) else one.astype("int64")
+        for one in given
+        if one is not None
+    ]
+    places = [f"x{at}" if one is not None else "" for at, one in enumerate(given)]
+    names = [name for name in places if name]
     kinds = {
         name: (helper.np_dtype_to_tensor_dtype(one.dtype), list(one.shape))
         for name, one in zip(names, arrays, strict=True)
     }
-    outputs = ["y0", "y1", "y2"] if op == "DynamicQuantizeLinear" else ["y"]
-    made = model([helper.make_node(op, names, outputs, **attrs)], kinds, outputs, {}, opset=23)
+    outputs = ["y0", "y1", "y2"] if op == "DynamicQuantizeLinear" or "" in places else ["y"]
+    outputs = outputs[:2] if op == "CausalConvWithState" else outputs
+    version = 27 if op == "CausalConvWithState" else 23
+    made = model([helper.make_node(op, places, outputs, **attrs)], kinds, outputs, {}, opset=version)
     wanted = ReferenceEvaluator(made).run(None, dict(zip(names, arrays, strict=True)))
     found = tirscript.interpret(tirscript.from_onnx(made), *arrays)
     for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):

@@ -157,7 +157,7 @@ CASES: dict[str, list[C]] = {
         C(i(2, 6, high=2), outputs=4, axis=-1, sorted=0),
     ],
     "ReverseSequence": [C(f(4, 3, 2), ints(1, 4, 2)), C(f(2, 3, 2), ints(3, 1), time_axis=1, batch_axis=0)],
-    "OneHot": [C(i(4, low=-5, high=5), np.array(5), np.float32([2, 7]), const=(1, 2)), C(i(2, 3, high=4), np.array(4), np.float32([0, 1]), const=(1, 2), axis=1)],
+    "OneHot": [C(i(4, low=-5, high=5), np.array(5), np.float32([2, 7]), const=(1, 2)), C(i(2, 3, high=4), np.array(4), np.float32([0, 1]), const=(1, 2), axis=1), C(i(4, low=-5, high=5).astype("float32"), np.float32(5), np.float32([2, 7]), const=(1, 2))],
     "TopK": [C(f(3, 7), ints(3), const=(1,), outputs=2), C(f(7, 3), ints(2), const=(1,), outputs=2, axis=0, largest=0)],
     "Resize": [
         C(f(1, 2, 3, 4), f(0), f(0), ints(1, 2, 6, 7), const=(1, 2, 3)),
