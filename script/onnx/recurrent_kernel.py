@@ -8,6 +8,9 @@ from msgspec import Struct
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 
+# columns of a panel of weights: a known number of rows reads them fastest where they lie one behind the other
+PANEL = 32
+
 
 class Layer(Struct, frozen=True):
     """What decides the functions of one direction of a layer; equal layers have the same ones.
@@ -33,7 +36,8 @@ class Layer(Struct, frozen=True):
         """The functions of the layer: that of this name, and those it calls, whose names begin with it.
 
         It takes the products of all steps with the input, (length, batch, gates * hidden), their biases added; the
-        matrices that `weights` has the widths of, from the state to gates; lengths, if it is masked; the vectors that a
+        matrices that `weights` has the widths of, from the state to gates, laid out as `matrix` says; lengths, if it is
+        masked; the vectors that a
         step uses; and the states before the first step. It writes the outputs and the states behind the last step.
         """
         from ..entry import parse
@@ -46,6 +50,12 @@ class Layer(Struct, frozen=True):
     def weights(self) -> tuple[int, ...]:
         """The number of gates of each matrix: a GRU's candidate waits for the gate that resets the state."""
         return {"RNN": (1,), "GRU": (3,) if self.linear else (2, 1), "LSTM": (4,)}[self.kind]
+
+    def matrix(self, width: int) -> tuple[int, ...]:
+        """The shape of a matrix to so many gates: panels of its columns, or for rows of unknown number the matrix."""
+        columns = width * self.hidden
+        whole = columns % PANEL == 0 and type(self.batch) is int
+        return (columns // PANEL, self.hidden, PANEL) if whole else (self.hidden, columns)
 
     @property
     def vectors(self) -> int:
@@ -87,21 +97,21 @@ class _Text:
 
     def product(self, at: int, width: int) -> str:
         """The state times a matrix."""
-        hidden = self.layer.hidden
-        params = [
-            self.matrix("state", 1),
-            self.buffer("weights", hidden, width * hidden),
-            self.matrix("sums", width, self.wide),
-        ]
+        shape = self.layer.matrix(width)
+        if len(shape) == 2:
+            columns, sizes, weight, place = "j", f"{shape[1]}", "weights[k, j]", "j"
+        else:
+            columns, sizes, weight, place = "p, j", f"{shape[0]}, {PANEL}", "weights[p, k, j]", f"p * {PANEL} + j"
+        params = [self.matrix("state", 1), self.buffer("weights", *shape), self.matrix("sums", width, self.wide)]
         return self.function(
             f"{self.name}_product{at or ''}",
             params,
             f"""
-for b, j in T.grid({self.layer.batch}, {width * hidden}):
+for b, {columns} in T.grid({self.layer.batch}, {sizes}):
     total: T.{self.wide} = 0.0
-    for k in range({hidden}):
-        total += {self.read("state[b, k]")} * {self.read("weights[k, j]")}
-    sums[b, j] = total
+    for k in range({self.layer.hidden}):
+        total += {self.read("state[b, k]")} * {self.read(weight)}
+    sums[b, {place}] = total
 """,
         )
 
@@ -201,7 +211,7 @@ for b, j in T.grid({self.layer.batch}, {self.layer.hidden}):
         batch, hidden, widths = layer.batch, layer.hidden, layer.weights
         weights = [f"weights{at or ''}" for at in range(len(widths))]
         params = [self.buffer("given", layer.length, batch, self.gates * hidden)]
-        params += [self.buffer(one, hidden, width * hidden) for one, width in zip(weights, widths, strict=True)]
+        params += [self.buffer(one, *layer.matrix(width)) for one, width in zip(weights, widths, strict=True)]
         params += self.options()
         params += [self.matrix(f"first_{one}", 1) for one in layer.states]
         params += [self.buffer("out", layer.length, batch, hidden), *(self.matrix(one, 1) for one in layer.states)]

@@ -142,10 +142,10 @@ class _Direction:
             vectors.append(self.of(7))
         elif layer.linear:
             vectors.append(self.candidate_bias())
-        recurrent, matrices, start = node.op("permute_dims", self.of(2), [1, 0]), [], 0
+        recurrent, matrices, start = self.of(2), [], 0
         for width in layer.weights:
-            whole = width == self.gates
-            matrices.append(recurrent if whole else self.part(recurrent, start, width, 1))
+            rows = recurrent if width == self.gates else self.part(recurrent, start, width, 0)
+            matrices.append(self.matrix(rows, layer.matrix(width)))
             start += width
         states = [self.state(5 + at) for at in range(len(layer.states))]
         shapes = [
@@ -170,6 +170,15 @@ class _Direction:
         """So many gates of a tensor, from one on."""
         begin, end = start * self.hidden, (start + count) * self.hidden
         return self.node.op("strided_slice", value, [axis], [begin], [end], [1], assume_inbound=True)
+
+    def matrix(self, rows: GraphExpr, shape: tuple[int, ...]) -> GraphExpr:
+        """Rows of weights, one for each gate of each state, as the functions take them."""
+        if len(shape) == 2:
+            return self.node.op("permute_dims", rows, [1, 0])
+        panels, hidden, width = map(dims.dim, shape)
+        return self.node.op(
+            "permute_dims", self.node.op("reshape", rows, ShapeExpr((panels, width, hidden))), [0, 2, 1]
+        )
 
     def bias(self) -> GraphExpr:
         """What is added to the products with the input: both biases, but that of a candidate that is reset with it."""

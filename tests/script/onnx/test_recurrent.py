@@ -161,3 +161,25 @@ def test_what_does_not_fit_the_state_is_refused(name: str, shape: tuple[int, ...
             one.CopyFrom(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
     with pytest.raises(DiagnosticError, match=message):
         tirscript.from_onnx(model)
+
+
+@pytest.mark.parametrize("kind", list(GATES))
+@pytest.mark.parametrize("batch", [3, "b"])
+def test_a_known_number_of_rows_reads_weights_in_panels(kind: str, batch: Any) -> None:
+    """A batch of unknown size has the matrix, which is packed as its schedule has it."""
+    hidden, random = 32, np.random.default_rng(5)
+    rows = GATES[kind] * hidden
+    kept = {"W": (1, rows, 4), "R": (1, rows, hidden), "B": (1, 2 * rows)}
+    arrays = {name: random.uniform(-0.5, 0.5, shape).astype("float32") for name, shape in kept.items()}
+    node = helper.make_node(kind, ["x", "W", "R", "B"], ["y"], hidden_size=hidden)
+    given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, batch, 4])]
+    constants = [numpy_helper.from_array(one, name) for name, one in arrays.items()]
+    graph = helper.make_graph([node], "g", given, [onnx.ValueInfoProto(name="y")], constants)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    made.ir_version = 9
+    module, x = tirscript.from_onnx(made), random.random((5, 3, 4), "float32")
+    wanted = expected(made, x)
+    check((tirscript.interpret(module, x),), wanted)
+    check((tirscript.build(module)(x),), wanted)
+    product = module[f"{kind.lower()}_product"]
+    assert isinstance(product, PrimFunc) and len(product.param_buffers[1].shape) == (3 if batch == 3 else 2)
