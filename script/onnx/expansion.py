@@ -126,7 +126,7 @@ def _without_gaps(model: Any, operators: set[tuple[str, str]]) -> bool:
             last = max((at for at, name in enumerate(node.input) if name), default=0)
             if (node.domain, node.op_type) not in operators or "" not in node.input[:last]:
                 continue
-            schema = defs.get_schema(node.op_type, versions[node.domain], node.domain)
+            schema: Any = defs.get_schema(node.op_type, versions[node.domain], node.domain)
             if schema.has_context_dependent_function:
                 given = [types.get(name, TypeProto()).SerializeToString() for name in node.input]
                 known = schema.context_dependent_function_opset_versions
