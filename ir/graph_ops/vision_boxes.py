@@ -10,9 +10,9 @@ from ..graph import GraphType, OpCall, TensorType, TupleType
 from ..op import OPS
 from . import dims
 from .attrs import attr, one_of
-from .kernel import T, kernel, size
+from .kernel import T, kernel, part, size
 from .rules import FLOATS, INTS, Types, common_dtype, equal_dims, of_rank, rank_of, tensor
-from .sort import _above, _np_order, find_order
+from .sort import _np_order
 from .table import OPAQUE, GraphOp, Parameter, register
 
 
@@ -54,34 +54,68 @@ def edges(boxes: Any, n: Any, i: Any) -> list[Expr]:
     return [OPS[name](a, b) for a, b in ((y1, y2), (x1, x2)) for name in ("min", "max")]
 
 
+@part
+def sink(scores: Any, order: Any, *, n: Any, c: Any, top: Any, end: Any) -> None:
+    """Let the box at the top of a part of a heap sink until none below it is better."""
+    at = T.int32(0)
+    at = top
+    child = T.int32(0)
+    child = 2 * at + 1
+    while child < end:
+        if child + 1 < end:
+            if better(scores, n, c, order[n, c, child + 1], order[n, c, child]):
+                child = child + 1
+        if better(scores, n, c, order[n, c, child], order[n, c, at]):
+            box = order[n, c, at]
+            order[n, c, at] = order[n, c, child]
+            order[n, c, child] = box
+            at = child
+            child = 2 * at + 1
+        else:
+            child = end
+
+
+def better(scores: Any, n: Any, c: Any, i: Any, k: Any) -> Expr:
+    """Whether a box has a higher score than another, or the same and is before it."""
+    same = OPS["logical_and"](OPS["equal"](scores[n, c, i], scores[n, c, k]), OPS["less"](i, k))
+    return OPS["logical_or"](OPS["greater"](scores[n, c, i], scores[n, c, k]), same)
+
+
 def _chosen(
     boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, *outs: Any, output_format: Any
 ) -> None:  # fmt: skip
     order = T.alloc_buffer(scores.shape, "int32")
     found = T.alloc_buffer(scores.shape, "int32")
     counts = T.alloc_buffer(scores.shape[:2], "int32")
-    find_order(scores, order, axis=2, before=_above)
     for n, c in T.grid(size(scores, 0), size(scores, 1)):
         with T.block("choose"):
             vn, vc = T.axis.remap("SS", [n, c])
             limit = T.cast(most[*first(most)], "int64")
+            # a heap of those that count: most are never looked at
+            left = T.int32(0)
+            for box in range(size(scores, 2)):
+                if above(scores[vn, vc, box], least[*first(least)]):
+                    order[vn, vc, left] = T.cast(box, "int32")
+                    left = left + 1
+            top = left // 2
+            while top > 0:
+                top = top - 1
+                sink(scores, order, n=vn, c=vc, top=top, end=left)
             count = T.int32(0)
-            at = T.int32(0)
-            while at < T.cast(size(scores, 2), "int32"):
-                i = order[vn, vc, at]
-                at = at + 1
-                if T.And(T.cast(count, "int64") < limit, above(scores[vn, vc, i], least[*first(least)])):
-                    keep = T.bool(True)
-                    k = T.int32(0)
-                    while T.And(keep, k < count):
-                        if overlaps(boxes, vn, i, found[vn, vc, k], overlap[*first(overlap)]):
-                            keep = T.bool(False)
-                        k = k + 1
-                    if keep:
-                        found[vn, vc, count] = i
-                        count = count + 1
-                else:
-                    at = T.cast(size(scores, 2), "int32")
+            while T.And(left > 0, T.cast(count, "int64") < limit):
+                i = order[vn, vc, 0]
+                left = left - 1
+                order[vn, vc, 0] = order[vn, vc, left]
+                sink(scores, order, n=vn, c=vc, top=0, end=left)
+                keep = T.bool(True)
+                k = T.int32(0)
+                while T.And(keep, k < count):
+                    if overlaps(boxes, vn, i, found[vn, vc, k], overlap[*first(overlap)]):
+                        keep = T.bool(False)
+                    k = k + 1
+                if keep:
+                    found[vn, vc, count] = i
+                    count = count + 1
             counts[vn, vc] = count
     if output_format == "onnx":
         for row, column in T.grid(*outs[0].shape):
@@ -140,8 +174,8 @@ def overlaps(boxes: Any, n: Any, i: Any, k: Any, most: Expr) -> Expr:
     real = [OPS["greater"](part, zero) for part in (height, width, shared, *areas)]
     ratio = shared / (areas[0] + areas[1] - shared)
     found = above(ratio, most)
-    for part in real:
-        found = OPS["logical_and"](part, found)
+    for one_is in real:
+        found = OPS["logical_and"](one_is, found)
     return found
 
 
@@ -156,8 +190,8 @@ def _np_chosen(boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, out
     rows: list[list[tuple[int, int]]] = [[] for _ in range(batches)]
     for n, c in np.ndindex(batches, classes):
         kept: list[int] = []
-        for i in order[n, c]:
-            if len(kept) >= most or not scores[n, c, i] > least:
+        for i in (one for one in order[n, c] if scores[n, c, one] > least):
+            if len(kept) >= most:
                 break
             if not any(_np_overlaps(low[n], high[n], i, k, overlap) for k in kept):
                 kept.append(int(i))
