@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import FLOAT64, INT64
+from ..dtype import FLOAT32, FLOAT64, INT64
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType, TupleType
 from ..op import OPS
@@ -37,12 +37,12 @@ def _infer_chosen(call: OpCall, types: Types) -> GraphType:
             (of_rank(2, INT64) if shape is None else TensorType((dims.product(shape), dims.dim(3)), INT64), count)
         )
     if shape is None:
-        return TupleType((of_rank(3, INT64), of_rank(2, scores.dtype), of_rank(1, INT64)))
+        return TupleType((of_rank(3, INT64), of_rank(2, FLOAT32), of_rank(1, INT64)))
     rows = dims.mul(shape[1], shape[2])
     return TupleType(
         (
             TensorType((shape[0], rows, dims.dim(2)), INT64),
-            TensorType((shape[0], rows), scores.dtype),
+            TensorType((shape[0], rows), FLOAT32),
             TensorType((shape[0],), INT64),
         )
     )
@@ -137,7 +137,7 @@ def _chosen(
                 vn, vr = T.axis.remap("SS", [n, row])
                 outs[0][vn, vr, 0] = T.int64(0)
                 outs[0][vn, vr, 1] = T.int64(0)
-                outs[1][vn, vr] = T.cast(0, scores.dtype)
+                outs[1][vn, vr] = T.float32(0)
         for n in range(size(scores, 0)):
             with T.block("rows"):
                 vn = T.axis.spatial(size(scores, 0), n)
@@ -146,7 +146,7 @@ def _chosen(
                     for k in range(counts[vn, c]):
                         outs[0][vn, total, 0] = T.cast(c, "int64")
                         outs[0][vn, total, 1] = T.cast(found[vn, c, k], "int64")
-                        outs[1][vn, total] = scores[vn, c, found[vn, c, k]]
+                        outs[1][vn, total] = T.cast(scores[vn, c, found[vn, c, k]], "float32")
                         total = total + T.int64(1)
                 outs[2][vn] = total
 
@@ -203,7 +203,7 @@ def _np_chosen(boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, out
         found[: len(made)] = np.array(made, np.int64).reshape(-1, 3)
         return found, np.array([len(made)], np.int64)
     places = np.zeros((batches, classes * count, 2), np.int64)
-    values = np.zeros((batches, classes * count), scores.dtype)
+    values = np.zeros((batches, classes * count), np.float32)
     for n, pairs in enumerate(rows):
         for at, (c, i) in enumerate(pairs):
             places[n, at], values[n, at] = (c, i), scores[n, c, i]
