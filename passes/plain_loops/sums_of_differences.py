@@ -7,7 +7,6 @@ that of its factors.
 from __future__ import annotations
 
 from tirscript.ir.expr import BufferLoad, Call, Expr
-from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import uses
 from tirscript.ir.stmt import BufferStore, Stmt
@@ -17,10 +16,11 @@ from .plain import in_plain_loops
 
 def sums_of_differences(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The body of a function with sums for what its plain loops take off; itself where they take nothing off."""
-    return in_plain_loops(body, {BufferStore: _sum})
+    return in_plain_loops(body, {BufferStore: as_sum})
 
 
-def _sum(store: BufferStore) -> Node:
+def as_sum(store: BufferStore) -> BufferStore:
+    """A store that takes something off its element as one that adds the negative; other stores as they are."""
     value, buffer = store.value, store.buffer
     if type(value) is not Call or value.op is not OPS["sub"] or not buffer.dtype.is_signed:
         return store
@@ -37,4 +37,4 @@ def _negative(value: Expr) -> Expr:
     return get_op("negative")(value)
 
 
-__all__ = ["sums_of_differences"]
+__all__ = ["as_sum", "sums_of_differences"]

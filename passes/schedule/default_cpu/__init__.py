@@ -26,6 +26,7 @@ from ..schedule import Schedule
 from ..trace import Name, Step, Trace
 from .facts import CpuFacts
 from .joined_lines import with_joined_lines
+from .lane_sums import lane_sums
 from .outer_vectors import outer_vectors
 from .parallel_loops import with_serial_loops
 from .rules import apply_rules, may_schedule
@@ -49,13 +50,19 @@ def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
         plain = with_serial_loops(func)
         if not may_schedule(plain):
             return func
-        schedule = _scheduled(plain, facts)
-        if _steps(schedule) <= {"fuse", "parallel"}:
-            # no more than threads: loops around vectors have these, too
-            made = outer_vectors(plain, facts, scheduled)
-            if not _steps(schedule) or _has_vectors(made):
-                return func if made is plain else made
-        return outer_vectors(_for_lengths(plain, facts, schedule), facts, scheduled)
+        made = lane_sums(_with_vectors(plain, facts), facts)
+        return func if made is plain else made
+
+
+def _with_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
+    """A function whose loops are serial with schedules of its blocks, and vectors of loops around others."""
+    schedule = _scheduled(func, facts)
+    if _steps(schedule) <= {"fuse", "parallel"}:
+        # no more than threads: loops around vectors have these, too
+        made = outer_vectors(func, facts, _with_vectors)
+        if not _steps(schedule) or _has_vectors(made):
+            return made
+    return outer_vectors(_for_lengths(func, facts, schedule), facts, _with_vectors)
 
 
 def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
