@@ -37,6 +37,7 @@ from .dimensions import with_dimensions
 from .divided_loops import inits_apart
 from .gains import adds_lines, reads_again
 from .gathers_from_scatters import gathers_from_scatters
+from .inits_from_blocks import inits_from_blocks
 from .loops_from_zero import loops_from_zero
 from .masked_sums import masked_sums
 from .names_written_out import Refused, written_out
@@ -79,7 +80,7 @@ def with_blocks(
     """
     if not any(type(stmt) is For for stmt in func.body):
         return func
-    func = begun_blocks(func)
+    func = inits_from_blocks(begun_blocks(func))
     ordered = func.attrs.get("fastmath") is False
     in_order = ordered or not reassociate
     if not may_overlap(func):
