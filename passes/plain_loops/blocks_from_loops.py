@@ -40,6 +40,7 @@ from .gathers_from_scatters import gathers_from_scatters
 from .inits_from_blocks import inits_from_blocks
 from .loops_from_zero import loops_from_zero
 from .masked_sums import masked_sums
+from .mirrors_apart import mirrors_apart
 from .names_written_out import Refused, written_out
 from .nest_blocks import Names, Nest, blocks_in
 from .plain_indices import with_plain_indices
@@ -84,7 +85,7 @@ def with_blocks(
     ordered = func.attrs.get("fastmath") is False
     in_order = ordered or not reassociate
     if not may_overlap(func):
-        func = searches_by_rows(scratch_apart(func, _has_product))
+        func = mirrors_apart(searches_by_rows(scratch_apart(func, _has_product)), _has_product)
         func = gathers_from_scatters(func, _sums_products, in_order)
     # without sizes, blocks are the same where they may be symbolic
     sizes = frozenset(sizes_of(func) if symbolic else ())

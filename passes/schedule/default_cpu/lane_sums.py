@@ -119,6 +119,8 @@ class _Lanes(Scoped):
         return stmt
 
     def nested(self, loop: For) -> Any:
+        if loop.kind == "vectorized":
+            return loop  # what is in it is done in lanes already
         if not _may_sum(loop):
             return self.descend(loop)
         sums = self.sums(loop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.op import cast, const, get_op
@@ -34,7 +35,8 @@ def reduce_apart(edit: Edit, block: BlockAt) -> Place:
                                                        with T.block("C_own"):
                                                            C[v0] = C_own[v0]
 
-    The results are the same bits. Refused where the result is not indexed by each of the block's spatial axes itself.
+    The results are the same bits. Refused where the result is not indexed by each of the block's spatial axes, to which
+    a number may be added.
     """
     stmt: Block = block.stmt
     update = only_update(edit, block)
@@ -48,10 +50,14 @@ def reduce_apart(edit: Edit, block: BlockAt) -> Place:
     if buffer.is_scalar or buffer.dtype.is_vector:
         edit.refuse(f"`{buffer.name}` is a variable", block)
     for axis in spatial:
-        if sum(1 for index in store.indices if index is axis.var) != 1:
+        if sum(1 for index in store.indices if _axis_of(index) is axis.var) != 1:
             edit.refuse(f"the axis `{axis.var.name}` is no index of `{buffer.name}`", (block, ""), axis)
-    if any(type(index) is not Var and type(index) is not Const for index in store.indices):
-        edit.refuse(f"an index of `{buffer.name}` is neither an axis nor a number", (block, ""), store)
+    if any(_axis_of(index) is None and type(index) is not Const for index in store.indices):
+        edit.refuse(
+            f"an index of `{buffer.name}` is neither an axis, with a number or without, nor a number",
+            (block, ""),
+            store,
+        )
     if any(uses(store.indices, axis.var) for axis in reduced):
         edit.refuse(f"`{buffer.name}` is indexed by an axis of the reduction", (block, ""), store)
     if any(type(axis.start) is not Const or axis.start.value != 0 for axis in stmt.axes):
@@ -72,6 +78,15 @@ def reduce_apart(edit: Edit, block: BlockAt) -> Place:
     edit.tree.insert(home, after=(_results(name, spatial, reduced, store, mine),))
     edit.allocate(own, edit.block(name))
     return edit.block(name)
+
+
+def _axis_of(index: Expr) -> Var | None:
+    """The variable that an index is, or to which it adds a number; None where it is something else."""
+    if type(index) is Var:
+        return index
+    terms = linear(index).terms
+    (term, factor), *more = [*terms.items()] or [(index, 0)]
+    return term if type(term) is Var and factor == 1 and not more and term.dtype is index.dtype else None
 
 
 def _alone(stmt: Stmt) -> Stmt:

@@ -9,6 +9,7 @@ import tirscript
 from tirscript.ir import PrimFunc, structural_equal
 from tirscript.ir.verify import verify
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
+from tirscript.passes.schedule.default_cpu.lane_sums import lane_sums
 from tirscript.script import parse
 from tirscript.testing import assert_same_result, copies
 
@@ -210,3 +211,14 @@ for i in range(90):
 """)
     made = scheduled(func, CpuFacts(vector_bits=512))
     assert_same_result(func, made, tolerance=1e-4)
+
+
+def test_sums_in_the_lanes_of_a_loop_around_stay() -> None:
+    func = kernel("""
+for j in T.vectorized(64):
+    s: T.float32 = 0.0
+    for i in range(90):
+        s += A[i, j] * A[j, i]
+    y[j] = s
+""")
+    assert lane_sums(func, CpuFacts(vector_bits=512)) is func
