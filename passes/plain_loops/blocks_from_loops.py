@@ -32,6 +32,7 @@ from ..statements import may_overlap, sizes_of
 from .bordered_windows import with_borders
 from .buffers_from_variables import buffers_from_variables
 from .choices_from_loops import added_always, begun_blocks
+from .clamped_windows import with_clamped
 from .conditions_inward import conditions_inward
 from .dimensions import with_dimensions
 from .divided_loops import inits_apart
@@ -118,11 +119,11 @@ def with_blocks(
             body.append(stmt)
     if not changed:
         func = results_apart(with_plain_indices(without_single_sums(func)), known)
-        return with_borders(func, ordered=in_order)
+        return with_clamped(with_borders(func, ordered=in_order))
     at = next(place for place, stmt in enumerate(body) if type(stmt) is For)
     func = without_single_sums(func.replace(body=(*body[:at], *head, *body[at:])))
     func = masked_sums(results_apart(with_plain_indices(func), known))
-    return with_borders(func, ordered=in_order)
+    return with_clamped(with_borders(func, ordered=in_order))
 
 
 def _made(names: Names, before: list[Stmt], loop: For) -> tuple[Nest, list[Stmt] | None, int]:

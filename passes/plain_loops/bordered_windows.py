@@ -72,7 +72,7 @@ def with_borders(func: PrimFunc, *, ordered: bool) -> PrimFunc:
 
 def _bordered(stmt: Stmt, own: set[Buffer], symbols: Sizes, ordered: bool) -> list[Stmt]:
     """A nest behind a copy of what it reads with a border; the statement itself where it is no such nest."""
-    found = _block_of(stmt, symbols)
+    found = block_of(stmt, symbols)
     if found is None:
         return [stmt]
     block, store = found
@@ -83,14 +83,14 @@ def _bordered(stmt: Stmt, own: set[Buffer], symbols: Sizes, ordered: bool) -> li
     assert type(load) is BufferLoad
     if store.buffer not in own or load.buffer not in own or store.buffer is load.buffer:
         return [stmt]
-    ranges = _ranges(block, load)
+    ranges = ranges_of(block, load)
     if ranges is None:
         return [stmt]
     lows, sizes, forms = ranges
     instances = math.prod(map(_about, block.axes))
     if READ * math.prod(size.constant + sum(c * UNKNOWN for c in size.terms.values()) for size in sizes) > instances:
         return [stmt]
-    if not _are_exact(block, symbols, (*load.indices, *(side for one in conjuncts(condition) for side in _sides(one)))):
+    if not are_exact(block, symbols, (*load.indices, *(side for one in conjuncts(condition) for side in _sides(one)))):
         return [stmt]
     places = [Var(f"v{at}", index.dtype) for at, index in enumerate(load.indices)]
     asked = [_asked(one, symbols, forms, lows, places) for one in conjuncts(condition)]
@@ -109,10 +109,10 @@ def _bordered(stmt: Stmt, own: set[Buffer], symbols: Sizes, ordered: bool) -> li
         return there if _is_same(node, choice) else map_except_buffers(node, visit)
 
     new = block.replace(body=(store.replace(value=visit(value)),), reads=None)
-    return [AllocBuffer(copy, NO_ATTRS), _nest(copy, places, made), _with(stmt, new)]
+    return [AllocBuffer(copy, NO_ATTRS), _nest(copy, places, made), with_block(stmt, new)]
 
 
-def _block_of(stmt: Stmt, symbols: Sizes) -> tuple[Block, BufferStore] | None:
+def block_of(stmt: Stmt, symbols: Sizes) -> tuple[Block, BufferStore] | None:
     """The block that alone stands in loops over its axes, with its only store; None for other statements. The loops are
     as long as numbers or `symbols` say."""
     loops: list[For] = []
@@ -193,7 +193,7 @@ def _at_once(node: Call) -> Call:
     return node.replace(args=(get_op("logical_and")(condition, second), value, other))
 
 
-def _ranges(block: Block, load: BufferLoad) -> tuple[list[int], list[Linear], list[Linear]] | None:
+def ranges_of(block: Block, load: BufferLoad) -> tuple[list[int], list[Linear], list[Linear]] | None:
     """Where the indices of a load begin, how many they are, and their linear forms; None unless each takes all numbers
     between its least and its greatest, whatever the others are, and one goes with results and with what is reduced."""
     axes: dict[Any, Axis] = {axis.var: axis for axis in block.axes}
@@ -298,7 +298,7 @@ def _sides(condition: Expr) -> tuple[Expr, ...]:
     return found[1:] if found is not None else ()
 
 
-def _are_exact(block: Block, symbols: Sizes, values: tuple[Expr, ...]) -> bool:
+def are_exact(block: Block, symbols: Sizes, values: tuple[Expr, ...]) -> bool:
     """Whether nothing wraps around in values of a block's axes, so that their differences are those of numbers."""
     analyzer = _knowing(block, symbols)
     for axis in block.axes:
@@ -337,9 +337,9 @@ def _nest(copy: Buffer, places: list[Var], store: BufferStore) -> For:
     return made
 
 
-def _with(stmt: Stmt, block: Block) -> Stmt:
+def with_block(stmt: Stmt, block: Block) -> Stmt:
     """Loops that stand in each other alone around another block."""
-    return stmt.replace(body=(_with(stmt.body[0], block),)) if type(stmt) is For else block
+    return stmt.replace(body=(with_block(stmt.body[0], block),)) if type(stmt) is For else block
 
 
 def _count(axis: Axis) -> int | None:
@@ -361,4 +361,4 @@ def _is_same(node: Any, choice: Call) -> bool:
     return node is choice or (type(node) is Call and structural_equal(node, choice, map_free_vars=False))
 
 
-__all__ = ["with_borders"]
+__all__ = ["READ", "are_exact", "block_of", "ranges_of", "with_block", "with_borders"]

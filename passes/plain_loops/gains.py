@@ -19,6 +19,7 @@ from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore
 
 from .masked_sums import divides, lane_of, reaches_over
+from .places import place_of
 
 # columns that so few bits beside each other hold are no vectors
 NARROW = 256
@@ -74,7 +75,7 @@ def _overlaps(block: Block, load: BufferLoad) -> bool:
     axes: dict[Any, Axis] = {axis.var: axis for axis in block.axes if type(axis.extent) is Const}
     image, found = 1, False
     for index in load.indices:
-        used = [(axes[var], abs(step)) for var, step in linear(index).terms.items() if var in axes]
+        used = [(axes[var], abs(step)) for var, step in linear(place_of(index).inner).terms.items() if var in axes]
         results = [(_count(axis), step) for axis, step in used if axis.kind == "spatial"]
         inside = [_count(axis) * step for axis, step in used if axis.kind == "reduce"]
         if results and inside:

@@ -49,6 +49,8 @@ VECTORS = 4
 # loops inside of vectors are written out where all their iterations together have so many nodes: what LLVM would do
 # before it makes vectors itself; shifts by counters and tables by number become constants
 WRITTEN_OUT = 1000
+# bits of elements that processors gather; names in names that an index is made of
+GATHERED, MOST_NAMES = 32, 8
 # loops inside of each other that are looked at: each of them is tried with all that are inside of it
 DEEPEST = 24
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
@@ -167,6 +169,8 @@ class _Outer:
         if loop.step is not None or len(kinds) > 1 or reads_memory(loop.start) or reads_memory(loop.stop):
             return False
         found: list[Any] = [node for node in nodes if type(node) in (BufferLoad, BufferStore)]
+        if any(node.buffer.dtype.bits < GATHERED and _is_looked_up(node, loop, nodes) for node in found):
+            return False
         across = [node for node in found if node.indices and stride_of(node, loop.var) not in (0, 1)]
         if across and (self.views or not all(is_field(node, loop) for node in across)):
             return False
@@ -245,6 +249,20 @@ class _Outer:
             made = (For(lane, const(0, kind), const(lanes, kind), body, kind="vectorized", span=loop.span),)
         made = rewrite(made, {For: _written_out})
         return For(outer, const(0, kind), count, made, kind="parallel" if parallel else "serial", span=loop.span)
+
+
+def _is_looked_up(access: BufferLoad | BufferStore, loop: For, nodes: Sequence[Node]) -> bool:
+    """Whether the places of an access in the iterations of a loop are others than one element or neighbours, with the
+    names of values in the loop written out."""
+    if not access.indices:
+        return False
+    values = {node.var: node.value for node in nodes if type(node) is Bind}
+    indices = access.indices
+    for _ in range(MOST_NAMES):
+        if values.keys().isdisjoint(free_vars(indices)):
+            return stride_of(access.replace(indices=indices), loop.var) not in (0, 1)
+        indices = substitute(indices, values)
+    return True
 
 
 def _written_out(loop: For) -> For:

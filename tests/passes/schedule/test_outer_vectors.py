@@ -242,3 +242,24 @@ def main(A: T.Buffer((4,), "float32")):
         assert module._work(func.body[0]) >= 1 << depth
         assert len(seen) == looks
     assert module.outer_vectors(func, CpuFacts()) is func
+
+
+def test_bytes_that_are_looked_up_are_no_vectors() -> None:
+    """No processor gathers them, whatever the place is called."""
+    func = parse(
+        """@T.prim_func
+def main(A: T.Buffer((8, 256), "uint8"), B: T.Buffer((8, 256), "uint8")):
+    for i, j in T.grid(8, 256):
+        m: T.uint8 = A[i, j]
+        for k in range(5):
+            low = j + k * 3 - 7
+            at = T.max(0, T.min(255, low))
+            if A[i, at] > m and A[i, at] < A[i, 7]:
+                m = A[i, at]
+        B[i, j] = m
+"""
+    )
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, CpuFacts(vector_bits=512))
+    assert "uint8x" not in made.script()
+    assert_same_result(func, made)
