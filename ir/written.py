@@ -23,6 +23,11 @@ def written_params(func: PrimFunc, module: Module | None = None, *, foreign: boo
     return _written(func, functions, {}, foreign)
 
 
+def noalias(func: PrimFunc) -> bool:
+    """Whether a buffer argument that is written must overlap no other: unless the attributes say otherwise."""
+    return all(func.attrs.get(name, True) is not False for name in ("noalias", "tir.noalias", "tirx.noalias"))
+
+
 def only_reads(func: PrimFunc) -> bool:
     """Whether a call of a function does nothing but give a value: it writes memory of its own alone, and calls none."""
     calls = (node for node in walk(func.body) if type(node) in (Call, CallFunction))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from tirscript.ir import Buffer, CallFunction, PrimFunc, Var
 from tirscript.ir.dtype import VOID, dtype
+from tirscript.ir.written import noalias
 
 from ..export.header import prototype
 from ..export.plan import CFunctionPlan
-from ..llvm.effects import noalias
 from ..runtime.arguments import buffer_of
 from ..runtime.exchange import type_code
 from . import memory

@@ -36,8 +36,8 @@ from tirscript.ir.dtype import HANDLE, INT32, INT64, VOID
 from tirscript.ir.expr import const
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.stmt import Assert
+from tirscript.ir.written import noalias
 
-from ..llvm.effects import noalias
 from ..runtime.arguments import buffer_of
 from ..runtime.exchange import type_code
 from .plan import CParam

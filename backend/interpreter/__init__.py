@@ -72,4 +72,4 @@ def _run(
 
         module = Module((program,)) if isinstance(program, GraphFunc) else program
         return run_graph(module, name, args, kwargs, max_steps)
-    return run_program(program_of(program, max_steps is not None), name, args, kwargs, max_steps)
+    return run_program(program_of(program, max_steps is not None), name, args, kwargs, max_steps, apart=True)

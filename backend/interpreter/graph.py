@@ -61,7 +61,7 @@ from tirscript.passes.layouts.unwritten import bare_padding, is_marked
 from tirscript.passes.layouts.value_layouts import padding_places
 
 from ..runtime.arguments import scalar_argument
-from ..runtime.arrays import ArrayProblem, address_of, as_array
+from ..runtime.arrays import ArrayProblem, address_of, as_array, plain_array
 from ..runtime.library import call_library, get_library, library_names
 from .graph_types import problem_of, sizes_of
 from .memory import EMPTY, WRITTEN
@@ -390,13 +390,12 @@ class _Scope:
 
     def taken(self, value: Any, kind: GraphType, what: str, span: Span | None) -> Any:
         """An argument of the caller's as a value; its dimensions are learnt."""
-        if type(kind) is TensorType and not isinstance(value, np.ndarray):
+        if type(kind) is TensorType and type(value) is not np.ndarray:
             try:
-                value = (
-                    as_array(value, Buffer(what.split("`")[1], (), kind.dtype))
-                    if kind.dtype is not None
-                    else np.asarray(value)
-                )
+                if kind.dtype is not None:
+                    value = as_array(value, Buffer(what.split("`")[1], (), kind.dtype))
+                else:
+                    value = plain_array(value) if isinstance(value, np.ndarray) else np.asarray(value)
             except ArrayProblem as problem:
                 message = f"{what}: expected {problem.expected}, got {problem.got}"
                 raise _wrong("T301", message, span, problem.hint) from None

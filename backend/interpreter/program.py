@@ -24,10 +24,12 @@ from tirscript.ir import (
     walk,
 )
 from tirscript.ir.constant import require_constants
+from tirscript.ir.written import noalias
 from tirscript.passes.lower.empty_reductions import init_empty_reductions
 
 from ..recursion import DEEPEST_CALL, HINT, too_deep
 from ..runtime.arguments import Actual, BoundArguments, Param, bind_arguments, buffer_of, match_shapes, written_params
+from ..runtime.overlap import check_overlap
 from .access import byte_of
 from .context import Closure, Context
 from .errors import UNSET, element, malformed, undefined_used
@@ -189,15 +191,20 @@ def run_program(
     kwargs: dict[str, Any],
     max_steps: int | None,
     states: Mapping[int, bytearray] = NOTHING,
+    *,
+    apart: bool = False,
 ) -> Any:
     """Bind the caller's arguments, execute, and give back the returned scalar as Python's.
 
-    `states` are, by address, what is known of arrays that are not written everywhere.
+    `states` are, by address, what is known of arrays that are not written everywhere. `apart` says that the call is the
+    user's: arrays may overlap where the function expects it only, as in native code.
     """
     func = program.functions[name]
     with recursion_room(), np.errstate(all="ignore"):
         code = program.code(name)
         bound = bind_arguments(func, args, kwargs, written=code.written)
+        if apart and noalias(func):
+            check_overlap(func, bound.arrays, code.written)
         values, watched = _values(code, bound, states)
         result = code.start(Run(max_steps), values, bound.symbols)
         if program.undef:

@@ -17,8 +17,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Bind, DeclBuffer, MatchBuffer
-
-from .effects import noalias
+from tirscript.ir.written import noalias
 
 _UNKNOWN = "unknown"
 

@@ -139,8 +139,3 @@ _COST: dict[type, Callable[[Any, _Costs], float]] = {
     Block: _block,
     Attr: lambda stmt, costs: _body(stmt.body, costs),
 }
-
-
-def noalias(func: PrimFunc) -> bool:
-    """Whether a buffer argument that is written must overlap no other: unless the attributes say otherwise."""
-    return all(func.attrs.get(name, True) is not False for name in ("noalias", "tir.noalias", "tirx.noalias"))

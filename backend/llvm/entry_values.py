@@ -299,6 +299,11 @@ class ValueWriter:
         if pointee is not None and pointee.kind != "void":
             self.check_dtype(pointee.element, value)
             wanted |= layout.ALIGNED
+        else:  # the addresses of objects are no numbers, and records may hold some
+            descr = self.field("ptr", value, offset(ArrayFields, "descr"))
+            number = self.field("i32", descr, offset(DescrFields, "type_num"), 4)
+            for kind in (layout.OBJECTS, layout.RECORDS):
+                self.check(f"icmp ne i32 {number}, {kind}")
         have = text.op(f"and i32 {self.field('i32', value, offset(ArrayFields, 'flags'), 4)}, {wanted}")
         self.check(f"icmp eq i32 {have}, {wanted}")
         self.require()

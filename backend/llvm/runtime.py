@@ -64,8 +64,9 @@ class _Extension:
         self.symbols: dict[str, str] = {}
 
     def __call__(self, text: ModuleText, kernels: dict[str, CompiledFunction]) -> None:
-        from ..runtime.arguments import written_params
-        from .effects import noalias, releases_gil
+        from tirscript.ir.written import noalias, written_params
+
+        from .effects import releases_gil
         from .entry import add_entry, add_portable_entry
         from .entry_plan import EntryPlan
 

@@ -30,7 +30,7 @@ from tirscript.ir import (
 from tirscript.ir.words import with_article
 from tirscript.ir.written import written_params
 
-from .arrays import ArrayProblem, address_of, as_array
+from .arrays import ArrayProblem, address_of, as_array, plain_array
 
 MAX_BITS = 1 << 10  # of an integer that a message shows; Python refuses to write over 4,300 digits
 MAX_TEXT = 400  # characters of any other value
@@ -80,7 +80,7 @@ def bind_arguments(
                 _check_alignment(array, buffer)
                 actuals[buffer] = actual
             elif param.dtype.is_handle:
-                arrays[param] = _handle(value, param, param in needs_write)  # type: ignore[arg-type]
+                arrays[param] = handle_argument(value, param.name, param.dtype.pointee, param in needs_write)
             else:
                 scalars[param] = scalar_argument(value, param.dtype)  # type: ignore[index]
         except ArrayProblem as problem:
@@ -212,18 +212,21 @@ def _describe(value: Any) -> str:
     return with_article(type(value).__name__)
 
 
-def _handle(value: Any, param: Var, writable: bool) -> np.ndarray[Any, Any] | None:
+def handle_argument(value: Any, name: str, pointee: DType | None, writable: bool) -> np.ndarray[Any, Any] | None:
+    """What a call passes to a handle: the memory of an array, None for a null pointer. Raises ArrayProblem."""
     if value is None:
         return None
-    pointee = param.dtype.pointee
     if pointee is None or pointee.kind == "void":
-        if not isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray):
+            array: np.ndarray[Any, Any] = plain_array(value)
+            if array.dtype.hasobject:  # what is written there would be taken for objects
+                raise ArrayProblem("an array of numbers", f"an array of {array.dtype.name}")
+        else:
             from tirscript.ir import dtype
 
-            value = as_array(value, Buffer(param.name, (), dtype("uint8")), writable)
-        array: np.ndarray[Any, Any] = value
+            array = as_array(value, Buffer(name, (), dtype("uint8")), writable)
     else:
-        array = as_array(value, Buffer(param.name, (), pointee), writable)
+        array = as_array(value, Buffer(name, (), pointee), writable)
     if not array.flags.c_contiguous:
         raise ArrayProblem(
             "an array without gaps", f"one with strides {array.strides} bytes", "pass `numpy.ascontiguousarray(array)`"

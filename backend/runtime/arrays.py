@@ -48,23 +48,21 @@ def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[A
     whose bytes are read as elements of the buffer's dtype. Shape and strides are not checked here. Raises ArrayProblem.
     """
     want = numpy_dtype(buffer.dtype)
-    array = _plain(value) if isinstance(value, np.ndarray) else _view(value, buffer, want)
+    array = plain_array(value) if isinstance(value, np.ndarray) else _view(value, buffer, want)
     if array.dtype != want:
         raise ArrayProblem(
             f"an array of {want.name}", f"an array of {_dtype_name(array.dtype)}", _dtype_hint(array.dtype, want)
         )
     if not array.flags.aligned:
-        raise ArrayProblem(
-            f"an array aligned to {want.alignment} bytes",
-            f"one at address {address_of(array):#x}",
-            "pass a copy: `array.copy()`",
-        )
+        at = address_of(array)
+        got = f"one at address {at:#x}" if at % want.alignment else f"one with strides of {array.strides} bytes"
+        raise ArrayProblem(f"an array aligned to {want.alignment} bytes", got, "pass a copy: `array.copy()`")
     if writable and not array.flags.writeable:
         raise ArrayProblem("an array that can be written", "a read-only one", "pass a copy: `array.copy()`")
     return array
 
 
-def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def plain_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """An array without what a subclass makes of it: its own words about its shape and strides need not be true."""
     if is_masked(array):
         hint = "`array.filled(value)` is a copy without a mask, `array.data` the elements as they are, masked or not"
@@ -91,12 +89,7 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
     if _offers(value, "__dlpack__", words):
         return _from_dlpack(value)
     if _offers(value, "__array_interface__", words):
-        try:
-            return np.asarray(value)
-        except Exception as problem:
-            raise ArrayProblem(
-                "an object whose `__array_interface__` describes an array", _raised(value, problem)
-            ) from None
+        return _from_interface(value)
     try:
         memory = memoryview(value)
     except TypeError:
@@ -109,6 +102,24 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
     except Exception as problem:
         raise ArrayProblem(words, _raised(value, problem)) from None
     return _from_memory(memory, buffer, want)
+
+
+def _from_interface(value: Any) -> np.ndarray[Any, Any]:
+    words = "an object whose `__array_interface__` describes an array"
+    try:
+        array = np.asarray(value)
+    except Exception as problem:
+        raise ArrayProblem(words, _raised(value, problem)) from None
+    try:
+        memory = np.frombuffer(array.base, np.uint8)  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError):  # an address: the object's word is all there is
+        return array
+    # numpy takes shape, strides and offset on trust here, too
+    (low, high), (first, end) = extent_of(array), extent_of(memory)
+    if low < high and not (first <= low and high <= end):
+        what = f"one that describes {high - low} bytes at {low - first} of an object of {memory.size} bytes"
+        raise ArrayProblem(words, what)
+    return array
 
 
 def _offers(value: Any, name: str, words: str) -> bool:
@@ -220,7 +231,14 @@ class _Memory:
 
 def _from_memory(memory: memoryview, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if memory.format not in ("B", "b", "c") or memory.ndim != 1:
-        return np.asarray(memory)
+        try:
+            return np.asarray(memory)
+        except Exception as problem:  # such as a pointer of ctypes: it does not say how many elements it points to
+            hint = None
+            if "&" in (memory.format or ""):
+                hint = "say how many elements there are: `numpy.ctypeslib.as_array(pointer, shape)`"
+            got = f"elements of the format {memory.format!r}: {problem}"
+            raise ArrayProblem(f"an array for `{buffer.name}`", got, hint) from None
     if memory.nbytes % want.itemsize:
         raise ArrayProblem(
             f"bytes for whole elements of {want.name} ({want.itemsize} bytes each)", f"{memory.nbytes} bytes"

@@ -55,6 +55,7 @@ class DescrFields(ctypes.Structure):
 
 
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # numpy's NPY_ARRAY_* flags
+OBJECTS, RECORDS = 17, 20  # numpy's NPY_OBJECT and NPY_VOID
 
 
 def offset(structure: type[ctypes.Structure], field: str) -> int:
@@ -111,6 +112,7 @@ def check_layout() -> bool:
         good = good and descr.type_num == kind.num and descr.byteorder == kind.byteorder.encode()
     return bool(
         good
+        and (numpy.dtype(object).num, numpy.dtype("V4").num) == (OBJECTS, RECORDS)
         and type_of(1) == id(int)
         and tuple((ctypes.c_ssize_t * 2).from_address(id(pair_of) + HEAD)) == (1, id(pair_of[0]))
         and type_of(1.5) == id(float)

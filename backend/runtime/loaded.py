@@ -312,11 +312,15 @@ class LoadedFunction:
 
     def _array(self, one: CParam, value: Any, keep: list[Any]) -> Any:
         """The struct of an array."""
-        array, want = self._numpy(one, value), _dtype(one)
-        if array.dtype != want:
-            self._wrong(f"takes an array of {want.name} as `{one.name}`, not of {array.dtype.name}")
-        if one.written and not array.flags.writeable:
-            self._wrong(f"writes into `{one.name}`, which is read-only")
+        from tirscript.ir import Buffer, Var
+
+        from .arrays import ArrayProblem, as_array
+
+        want = _dtype(one)
+        try:  # what the struct does not say is looked at here, the rest by the entry in the library
+            array = as_array(value, Buffer(one.name, (Var("n", dtype("int64")),), dtype(one.dtype)), one.written)
+        except ArrayProblem as problem:
+            self._refused(one, problem)
         if any(step % want.itemsize for step in array.strides):
             self._wrong(f"takes elements of {want.name} as `{one.name}`, and these overlap each other")
         code = _code(one.dtype)
@@ -326,12 +330,9 @@ class LoadedFunction:
         keep += [array, shape, strides, made]
         return ctypes.byref(made)
 
-    def _numpy(self, one: CParam, value: Any) -> np.ndarray[Any, Any]:
-        if isinstance(value, np.ndarray):
-            return value
-        if not hasattr(value, "__dlpack__"):
-            self._wrong(f"takes an array as `{one.name}`, not a value of the type {type(value).__name__}")
-        return np.from_dlpack(value)
+    def _refused(self, one: CParam, problem: Any) -> NoReturn:
+        message = f"argument `{one.name}` of `{self.plan.name}`: expected {problem.expected}, got {problem.got}"
+        raise DiagnosticError([error("T301", message, hint=problem.hint)])
 
     def _scalar(self, one: CParam, value: Any, keep: list[Any]) -> Any:
         from .arguments import scalar_argument
@@ -341,18 +342,22 @@ class LoadedFunction:
         try:
             number = scalar_argument(value, kind)
         except ArrayProblem as problem:
-            self._wrong(f"takes {problem.expected} as `{one.name}`, not {problem.got}")
+            self._refused(one, problem)
         if kind.name in C_TYPES:
             return C_TYPES[kind.name](number)
         bits = np.array(number, numpy_dtype(kind)).view(np.uint16 if kind.bits == 16 else np.uint8)
         return _BITS[kind.bits](int(bits))
 
     def _pointer(self, one: CParam, value: Any, keep: list[Any]) -> Any:
-        if value is None:
-            return ctypes.c_void_p(None)
-        array = self._numpy(one, value)
+        from .arguments import handle_argument
+        from .arrays import ArrayProblem
+
+        try:
+            array = handle_argument(value, one.name, dtype(one.dtype), one.written)
+        except ArrayProblem as problem:
+            self._refused(one, problem)
         keep.append(array)
-        return ctypes.c_void_p(array.ctypes.data)
+        return ctypes.c_void_p(None if array is None else array.ctypes.data)
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}{self.__signature__} of {self.library.path.name}>"

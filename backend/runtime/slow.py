@@ -11,15 +11,13 @@ import numpy as np
 
 from tirscript.ir import Buffer, DiagnosticError, DType, PrimFunc, Var, error
 
-from . import exchange
+from . import exchange, layout
 from .arguments import BoundArguments, bind_arguments, buffer_of, scalar_argument
-from .arrays import ArrayProblem, address_of, as_array, extent_of, numpy_dtype
+from .arrays import ArrayProblem, address_of, as_array, numpy_dtype
 from .failure import Failure, FailureRecord
+from .overlap import check_overlap
 
 Param = Var | Buffer
-_OVERLAP_WORK = (
-    100_000  # effort of numpy's exact answer whether strided arrays share elements; beyond it they are taken to do so
-)
 
 
 _MISSING = object()
@@ -100,43 +98,8 @@ class SlowPath:
         """The arguments, checked: each alone, all together, and for overlap."""
         bound = bind_arguments(self.func, args, kwargs, written=self.written)
         if self.noalias:
-            self.check_overlap(bound)
+            check_overlap(self.func, bound.arrays, self.written)
         return bound
-
-    def check_overlap(self, bound: BoundArguments) -> None:
-        """A buffer that is written may share no element with another one."""
-        buffers = [
-            (param, array)
-            for param, array in bound.arrays.items()
-            if array is not None and buffer_of(self.func, param) is not None
-        ]
-        for at, (first, a) in enumerate(buffers):
-            for second, b in buffers[at + 1 :]:
-                if (first in self.written or second in self.written) and _share(a, b):
-                    raise self.overlap(first, second)
-
-    def overlap(self, first: Param, second: Param) -> DiagnosticError:
-        """The diagnostic about two arguments that share memory."""
-        names = [(buffer_of(self.func, param) or param).name for param in (first, second)]
-        written = [name for name, param in zip(names, (first, second), strict=True) if param in self.written]
-        pair = f"arguments `{names[0]}` and `{names[1]}` of `{self.func.name}`"
-        message = f"{pair} overlap in memory, and {_both(written)} written"
-        hint = 'pass a copy of one, or let the function expect it: `T.func_attr({"noalias": False})`'
-        return DiagnosticError([error("T305", message, first.span or self.func.span, hint=hint)])
-
-
-def _both(names: list[str]) -> str:
-    return f"`{names[0]}` is" if len(names) == 1 else "both are"
-
-
-def _share(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
-    (low_a, high_a), (low_b, high_b) = extent_of(a), extent_of(b)
-    if not (low_a < high_b and low_b < high_a and low_a < high_a and low_b < high_b):
-        return False
-    try:
-        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return True
 
 
 def _converter(func: PrimFunc, param: Param, written: bool) -> Callable[[Any], Any]:
@@ -178,6 +141,8 @@ def _plain(bound: BoundArguments, param: Param) -> Any:
 
 
 def _plain_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if array.dtype.num == layout.RECORDS:  # records, which hold no objects, as memory for a handle
+        return array.reshape(-1).view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
     if type(array) is not np.ndarray:
         array = array.view(np.ndarray)
     return array.view(_LONG_LONG[array.dtype.char]) if array.dtype.char in _LONG_LONG else array

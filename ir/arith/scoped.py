@@ -40,6 +40,7 @@ from ..stmt import (
     Stmt,
     While,
 )
+from ..written import noalias
 from .analyzer import Analyzer
 from .logic import buffers_read, negation
 
@@ -48,7 +49,6 @@ _CHOICES = (OPS["if_then_else"], OPS["Select"])
 _LOGIC = {OPS["logical_and"]: False, OPS["logical_or"]: True}
 _ADDRESS, _PRINT = OPS["address_of"], OPS["print"]
 _LEAVES = (Return, Break, Continue)
-_NO_ALIAS = ("noalias", "tir.noalias", "tirx.noalias")
 
 
 class Scoped:
@@ -286,7 +286,7 @@ class Storage:
     def _look(self) -> None:
         """Find the views, when it is asked for the first time."""
         func, self._func = self._func, None
-        if func is not None and any(func.attrs.get(name) is False for name in _NO_ALIAS):
+        if func is not None and not noalias(func):
             # the arguments may overlap each other
             self._parent.update((buffer, None) for buffer in func.param_buffers)
         for node in walk(func.body) if func is not None else ():

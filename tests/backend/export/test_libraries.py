@@ -139,12 +139,15 @@ def test_mistakes_of_python_callers(folder: Path) -> None:
     )
     assert "dimension 0 of `B` of `affine` does not agree" in said(k.affine, a, 1.0, True, b[:2])
     assert "must not overlap" in said(k.affine, b, 1.0, True, b)
-    assert "an array of float32 as `A`, not of float64" in said(k.affine, a.astype("float64"), 1.0, True, b)
-    assert "takes an array as `A`, not a value of the type list" in said(k.affine, [1], 1.0, True, b)
+    assert "expected an array of float32, got an array of float64" in said(k.affine, a.astype("f8"), 1.0, True, b)
+    assert "float32 in foreign byte order" in said(k.affine, a.astype(">f4"), 1.0, True, b)
+    assert "argument `A` of `affine`: expected an array for `A`, got a list" in said(k.affine, [1], 1.0, True, b)
+    assert "expected an array without a mask" in said(k.affine, np.ma.masked_array(a), 1.0, True, b)
+    assert "got a type: unbound method" in said(k.affine, np.ndarray, 1.0, True, b)
     assert "4 arguments (A, alpha, flag, B), but 2 are given" in said(k.affine, a, 1.0)
     assert "has no parameter `beta`" in said(k.affine, a, beta=1.0, flag=True, B=b)
     b.flags.writeable = False
-    assert "writes into `B`, which is read-only" in said(k.affine, a, 1.0, True, b)
+    assert "expected an array that can be written, got a read-only one" in said(k.affine, a, 1.0, True, b)
     assert "all elements are below the limit" in said(k.total, np.arange(10), 5)
     with pytest.raises(AttributeError, match="did you mean 'affine'"):
         _ = k.afine

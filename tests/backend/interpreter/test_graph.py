@@ -99,6 +99,7 @@ def test_arguments_of_all_kinds() -> None:
         ({"x": np.ones((2, 4), np.float32)}, "dimension 1 of argument `x` of `main`: expected 3, got 4"),
         ({"x": np.ones((2, 3))}, "expected a tensor of float32, got one of float64"),
         ({"x": np.ones((2, 3), ">f4")}, "expected a tensor of float32, got one of float32 in foreign byte order"),
+        ({"x": np.ma.masked_array(np.ones((2, 3), np.float32))}, "expected an array without a mask"),
         ({"x": np.ones(3, np.float32)}, "expected 2 dimensions, got the shape (3,)"),
         ({"x": [[1, 2, 3]]}, "expected an array for `x`, got a list"),
         ({"pair": (one(1, 2),)}, "expected a tuple of 2, got one of 1"),

@@ -291,6 +291,7 @@ def test_strided_and_overlapping_arguments() -> None:
     f = program("""
 @T.prim_func
 def f(a: T.handle, b: T.handle):
+    T.func_attr({"noalias": False})
     n, s, t = T.int64(), T.int64(), T.int64()
     A = T.match_buffer(a, (n,), "int32", strides=(s,))
     B = T.match_buffer(b, (n,), "int32", strides=(t,))
@@ -305,6 +306,21 @@ def f(a: T.handle, b: T.handle):
     assert out.tolist() == [3, 2, 1, 0]
     interpret(f, data[:4], data[1:5])  # each element is written before it is read
     assert data.tolist()[:5] == [0, 1, 2, 3, 4]
+
+
+def test_arguments_may_overlap_where_the_function_expects_it_only() -> None:
+    f = program("""
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for i in range(4):
+        B[i] = A[i] + 1
+""")
+    data = np.arange(10, dtype=np.int32)
+    with pytest.raises(tirscript.DiagnosticError, match="arguments `A` and `B` of `f` overlap in memory, and `B` is"):
+        interpret(f, data[0:4], data[2:6])
+    assert data.tolist() == list(range(10))
+    interpret(f, data[0:4], data[4:8])
+    assert data.tolist() == [0, 1, 2, 3, 1, 2, 3, 4, 8, 9]
 
 
 def test_zero_sized_arrays() -> None:

@@ -10,7 +10,6 @@ import llvmlite.binding as llvm
 import pytest
 
 from tirscript.backend.llvm.builder import ModuleText
-from tirscript.backend.llvm.effects import noalias
 from tirscript.backend.llvm.entry import TABLE, EntryPlan, Table, add_entry, add_portable_entry
 from tirscript.backend.llvm.types import call_type
 from tirscript.backend.runtime import layout
@@ -19,6 +18,7 @@ from tirscript.backend.runtime.failure import Failure
 from tirscript.backend.runtime.function import Function, PortableFunction, make_function
 from tirscript.backend.runtime.slow import PortablePath, SlowPath
 from tirscript.ir import Buffer, PrimFunc
+from tirscript.ir.written import noalias
 from tirscript.script import parse
 
 llvm.initialize_native_target()

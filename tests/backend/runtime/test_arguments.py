@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 from tirscript.backend.build import build
 from tirscript.backend.interpreter import interpret
@@ -388,6 +390,9 @@ class Lying:
         ({"shape": (10**30,)}, "too large"),
         ({"data": (0, False)}, "NULL"),
         ({"strides": (4, 4)}, "mismatch in length"),
+        ({"data": bytearray(4)}, "describes 16 bytes at 0 of an object of 4 bytes"),
+        ({"data": bytearray(16), "offset": 4}, "describes 16 bytes at 4 of an object of 16 bytes"),
+        ({"data": bytearray(16), "strides": (-4,)}, "describes 16 bytes at -12 of an object of 16 bytes"),
     ],
 )
 def test_an_array_interface_that_lies_is_told(fields: dict[str, Any], words: str) -> None:
@@ -396,7 +401,7 @@ def test_an_array_interface_that_lies_is_told(fields: dict[str, Any], words: str
     with pytest.raises(DiagnosticError) as caught:
         function(Lying(**fields))
     message = caught.value.diagnostics[0].message
-    assert "expected an object whose `__array_interface__` describes an array, got a Lying: " in message
+    assert "expected an object whose `__array_interface__` describes an array, got " in message
     assert words in message
 
 
@@ -481,3 +486,39 @@ def test_arguments_of_graph_functions_are_told_at_the_parameter() -> None:
         function()
     with pytest.raises(DiagnosticError, match="but `y` is missing"):
         function(np.zeros(4, "float32"))
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "hint"),
+    [
+        (ctypes.pointer(ctypes.c_float(1)), "got elements of the format '&<f'", "numpy.ctypeslib.as_array"),
+        (as_strided(np.zeros(8, "float32"), (4,), (6,)), "got one with strides of (6,) bytes", "array.copy()"),
+    ],
+)
+def test_pointers_and_elements_between_elements_are_refused(value: Any, words: str, hint: str) -> None:
+    text = """
+@T.prim_func
+def f(a: T.handle):
+    s = T.int64()
+    A = T.match_buffer(a, (4,), "float32", strides=(s,))
+    A[0] = T.float32(1)
+"""
+    for run in (build(parse(text)), partial(interpret, parse(text))):
+        with pytest.raises(DiagnosticError) as caught:
+            run(value)
+        said = caught.value.diagnostics[0]
+        assert said.code == "T301" and words in said.message and hint in str(said.hint)
+
+
+def test_memory_of_objects_is_no_memory_of_numbers() -> None:
+    text = """
+@T.prim_func
+def f(a: T.handle):
+    T.evaluate(T.isnullptr(a))
+"""
+    for run in (build(parse(text)), partial(interpret, parse(text))):
+        for value in (np.zeros(3), np.zeros(3, "f4, i1"), np.zeros(0, "V4"), None):
+            run(value)
+        for value in (np.array([None, "a"], dtype=object), np.zeros(3, "f4, O"), np.ma.masked_array(np.zeros(3))):
+            with pytest.raises(DiagnosticError, match="expected an array"):
+                run(value)
