@@ -16,8 +16,9 @@ from tirscript.ir.stmt import AllocBuffer, BufferStore, DeclBuffer, MatchBuffer,
 from . import streams, strided, temporaries
 from .builder import mangle
 from .sites import Report
-from .state import FRAME_BUFFER, FRAME_TOTAL, Place, internal
+from .state import FRAME_BUFFER, FRAME_TOTAL, Limit, Place, internal
 from .types import lane_bytes, memory_scalar, memory_type, scalar_type, splat, value_type, vector
+from .view_limits import check_limit, limit_of
 
 if TYPE_CHECKING:
     from .codegen import Codegen
@@ -55,7 +56,7 @@ def add(g: Codegen, a: str, b: str) -> str:
     return g.b.op(f"add nsw i64 {a}, {b}")
 
 
-def enter_buffer(g: Codegen, buffer: Buffer, data: str, align: int, root: Any) -> None:
+def enter_buffer(g: Codegen, buffer: Buffer, data: str, align: int, root: Any, limit: Limit | None = None) -> None:
     """`buffer` is at `data` from here on."""
     dims = tuple(g.wide(dim) for dim in buffer.shape)
     strides: list[str] = []
@@ -68,7 +69,7 @@ def enter_buffer(g: Codegen, buffer: Buffer, data: str, align: int, root: Any) -
             step = multiply(g, step, dim)
         # the product of all dims is not needed for an address
     offset = "0" if buffer.elem_offset is None else g.wide(buffer.elem_offset)
-    g.places[buffer] = Place(data, dims, tuple(strides), offset, align, root)
+    g.places[buffer] = Place(data, dims, tuple(strides), offset, align, root, limit)
 
 
 def is_there(g: Codegen, load: BufferLoad) -> bool:
@@ -87,6 +88,11 @@ def _holds(g: Codegen, root: Any, view: Buffer) -> bool:
         return False
     whole, part, there, seen = _constant_size(root), _constant_size(view), g.places[root], g.places[view]
     return whole is not None and part is not None and part <= whole and there.data == seen.data
+
+
+def _numbers(indices: tuple[Expr, ...]) -> str:
+    """The indices of an access in a message, which refers to values that are reported."""
+    return ", ".join(f"{{{k}}}" for k in range(len(indices)))
 
 
 def element_align(buffer: Buffer) -> int:
@@ -145,11 +151,13 @@ class Access:
         self.dtype = buffer.dtype.with_lanes(buffer.dtype.lanes * self.lanes)
         self.contiguous = self.vector is None or self.stride == "1"
         self.align = min(self.place.align, lane_bytes(buffer.dtype))
+        if self.place.limit is not None and predicate is None:
+            check_limit(self, self.place.limit, f"{verb} of `{buffer.name}[{_numbers(indices)}]`", indices)
 
     def _check(self, indices: tuple[Expr, ...], verb: str) -> None:
         """In a debug build: report an index outside of its dimension."""
         g = self.g
-        shown = ", ".join(f"{{{k}}}" for k in range(len(indices)))
+        shown = _numbers(indices)
         for axis, (expr, dim) in enumerate(zip(indices, self.place.dims, strict=True)):
             low, high = g.ranges.of(expr)
             size = self.buffer.shape[axis]
@@ -160,7 +168,7 @@ class Access:
             message = f"{verb} of `{self.buffer.name}[{shown}]` is out of bounds: {reason}"
             end = self._end(indices) if expr is self.vector else None
             inside = g.b.op(f"xor i1 {self._outside(expr, end or dim)}, true")
-            g.check(inside, "bounds", message, partial(self._shown, indices, dim, end), buffer=self.buffer)
+            g.check(inside, "bounds", message, partial(self.shown, indices, dim, end), buffer=self.buffer)
 
     def _end(self, indices: tuple[Expr, ...]) -> str:
         """Where a vector ends at the latest: it may run on through rows that follow each other without gaps."""
@@ -195,7 +203,7 @@ class Access:
         )
         return mask if self.predicate is None else g.b.op(f"and {bits} {mask}, {g.value(self.predicate)}")
 
-    def _shown(self, indices: tuple[Expr, ...], dim: str, end: str | None) -> list[Report]:
+    def shown(self, indices: tuple[Expr, ...], dim: str, end: str | None) -> list[Report]:
         """The indices, of a vector the first lane that is not before `end`, and the size that they exceed."""
         g, kind, integer = self.g, vector("i64", self.lanes), f"i{self.lanes}"
         reports = []
@@ -546,7 +554,8 @@ def declare(g: Codegen, stmt: DeclBuffer) -> None:
     for node in walk(stmt.data):
         if type(node) is BufferData or type(node) is BufferLoad:
             align = min(align, lane_bytes(node.buffer.dtype))
-    enter_buffer(g, buffer, g.value(stmt.data), align, root_of(g, stmt.data))
+    limit = limit_of(g, stmt) if g.debug else None
+    enter_buffer(g, buffer, g.value(stmt.data), align, root_of(g, stmt.data), limit)
 
 
 def match(g: Codegen, stmt: MatchBuffer) -> None:

@@ -29,7 +29,7 @@ from tirscript.passes.lower.serialize_races import needs_order
 
 from .lookups import one_by_one
 from .parallel_cost import Cost, body_cost
-from .state import Place, Targets
+from .state import Limit, Place, Targets
 from .types import lane_bytes, memory_type, value_type
 
 if TYPE_CHECKING:
@@ -190,7 +190,11 @@ class _Part:
             return Place(slot, (), (), "0", align, buffer)
         dims, strides = (tuple(self.capture("i64", size) for size in sizes) for sizes in (at.dims, at.strides))
         data, offset = self.capture("ptr", at.data, at.root), self.capture("i64", at.offset)
-        return Place(data, dims, strides, offset, at.align, at.root)
+        limit = at.limit
+        if limit is not None:
+            base, size = self.capture("ptr", limit.base, at.root), self.capture("i64", limit.size)
+            limit = Limit(base, size, limit.owner)
+        return Place(data, dims, strides, offset, at.align, at.root, limit)
 
     def write(self, split: tuple[str, str, str], count: int | None) -> None:
         """The functions, and the call; `split` is grain, unit and rouse of the pool."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tirscript.backend.runtime.c_library import CFunction
 from tirscript.backend.runtime.packed import PythonCall
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
@@ -23,10 +24,19 @@ FRAME_TOTAL = 256 * 1024
 FAILED, RAISED = 1, 2  # what a kernel returns after a failed check, and after a Python exception
 
 
+class Limit(Struct, frozen=True, eq=False):
+    """The memory that a view stays in: its address, how many bytes there are from it on, and whose it is."""
+
+    base: str
+    size: str
+    owner: Buffer
+
+
 class Place(Struct, frozen=True, eq=False):
     """Where a buffer is: its data pointer, dims, strides and offset in elements (i64 values), its alignment in bytes.
 
     `root` is what it is a part of: an allocation or a parameter; two places with different roots do not overlap.
+    `limit` is what a debug build compares each access of a view with.
     """
 
     data: str
@@ -35,6 +45,7 @@ class Place(Struct, frozen=True, eq=False):
     offset: str
     align: int
     root: Any
+    limit: Limit | None = None
 
 
 class Targets(Struct, frozen=True, eq=False):

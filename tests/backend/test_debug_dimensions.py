@@ -105,3 +105,37 @@ def test_indices_that_are_proved_are_of_flat_memory() -> None:
 def test_a_pipeline_sets_options_that_a_pass_does_not_say() -> None:
     found = Sequential(("simplify", "unroll_loop{limit=2}", "unroll_loop")).configured("unroll_loop", limit=8)
     assert str(found) == "simplify,unroll_loop{limit=2},unroll_loop{limit=8}"
+
+
+VIEWS = {
+    "a parameter": 'C = T.decl_buffer((64,), "int32", data=A.data)\nfor i in range(8):\n    C[X[i]] = i',
+    "memory of its own": (
+        'D = T.alloc_buffer((4, 8), "int32")\nC = T.decl_buffer((64,), "int32", data=D.data)\n'
+        "for i in range(8):\n    C[X[i]] = i\nfor i in range(8):\n    B[i] = C[X[7 - i]]"
+    ),
+    "an offset": 'C = T.decl_buffer((8,), "int32", data=A.data, elem_offset=X[7])\nfor i in range(1):\n    C[i] = 1',
+    "wider elements": 'C = T.decl_buffer((64,), "int64", data=A.data)\nfor i in range(8):\n    C[X[i] // 2] = T.int64(i)',
+    "a view of a view": (
+        'D = T.decl_buffer((99,), "int32", data=A.data)\nC = T.decl_buffer((9, 9), "int32", data=D.data)\n'
+        "for i in range(8):\n    C[X[i] // 9, X[i] % 9] = i"
+    ),
+    "threads": 'C = T.decl_buffer((64,), "int32", data=A.data)\nfor i in T.parallel(8):\n    C[X[i]] = i',
+    "vectors": 'C = T.decl_buffer((64,), "int32", data=A.data)\nfor i in range(1):\n    C[X[7] : X[7] + 4] = T.broadcast(i, 4)',
+}
+
+
+@pytest.mark.parametrize("options", [BUILDS["debug"], BUILDS["bounds_check"]], ids=["debug", "bounds_check"])
+@pytest.mark.parametrize("params", [PARAMS, SYMBOLIC], ids=["constant", "symbolic"])
+@pytest.mark.parametrize("body", VIEWS.values(), ids=VIEWS)
+def test_a_view_that_leaves_its_memory_is_told(body: str, params: str, options: dict[str, Any]) -> None:
+    func = kernel(body, params)
+    checked = tirscript.build(func, **options)
+    for last in (28, 32, 60):
+        at = [0, 1, 2, 3, 4, 5, 6, last]
+        expected = outcome(lambda *args: tirscript.interpret(func, *args), at)
+        found = outcome(checked, at)
+        if isinstance(expected[0], str):
+            assert found[0] == "T302" and "is out of bounds: the memory of" in found[1]
+        else:
+            assert found == expected
+    assert isinstance(found[0], str)
