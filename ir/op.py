@@ -378,6 +378,8 @@ def convert(value: Operand, to: DType, what: str = "the value") -> Expr:
         if widens or (have.is_int and to.is_float):
             return cast(value, to)
     hint = f'cast it: `x.astype("{to.element}")`'
-    if have.lanes != to.lanes:  # which no cast changes
+    if have is VOID:
+        hint = "what a function without a result gives stands in the elements of its parameters"
+    elif have.lanes != to.lanes:  # which no cast changes
         hint = f"lanes of the place: {to.lanes}, of the value: {have.lanes}; give both as many"
     raise fail("T110", f"{what} is {have}, but its place holds {to}", hint)

@@ -13,7 +13,7 @@ from .namespace import Unsupported
 
 # libraries that a kernel does not call; only their names, nothing is imported
 LIBRARIES = frozenset(
-    ("np", "numpy", "math", "torch", "tl", "triton", "tvm", "jnp", "jax", "cupy", "random", "F", "nn")
+    ("np", "numpy", "math", "torch", "tl", "triton", "tvm", "jnp", "jax", "cupy", "random", "F", "nn", "numba", "nb")
 )
 
 _LOOP = "write the loop: `for i in range(n):`"
@@ -24,6 +24,8 @@ _CAST = 'convert with `x.astype("float32")`'
 _BUFFER = 'a tensor is `T.Buffer((128, 128), "float32")`'
 _VIEW = "index it in another order, or view it: `C = A.view(4, 4)`"
 _THREADS = "a loop is run by threads where it says so: `for i in T.parallel(n):`"
+
+_SORTED = "compare and exchange elements in loops"
 
 _KERNEL = "a kernel is a function under `@T.prim_func`"
 
@@ -103,6 +105,7 @@ ADVICE: dict[str, str] = {
     "cuda": 'a loop gives the numbers of threads: `for i in T.thread_binding(n, thread="threadIdx.x"):`',
     "placeholder": _BUFFER,
     "compute": "write the loops, and the element of each iteration: `C[i, j] = A[i, j] + 1.0`",
+    "sort": _SORTED,
     "ptr": '`T.handle("float32")` is a typed pointer',
 }
 AXIS_ADVICE = {"C": "scan", "O": "opaque", "reduction": "reduce", "parallel": "spatial"}
@@ -139,6 +142,9 @@ GRAPH_ADVICE = {
     "size": "the dimensions are `x.shape`",
     "item": "a graph has no Python numbers: keep the tensor",
     "numpy": "a graph has no arrays while it is read: keep the tensor",
+    "array": "a constant is `G.const(values, dtype)`",
+    "tensor": "a constant is `G.const(values, dtype)`",
+    "asarray": "a constant is `G.const(values, dtype)`",
     "print": "did you mean `G.print`? The function has effects then: `pure=False`",
 }
 # what somebody who calls this builtin on a value of the program wants
@@ -156,6 +162,13 @@ BUILTIN_ADVICE = {
     **dict.fromkeys(("str", "repr", "ascii", "format"), "a text is made of what is known while parsing"),
     "any": "join the conditions with `or`",
     "all": "join the conditions with `and`",
+    "pow": "`x ** 2.0`, or `T.pow(x, y)`",
+    "divmod": "`x // y` and `x % y`",
+    "isinstance": "the dtype of a value is known: `x.dtype`",
+    "sorted": _SORTED,
+    "map": _LOOP,
+    "filter": _LOOP,
+    "input": "a kernel asks for nothing: what it needs are its parameters",
     "maximum": "did you mean `T.max`?",
     "minimum": "did you mean `T.min`?",
 }

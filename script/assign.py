@@ -17,7 +17,7 @@ from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
 from .advice import element_of
 from .call import _plain_type
 from .constant import ConstantLowering
-from .context import FIRST, Pending, Poison, ScalarView, Stale
+from .context import FIRST, Abort, Pending, Poison, ScalarView, Stale
 from .expr import _BINARY_OPS, Method
 from .meet import fit
 from .namespace import BufferType, Form, LetType, TypeName
@@ -275,6 +275,8 @@ class AssignLowering(ConstantLowering):
                 self.name_value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
             if type(view) is ScalarView:
                 place, indices = view.buffer, FIRST
+            if type(view) is Poison:
+                raise Abort(target)
             if place is None:
                 if any(target.id in scope for scope in self.scopes):
                     hint = "give it to a name of its own first, or let it be an element of a buffer"

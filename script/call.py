@@ -55,6 +55,7 @@ class CallLowering(ExprLowering):
     addresses: set[Buffer]
 
     def _call(self, node: ast.Call) -> Any:
+        self.callee = node.func
         function = self.value(node.func)
         try:
             return self.called(function, node)
@@ -387,11 +388,28 @@ class CallLowering(ExprLowering):
                     raise self.fail("T032", f"parameter `{param.name}` of `{function.name}` takes a buffer", arg)
                 args.append(value)
             elif param.dtype.is_handle:
+                self.refuse_elements(arg, param, function.name)
                 value = self.value(arg)
                 args.append(BufferData(value) if type(value) is Buffer else as_expr(value))
             else:
                 args.append(self.converted(arg, param.dtype, f"parameter `{param.name}`"))
         return CallFunction(function.name, tuple(args), returns, span=self.span(node))
+
+    def refuse_elements(self, arg: ast.expr, param: Var, function: str) -> None:
+        """Refuse elements of a buffer where an address is taken."""
+        owner = self.value(arg.value) if isinstance(arg, ast.Subscript) else None
+        if type(owner) is not Buffer or owner.dtype.is_handle:
+            return
+        assert isinstance(arg, ast.Subscript)
+        parts = arg.slice.elts if isinstance(arg.slice, ast.Tuple) else [arg.slice]
+        begins = [part.lower or ast.Constant(0) if isinstance(part, ast.Slice) else part for part in parts]
+        first = f"{owner.name}[{', '.join(map(ast.unparse, begins))}]"
+        raise self.fail(
+            "T204",
+            f"parameter `{param.name}` of `{function}` is {param.dtype}, not elements of `{owner.name}`",
+            arg,
+            hint=f"pass the address of the first, `T.address_of({first})`, or let the parameter be a `T.Buffer`",
+        )
 
     def open_python(self, function: Any, node: ast.Call) -> Any:
         """What a function of the user's own Python returns, or a Choice of `min` and `max`."""

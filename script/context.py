@@ -16,7 +16,7 @@ from tirscript.ir.graph import GraphFunc
 from tirscript.ir.span import Source, Span
 from tirscript.ir.words import call_it
 
-from .advice import ADVICE, TYPES, advise, in_words
+from .advice import ADVICE, BUILTIN_ADVICE, TYPES, advise, in_words
 from .budget import Budget
 from .python import BUILTINS, is_numpy_scalar
 from .source import quiet_parse
@@ -123,6 +123,7 @@ class Context:
     """What all parts of the lowering share. `namespace` is T."""
 
     namespace: Any
+    example_type = "T.float32"  # of a parameter
     theirs = False  # the text is in TVM's dialect, which converts what ours refuses (meet.py)
     tiles = False  # its functions are of TVM's tile dialect unless they say `s_tir=True`
 
@@ -140,6 +141,7 @@ class Context:
         self.symbols: dict[str, Var] = {}
         self.unknown: dict[str, Diagnostic] = {}  # what was said of names that are defined nowhere
         self.named_strides: set[str] = set()  # of these, what only strides of TVM's buffers are called
+        self.callee: ast.expr | None = None  # what is being called by the call that is read
         self.in_signature = False
         self.symbol_mode = False  # unknown names are symbolic dimensions
 
@@ -257,7 +259,15 @@ class Context:
 
     def builtin_advice(self, name: str) -> str | None:
         """What is written in place of a function of Python's own."""
-        return ADVICE.get(name)
+        return ADVICE.get(name) or BUILTIN_ADVICE.get(name)
+
+    def function_advice(self, name: str) -> str:
+        """Where a function stands that is called."""
+        module: ModuleRef | None = getattr(self, "module", None)
+        if module is not None:
+            return f"define it in `{module.name}`, and call it as `{module.name}.{name}`"
+        given = "a macro or a Python function is defined before" if self.trusted else "macros stand before"
+        return f"a tensor function stands in the same `@I.ir_module` and is called as `M.{name}`; {given}"
 
     def undefined(self, node: ast.Name, advice: str | None = None) -> Abort:
         """An undefined name, with the nearest known one, or else with some advice."""
@@ -296,8 +306,10 @@ class Context:
             hint = f'a symbolic dimension is a string: `"{node.id}"`'
         elif hint is None and advice is not None:
             hint = advice
+        elif hint is None and node is self.callee:
+            hint = self.function_advice(node.id)
         elif hint is None and len(node.id) > 2 and "prim_func" in vars(self.namespace):
-            hint = f"assign it before, or make it a parameter, such as `{node.id}: T.float32`"
+            hint = f"assign it before, or make it a parameter, such as `{node.id}: {self.example_type}`"
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=hint)
 
     def assigned_later(self, use: ast.Name) -> Span | None:

@@ -119,9 +119,9 @@ class ExprLowering(ChoiceLowering):
         """A condition: a bool expression, or a Python value that decides while parsing."""
         value = truth(self.value(node)) if self.theirs else self.value(node)
         if isinstance(node, ast.Tuple):
-            raise self.fail(
-                "T102", "the condition is a tuple, which is always true", node, hint="write the condition alone"
-            )
+            both = len(node.elts) == 2 and isinstance(node.elts[1], (ast.Constant, ast.JoinedStr))
+            hint = 'no brackets around both: `assert cond, "message"`' if both else "write the condition alone"
+            raise self.fail("T102", "the condition is a tuple, which is always true", node, hint=hint)
         if isinstance(value, Expr) and not value.dtype.is_bool:
             raise self.fail("T102", f"the condition is {value.dtype}, not bool", node, hint="compare it: `x != 0`")
         if isinstance(value, Buffer):

@@ -12,7 +12,7 @@ from tirscript.ir.diagnostic import Diagnostic, suggest
 from tirscript.ir.dtype import DType, dtype, scalar_names
 from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphFunc
+from tirscript.ir.graph import GraphFunc, GraphType
 from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.span import Source
 from tirscript.ir.verify import verify
@@ -61,6 +61,9 @@ class FunctionLowering(MacroLowering):
         self.definition = node.body if node is not None else []
         self.builtins_range = BUILTINS["range"]
         self.params: list[Var | Buffer] = []
+        # parameters of types that only the other kind of function has
+        self.foreign_params = 0
+        self.body_is_read = True
         if module is not None:
             self.scopes[0][module.name] = module
 
@@ -123,8 +126,24 @@ class FunctionLowering(MacroLowering):
             if param.arg in made and self.symbols.get(param.arg, made[param.arg]) is not made[param.arg]:
                 what = f"`{param.arg}` is a dimension of a buffer, but this parameter is no integer"
                 self.report("T207", what, param, hint="give one of them another name")
+        if not any(isinstance(kind, BufferType) for kind in kinds.values()):
+            if self.other_kind("tensors", "graph_func", len(kinds) - len(made)):
+                return
         if node.returns is not None:
             self.returns = self._returns(node.returns)
+
+    def other_kind(self, takes: str, decorator: str, failed: int) -> bool:
+        """Whether the parameters are those of the other kind of function, which is told once, at the decorator. So many
+        of them have failed."""
+        if not self.foreign_params or self.foreign_params < failed:
+            return False
+        self.diagnostics = [one for one in self.diagnostics if one.code != "T041"]
+        self.params, self.body_is_read = [], False
+        kind, letter = ("graph", "G") if decorator == "graph_func" else ("tensor", "T")
+        place = self.node.decorator_list[0] if self.node.decorator_list else self.node
+        message = f"`{self.node.name}` takes {takes}: it is a {kind} function"
+        self.report("T022", message, place, hint=f"its decorator is `@{letter}.{decorator}`")
+        return True
 
     def _their_symbols(self, params: list[ast.arg]) -> None:
         """TVM prints `A: T.Buffer(("n",), ...)` with `n = T.int32()` in the body, which says the dtype of both."""
@@ -182,6 +201,9 @@ class FunctionLowering(MacroLowering):
             return None
         kind = _python_type(kind) or kind
         if not isinstance(kind, (TypeName, BufferType)) and not (self.theirs and type(kind) is Var):
+            from .graph_names import TypeForm, TypeSpec
+
+            self.foreign_params += isinstance(kind, (GraphType, TypeForm, TypeSpec))
             self.report(
                 "T041",
                 f"the annotation of `{param.arg}` is not a type of T",
@@ -250,7 +272,7 @@ class FunctionLowering(MacroLowering):
             opener = (node.returns.end_lineno if node.returns is not None else None) or _signature_end(node)
         self.names = Names(node.body)
         with recursion_room():
-            if body:
+            if body and self.body_is_read:
                 self.statements(body, opener, max(last_line, node.end_lineno or 0))
         attrs = self.attrs_found
         made = PrimFunc(

@@ -104,6 +104,8 @@ class GraphCallLowering(GraphExprLowering):
 
     def operator_call(self, entry: GraphOp, node: ast.Call) -> GraphExpr:
         """A call of an operator."""
+        if entry.name.startswith("call_tir") and node.args:
+            self.callee = node.args[0]
         args, kwargs = self.with_index_map(entry, node)
         told = [kwargs[name] for name in TOLD_DTYPES if name in kwargs] if self.theirs else []
         void = any(one is VOID or (isinstance(one, str) and one == "void") for one in told)

@@ -95,6 +95,7 @@ class GraphExprLowering(GraphLegacyLowering):
     """Lowers values."""
 
     known: Known  # the functions of the module
+    example_type = 'G.Tensor((4, 4), "float32")'
     flow: dict[str, GraphVar] | None = None  # the outputs of the dataflow that is being read
 
     # -- values of the graph

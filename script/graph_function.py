@@ -110,8 +110,13 @@ class GraphLowering(GraphStmtLowering):
                 scope[param.arg] = self.parameter(param)
             if isinstance(scope[param.arg], GraphVar):
                 self.graph_params.append(scope[param.arg])
+                self.foreign_params += _is_matched(scope[param.arg], node)
             if sum(other.arg == param.arg for other in given) > 1:
                 self.report("T202", f"two parameters are named `{param.arg}`", param)
+        if not any(type(param.type) is not PrimType for param in self.graph_params):
+            failed = sum(isinstance(scope[param.arg], Poison) for param in given)
+            if self.other_kind("buffers", "prim_func", failed):
+                return
         if node.returns is not None:
             try:
                 self.in_signature = True
@@ -161,7 +166,7 @@ class GraphLowering(GraphStmtLowering):
             if isinstance(body[0].value.value, str):
                 docstring, opener, body = body[0].value.value, body[0].end_lineno or 0, body[1:]
         with recursion_room():
-            if body:
+            if body and self.body_is_read:
                 self.statements(body, opener, max(last_line, node.end_lineno or 0))
         if self.result is None and not self.diagnostics:
             self.report("T311", f"`{node.name}` returns nothing", node, hint="end it with `return y`")
@@ -202,6 +207,14 @@ class GraphLowering(GraphStmtLowering):
             known.add(id(value.type.value if scalar else value))
         inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
         return with_dimensions(kind, {}, inner) if inner else kind
+
+
+def _is_matched(param: GraphVar, node: ast.FunctionDef) -> bool:
+    """Whether a parameter is a handle that the body gives a shape, as tensor functions do."""
+    if type(param.type) is not PrimType or not param.type.dtype.is_handle:
+        return False
+    calls = (item.func for item in ast.walk(node) if isinstance(item, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr == "match_buffer" for func in calls)
 
 
 GraphLowering.stmt_rules = {**GraphStmtLowering.stmt_rules, ast.FunctionDef: GraphLowering._local_function}

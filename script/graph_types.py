@@ -67,6 +67,7 @@ class GraphTypeLowering(FunctionLowering):
             return _NONE
         hint = _EXAMPLE
         if isinstance(value, (BufferForm, BufferType)):
+            self.foreign_params += self.in_signature
             hint = f"a graph function takes tensors, {_EXAMPLE}"
         raise self.fail("T041", f"{words(value)} is not a type of G", node, hint=hint)
 
@@ -110,6 +111,15 @@ class GraphTypeLowering(FunctionLowering):
         return const(int(found.value), INT64) if type(found) is Const else found
 
 
+def _written(node: ast.expr, name: str, at: int, value: Any) -> ast.expr:
+    """The place of an argument of a type where its value stands in the text, else that of the type."""
+    given = [keyword.value for keyword in getattr(node, "keywords", ()) if keyword.arg == name]
+    for part in [*given, *(getattr(node, "args", None) or ())[at : at + 1]]:
+        if isinstance(part, ast.Constant) and part.value == value:
+            return part
+    return node
+
+
 def _items(node: ast.expr, count: int) -> list[ast.expr]:
     """The places of the dimensions of a type, where they stand in it."""
     for part in [node, *(getattr(node, "args", None) or ())]:
@@ -120,6 +130,11 @@ def _items(node: ast.expr, count: int) -> list[ast.expr]:
 
 
 def _tensor(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphType:
+    if len(spec.args) > 2 and all(isinstance(one, (int, Expr)) for one in spec.args[:2]):
+        sizes = [one for one in spec.args if isinstance(one, (int, Expr))]
+        shown = ", ".join(str(one) if isinstance(one, int) else one.script(fragment=True).strip() for one in sizes)
+        hint = f'the shape is one tuple: `G.Tensor(({shown}), "float32")`'
+        raise self.fail("T101", "`G.Tensor` takes a shape, then a dtype", node, hint=hint)
     given = self.fields(spec, ("shape", "dtype", "vdevice", "ndim"), node)
     shape, kind = given.get("shape"), given.get("dtype")
     if isinstance(shape, (str, TypeName, DType)) and kind is None:
@@ -134,7 +149,8 @@ def _tensor(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphTyp
         elif self.theirs:  # of the type that TVM keeps the variable in, ours say the number of dimensions
             shape, rank = None, known.ndim
     unknown = ("", "void") if self.theirs else ("",)
-    elements = None if kind is None or kind in unknown else self.dtype_of(kind, node)
+    place = _written(node, "dtype", 1, kind)
+    elements = None if kind is None or kind in unknown else self.dtype_of(kind, place)
     if elements is not None and (elements.is_handle or elements.is_vector or elements.kind == "void"):
         raise self.fail("T109", f"a tensor holds numbers, not {elements}", node)
     device = given.get("vdevice")

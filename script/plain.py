@@ -17,7 +17,7 @@ from tirscript.ir.op import Op
 from tirscript.ir.words import without_classes, words
 
 from .advice import ADVICE, element_hint
-from .context import Abort, Context, Round
+from .context import Abort, Context, Poison, Round
 from .namespace import BufferType, Form, LetForm, Namespace, TypeName
 from .python import MAX_ITEMS, TooLarge
 from .tvm import DialectFunction
@@ -268,6 +268,7 @@ class PlainLowering(Context):
     def _walrus(self, node: ast.NamedExpr) -> Any:
         value = self.value(node.value)
         if isinstance(value, Expr):
+            self.keep(node.target.id, Poison())  # told once
             raise self.fail(
                 "T021", "`:=` takes values known while parsing", node, hint="assign the value in a statement of its own"
             )

@@ -105,6 +105,7 @@ class StmtLowering(LoopLowering):
                 hint = f"call it: `T.{value.name}(...)`" if isinstance(value, (Form, Op)) else None
                 raise self.fail("T020", f"a name alone does nothing: `{self.span(node).text}`", node, hint=hint)
             return
+        self.callee = call.func
         function = self.value(call.func)
         if isinstance(function, Form):
             rule = self.statement_forms.get(function.name)

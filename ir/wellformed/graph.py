@@ -323,8 +323,8 @@ class GraphVerifier:
         fresh = iter(results)
         expected = [kinds[at] if 0 <= at < len(kinds) else next(fresh, None) for at in places]
         expected += fresh
-        self.results(call, callee, expected)
-        self.written(call, callee, given, places)
+        if self.results(call, callee, expected):
+            self.written(call, callee, given, places)
 
     def callee(self, call: OpCall) -> PrimFunc | None:
         """The tensor function that a call names; what is no such function is reported."""
@@ -343,19 +343,20 @@ class GraphVerifier:
         )
         return None
 
-    def results(self, call: OpCall, callee: PrimFunc, expected: list[Any]) -> None:
-        """The result types that the call is told against what the function writes."""
+    def results(self, call: OpCall, callee: PrimFunc, expected: list[Any]) -> bool:
+        """The result types that the call is told against what the function writes; whether there are as many."""
         notes = pointing(callee.span, f"`{callee.name}` is here")
         if len(call.types) != len(expected):
             count, results = len(callee.params) - len(expected), len(call.types)
             passed = f"{count} argument{'s' if count != 1 else ''} and {results} result{'s' if results != 1 else ''}"
             message = f"`{callee.name}` has {len(callee.params)} parameters, but {passed} stand here"
             self.report("T101", message, call, notes=notes, hint=Signature(callee).order())
-            return
+            return False
         for at, (told, known) in enumerate(zip(call.types, expected, strict=True)):
             found = None if known is None else conflict(told, known)
             if found is not None:
                 self.report(found[0], f"result {at + 1} of `{callee.name}` {found[1]}", call, notes=notes)
+        return True
 
     def written(self, call: OpCall, callee: PrimFunc, given: TupleExpr, places: tuple[int, ...]) -> None:
         """A tensor function writes its results, and of its arguments those that it is told to. What it hands to

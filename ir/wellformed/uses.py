@@ -179,6 +179,8 @@ class Uses(Scopes):
     def inside(self, buffer: Buffer, axis: int, ends: tuple[int, int], extent: int | None, at: Any) -> None:
         """The first and the last index of an access lie in a dimension; one of unknown extent begins at 0, too."""
         low, high = ends
+        if extent is not None and extent < 0:
+            return  # told at the declaration
         if 0 <= low <= high and (extent is None or high < extent or (extent == 0 and self.unreached)):
             return
         odd = low if low < 0 else high
@@ -357,9 +359,8 @@ class Uses(Scopes):
         for arg, have, param in zip(node.args, given, callee.params, strict=True):
             problem = argument_problem(have, param)
             if problem is not None:
-                self.report(
-                    "T204", f"argument `{param.name}` of `{callee.name}` is {problem}", spot(arg, node), notes=notes
-                )
+                at = node if type(arg) is Buffer else spot(arg, node)  # a buffer's place is where it is declared
+                self.report("T204", f"argument `{param.name}` of `{callee.name}` is {problem}", at, notes=notes)
         returns = callee.returns or VOID
         if node.dtype is not returns:
             self.report(

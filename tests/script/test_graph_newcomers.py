@@ -33,6 +33,8 @@ def f(x: G.Tensor((2, 4), "float32"), w: G.Tensor((2, 4), "float32")):
         ("G.nn.linear(x, w)", "did you mean `G.linear`?"),
         ("G.relu(x)", "did you mean `G.nn.relu`?"),
         ("print(x)", "did you mean `G.print`?"),
+        ("x + np.array([1.0, 2.0])", "`G.const(values, dtype)`"),
+        ("G.call_tir(helper, (x,))", "stands in the same `@I.ir_module` and is called as `M.helper`"),
     ],
 )
 def test_the_hint_names_the_operator(value: str, hint: str) -> None:
@@ -73,3 +75,47 @@ def test_numbers_beside_conditions_and_indices_are_of_the_dtype_of_the_values(va
     assert callable(wanted)
     for run in (tirscript.build(program), lambda *args: tirscript.interpret(program, *args)):
         np.testing.assert_array_equal(run(x, w), wanted(x))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "code", "place", "hint"),
+    [
+        ('G.Tensor(2, 3, "float32")', "T101", 'G.Tensor(2, 3, "float32")', '`G.Tensor((2, 3), "float32")`'),
+        ('G.Tensor((2, 3), "flot32")', "T109", '"flot32"', "`float32`"),
+        ('G.Tensor((2, 3), dtype="flot32")', "T109", '"flot32"', "`float32`"),
+        ("\"G.Tensor((2, 3), 'flot32')\"", "T109", "\"G.Tensor((2, 3), 'flot32')\"", "`float32`"),
+    ],
+)
+def test_types_of_tensors(annotation: str, code: str, place: str, hint: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(f"@G.graph_func\ndef f(x: {annotation}):\n    return x\n")
+    (one,) = caught.value.diagnostics
+    assert one.span is not None and (one.code, one.span.text) == (code, place) and hint in str(one.hint)
+
+
+@pytest.mark.parametrize(
+    ("call", "params", "code", "place", "hint"),
+    [
+        ("M.g(A)", 'B: T.Buffer((5,), "float32")', "T204", "M.g(A)", ""),
+        ("M.g(A[0:2])", "b: T.handle", "T204", "A[0:2]", "`T.address_of(A[0])`"),
+        ("M.g(A[n:])", "b: T.handle", "T204", "A[n:]", "`T.address_of(A[n])`"),
+        ("M.g(A[2])", "b: T.handle", "T204", "A[2]", "`T.address_of(A[2])`"),
+        ("A[0] = M.g(A)", 'B: T.Buffer((4,), "float32")', "T110", "M.g(A)", "the elements of its parameters"),
+    ],
+)
+def test_calls_between_tensor_functions(call: str, params: str, code: str, place: str, hint: str) -> None:
+    text = f"""
+@I.ir_module
+class M:
+    @T.prim_func
+    def f(A: T.Buffer((4,), "float32"), n: T.int32):
+        {call}
+
+    @T.prim_func
+    def g({params}):
+        pass
+"""
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(text)
+    (one,) = caught.value.diagnostics
+    assert one.span is not None and (one.code, one.span.text) == (code, place) and hint in str(one.hint)

@@ -239,3 +239,72 @@ def test_long_statements_with_mistakes_are_read_in_bounded_time() -> None:
 def test_a_name_that_hides_the_namespace(body: str, params: str | None, what: str) -> None:
     found = one_mistake(body, params or PARAMS)
     assert (found.code, found.message) == ("T030", f"`T` is {what} here, which hides the namespace `T`")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("A[0] = (y := A[1]) + y", "T021"),
+        ("x: int = 0\nx += 1\nA[0] = x", "T041"),
+        ("C = T.alloc_buffer((-4,), 'float32')\nC[0] = 1.0\nA[0] = C[0]", "T207"),
+    ],
+)
+def test_what_follows_from_a_wrong_name_is_not_told(body: str, code: str) -> None:
+    assert one_mistake(body).code == code
+
+
+TENSOR_FUNCTION = """
+@{0}
+def f({1}):
+    for i, j in T.grid(4, 4):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + missing
+"""
+GRAPH_FUNCTION = """
+@T.prim_func
+def f(x: G.Tensor((2, 3), "float32"), n: T.int64) -> G.Tensor((2, 3), "float32"):
+    with G.dataflow():
+        y = G.nn.relu(x)
+        G.output(y)
+    return y
+"""
+BUFFERS = 'A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32"), n: T.int64'
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (TENSOR_FUNCTION.format("G.graph_func", BUFFERS), "`f` takes buffers: it is a tensor function", "T.prim_func"),
+        (TENSOR_FUNCTION.format("R.function", BUFFERS), "`f` takes buffers: it is a tensor function", "T.prim_func"),
+        (
+            TENSOR_FUNCTION.format("G.graph_func", "a: T.handle").replace(
+                "    for", "    A = T.match_buffer(a, (4, 4))\n    for"
+            ),
+            "`f` takes buffers: it is a tensor function",
+            "T.prim_func",
+        ),
+        (GRAPH_FUNCTION, "`f` takes tensors: it is a graph function", "G.graph_func"),
+    ],
+)
+def test_the_decorator_of_the_other_kind_of_function(text: str, message: str, hint: str) -> None:
+    header = "from tirscript.script import ir as I, tir as T, graph as G, relax as R\n"
+    (found,) = mistakes_of(header + text)
+    assert (found.code, found.message) == ("T022", message) and hint in str(found.hint)
+    assert found.span is not None and "func" in found.span.text
+
+
+def test_a_call_with_too_many_arguments_is_told_once() -> None:
+    text = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i]
+
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        return G.call_tir(M.k, (x, x), out=G.Tensor((4,), "float32"))
+"""
+    assert [found.code for found in mistakes_of(text)] == ["T101"]
