@@ -288,6 +288,16 @@ def const(value: Any, type_: object = None) -> Const:
     return Const(bool(value) if to.is_bool else int(value), to)
 
 
+def literal(value: Any, type_: object = None) -> Const:
+    """The constant that a number of a program stands for: as `const`, but what its float type does not hold is refused,
+    where a computed value becomes infinite. Raises ValueError or TypeError."""
+    made = const(value, type_)
+    if made.dtype.is_float and not math.isfinite(made.value) and math.isfinite(value):
+        shown = integer_text(value) if isinstance(value, int) else repr(float(value))
+        raise ValueError(f"{shown} does not fit {made.dtype}: it would be {made.value}")
+    return made
+
+
 def integer_text(value: int) -> str:
     """An integer for a message: its digits, or its size where nobody would read them (Python refuses over 4,300)."""
     return str(value) if value.bit_length() <= 256 else f"an integer of {value.bit_length():,} bits"

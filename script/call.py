@@ -23,11 +23,12 @@ from tirscript.ir.expr import (
     Ramp,
     Var,
     const,
+    literal,
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphExpr, GraphVar
 from tirscript.ir.module import Module
-from tirscript.ir.op import FOREIGN, OPS, Op, as_expr, comparisons_as_values
+from tirscript.ir.op import FOREIGN, OPS, Op, as_expr, comparisons_as_values, literal_hint
 from tirscript.ir.scopes import scope_advice
 from tirscript.ir.words import words
 
@@ -274,11 +275,12 @@ class CallLowering(ExprLowering):
                 raise self.fail("T032", str(problem), place) from None
         try:
             if isinstance(value, (int, float)) and not name.dtype.is_vector:
-                made: Expr = const(value, name.dtype)
+                made: Expr = literal(value, name.dtype)
             else:
                 made = OPS["cast"](value, name.dtype)
         except ValueError as problem:
-            raise self.fail("T103", str(problem), place) from None
+            hint = literal_hint(value, name.dtype) if name.dtype.is_float else None
+            raise self.fail("T103", str(problem), place, hint=hint) from None
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
         return self.placed(made, node)

@@ -267,3 +267,32 @@ def test_a_dimension_of_a_parameter_that_the_body_computes(value: str) -> None:
     found = one_mistake(body, "c: T.handle, n: T.int64")
     assert found.code == "T202" and "a dimension of a parameter, bound before the body" in found.message
     assert found.span is not None and found.span.text == f"S = {value}" and "`S = T.int64()`" in str(found.hint)
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "words"),
+    [
+        ("A[0] = 1e39", "1e39", "1e+39 does not fit float32: it would be inf"),
+        ("A[0] = A[1] * -1e39", "-1e39", "-1e+39 does not fit float32: it would be -inf"),
+        ("if A[0] > 1e40:\n    A[0] = 0.0", "1e40", "1e+40 does not fit float32"),
+        ("A[0] = T.float32(1e300)", "1e300", "1e+300 does not fit float32"),
+        ("A[0] = T.float16(70000)", "70000", "70000 does not fit float16: it would be inf"),
+        ("A[0] = T.float8_e4m3fn(1000)", "1000", "1000 does not fit float8_e4m3fn: it would be nan"),
+        ('A[0] = T.Cast("float64", 1e300).astype("float32")', 'T.Cast("float64", 1e300)', "does not fit float32"),
+        ("A[0] = 10**39", "10**39", "does not fit float32"),
+    ],
+)
+def test_numbers_that_floats_do_not_hold(body: str, place: str, words: str) -> None:
+    found = one_mistake(body)
+    assert found.span is not None and (found.code, found.span.text) == ("T103", place)
+    assert words in found.message and 'float("' in str(found.hint)
+
+
+def test_infinities_and_casts_of_great_numbers_are_as_they_are_written() -> None:
+    parse(
+        "@T.prim_func\n"
+        "def f(A: T.Buffer((4,), 'float32'), D: T.Buffer((4,), 'float64')):\n"
+        "    A[0] = float('inf')\n    A[1] = T.float32('-inf')\n    A[2] = 3.4028235e38\n"
+        "    D[0] = T.cast(1e300, 'float64')\n    D[1] = T.float64(1e300) * 1e8\n    D[2] = 1e308\n"
+        "    A[3] = T.cast(1e6, 'float16')\n"
+    )
