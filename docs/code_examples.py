@@ -562,4 +562,18 @@ faulty(kernel)
         kernel("for i in range(4):", "    A[i] = 1.0", "for i in range(4):", "    A[i] = 2.0"),
         LINT,
     ),
+    "T614": Example(
+        "The block says with `T.reads` or `T.writes` what it accesses, and an access is none of that, for the values "
+        "that the message has. Running it is not changed by that, but passes and schedules that move blocks rely on "
+        "it. What is read to update it, as a reduction does, may stand in `T.writes` alone.",
+        kernel(
+            "for i in range(3):",
+            '    with T.block("shift"):',
+            "        vi = T.axis.spatial(3, i)",
+            "        T.reads(A[vi])",
+            "        T.writes(A[vi])",
+            "        A[vi] = A[vi + 1]",
+        ),
+        LINT,
+    ),
 }

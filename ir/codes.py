@@ -86,4 +86,5 @@ CODES: dict[str, str] = {
     "T611": "iterations race",
     "T612": "read before it is written",
     "T613": "store is lost",
+    "T614": "access outside of what a block says",
 }

@@ -59,7 +59,7 @@ def test_what_is_written_and_never_read() -> None:
     assert found("s: T.float32 = 0.0", "for i in range(4):", "    s += A[i]") == [("T602", 1)]
     assert found("s: T.float32 = 0.0", "for i in range(4):", "    s += A[i]", "A[0] = s") == []
     assert found("i: T.int32 = 0", "while i < 4:", "    A[i] = 1.0", "    i += 1") == []
-    regions = ['with T.block("b"):', "    T.reads()", "    T.writes(B[0])", "    B[0] = A[0]"]
+    regions = ['with T.block("b"):', "    T.reads(A[0])", "    T.writes(B[0])", "    B[0] = A[0]"]
     assert found('B = T.alloc_buffer((4,), "float32")', *regions) == [("T602", 1)]
 
 
@@ -435,3 +435,53 @@ def test_the_table() -> None:
 def test_every_program_can_be_linted(func: PrimFunc) -> None:
     for one in lint(func):
         assert one.severity == "warning" and one.render()
+
+
+BLOCK_PARAMS = 'A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32"), X: T.Buffer((4,), "int32")'
+
+
+def block(*body: str, kinds: str = "SS") -> list[str]:
+    head = ["for i, j in T.grid(4, 8):", '    with T.block("b"):', f'        vi, vj = T.axis.remap("{kinds}", [i, j])']
+    return [*head, *(f"        {line}" for line in body)]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (["T.reads(A[vi, 0])", "T.writes(B[vi, vj])", "B[vi, vj] = A[vi, vj] + A[vi, 0]"], [6]),
+        (["T.reads(A[vi, vj])", "T.writes()", "B[vi, vj] = A[vi, vj]"], [6]),
+        (["T.reads()", "T.writes(A[vi, vj])", "B[vi, vj] = A[vi, vj]"], [6]),
+        (["T.reads(A[vi, 0:7])", "T.writes(B[vi, vj])", "B[vi, vj] = A[vi, vj]"], [6]),
+        (["T.reads(A[vi, 0:4], A[vi, 5:8])", "B[vi, vj] = A[vi, vj]"], [5]),
+        (["T.writes(B[vi, 0:4])", "if vj < 5:", "    B[vi, vj] = A[vi, vj]"], [6]),
+        (
+            ["T.reads(A[0, vj])", "T.writes(B[vi, 0])", "with T.init():", "    B[vi, 1] = 0.0", "B[vi, 0] += A[0, vj]"],
+            [7],
+        ),
+    ],
+)
+def test_accesses_that_a_block_does_not_say(body: list[str], lines: list[int]) -> None:
+    told = found(*block(*body), "X[0] = 0", params=BLOCK_PARAMS)
+    assert [one for one in told if one[0] == "T614"] == [("T614", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ["T.reads(A[vi, vj])", "T.writes(B[vi, vj])", "B[vi, vj] = A[vi, vj]"],
+        ["T.reads(A[vi, 0:8])", "T.writes(B[0:4, 0:8])", "B[vi, vj] = A[vi, 7 - vj]"],
+        ["T.reads(A[vi, 0:4], A[vi, 4:8])", "B[vi, vj] = A[vi, vj]"],
+        ["T.reads(A[vi, vj])", "T.writes(B[vi, 0])", "B[vi, 0] += A[vi, vj]"],  # the update of a reduction
+        ["T.reads(A[vi, vj])", "B[vi, 0] += A[vi, vj]"],
+        ["T.reads(A[X[vi], vj], X[vi])", "T.writes(B[vi, vj])", "B[vi, vj] = A[X[vi], vj]"],
+        ["T.writes(B[vi, 0:4])", "if vj < 4:", "    B[vi, vj] = A[vi, vj]"],
+        ["T.reads(A[vi, 0:4])", "for k in range(4):", "    B[vi, vj] = A[vi, k]"],
+        ["T.reads(A)", "T.writes(B)", "B[vi, vj] = A[vi, vj]"],
+        ["T.reads(A[vi, vj])", "T.writes(B[vi, vj])", 'C = T.alloc_buffer((1,), "float32")', "C[0] = A[vi, vj]"]
+        + ["B[vi, vj] = C[0]"],
+        ["T.reads(A[vi, vj])", "T.writes(B[vi, vj])", "s = A[vi, vj]", "s += 1.0", "B[vi, vj] = s"],
+    ],
+)
+def test_accesses_that_a_block_says(body: list[str]) -> None:
+    told = found(*block(*body), "X[0] = 0", params=BLOCK_PARAMS)
+    assert [one for one in told if one[0] == "T614"] == []
