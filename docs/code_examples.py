@@ -546,7 +546,8 @@ faulty(kernel)
     ),
     "T612": Example(
         "The function reads elements of memory of its own that nothing has written before, for the values that the "
-        "message has. What they hold is not known. Write all that is read, or read less.",
+        "message has. What they hold is not known. Write all that is read, or read less. Where it depends on memory or "
+        "conditions which elements are written, as in a sort by counting, the message says that it is not known.",
         kernel(
             'B = T.alloc_buffer((4,), "float32")',
             "for i in range(3):",

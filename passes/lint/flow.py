@@ -92,7 +92,7 @@ def _race(loop: For, one: Dependence) -> Diagnostic:
 
 @lint_check("T612")
 def unwritten(func: PrimFunc) -> Iterator[Diagnostic]:
-    """A read of an element of the function's own memory that nothing has written before."""
+    """A read of an element of the function's own memory that nothing has certainly written before."""
     deps = _dependences(func) if any(isinstance(node, AllocBuffer) for node in walk(func.body)) else None
     if deps is None:
         return
@@ -102,16 +102,24 @@ def unwritten(func: PrimFunc) -> Iterator[Diagnostic]:
     apart = (BufferData, BufferRegion, AllocateConst)
     given = {id(node.buffer) for node in walk(without_regions(func)) if isinstance(node, apart)}
     seen: set[int] = set()
-    for one in uncovered_reads(deps):
+    found = uncovered_reads(deps)
+    certain = {id(one.access.node) for one in uncovered_reads(deps, proved=True)} if found else set()
+    for one in found:
         node: Node = one.access.node
         if id(node) in seen or id(one.access.root.buffer) in given:
             continue
         seen.add(id(node))
+        name, place = one.access.root.name, node.span or one.step.node.span
+        if id(node) not in certain:  # a permutation that is read from memory writes all, and nothing says so
+            message = f"it is not known whether `{name}` is written before it is read here"
+            hint = "which elements are written depends on memory or conditions: fill it before, if that may be fewer"
+            yield warning("T612", message, place, hint=hint)
+            continue
         values = _values(
             {**one.values, **{symbol: value for symbol, value in one.symbols.items() if isinstance(symbol, Var)}}
         )
-        message = f"`{one.access.root.name}` may be read before it is written{values}"
-        yield warning("T612", message, node.span or one.step.node.span, hint="write the elements before, or read fewer")
+        message = f"`{name}` is read before it is written{values}"
+        yield warning("T612", message, place, hint="write the elements before, or read fewer")
 
 
 def _values(values: dict[Any, int]) -> str:

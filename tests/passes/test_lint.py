@@ -485,3 +485,20 @@ def test_accesses_that_a_block_does_not_say(body: list[str], lines: list[int]) -
 def test_accesses_that_a_block_says(body: list[str]) -> None:
     told = found(*block(*body), "X[0] = 0", params=BLOCK_PARAMS)
     assert [one for one in told if one[0] == "T614"] == []
+
+
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [
+        ("B[0] = 1.0", "`B` is read before it is written: i = 1"),
+        ("if A[0] > 0.0:\n        B[0] = 1.0", "it is not known whether `B` is written before it is read here"),
+        ("for j in range(4):\n        B[X[j]] = 1.0", "it is not known whether `B` is written before it is read here"),
+    ],
+)
+def test_what_is_certain_of_a_read_before_any_write(store: str, message: str) -> None:
+    program = parse(
+        f'@T.prim_func\ndef f({ONE}, X: T.Buffer((4,), "int32")):\n    B = T.alloc_buffer((4,), "float32")\n    {store}\n'
+        "    for i in range(4):\n        A[i] = B[i]\n"
+    )
+    (one,) = (one for one in lint(program) if one.code == "T612")
+    assert one.message == message
