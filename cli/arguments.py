@@ -34,16 +34,33 @@ class Request(NamedTuple):
     seed: int = 0
 
 
+def _once(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """What names things, each of them once."""
+    names = [text.partition("=")[0].strip() for text in texts if "=" in text]
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise click.BadParameter(f"{twice!r} is given twice", context, option)
+    return texts
+
+
 def options(function: Any) -> Any:
     """The options of a call, for the commands that call."""
     for option in (
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random numbers."),
         click.option("--random", is_flag=True, help="Random numbers for what is not given."),
-        click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="The value of a scalar parameter."),
+        click.option(
+            "--set",
+            "values",
+            multiple=True,
+            callback=_once,
+            metavar="NAME=VALUE",
+            help="The value of a scalar parameter.",
+        ),
         click.option(
             "--size",
             "sizes",
             multiple=True,
+            callback=_once,
             metavar="NAME=SIZE",
             help=f"A symbolic dimension; {DEFAULT_SIZE} where neither this nor an array tells.",
         ),

@@ -15,7 +15,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar, cast, get_args
+from typing import Any, Protocol, TypeVar, cast, get_args, overload
 
 from msgspec import Struct, structs
 
@@ -107,13 +107,25 @@ class _Decorator(Protocol):
     def __call__(self, function: Callable[..., Any], /) -> Pass: ...
 
 
+@overload
+def prim_func_pass(function: Callable[..., Any], /) -> Pass: ...
+@overload
 def prim_func_pass(
     *,
     name: str | None = None,
     requires: tuple[str, ...] = (),
     removes: tuple[Callable[[Node], bool], str] | None = None,
     opt_level: int = 0,
-) -> _Decorator:
+) -> _Decorator: ...
+def prim_func_pass(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    requires: tuple[str, ...] = (),
+    removes: tuple[Callable[[Node], bool], str] | None = None,
+    opt_level: int = 0,
+) -> Pass | _Decorator:
     """Register a function from PrimFunc to PrimFunc as a pass.
 
     name:      what it is called in pipelines; the function's name where it is not given
@@ -121,37 +133,65 @@ def prim_func_pass(
     removes:   what is gone behind it: a test of nodes, and how messages call what it finds
     opt_level: the least `opt_level` of a PassContext at which it runs
 
-    Raises ValueError where the name is taken, the docstring is missing, or an option is not keyword-only.
+    Without options the brackets may be left out: `@prim_func_pass`. Raises ValueError where the name is taken, the
+    docstring is missing, or an option is not keyword-only.
     """
-    return _registrar("prim_func", name, requires, removes, opt_level)
+    register = _registrar("prim_func", name, requires, removes, opt_level)
+    return register if function is None else register(function)
 
 
+@overload
+def graph_func_pass(function: Callable[..., Any], /) -> Pass: ...
+@overload
 def graph_func_pass(
     *,
     name: str | None = None,
     requires: tuple[str, ...] = (),
     removes: tuple[Callable[[Node], bool], str] | None = None,
     opt_level: int = 0,
-) -> _Decorator:
+) -> _Decorator: ...
+def graph_func_pass(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    requires: tuple[str, ...] = (),
+    removes: tuple[Callable[[Node], bool], str] | None = None,
+    opt_level: int = 0,
+) -> Pass | _Decorator:
     """Register a function from GraphFunc to GraphFunc as a pass; the tensor functions of a module stay as they are.
 
     The options are those of `prim_func_pass`.
     """
-    return _registrar("graph_func", name, requires, removes, opt_level)
+    register = _registrar("graph_func", name, requires, removes, opt_level)
+    return register if function is None else register(function)
 
 
+@overload
+def module_pass(function: Callable[..., Any], /) -> Pass: ...
+@overload
 def module_pass(
     *,
     name: str | None = None,
     requires: tuple[str, ...] = (),
     removes: tuple[Callable[[Node], bool], str] | None = None,
     opt_level: int = 0,
-) -> _Decorator:
+) -> _Decorator: ...
+def module_pass(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    requires: tuple[str, ...] = (),
+    removes: tuple[Callable[[Node], bool], str] | None = None,
+    opt_level: int = 0,
+) -> Pass | _Decorator:
     """Register a function from Module to Module as a pass; one function is given to it as a module of its own.
 
     The options are those of `prim_func_pass`.
     """
-    return _registrar("module", name, requires, removes, opt_level)
+    register = _registrar("module", name, requires, removes, opt_level)
+    return register if function is None else register(function)
 
 
 def _registrar(

@@ -103,7 +103,7 @@ def unwritten(func: PrimFunc) -> Iterator[Diagnostic]:
     given = {id(node.buffer) for node in walk(without_regions(func)) if isinstance(node, apart)}
     seen: set[int] = set()
     found = uncovered_reads(deps)
-    certain = {id(one.access.node) for one in uncovered_reads(deps, proved=True)} if found else set()
+    certain = {id(one.access.node): one for one in uncovered_reads(deps, proved=True)} if found else {}
     for one in found:
         node: Node = one.access.node
         if id(node) in seen or id(one.access.root.buffer) in given:
@@ -115,6 +115,7 @@ def unwritten(func: PrimFunc) -> Iterator[Diagnostic]:
             hint = "which elements are written depends on memory or conditions: fill it before, if that may be fewer"
             yield warning("T612", message, place, hint=hint)
             continue
+        one = certain[id(node)]
         values = _values(
             {**one.values, **{symbol: value for symbol, value in one.symbols.items() if isinstance(symbol, Var)}}
         )

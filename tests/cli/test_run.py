@@ -206,6 +206,8 @@ class M:
         ([], 1, "no value is given for `A` of `double`"),
         (["--size", "n=3"], 1, "has no symbolic dimension `n`"),
         (["--random", "--size", "n"], 2, "is not NAME=VALUE"),
+        (["--random", "--size", "n=3", "--size", "n=4"], 2, "'n' is given twice"),
+        (["--random", "--set", "x=1", "--set", "x = 2"], 2, "'x' is given twice"),
         (["--random", "--set", "A=1"], 1, "has no scalar parameter `A`"),
         (["--input", "missing.npy"], 1, "missing.npy cannot be read: no such file"),
         (

@@ -491,7 +491,11 @@ def test_accesses_that_a_block_says(body: list[str]) -> None:
     ("store", "message"),
     [
         ("B[0] = 1.0", "`B` is read before it is written: i = 1"),
-        ("if A[0] > 0.0:\n        B[0] = 1.0", "it is not known whether `B` is written before it is read here"),
+        ("if A[0] > 0.0:\n        B[0] = 1.0", "`B` is read before it is written: i = 1"),
+        (
+            "for j in range(4):\n        if A[j] > 0.0:\n            B[j] = 1.0",
+            "it is not known whether `B` is written before it is read here",
+        ),
         ("for j in range(4):\n        B[X[j]] = 1.0", "it is not known whether `B` is written before it is read here"),
     ],
 )

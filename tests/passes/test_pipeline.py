@@ -386,3 +386,24 @@ def test_the_default_lowering_can_be_cut() -> None:
         DEFAULT_LOWERING.until("infer_regions")
     func = program(TEXT)
     assert structural_equal(DEFAULT_LOWERING.until("lower_blocks")(func), get_pass("lower_blocks")(func))
+
+
+def test_a_pass_may_be_registered_without_brackets() -> None:
+    try:
+
+        @prim_func_pass
+        def stands_bare(func: PrimFunc) -> PrimFunc:
+            """Leaves everything."""
+            return func
+
+        @module_pass
+        def stands_bare_of_modules(module: Module) -> Module:
+            """Leaves everything."""
+            return module
+
+        func = program(TEXT)
+        assert get_pass("stands_bare")(func) is func and str(stands_bare) == "stands_bare"
+        assert Sequential(["stands_bare", "stands_bare_of_modules"])(func) is func
+    finally:
+        for name in ("stands_bare", "stands_bare_of_modules"):
+            PASSES.pop(name, None)
