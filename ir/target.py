@@ -10,7 +10,7 @@ from typing import Any
 from .check import public
 from .expr import Const
 from .node import NO_ATTRS, Attrs, Node
-from .words import call_it
+from .words import call_it, with_article
 
 # options that hold several words, written with commas in a target's string
 LISTS = ("keys", "mattr", "libs")
@@ -258,7 +258,11 @@ def _options_of(text: str) -> dict[str, Any]:
 def _value(name: str, text: str) -> Any:
     if name in LISTS:
         return tuple(text.split(","))
-    return int(text) if _INT.fullmatch(text) else text
+    if not _INT.fullmatch(text):
+        return text
+    if len(text) > 20:
+        raise ValueError(f"the option {name!r} of a target is too large: {text[:20]}...")
+    return int(text)
 
 
 def _check_depth(given: Any) -> None:
@@ -284,6 +288,8 @@ def _from_dict(given: dict[str, Any]) -> Target:
         raise ValueError('a target names its kind, as in {"kind": "llvm"}')
     if isinstance(keys, str) or not isinstance(keys, (tuple, list)) or not all(isinstance(key, str) for key in keys):
         raise ValueError("the keys of a target are a list of strings")
+    for key in (*keys, *map(str, options)):
+        _readable("a word of a target", key)
     inner = options.pop("targets", None) if kind == COMPOSITE else None
     attrs = {str(name): _plain(str(name), value) for name, value in options.items()}
     if inner is not None:
@@ -311,9 +317,20 @@ def _plain(name: str, value: Any) -> Any:
         return tuple(_plain(name, item) for item in value)
     if isinstance(value, dict):
         return Attrs({str(key): _plain(name, item) for key, item in value.items()})
-    if value is None or isinstance(value, (str, int, float, bool)):
+    if isinstance(value, str):
+        return _readable(f"the option {name!r} of a target", value)
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise ValueError(f"the option {name!r} of a target is an integer of {value.bit_length():,} bits")
+    if value is None or isinstance(value, (int, float, bool)):
         return value
-    raise ValueError(f"the option {name!r} of a target is a {type(value).__name__}, not plain data")
+    raise ValueError(f"the option {name!r} of a target is {with_article(type(value).__name__)}, not plain data")
+
+
+def _readable(what: str, text: str) -> str:
+    """A text that compilers can be told, which are given UTF-8 that ends at a zero."""
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError(f"{what} has characters that stand in no file: {text!r}")
+    return text
 
 
 __all__ = ["COMPOSITE", "EXTERNAL", "LISTS", "VECTORS", "Target"]

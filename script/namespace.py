@@ -69,6 +69,10 @@ _VALUES = {
 }
 
 
+class OutsideOfKernel(TypeError):
+    """A construct of kernels was called by Python."""
+
+
 class Form:
     """A construct of the language. Calling one outside of a kernel is a mistake, and says so."""
 
@@ -77,7 +81,7 @@ class Form:
         self.__doc__ = doc
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"`T.{self.name}` stands inside a function decorated with @T.prim_func: {self.__doc__}")
+        raise OutsideOfKernel(f"`T.{self.name}` stands inside a function decorated with @T.prim_func: {self.__doc__}")
 
     def __getitem__(self, item: Any) -> Any:
         return self(item)

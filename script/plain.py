@@ -18,7 +18,7 @@ from tirscript.ir.words import without_classes, words
 
 from .advice import ADVICE, element_hint
 from .context import Abort, Context, Poison, Round
-from .namespace import BufferType, Form, LetForm, Namespace, TypeName
+from .namespace import BufferType, Form, LetForm, Namespace, OutsideOfKernel, TypeName
 from .python import MAX_ITEMS, TooLarge
 from .tvm import DialectFunction
 
@@ -96,6 +96,9 @@ class PlainLowering(Context):
             why = without_classes(str(problem))
         except Exception:
             why = "its message cannot be read"
+        if isinstance(problem, OutsideOfKernel):
+            hint = "write it in the kernel; `@T.macro` above the function makes its statements part of the kernel"
+            return self.fail("T033", f"this runs while parsing, as Python: {why}", node, hint=hint)
         return self.fail("T033", f"{type(problem).__name__} while parsing: {why}", node)
 
     def ask(self, work: Callable[[], Any], node: ast.AST) -> Any:

@@ -110,3 +110,21 @@ def test_a_target_that_holds_itself_is_refused() -> None:
 
 def test_a_target_prints_as_the_language_writes_it() -> None:
     assert str(Target.parse("llvm -mcpu=x")).strip() == 'T.target("llvm -mcpu=x")'
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("llvm -mcpu=\udc80", "has characters that stand in no file"),
+        ("llvm -mtriple=x86_64\0", "has characters that stand in no file"),
+        ('{"kind": "llvm", "mattr": ["+avx\\ud800"]}', "has characters that stand in no file"),
+        ({"kind": "llvm", "keys": ["\udc80"]}, "has characters that stand in no file"),
+        ({"kind": "llvm", "\udc80": 1}, "has characters that stand in no file"),
+        ("llvm -num-cores=" + "9" * 5000, "is too large"),
+        ('{"kind": "llvm", "num-cores": 99999999999999999999999}', "an integer of 77 bits"),
+        ({"kind": "llvm", "x": object()}, "is an object, not plain data"),
+    ],
+)
+def test_what_no_compiler_can_be_told_is_refused(said: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Target.parse(said)  # type: ignore[arg-type]

@@ -87,3 +87,19 @@ def test_what_it_cannot_do_is_told(read: Callable[..., Any], code: str, message:
     assert one.code == code and message in one.message
     assert one.span is not None and "read(A, i)" in one.span.text
     assert hint is None or hint in str(one.hint)
+
+
+def test_memory_that_a_python_function_asks_for() -> None:
+    def memory() -> Any:
+        return T.alloc_buffer((4,), "float32")
+
+    with pytest.raises(DiagnosticError) as caught:
+
+        @T.prim_func
+        def kernel(A: T.Buffer((4,), "float32")):
+            C = memory()
+            C[0] = A[0]
+
+    (one,) = caught.value.diagnostics
+    assert one.code == "T033" and "`T.alloc_buffer` stands inside a function" in one.message
+    assert "write it in the kernel" in str(one.hint)
