@@ -117,3 +117,16 @@ def test_import_loads_nothing_heavy(statement: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(ROOT / "src")}
     )
     assert result.stdout.split() == []
+
+
+def test_the_packages_are_there_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, tirscript\n"
+        "assert 'tirscript.script' not in sys.modules and 'tirscript.passes' not in sys.modules\n"
+        "print(tirscript.script.parse.__name__, tirscript.passes.get_pass.__name__, tirscript.printer.diff.__name__)\n"
+        "print('testing' in dir(tirscript), hasattr(tirscript, 'cli'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT / "src")}
+    )
+    assert done.stdout.split() == ["parse", "get_pass", "diff", "True", "False"]

@@ -91,15 +91,21 @@ __all__ = [
 ]
 
 
+# so that `import tirscript` is enough for `tirscript.script.parse` and `tirscript.passes.get_pass`
+_PACKAGES = frozenset(("backend", "ir", "passes", "printer", "script", "testing"))
+
+
 def __getattr__(name: str) -> Any:
     where = _NAMES.get(name)
-    if where is None:
+    if where is None and name not in _PACKAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if where is None:
+        return import_module(f".{name}", __name__)
     value = globals()[name] = getattr(import_module(f".{where}", __name__), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES})
+    return sorted({*globals(), *_NAMES, *_PACKAGES})
