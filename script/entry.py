@@ -20,6 +20,7 @@ from tirscript.ir.expr import Expr
 from tirscript.ir.module import Module
 from tirscript.ir.span import Source, Span, Trivia
 from tirscript.ir.verify import check_well_formed
+from tirscript.ir.words import with_article
 
 from .budget import Budget
 from .constant import Sources
@@ -75,7 +76,7 @@ def _decorated(function: Any, decorator: Callable[..., Any], written: str, optio
     if function is None:
         return lambda given: decorator(given, **options)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"{written} decorates a function, not a {type(function).__name__}")
+        raise TypeError(f"{written} decorates a function, not {with_article(type(function).__name__)}")
     # by what name it was called, and with what, its line need not say: `kernel = T.prim_func(private=True)`
     said = {name: value for name, value in options.items() if value is not (name != "private")}
     called = Called(decorator.__name__, said)
@@ -214,7 +215,7 @@ def macro(function: Any = None, *, hygienic: bool = True) -> Any:
     if function is None:
         return lambda given: macro(given, hygienic=hygienic)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"T.macro decorates a function, not a {type(function).__name__}")
+        raise TypeError(f"T.macro decorates a function, not {with_article(type(function).__name__)}")
     source, _, node = definition_of(function)
     local = locals_of(function)
     return Macro(node, source, lambda: python_names(names_of(function, local)), hygienic=hygienic)

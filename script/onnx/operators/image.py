@@ -33,6 +33,9 @@ _SAMPLING = {
 }
 
 
+_LONGEST = 1 << 22  # elements of an axis whose places are kept as constants
+
+
 @onnx_op("Resize", "Upsample")
 def resize(node: Node) -> GraphExpr:
     x = node.tensor(0)
@@ -157,6 +160,9 @@ def _by_axes(
         scale = scales.get(axis)
         if scale is None and dims.same(shape[axis], made):
             continue
+        target = dims.number(made)
+        if target is not None and target > _LONGEST:
+            raise node.wrong(f"an axis of {target:,} elements is too long: there is a table of where each of them lies")
         total: GraphExpr | None = None
         at = places(node, shape[axis], made, scale, where)
         for index, weight in taps(node, at, shape[axis], method, rounding, _support(node, shape[axis], made, scale)):
