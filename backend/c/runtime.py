@@ -47,6 +47,7 @@ def compile_request(request: Request) -> dict[str, Any]:
 
 def write_files(request: Request, what: Exportable, path: Path, header: Path | None, prefix: str | None) -> Path:
     """The hook `export` of the kind: the source (`.c`), or a library that the system's compiler makes of it."""
+    from ..export.entries import StructLayout
     from ..export.header import header_text
     from ..export.library import library_prefix, prepare
     from ..export.link import compile_c
@@ -56,7 +57,7 @@ def write_files(request: Request, what: Exportable, path: Path, header: Path | N
         message = f"the target `c` writes no `{path.suffix or path.name}`"
         hint = "write the source (`.c`) or a shared library (`.so`); the target llvm has more"
         raise DiagnosticError([error("T404", message, hint=hint)])
-    made = prepare(what, library_prefix(path, prefix), "C99", 8)
+    made = prepare(what, library_prefix(path, prefix), "C99", StructLayout())
     text, libraries = source_text(made, request.debug)
     if path.suffix == ".c":
         path.write_text(text)
@@ -87,11 +88,12 @@ class Sources:
     @cached_property
     def _made(self) -> tuple[str, tuple[CFunction, ...]]:
         from ..export.built import exportable
+        from ..export.entries import StructLayout
         from ..export.library import prepare
 
         names = tuple(func.name for func in self.request.public)
         what = exportable(self.request, names, {}, self.request.module.name)
-        return source_text(prepare(what, "tirscript_", "C99", 8), self.request.debug)
+        return source_text(prepare(what, "tirscript_", "C99", StructLayout()), self.request.debug)
 
     @property
     def text(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..runtime import tiles
 from ..runtime.c_library import CFunction
 from ..runtime.fork_join import pool_text
 from ..runtime.threads import PARALLEL
-from .entries import ENTRY
+from .entries import ENTRY, StructLayout
 from .messages import MESSAGE, TEXT_BYTES, message_function
 from .plan import CFunctionPlan, LibraryPlan
 
@@ -44,7 +45,16 @@ class ExportedCode(Struct, frozen=True, eq=False):
 
 def pointer_bytes(target: Host) -> int:
     """How many bytes an address has."""
-    return 4 if target.triple.partition("-")[0] in ("wasm32", "i386", "i686", "armv7", "arm", "riscv32") else 8
+    return struct_layout(target).pointer
+
+
+@cache
+def struct_layout(target: Host) -> StructLayout:
+    """How C lays out structs for a processor, as LLVM knows it."""
+    # such as "e-m:e-p:32:32-i64:64-n32-S128"; an i64 that is not in it is aligned to 4 bytes
+    told = dict(part.partition(":")[::2] for part in str(target_machine(target, 0, jit=False).target_data).split("-"))
+    pointer = int(told.get("p", "64").partition(":")[0]) // 8
+    return StructLayout(pointer, int(told.get("i64", "32").partition(":")[0]) // 8)
 
 
 def library_code(module: Module, plan: LibraryPlan, target: Host, *, bounds_check: bool, threads: bool) -> ExportedCode:

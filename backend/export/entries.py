@@ -54,10 +54,11 @@ class Entry(Struct, frozen=True, eq=False):
     params: tuple[CParam, ...]
 
 
-class Struct_(Struct, frozen=True):
-    """Where the fields of DLTensor are, in words of 32 bits, for pointers of 4 or 8 bytes."""
+class StructLayout(Struct, frozen=True):
+    """Where the fields of DLTensor are: the bytes of an address, and to how many an int64 in a struct is aligned."""
 
-    pointer: int
+    pointer: int = 8
+    wide: int = 8
 
     def field(self, head: _Head, at: int) -> Expr:
         """The pointer at a byte, as an int64."""
@@ -84,7 +85,11 @@ class Struct_(Struct, frozen=True):
         return self.field(head, 2 * self.pointer + 16)
 
     def byte_offset(self, head: _Head) -> Expr:
-        return head.wide(-(-(3 * self.pointer + 16) // 8))
+        at = -(-(3 * self.pointer + 16) // self.wide) * self.wide
+        if at % 8 == 0 and self.wide == 8:
+            return head.wide(at // 8)
+        high, low = (head.narrow(at // 4 + half).astype("uint32").astype("int64") for half in (1, 0))
+        return high * const(1 << 32, INT64) + low
 
 
 class _Head:
@@ -114,18 +119,18 @@ class _Array(Struct, eq=False):
     empty: Expr
 
 
-def entry_of(func: PrimFunc, kernel: PrimFunc, written: frozenset[Any], pointer: int) -> Entry:
-    """The entry of `kernel`, which `func` was lowered to; `pointer` is the bytes of an address.
+def entry_of(func: PrimFunc, kernel: PrimFunc, written: frozenset[Any], layout: StructLayout) -> Entry:
+    """The entry of `kernel`, which `func` was lowered to.
 
     Raises DiagnosticError T402 for parameters that C has no words for.
     """
-    return _Writer(func, kernel, written, Struct_(pointer)).write()
+    return _Writer(func, kernel, written, layout).write()
 
 
 class _Writer:
     """Writes one entry."""
 
-    def __init__(self, func: PrimFunc, kernel: PrimFunc, written: frozenset[Any], struct: Struct_) -> None:
+    def __init__(self, func: PrimFunc, kernel: PrimFunc, written: frozenset[Any], struct: StructLayout) -> None:
         self.func, self.kernel, self.written, self.struct = func, kernel, written, struct
         self.body: list[Stmt] = []
         self.arrays: list[_Array] = []
@@ -287,7 +292,9 @@ class _Writer:
                 self.require(either(apart, either(one.empty, other.empty)), message)
 
 
-def shapes_of(func: PrimFunc, outs: int, written: frozenset[Any], pointer: int) -> tuple[PrimFunc, Entry] | None:
+def shapes_of(
+    func: PrimFunc, outs: int, written: frozenset[Any], layout: StructLayout
+) -> tuple[PrimFunc, Entry] | None:
     """For a function whose last `outs` parameters are results: one that writes their dimensions, and its entry.
 
     None where all of them are known.
@@ -311,7 +318,7 @@ def shapes_of(func: PrimFunc, outs: int, written: frozenset[Any], pointer: int) 
         names = ", ".join(f"`{var.name}`" for var in dict.fromkeys(free))
         message = f"`{func.name}` cannot be exported: the shape of its result depends on {names}, which no argument has"
         raise DiagnosticError([error("T402", message, func.span)])
-    return teller, entry_of(teller, teller, frozenset((handle,)), pointer)
+    return teller, entry_of(teller, teller, frozenset((handle,)), layout)
 
 
 def _variables(expr: Expr) -> list[Var]:

@@ -16,7 +16,7 @@ from tirscript.ir.node import recursion_room
 
 from ..llvm.host import Host, host
 from ..runtime.arguments import written_params
-from .entries import SUFFIX_SHAPES, entry_of, shapes_of
+from .entries import SUFFIX_SHAPES, StructLayout, entry_of, shapes_of
 from .header import header_text
 from .names import c_name, is_taken
 from .plan import CFunctionPlan, GraphShape, LibraryPlan
@@ -76,7 +76,7 @@ def export(
     The file's name says what is written, by FORMATS. `prefix` begins the names of the library's own functions, and of
     those whose own name C has for itself; without one, it is made of the file's name ("libk.so": `k_`).
     """
-    from .code import library_code, optimized, pointer_bytes
+    from .code import library_code, optimized, struct_layout
 
     path = Path(path)
     form = _format(path)
@@ -85,7 +85,7 @@ def export(
         hint = 'build it for C: `tirscript.build(program, target="c")`, `tirscript build FILE -o FILE.c --target c`'
         raise DiagnosticError([error("T402", "C source comes from the target `c`", hint=hint)])
     _check_system(form, chosen.triple)
-    prepared = prepare(what, library_prefix(path, prefix), chosen.triple, pointer_bytes(chosen))
+    prepared = prepare(what, library_prefix(path, prefix), chosen.triple, struct_layout(chosen))
     code = library_code(prepared.module, prepared.plan, chosen, bounds_check=bounds_check, threads=threads)
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder)
@@ -143,7 +143,7 @@ def library_prefix(path: Path, given: str | None) -> str:
     return given
 
 
-def prepare(what: Exportable, prefix: str, triple: str, pointer: int) -> Prepared:
+def prepare(what: Exportable, prefix: str, triple: str, layout: StructLayout) -> Prepared:
     """The functions' entries beside their kernels, and the plan of the library."""
     plans: list[CFunctionPlan] = []
     public: list[PrimFunc] = []
@@ -158,13 +158,13 @@ def prepare(what: Exportable, prefix: str, triple: str, pointer: int) -> Prepare
         for func in what.public:
             kernel = what.lowered.prim_func(func.name)
             assert kernel is not None
-            entry = entry_of(func, kernel, written_params(func, what.lowered), pointer)
+            entry = entry_of(func, kernel, written_params(func, what.lowered), layout)
             public.append(func)
             entries.append(entry.func)
             graph = None
             shape_entry = None
             if func.name in what.graphs:
-                graph, shape_entry = _graph(what.graphs[func.name], func, prefix, pointer)
+                graph, shape_entry = _graph(what.graphs[func.name], func, prefix, layout)
             symbol = _symbol(func, prefix)
             source = what.graphs.get(func.name, func)
             plans.append(
@@ -215,12 +215,12 @@ def _check_unique(plans: list[CFunctionPlan], prefix: str) -> None:
         seen[plan.symbol] = plan.name
 
 
-def _graph(graph: GraphFunc, func: PrimFunc, prefix: str, pointer: int) -> tuple[GraphShape, Any]:
+def _graph(graph: GraphFunc, func: PrimFunc, prefix: str, layout: StructLayout) -> tuple[GraphShape, Any]:
     """How the arrays of a graph function hang together, and the function that tells the shapes of its results."""
     outs = _count(graph.result)
     results = [param for param in func.params[len(func.params) - outs :] if isinstance(param, Buffer)]
     dims = tuple(tuple(int(dim.value) if type(dim) is Const else None for dim in result.shape) for result in results)
-    teller = shapes_of(func, outs, frozenset(), pointer)
+    teller = shapes_of(func, outs, frozenset(), layout)
     symbol = None if teller is None else _symbol(func, prefix) + SUFFIX_SHAPES
     takes = tuple(_tree(param.type) for param in graph.params)
     return GraphShape(takes, _tree(graph.result), outs, dims, symbol), teller

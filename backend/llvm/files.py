@@ -124,13 +124,13 @@ class _Core:
 
     def _module(self) -> tuple[Any, Any]:
         from ..export.built import exportable
-        from ..export.code import library_code, optimized, pointer_bytes
+        from ..export.code import library_code, optimized, struct_layout
         from ..export.library import prepare
 
         request, target = self.request, machine(self.request.target)
         names = tuple(func.name for func in request.public)  # they are one text, as they are for this machine
         what = exportable(request, names, {}, request.module.name)
-        made = prepare(what, "library_", target.triple, pointer_bytes(target))
+        made = prepare(what, "library_", target.triple, struct_layout(target))
         code = library_code(made.module, made.plan, target, bounds_check=request.debug, threads=_has_threads(target))
         return optimized(code, target, request.opt_level)
 

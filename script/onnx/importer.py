@@ -96,13 +96,27 @@ def from_onnx(
     condition is known is taken. Raises DiagnosticError for an operator that is not known, with the node it is at, and
     for a file that is no model.
     """
-    return Importer(_proto(model), dict(shapes or {}), dict(values or {}), keep_params).module(name)
+    with _texts():
+        return Importer(_proto(model), dict(shapes or {}), dict(values or {}), keep_params).module(name)
 
 
 @public
 def onnx_params(model: Any) -> dict[str, ConstantTensor]:
     """The weights of an ONNX model by their names in it; the model is what `from_onnx` takes."""
-    return Importer(_proto(model)).read_weights()
+    with _texts():
+        return Importer(_proto(model)).read_weights()
+
+
+@contextmanager
+def _texts() -> Iterator[None]:
+    """Tells of a text in a model that is none: protobuf looks at it when it is asked for."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise _wrong(_NO_TEXT) from None
+
+
+_NO_TEXT = "the file is no ONNX model: names in it are not UTF-8"
 
 
 def _proto(model: Any) -> Any:
@@ -136,7 +150,7 @@ def _read(model: Any) -> Any:
     if not found.graph.node and not found.graph.output:
         raise _wrong("the file is no ONNX model, or not all of one")
     if any(isinstance(name, bytes) for name in _names(found.graph)):
-        raise _wrong("the file is no ONNX model: names in it are not UTF-8")
+        raise _wrong(_NO_TEXT)
     return found
 
 

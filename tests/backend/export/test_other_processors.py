@@ -13,7 +13,11 @@ import pytest
 from helpers.processor import has
 
 import tirscript
+from tirscript import Target
+from tirscript.backend.export.code import struct_layout
+from tirscript.backend.export.entries import entry_of
 from tirscript.backend.llvm.files import ahead_of_time
+from tirscript.backend.llvm.machine import machine
 from tirscript.script import tir as T
 from tirscript.testing.compare import copies, largest_error, tolerance
 from tirscript.testing.example_kernels import Example, examples
@@ -192,3 +196,24 @@ def test_kernels_exported_for_this_processor(tmp_path: Path, name: str, target: 
     example.reference(*expected)
     tirscript.load(built.export(tmp_path / "libk.so"))[example.kernel.name](*given)
     assert largest_error(given, expected) <= tolerance(expected)
+
+
+@pytest.mark.parametrize(
+    ("triple", "layout", "offset"),
+    [
+        ("x86_64-linux-gnu", (8, 8), "_fields[5]"),
+        ("wasm32-unknown-unknown", (4, 8), "_fields[4]"),
+        ("thumbv7em-none-eabihf", (4, 8), "_fields[4]"),
+        ("armv6-linux-gnueabihf", (4, 8), "_fields[4]"),
+        ("i686-pc-windows-msvc", (4, 8), "_fields[4]"),
+        ("i586-linux-gnu", (4, 4), "_words[7]"),  # an int64 is aligned to 4 bytes there
+        ("i386-linux-gnu", (4, 4), "_words[7]"),
+    ],
+)
+def test_the_struct_of_an_array_is_laid_out_as_c_does(triple: str, layout: tuple[int, int], offset: str) -> None:
+    found = struct_layout(machine(Target.parse(f"llvm -mtriple={triple}")))
+    assert (found.pointer, found.wide) == layout
+    func = tirscript.parse('@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = 1.0\n')
+    made = entry_of(func, func, frozenset(func.params), found).func.replace(name="entry")
+    text = made.script().replace("T.int64(", "").replace(")]", "]")
+    assert f"A{offset}" in text, text
