@@ -270,11 +270,10 @@ def test_bad_models_are_refused(tmp_path: Path) -> None:
         tirscript.from_onnx(short)
     with pytest.raises(DiagnosticError, match="names in it are not UTF-8"):
         tirscript.from_onnx(data.replace(b"Relu", b"Rel\xff"))
-    named = model([helper.make_node("Foo", ["x"], ["y"], domain="my.ops")], {"x": (F, [2])}, ["y"], {})
+    named = model([helper.make_node("MeanVarianceNormalization", ["x"], ["y"])], {"x": (F, [2])}, ["y"], {})
     named.graph.name = "a_name_of_its_own"
-    for read in (tirscript.from_onnx, tirscript.onnx_params):
-        with pytest.raises(DiagnosticError):
-            read(named.SerializeToString().replace(b"a_name_of_its_own", b"a_name\xffof_its_own"))
+    with pytest.raises(DiagnosticError, match="names in it are not UTF-8"):
+        tirscript.from_onnx(named.SerializeToString().replace(b"a_name_of_its_own", b"a_name\xffof_its_own"))
     untyped = model([helper.make_node("Softmax", ["x"], ["y"], axis=0)], {"x": (F, [2])}, ["y"], {})
     untyped.graph.node[0].attribute[0].type = 0
     with pytest.raises(DiagnosticError, match="its attribute `axis` has no type"):
