@@ -93,6 +93,7 @@ ADVICE: dict[str, str] = {
     "flatten": _VIEW,
     "ravel": _VIEW,
     "size": "multiply the dimensions: `A.shape[0] * A.shape[1]`",
+    "clear": "store in a loop: `A[i] = 0.0`",
     "fill": "store in a loop: `A[i] = value`",
     "copy": "copy in a loop: `B[i] = A[i]`",
     "script": "`from tirscript.script import ir as I, tir as T` gives `T` and `I`",

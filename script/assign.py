@@ -18,7 +18,7 @@ from .advice import element_of
 from .call import _plain_type
 from .constant import ConstantLowering
 from .context import FIRST, Abort, Pending, Poison, ScalarView, Stale
-from .expr import _BINARY_OPS, Method
+from .expr import _BINARY_OPS, Method, index_nodes
 from .meet import fit
 from .namespace import BufferType, Form, LetType, TypeName
 from .plain import inside
@@ -249,6 +249,9 @@ class AssignLowering(ConstantLowering):
             raise self.whole(value, value_node, "copy it in a loop, element by element")
         to = access_dtype(buffer, indices)
         value = self.closed(value, to)
+        early = next((index for index in indices[:-1] if index.dtype.is_vector), None)
+        if early is not None and isinstance(value, Expr) and value.dtype.lanes != to.lanes:
+            raise self.early_vector(buffer, early, node)
         try:
             expr = self.placed(convert(fit(value, to) if self.theirs else value, to, "the value"), value_node)
         except DiagnosticError as problem:
@@ -260,6 +263,15 @@ class AssignLowering(ConstantLowering):
                 hint = f"declare it wider, `{buffer.name}: T.{have} = ...`, or {hint}"
             raise self.fail(found.code, found.message, value_node, hint=hint, notes=notes) from None
         self.emit(BufferStore(buffer, indices, expr, predicate, span=self.span(node)))
+
+    def early_vector(self, buffer: Buffer, index: Expr, node: ast.stmt) -> Abort:
+        """A vector stands for an index that is not the last one: why the lanes of the value do not fit."""
+        targets = getattr(node, "targets", None) or [getattr(node, "target", node)]
+        places = [place for target in targets if isinstance(target, ast.Subscript) for place in index_nodes(target)]
+        place = next((place for place in places if index.span is not None and self.span(place) == index.span), None)
+        place = place or next((place for place in places if isinstance(place, ast.Slice)), node)
+        hint = "loop over the other dimensions: `for i in range(n):`"
+        return self.fail("T112", f"only the last index of `{buffer.name}` may be a vector", place, hint=hint)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         entry = _BINARY_OPS.get(type(node.op))

@@ -72,6 +72,12 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
     )
     span = Span(source, line, start, line, max(stop, start + 1))
     message = problem.msg or "invalid syntax"
+    brace = next((found for found in _BRACE.finditer(source.text) if not found[0].rstrip("{ ").endswith(" in")), None)
+    if brace is not None and source.text.count("\n", 0, brace.start("brace")) < line:
+        at = source.text.count("\n", 0, brace.start("brace")) + 1
+        column = len(source.text[source.text.rfind("\n", 0, brace.start("brace")) + 1 : brace.start("brace")].encode())
+        place = Span(source, at, column, at, column + 1)
+        return error("T001", "expected ':'", place, hint="a body stands behind `:`, indented, without braces")
     if message.startswith("Exceeds the limit"):  # Python's words are of its own settings
         message = f"an integer of over {sys.get_int_max_str_digits():,} digits"
     return error("T001", message, span, hint=_syntax_hint(message) or _foreign_hint(text))
@@ -86,9 +92,14 @@ def _syntax_hint(message: str) -> str | None:
         return "check the indentation of this line"
     if "was never closed" in message or "does not match" in message or "unmatched" in message:
         return "check the parentheses"
+    if "expected 'else' after 'if'" in message:
+        return "`if cond:` is a statement with a body; as a value it is `a if cond else b`"
     if "too many nested" in message:
         return "bind parts of the expression to names"
     return None
+
+
+_C_WORDS = "const|static|let|var|auto|unsigned|int|long|float|double|half|bool|char"
 
 
 def _foreign_hint(line: str) -> str | None:
@@ -100,15 +111,24 @@ def _foreign_hint(line: str) -> str | None:
 
 
 _FOREIGN = (
+    (r"^\s*(//|/\*)", "`#` begins a comment"),
+    (r"\bfor\s*\(.*;", "write `for i in range(n):`"),
     (r"[\w\])]\+\+|\+\+\w", "write `i += 1`"),
     (r"[\w\])]--\s*$|--\w+\s*$", "write `i -= 1`"),
     (r"&&", "write `and`"),
     (r"\|\|", "write `or`"),
     (r"!\s*[\w(]", "write `not`"),
     (r"\bfor\s*\(", "write `for i in range(n):`"),
+    (r"^\s*switch\b", "write `if` and `elif`"),
+    (r"^\s*do\s*[:{]", "write `while cond:`"),
     (r"\?.*:", "write `a if cond else b`"),
-    (r"^\s*(int|float|double|auto|const)\s+\w+\s*=", "write `x = value`, or `x: T.int32 = value`"),
+    (rf"^\s*((?:{_C_WORDS})\s+)+\*?\w+\s*(=|;|$)", "write `x = value`, or with a dtype `x: T.float32 = value`"),
+    (rf"\((?:{_C_WORDS})\)\s*\w", 'cast it: `x.astype("float32")`'),
     (r"\belse\s+if\b", "write `elif`"),
+)
+# the head of a body of C, whose mistake Python sees in the lines below
+_BRACE = re.compile(
+    r"^[ \t]*(?:(?:for|while|if|elif|def|with)\b[^\n#\"'{]*[\w)\]]|else)[ \t]*(?P<brace>\{)[ \t]*$", re.MULTILINE
 )
 
 
