@@ -348,8 +348,8 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
     ),
     "T305": Example(
         "Two arguments of the call share memory, and the kernel writes one of them. It was compiled on the promise "
-        "that they are apart, which is what makes it fast. Pass a copy of one, or declare that they may overlap with "
-        "`noalias` set to False.",
+        "that they are apart, which is what makes it fast, and the interpreter refuses what native code does. Pass a "
+        "copy of one, or declare that they may overlap with `noalias` set to False.",
         COPY,
         "a = zeros(8)\ntirscript.build(kernel)(a[0:4], a[2:6])",
     ),

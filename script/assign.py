@@ -268,10 +268,11 @@ class AssignLowering(ConstantLowering):
         """A vector stands for an index that is not the last one: why the lanes of the value do not fit."""
         targets = getattr(node, "targets", None) or [getattr(node, "target", node)]
         places = [place for target in targets if isinstance(target, ast.Subscript) for place in index_nodes(target)]
-        place = next((place for place in places if index.span is not None and self.span(place) == index.span), None)
-        place = place or next((place for place in places if isinstance(place, ast.Slice)), node)
+        same = [place for place in places if index.span is not None and self.span(place) == index.span]
+        slices = [place for place in places if isinstance(place, ast.Slice)]
         hint = "loop over the other dimensions: `for i in range(n):`"
-        return self.fail("T112", f"only the last index of `{buffer.name}` may be a vector", place, hint=hint)
+        message = f"only the last index of `{buffer.name}` may be a vector"
+        return self.fail("T112", message, (*same, *slices, node)[0], hint=hint)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         entry = _BINARY_OPS.get(type(node.op))
