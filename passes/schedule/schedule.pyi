@@ -592,7 +592,8 @@ class Schedule:
                                                            with T.block("C_own"):
                                                                C[v0] = C_own[v0]
 
-        The results are the same bits. Refused where the result is not indexed by each of the block's spatial axes itself.
+        The results are the same bits. Refused where the result is not indexed by each of the block's spatial axes, to which
+        a number may be added.
         """
 
     def reindex(self, block: BlockHandle | str, buffer: tuple[str, int | str] | str) -> BlockHandle:
