@@ -7,6 +7,7 @@ best[()] = A[vk] if better else best[()]
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -29,11 +30,18 @@ _TURNED = {
     OPS["greater_equal"]: OPS["less_equal"],
     OPS["less_equal"]: OPS["greater_equal"],
 }
+_LOOSE = {OPS["greater"]: OPS["greater_equal"], OPS["less"]: OPS["less_equal"]}
+_OPPOSITES = {
+    OPS["greater"]: OPS["less_equal"],
+    OPS["less"]: OPS["greater_equal"],
+    OPS["greater_equal"]: OPS["less"],
+    OPS["less_equal"]: OPS["greater"],
+}
 _CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
 class Extreme(Struct, frozen=True, eq=False):
-    """Where `order(value, best)` holds, `best` becomes `value` and `at` becomes `index`, which grows as loops run.
+    """Where `order(value, best)` holds, `best` becomes `value` and `at` becomes `index`, which `grows` as loops run.
 
     A nan is never better than anything, and nothing is better than a nan.
     """
@@ -43,6 +51,7 @@ class Extreme(Struct, frozen=True, eq=False):
     value: Expr
     index: Expr
     order: Op
+    grows: bool = True
 
     @property
     def first(self) -> bool:
@@ -58,15 +67,20 @@ class Extreme(Struct, frozen=True, eq=False):
         *,
         held: Expr | None = None,
         ties: bool = False,
+        places: Sequence[tuple[BufferLoad, Expr]] = (),
     ) -> tuple[Stmt, ...]:
         """The statements that compare with what `best` and `at` hold, where `held` is true; with `ties` the indices of
-        equal values, too, as is needed where iterations come in another order."""
+        equal values, too, as is needed where iterations come in another order.
+
+        `places` are an element and a value that is chosen for it, which is what grows where the index does not.
+        """
         choose = get_op("if_then_else")
         if held is not None:
             value = choose(held, value, best)
         better: Expr = Call(self.order, (value, best), BOOL)
         if ties:
-            before = get_op("less" if self.first else "greater")(index, at)
+            mine, other = places[0] if places else (at, index)
+            before = get_op("less" if self.first else "greater")(other, mine)
             same = get_op("logical_and")(get_op("equal")(value, best), before)
             better = get_op("logical_or")(Call(_ORDERS[self.order], (value, best), BOOL), same)
         elif held is not None and not self.first:
@@ -78,11 +92,15 @@ class Extreme(Struct, frozen=True, eq=False):
             Bind(most, choose(flag, value, best)),
             BufferStore(at.buffer, at.indices, where, span=self.at.span),
             BufferStore(best.buffer, best.indices, most, span=self.best.span),
+            *[BufferStore(mine.buffer, mine.indices, choose(flag, other, mine)) for mine, other in places],
         )
 
 
-def extreme_of(block: Block) -> Extreme | None:
-    """The extreme and its place that are the whole body of a reduction block, None where the body is something else."""
+def extreme_of(block: Block, *, anywhere: bool = False) -> Extreme | None:
+    """The extreme and its place that are the whole body of a reduction block, None where the body is something else.
+
+    What is stored of the place grows as loops run, unless it may be `anywhere`.
+    """
     reduced = [axis for axis in block.axes if axis.kind == "reduce"]
     stores = _stores(block.body)
     if len(reduced) != 1 or block.init is None or stores is None:
@@ -96,6 +114,8 @@ def extreme_of(block: Block) -> Extreme | None:
             structural_equal(a, other, map_free_vars=False) for a, *others in same for other in others
         ):
             return None
+    if anywhere:
+        stores = [_turned(store, stores) for store in stores]
     chosen = [_choice(store) for store in stores]
     if any(one is None for one in chosen):
         return None
@@ -105,11 +125,14 @@ def extreme_of(block: Block) -> Extreme | None:
         (condition, value), (again, index) = mine, yours
         order = _order(condition, value, best)
         var = reduced[0].var
-        if order is None or not structural_equal(condition, again, map_free_vars=False) or not _grows(index, var):
+        grows = _grows(index, var)
+        if order is None or not structural_equal(condition, again, map_free_vars=False) or not (grows or anywhere):
             continue
         if uses((value, index), one.buffer) or uses((value, index), other.buffer):
             continue
-        found = Extreme(at, best, value, index, order)
+        found = Extreme(at, best, value, index, order, grows)
+        if not grows and is_const(reduced[0].start, 0):
+            return found
         # an element that equals what is there at the beginning is found by `>=`, whatever index stands there
         begin = begins[at.buffer].value
         if found.first or (is_const(begin) and begin.value < 0 and is_const(reduced[0].start, 0)):  # type: ignore[attr-defined]
@@ -119,6 +142,12 @@ def extreme_of(block: Block) -> Extreme | None:
 
 def _stores(body: tuple[Stmt, ...]) -> list[BufferStore] | None:
     """Two stores to different buffers as what they store in terms of memory before the block; None for other bodies."""
+    stores = stores_by_memory(body)
+    return stores if stores is not None and len(stores) == 2 else None
+
+
+def stores_by_memory(body: tuple[Stmt, ...]) -> list[BufferStore] | None:
+    """Stores to different buffers as what they store in terms of memory before the block; None for other bodies."""
     values: dict[Any, Expr] = {}
     stores: list[BufferStore] = []
 
@@ -136,7 +165,53 @@ def _stores(body: tuple[Stmt, ...]) -> list[BufferStore] | None:
             stores.append(use(stmt))
         else:
             return None
-    return stores if len(stores) == 2 and stores[0].buffer is not stores[1].buffer else None
+    return stores if len({store.buffer for store in stores}) == len(stores) else None
+
+
+def _turned(store: BufferStore, stores: list[BufferStore]) -> BufferStore:
+    """A store that keeps what is there in the first case with its cases turned, as reducers of other compilers are.
+
+    `best > x or best == x and at < vk` is `best >= x` where `vk` goes up. Of nan the turned comparison is another one.
+    """
+    value = store.value
+    if type(value) is not Call or value.op not in _CHOICES or not _is_element(value.args[1], store):
+        return store
+    condition, old, new = value.args
+    order = _without_ties(condition, stores)
+    if type(order) is not Call or order.op not in _OPPOSITES:
+        return store
+    # where the index decides between equal elements, it keeps the first; the elements themselves are the same
+    conditions = [other.value.args[0] for other in stores if type(other.value) is Call and other.value.op in _CHOICES]
+    ties = any(_without_ties(one, stores) is not one for one in conditions)
+    op = _LOOSE[order.op] if ties and order.op in _STRICT else order.op
+    return store.replace(value=Call(value.op, (Call(_OPPOSITES[op], order.args, BOOL), new, old), value.dtype))
+
+
+def _without_ties(condition: Expr, stores: list[BufferStore]) -> Expr:
+    """A comparison with equality for one that lets the index decide where elements are equal; else what is given."""
+    if type(condition) is not Call or condition.op is not OPS["logical_or"]:
+        return condition
+    strict, tie = condition.args
+    if type(strict) is not Call or strict.op not in _STRICT or type(tie) is not Call or len(tie.args) != 2:
+        return condition
+    equal, before = tie.args
+    if (
+        tie.op is not OPS["logical_and"]
+        or type(equal) is not Call
+        or equal.op is not OPS["equal"]
+        or type(before) is not Call
+        or before.op is not OPS["less"]
+        or not all(structural_equal(a, b, map_free_vars=False) for a, b in zip(equal.args, strict.args, strict=True))
+    ):
+        return condition
+    # the index that is there, and that of the new element, as the store of the index chooses between them
+    for store in stores:
+        value = store.value
+        if type(value) is Call and value.op in _CHOICES and value.args[0] is condition:
+            same = zip(before.args, value.args[1:], strict=True)
+            if _is_element(before.args[0], store) and all(structural_equal(a, b, map_free_vars=False) for a, b in same):
+                return Call(_LOOSE[strict.op], strict.args, BOOL)
+    return condition
 
 
 def _choice(store: BufferStore) -> tuple[Expr, Expr] | None:
@@ -184,4 +259,4 @@ def _grows(index: Expr, var: Var) -> bool:
     return form.terms.get(var, 0) > 0 and not any(uses(term, var) for term in form.terms if term is not var)
 
 
-__all__ = ["Extreme", "extreme_of"]
+__all__ = ["Extreme", "extreme_of", "stores_by_memory"]

@@ -13,7 +13,9 @@ from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, BufferStore
 
+from .dataflow import same_indices
 from .edit import Edit
+from .extremes import stores_by_memory
 from .tree import Place
 
 
@@ -85,6 +87,21 @@ def update_of(block: Block) -> Update | None:
     if len(block.body) != 1 or type(block.body[0]) is not BufferStore:
         return None
     return update_by(block.body[0])
+
+
+def updates_of(block: Block) -> tuple[Update, ...] | None:
+    """The updates that are the whole body of a reduction block, each of a buffer of its own, at the same indices; None
+    where the body is something else."""
+    stores = stores_by_memory(block.body)
+    begun = {stmt.buffer for stmt in block.init or () if type(stmt) is BufferStore}
+    if not stores or {store.buffer for store in stores} != begun:
+        return None
+    updates = [update_by(store) for store in stores]
+    found = tuple(update for update in updates if update is not None)
+    same = all(same_indices(store.indices, stores[0].indices) for store in stores)
+    if len(found) != len(stores) or not same or any(_reads(one.value, store) for one in found for store in stores):
+        return None
+    return found
 
 
 def update_by(store: BufferStore) -> Update | None:
@@ -173,4 +190,4 @@ def _reads(expr: Expr, store: BufferStore) -> bool:
     return any(type(node) is BufferLoad and node.buffer is store.buffer for node in walk(expr))
 
 
-__all__ = ["IDENTITIES", "Update", "neutral", "only_update", "update_by", "update_of"]
+__all__ = ["IDENTITIES", "Update", "neutral", "only_update", "update_by", "update_of", "updates_of"]

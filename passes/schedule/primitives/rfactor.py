@@ -10,7 +10,7 @@ from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.logic import conjuncts
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
-from tirscript.ir.op import get_op
+from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
@@ -22,7 +22,7 @@ from ..extremes import Extreme, extreme_of
 from ..legality import check_begun_once
 from ..loops import check_counted, check_straight
 from ..primitive import LoopAt, primitive
-from ..reducers import Update, only_update
+from ..reducers import Update, only_update, updates_of
 from ..tree import Place
 
 
@@ -46,7 +46,9 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
 
     The new dimension of the partial results stands at `factor_axis`. The combiner must be known to be commutative and
     associative; sums of floats are rounded in another order. The greatest or least element and where it is are such a
-    reduction, too: `better = A[vk] > best[()]`, then `at[()]` and `best[()]` as `T.if_then_else(better, ...)`.
+    reduction, too: `better = A[vk] > best[()]`, then `at[()]` and `best[()]` as `T.if_then_else(better, ...)`. Several
+    sums beside each other, each of a buffer of its own, are factored together. Of equal elements the one is found that
+    the block finds; of nan, where the block keeps the element unless it is the less, the order counts.
     """
     blocks = list(loop.below(Block, nested=False))
     if len(blocks) != 1:
@@ -54,8 +56,8 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
     block = blocks[0]
     stmt: Block = block.stmt
     loops = _nest(edit, block, loop)
-    extreme = extreme_of(stmt)
-    kind: _Sum | _Extreme = _Sum(only_update(edit, block)) if extreme is None else _Extreme(extreme, stmt.init or ())
+    extreme = extreme_of(stmt, anywhere=True)
+    kind = _kind(edit, block, extreme)
     check_own_memory(edit, block, writes_of(stmt))
     rf = _checked(edit, block, loop, loops)
     if extreme is not None:
@@ -71,46 +73,57 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
     for place in reversed(loops):
         outer = place.stmt.replace(body=(outer,))
     edit.replace(loops[0], outer, nest)
-    for partial in partials:
-        edit.allocate(partial, edit.block(first.name))
+    own = kind.place if type(kind) is _Extreme else ()
+    for buffer in (*[store.buffer for store in own], *partials):
+        edit.allocate(buffer, edit.block(first.name))
     return edit.block(first.name)
 
 
-class _Sum(Struct, frozen=True, eq=False):
-    """A reduction by an operator: what begins a lane, an iteration in a lane, and the end."""
+class _Sums(Struct, frozen=True, eq=False):
+    """Reductions by operators, beside each other: what begins a lane, an iteration in a lane, and the end."""
 
-    update: Update
-
-    @property
-    def stores(self) -> tuple[BufferStore, ...]:
-        return (self.update.store,)
-
-    def begins(self, values: dict[Var, Expr]) -> tuple[Expr, ...]:
-        return (self.update.identity,)
-
-    def step(self, lane: tuple[BufferLoad, ...], values: dict[Var, Expr], held: Expr | None) -> tuple[Stmt, ...]:
-        value = substitute(self.update.value, values)
-        if held is not None:
-            # a lane of which nothing is reduced still begins with the identity
-            value = get_op("if_then_else")(held, value, self.update.identity)
-        return (self.combined(lane[0], value),)
-
-    def end(self, results: tuple[BufferLoad, ...], lane: tuple[BufferLoad, ...]) -> tuple[Stmt, ...]:
-        return (self.combined(results[0], lane[0]),)
-
-    def combined(self, mine: BufferLoad, other: Expr) -> BufferStore:
-        return BufferStore(mine.buffer, mine.indices, self.update.combine(mine, other), span=self.update.store.span)
-
-
-class _Extreme(Struct, frozen=True, eq=False):
-    """The greatest or least element and where it is: each lane begins as the whole does."""
-
-    extreme: Extreme
+    updates: tuple[Update, ...]
     init: tuple[Stmt, ...]
 
     @property
     def stores(self) -> tuple[BufferStore, ...]:
-        return (self.extreme.at, self.extreme.best)
+        return tuple(update.store for update in self.updates)
+
+    def begins(self, values: dict[Var, Expr]) -> tuple[Expr, ...]:
+        return tuple(update.identity for update in self.updates)
+
+    def step(self, lane: tuple[BufferLoad, ...], values: dict[Var, Expr], held: Expr | None) -> tuple[Stmt, ...]:
+        made: list[Stmt] = []
+        for update, mine in zip(self.updates, lane, strict=True):
+            value = substitute(update.value, values)
+            if held is not None:
+                # a lane of which nothing is reduced still begins with the identity
+                value = get_op("if_then_else")(held, value, update.identity)
+            made.append(_combined(update, mine, value))
+        return tuple(made)
+
+    def end(self, results: tuple[BufferLoad, ...], lane: tuple[BufferLoad, ...]) -> tuple[Stmt, ...]:
+        return tuple(map(_combined, self.updates, results, lane))
+
+
+def _combined(update: Update, mine: BufferLoad, other: Expr) -> BufferStore:
+    return BufferStore(mine.buffer, mine.indices, update.combine(mine, other), span=update.store.span)
+
+
+class _Extreme(Struct, frozen=True, eq=False):
+    """The greatest or least element and where it is: each lane begins as the whole does.
+
+    Where what is stored of the place does not grow as the loops run, `place` holds what does beside it, which decides
+    between equal elements.
+    """
+
+    extreme: Extreme
+    init: tuple[Stmt, ...]
+    place: tuple[BufferStore, ...] = ()
+
+    @property
+    def stores(self) -> tuple[BufferStore, ...]:
+        return (self.extreme.at, self.extreme.best, *self.place)
 
     def begins(self, values: dict[Var, Expr]) -> tuple[Expr, ...]:
         inits: dict[Buffer, Expr] = {stmt.buffer: stmt.value for stmt in self.init if type(stmt) is BufferStore}
@@ -118,10 +131,35 @@ class _Extreme(Struct, frozen=True, eq=False):
 
     def step(self, lane: tuple[BufferLoad, ...], values: dict[Var, Expr], held: Expr | None) -> tuple[Stmt, ...]:
         value, index = substitute(self.extreme.value, values), substitute(self.extreme.index, values)
-        return self.extreme.step(lane[0], lane[1], value, index, held=held)
+        places = tuple(
+            (mine, substitute(store.value, values)) for mine, store in zip(lane[2:], self.place, strict=True)
+        )
+        return self.extreme.step(lane[0], lane[1], value, index, held=held, places=places)
 
     def end(self, results: tuple[BufferLoad, ...], lane: tuple[BufferLoad, ...]) -> tuple[Stmt, ...]:
-        return self.extreme.step(results[0], results[1], lane[1], lane[0], ties=True)
+        places = tuple(zip(results[2:], lane[2:], strict=True))
+        return self.extreme.step(results[0], results[1], lane[1], lane[0], ties=True, places=places)
+
+
+_Kind = _Sums | _Extreme
+
+
+def _kind(edit: Edit, block: Place, extreme: Extreme | None) -> _Kind:
+    """What kind of reduction a block is; refused where it is none that is known."""
+    stmt: Block = block.stmt
+    init = stmt.init or ()
+    if extreme is not None and extreme.grows:
+        return _Extreme(extreme, init)
+    if extreme is not None:
+        (axis,) = [axis for axis in stmt.axes if axis.kind == "reduce"]
+        shape, none = extreme.at.buffer.shape, const(-1, axis.var.dtype)
+        buffer = Buffer(f"{extreme.at.buffer.name}_place", shape, axis.var.dtype, scope=extreme.at.buffer.scope)
+        place = BufferStore(buffer, extreme.at.indices, axis.var)
+        return _Extreme(extreme, (*init, place.replace(value=none)), (place,))
+    updates = updates_of(stmt)
+    if updates is None:
+        return _Sums((only_update(edit, block),), init)
+    return _Sums(updates, init)
 
 
 def _nest(edit: Edit, block: Place, loop: Place) -> list[Place]:
@@ -209,7 +247,7 @@ def _partial_buffer(buffer: Buffer, where: int, rf: For) -> Buffer:
 def _partial_block(
     edit: Edit,
     stmt: Block,
-    kind: _Sum | _Extreme,
+    kind: _Kind,
     partials: tuple[Buffer, ...],
     where: int,
     rf: For,
@@ -258,7 +296,7 @@ def _partial_axes(stmt: Block, rf: For, loops: list[Place]) -> tuple[list[Axis],
 def _final_block(
     edit: Edit,
     stmt: Block,
-    kind: _Sum | _Extreme,
+    kind: _Kind,
     partials: tuple[Buffer, ...],
     where: int,
     rf: For,
@@ -286,7 +324,7 @@ def _final_block(
         stmt.name,
         tuple(axes),
         body,
-        substitute(init_of(stmt), values),
+        substitute(init_of(stmt.replace(init=kind.init)), values),
         predicate,
         None if stmt.reads is None else (),
         None if stmt.writes is None else (),

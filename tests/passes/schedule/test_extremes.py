@@ -120,7 +120,6 @@ def test_what_is_no_such_search_is_refused() -> None:
         kernel("not (best[vi] >= A[vi, vk])"),  # nan would be found
         kernel("A[vi, vk] > A[vi, 0]"),
         kernel(ORDERS[2], start=5),  # whether an element equals the first is not known from its place
-        kernel(ORDERS[0], index="int8", n=100),
         kernel(ORDERS[0]).replace(body=parse(_swapped()).body),  # type: ignore[union-attr]
     ]
     for func in found:
@@ -129,6 +128,12 @@ def test_what_is_no_such_search_is_refused() -> None:
         schedule = Schedule(func)
         with pytest.raises(ScheduleError, match="is not an update"):
             schedule.rfactor(schedule.get_loops("at")[1])
+    narrow = Schedule(
+        kernel(ORDERS[0], index="int8", n=100)
+    )  # where the index is none to decide by, one beside it does
+    assert extreme_of(narrow.get(narrow.get_block("at"))) is None
+    narrow.rfactor(narrow.get_loops("at")[1])
+    assert_same_result(kernel(ORDERS[0], index="int8", n=100), narrow.func)
     assert extreme_of(Schedule(kernel(ORDERS[0])).get(Schedule(kernel(ORDERS[0])).get_block("at"))) is not None
 
 

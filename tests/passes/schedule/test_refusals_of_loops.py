@@ -158,7 +158,7 @@ for i, k in T.grid(16, 12):
         W[vi] += A[vi, vk]
 """)
 
-SUM_AND_COUNT = program("""
+SUM_AND_SUMS = program("""
 for i, k in T.grid(16, 16):
     with T.block("W"):
         vi, vk = T.axis.remap("SR", [i, k])
@@ -166,7 +166,7 @@ for i, k in T.grid(16, 16):
             W[vi] = 0
             V[vi] = 0
         W[vi] += A[vi, vk]
-        V[vi] += 1
+        V[vi] += W[vi]
 """)
 
 BESIDE = program("""
@@ -363,7 +363,7 @@ for i in range(16):
         "several blocks": (TOGETHER, lambda s: s.rfactor("i"), "holds 2 blocks, not one"),
         "other statements": (BESIDE, lambda s: s.rfactor("k"), "other statements stand in the loop"),
         "no init": (NO_INIT, lambda s: s.rfactor("k"), "has no T.init"),
-        "two sums": (SUM_AND_COUNT, lambda s: s.rfactor("k"), "is not an update"),
+        "a sum of sums": (SUM_AND_SUMS, lambda s: s.rfactor("k"), "is not an update"),
         "no dimension": (SUM, lambda s: s.rfactor("k", 2), "have 2 dimensions"),
         "no reduction": (SUM, lambda s: s.rfactor(s.add_unit_loop("W")), "does not run over a reduction axis"),
         "a spatial loop": (SUM, lambda s: s.rfactor("i"), "not over the reduction"),
