@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from .arith.presburger import MappedDomain
 
 
+def _names(function: Callable[..., Any], ndim: int | None) -> list[str]:
+    """The names of the indices that a function is called with."""
+    given = list(inspect.signature(function).parameters.values())
+    names = [parameter.name for parameter in given if parameter.kind is not parameter.VAR_POSITIONAL]
+    several = next((parameter for parameter in given if parameter.kind is parameter.VAR_POSITIONAL), None)
+    if several is None:
+        return names
+    if ndim is None:
+        raise ValueError(f"of how many indices `*{several.name}` are is not known here: name each of them")
+    return names + [f"{several.name}{at}" for at in range(ndim - len(names))]
+
+
 class IndexMap(Node, frozen=True, eq=False):
     """`T.index_map(lambda i, j: (i // 4, j, i % 4))`: where the element at `params` is found, an index each dimension.
 
@@ -33,9 +45,17 @@ class IndexMap(Node, frozen=True, eq=False):
     inverse: IndexMap | None = None
 
     @staticmethod
-    def of(function: Callable[..., Any], inverse: Callable[..., Any] | None = None, dtype: DType = INT64) -> IndexMap:
-        """The map that a Python function computes: `IndexMap.of(lambda i, j: (j, i))`."""
-        params = tuple(Var(name, dtype) for name in inspect.signature(function).parameters)
+    def of(
+        function: Callable[..., Any],
+        inverse: Callable[..., Any] | None = None,
+        dtype: DType = INT64,
+        ndim: int | None = None,
+    ) -> IndexMap:
+        """The map that a Python function computes: `IndexMap.of(lambda i, j: (j, i))`.
+
+        `ndim` says of how many indices: a function of `*indices` takes those that are left.
+        """
+        params = tuple(Var(name, dtype) for name in _names(function, ndim))
         made = function(*params)
         indices = tuple(as_expr(item, dtype) for item in (made if isinstance(made, (tuple, list)) else (made,)))
         return IndexMap(params, indices, None if inverse is None else IndexMap.of(inverse, dtype=dtype))

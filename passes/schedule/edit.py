@@ -10,8 +10,9 @@ from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import Var
+from tirscript.ir.expr import Expr, Var
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import Node
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import definitions, walk
@@ -34,6 +35,8 @@ class Edit:
         self.function = function
         # what a sampler drew, by the name of the argument that fixes it in a replay
         self.decisions: dict[str, Any] = {}
+        # the functions of indices that a user gave, as what they made of so many indices as they were called with
+        self.called: dict[Any, IndexMap | Expr] = {}
         self._random = random
 
     @property

@@ -12,22 +12,34 @@ from collections.abc import Mapping, Sequence
 
 from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.arith.logic import conjuncts
-from tirscript.ir.arith.presburger import Dependences, MappedDomain, Verdict, may_parallel, may_permute
+from tirscript.ir.arith.presburger import (
+    Dependence,
+    Dependences,
+    MappedDomain,
+    Verdict,
+    fills_first,
+    may_parallel,
+    may_permute,
+)
 from tirscript.ir.arith.presburger.steps import Step
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import Call, Const, Expr, Var, is_const
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
-from tirscript.ir.op import get_op
+from tirscript.ir.op import cast, const, get_op
 from tirscript.ir.rewrite import children, free_vars, rewrite, substitute, uses
-from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, For, If
+from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, For, If, Stmt
 
 from ..access import Accesses, Extent
+from ..lower.plan_buffer_allocation import fills_first as fills_by_boxes
 from ..statements import conjunction, has_effect, reads_memory
+from .dataflow import same_indices, scope_of, stores_of, top
 from .edit import Edit
+from .extremes import extreme_of
 from .loops import WHERE, WORDS
-from .moving import axes_of_indices, only_store
+from .moving import axes_of_indices, needed, only_store
+from .reducers import update_of
 from .refusal import KINDS
 from .tree import Place
 
@@ -42,12 +54,13 @@ def dependences(edit: Edit, place: Place) -> Dependences:
     return Dependences((place.stmt,), dict(known), within=edit.func)
 
 
-def check_parallel(edit: Edit, loop: Place, kind: str) -> None:
-    """Refuse where an iteration of a loop depends on another."""
+def check_parallel(edit: Edit, loop: Place, kind: str, *, together: bool = False) -> None:
+    """Refuse where an iteration of a loop depends on another, be it as an update of one reduction that all of them do
+    `together`."""
     var = loop.stmt.var
     word = KINDS[kind]
     verdict = may_parallel(dependences(edit, loop), loop.stmt)
-    if verdict.legal:
+    if verdict.legal or (together and verdict.violations and all(map(_is_combined, verdict.violations))):
         return
     for place in loop.below(Block, nested=False):
         for axis in place.stmt.axes:
@@ -68,6 +81,14 @@ def check_parallel(edit: Edit, loop: Place, kind: str) -> None:
             notes=_notes(verdict),
         )
     _check_bare(edit, loop, word, verdict)
+
+
+def _is_combined(violation: Dependence) -> bool:
+    """Whether a dependence is between instances of one reduction with a T.init: partial results are combined."""
+    block = _block_of(violation.source)
+    if block is None or block is not _block_of(violation.sink) or block.init is None:
+        return False
+    return update_of(block) is not None or extreme_of(block) is not None
 
 
 def _notes(verdict: Verdict) -> list[str]:
@@ -348,6 +369,10 @@ def check_stores_always(edit: Edit, block: Place, buffer: Buffer) -> None:
 def written_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Expr]]:
     """The box of a buffer that a block writes, every element of it, as start and stop of each dimension."""
     stmt: Block = block.stmt
+    if not _stores_at_axes(stmt, buffer):
+        filled = filled_box(edit, block, buffer)
+        if filled is not None:
+            return filled
     check_covers(edit, block)
     store = only_store(edit, block, buffer)
     check_stores_always(edit, block, buffer)
@@ -361,6 +386,52 @@ def written_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Ex
     return found
 
 
+def _stores_at_axes(stmt: Block, buffer: Buffer) -> bool:
+    """Whether a block stores to one element of a buffer in each instance, at its own axes or numbers."""
+    stores = stores_of(stmt.body, buffer)
+    own = {axis.var for axis in stmt.axes}
+    return all(
+        same_indices(store.indices, stores[0].indices)
+        and all(type(one) is Const or one in own for one in store.indices)
+        for store in stores
+    )
+
+
+def filled_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Expr]] | None:
+    """The box around all that a block writes of a buffer, where it is proved to write every element of it."""
+    scope = scope_of(edit, block)
+    found: list[tuple[Expr, Expr]] = []
+    for extent, dim in zip(needed(edit, scope, buffer, write=True, blocks=[block]), buffer.shape, strict=True):
+        low, high = (const(0, dim.dtype), dim) if extent is None else map(expression, (extent[0], extent[1].shifted(1)))
+        found.append((cast(low, dim.dtype), cast(high, dim.dtype)))
+    places = [Var(f"p{at}", start.dtype) for at, (start, _) in enumerate(found)]
+    probe: Stmt = Evaluate(BufferLoad(buffer, tuple(places)))
+    for place, (start, stop) in reversed(list(zip(places, found, strict=True))):
+        probe = For(place, start, stop, (probe,))
+    return found if _fills_first(edit, block, buffer, probe) else None
+
+
+def fills_in_iteration(edit: Edit, loop: Place, buffer: Buffer) -> bool:
+    """Whether each iteration of a loop reads of a buffer only what it wrote before: as boxes tell, which is quick, or
+    element by element, as tiles at an edge need."""
+    if fills_by_boxes(loop.stmt.body, buffer):
+        return True
+    known = edit.analyzer(loop.children["body"][0]).known
+    return fills_first(Dependences(loop.stmt.body, dict(known), within=edit.func), buffer)
+
+
+def reads_own_only(edit: Edit, block: Place, buffer: Buffer) -> bool:
+    """Whether the loops around a block are proved to read of a buffer only what they have written before."""
+    return _fills_first(edit, block, buffer)
+
+
+def _fills_first(edit: Edit, block: Place, buffer: Buffer, *behind: Stmt) -> bool:
+    """Whether the loops around a block, and statements behind them, read of a buffer only what these loops wrote."""
+    home = top(scope_of(edit, block), block)
+    deps = Dependences((home.stmt, *behind), dict(edit.analyzer(home).known), within=edit.func)
+    return fills_first(deps, buffer)
+
+
 __all__ = [
     "check_begun_once",
     "check_covers",
@@ -372,5 +443,8 @@ __all__ = [
     "check_stores_always",
     "check_without_gaps",
     "check_writes_all",
+    "filled_box",
+    "fills_in_iteration",
+    "reads_own_only",
     "written_box",
 ]

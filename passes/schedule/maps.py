@@ -12,20 +12,21 @@ from .edit import Edit
 from .refusal import said
 
 
-def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType) -> IndexMap:
-    """The map to places that a user gave, on indices of `dtype`; refused where it is none."""
-    found = function_of(edit, given, dtype)
+def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType, ndim: int) -> IndexMap:
+    """The map to places that a user gave, on `ndim` indices of `dtype`; refused where it is none."""
+    found = function_of(edit, given, dtype, ndim)
     odd = found.odd_place()
     if odd is not None:
         edit.wrong(f"the index map cannot be made: a place is an integer, not {odd}")
     return found
 
 
-def function_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType) -> IndexMap:
-    """The function of indices of `dtype` that a user gave, to whatever values; refused where it is none."""
+def function_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType, ndim: int) -> IndexMap:
+    """The function of `ndim` indices of `dtype` that a user gave, to whatever values; refused where it is none."""
     try:
         if not isinstance(given, IndexMap):
-            return IndexMap.of(given, dtype=dtype)
+            edit.called[given] = IndexMap.of(given, ndim=ndim)
+            return IndexMap.of(given, dtype=dtype, ndim=ndim)
         return given.with_dtype(dtype)
     except Exception as problem:  # a user's function raises what it likes
         edit.wrong(f"the index map cannot be made: {said(problem)}")

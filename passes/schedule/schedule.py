@@ -82,10 +82,10 @@ class Schedule:
         )
         return self._program.replace(functions=functions)
 
-    def work_on(self, name: str) -> None:
+    def work_on(self, func_name: str) -> None:
         """Take names of blocks and loops to be of the function of that name from now on."""
-        self._current = self._known(name)
-        self._recorder.record("work_on", (name,), {}, None)
+        self._current = self._known(func_name)
+        self._recorder.record("work_on", (func_name,), {}, None)
 
     def _known(self, name: object) -> str:
         """The name of a function, refused where there is none of that name."""
@@ -96,7 +96,9 @@ class Schedule:
         raise refusal("T502", f"the module has no function `{name}`", None, hint=hint)
 
     def get(self, handle: object) -> Any:
-        """The statement that a handle stands for now; ScheduleError where it is gone, or none was given."""
+        """The statement that a handle stands for now, or a number that was drawn; ScheduleError where there is none."""
+        if isinstance(handle, (int, float)) and not isinstance(handle, bool):
+            return handle
         if not isinstance(handle, (BlockHandle, LoopHandle)):
             hint = "`sch.get_block(name)` and `sch.get_loops(block)` give handles"
             raise refusal("T502", f"{words(handle)} is no handle of a block or loop", None, hint=hint)
@@ -160,7 +162,7 @@ class Schedule:
             message = f"schedule primitive `{entry.name}` failed: {type(problem).__name__}: {problem}"
             raise DiagnosticError([error("T499", message, notes=(f"{before}",), hint=REPORT)]) from problem
         result = to_handle(result, function)
-        self._recorder.record(entry.name, args, {**kwargs, **edit.decisions}, result)
+        self._recorder.record(entry.name, args, {**kwargs, **edit.decisions}, result, edit.called)
         if not entry.query:
             self._past.append((function, before, mark, current))
         return result

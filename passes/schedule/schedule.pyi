@@ -47,11 +47,11 @@ class Schedule:
     def mod(self) -> Module:
         """The module as it is now; a function alone is in a module of its own."""
 
-    def work_on(self, name: str) -> None:
+    def work_on(self, func_name: str) -> None:
         """Take names of blocks and loops to be of the function of that name from now on."""
 
     def get(self, handle: object) -> Any:
-        """The statement that a handle stands for now; ScheduleError where it is gone, or none was given."""
+        """The statement that a handle stands for now, or a number that was drawn; ScheduleError where there is none."""
 
     @property
     def trace(self) -> Trace:
@@ -92,7 +92,10 @@ class Schedule:
         """Set an annotation of a block or loop, in place of one of the same name."""
 
     def bind(self, loop: LoopHandle | str, thread_axis: str) -> None:
-        """Run the iterations of a loop as threads: `for i in T.thread_binding(n, thread="threadIdx.x")`."""
+        """Run the iterations of a loop as threads: `for i in T.thread_binding(n, thread="threadIdx.x")`.
+
+        A loop over a reduction is bound to a `threadIdx` of one block of threads, which combine what each has reduced.
+        """
 
     def blocked_scan(self, loop: LoopHandle | str, lanes: int) -> None:
         """Compute a scan in pieces of so many lanes, each by itself, to which the sum of all before is added.
@@ -163,9 +166,10 @@ class Schedule:
                                                        with T.block("B"):
                                                            B[vi] = A_local[vi] + 1.0
 
-        The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change; all
-        of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader
-        needs. In a block of blocks, only what they read is copied of what is made outside of it.
+        The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change, the
+        block itself only where it is one of them; all of them where it is not given. The whole buffer is copied; compute_at
+        makes the copy as small as its reader needs. In a block of blocks, only what they read is copied of what is made
+        outside of it.
         """
 
     def cache_write(
@@ -192,7 +196,7 @@ class Schedule:
         """Whether decompose_padding takes the block and loop. Nothing is changed."""
 
     def compute_at(
-        self, block: BlockHandle | str, loop: LoopHandle | str, preserve_unit_loops: bool = False, index: int = -1
+        self, block: BlockHandle | str, loop: LoopHandle | str | int, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
         """Move a block into a loop around the blocks that read what it makes: each iteration makes what it needs.
 
@@ -208,7 +212,8 @@ class Schedule:
 
         Elements that several iterations need are made again in each. `index` is where among the loop's statements the
         block comes: -1 right before its first reader, else that position. `preserve_unit_loops` keeps loops of one
-        iteration.
+        iteration. In place of a loop -1 lets the block stay where it is, and -2 inlines it: what sample_compute_location
+        gives.
         """
 
     def compute_inline(self, block: BlockHandle | str) -> None:
@@ -355,7 +360,7 @@ class Schedule:
     def get_block(self, name: BlockHandle | str, func_name: str | None = None) -> BlockHandle:
         """The block of that name; "root" is the function itself where no block is called so."""
 
-    def get_child_blocks(self, parent: BlockHandle | str | LoopHandle) -> list[BlockHandle]:
+    def get_child_blocks(self, block_or_loop: BlockHandle | str | LoopHandle) -> list[BlockHandle]:
         """The blocks in a block or loop that stand in no other block of it, in program order."""
 
     def get_consumers(self, block: BlockHandle | str) -> list[BlockHandle]:
@@ -364,7 +369,7 @@ class Schedule:
     def get_loops(self, block: BlockHandle | str) -> list[LoopHandle]:
         """The loops around a block, outermost first, out to the block or function around them."""
 
-    def get_output_blocks(self, scope: BlockHandle | str) -> list[BlockHandle]:
+    def get_output_blocks(self, scope_block: BlockHandle | str) -> list[BlockHandle]:
         """The blocks in a block or function that write what outlives it."""
 
     def get_producers(self, block: BlockHandle | str) -> list[BlockHandle]:
@@ -669,7 +674,7 @@ class Schedule:
         """
 
     def reverse_compute_at(
-        self, block: BlockHandle | str, loop: LoopHandle | str, preserve_unit_loops: bool = False, index: int = -1
+        self, block: BlockHandle | str, loop: LoopHandle | str | int, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
         """Move a block into a loop around the block whose results it reads: each iteration uses what it has just made.
 
@@ -683,7 +688,7 @@ class Schedule:
         `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
         `preserve_unit_loops` keeps loops of one iteration. Refused where the block would not run for all that it stores
         any more, and where it would leave a loop in which its result is changed behind it. A reduction moves where each
-        iteration makes all that it combines for an element.
+        iteration makes all that it combines for an element. In place of a loop -1 lets the block stay, and -2 inlines it.
         """
 
     def reverse_compute_inline(self, block: BlockHandle | str) -> None:
@@ -695,8 +700,8 @@ class Schedule:
             with T.block("C"):
                 C[vi] = T.max(B[vi], 0.0)
 
-        The block must read one element of one buffer that only another block writes, all that is read of it, and store one
-        element for each.
+        The block must read one element of one buffer that only another block writes, all that is read of it, at indices
+        that are axes or a one-to-one map of all axes to the buffer, and store one element for each.
         """
 
     def rfactor(self, loop: LoopHandle | str, factor_axis: int = 0) -> BlockHandle:
@@ -718,7 +723,9 @@ class Schedule:
 
         The new dimension of the partial results stands at `factor_axis`. The combiner must be known to be commutative and
         associative; sums of floats are rounded in another order. The greatest or least element and where it is are such a
-        reduction, too: `better = A[vk] > best[()]`, then `at[()]` and `best[()]` as `T.if_then_else(better, ...)`.
+        reduction, too: `better = A[vk] > best[()]`, then `at[()]` and `best[()]` as `T.if_then_else(better, ...)`. Several
+        sums beside each other, each of a buffer of its own, are factored together. Of equal elements the one is found that
+        the block finds; of nan, where the block keeps the element unless it is the less, the order counts.
         """
 
     def rolling_buffer(self, block: BlockHandle | str, write_buffer_index: int | str) -> None:
@@ -747,7 +754,8 @@ class Schedule:
     def sample_compute_location(self, block: BlockHandle | str, decision: int | None = None) -> LoopHandle | int:
         """A loop that the block could be computed at: one around its first reader, or -1 where it stays where it is.
 
-        `decision` is the number of the loop among those of the reader, -1 for staying.
+        `decision` is the number of the loop among those of the reader, -1 for staying, -2 for being inlined, which is not
+        drawn. compute_at takes what is returned.
         """
 
     def sample_perfect_tile(

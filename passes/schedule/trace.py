@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -29,6 +29,9 @@ from .primitive import PRIMITIVES, BlockHandle, LoopHandle
 
 if TYPE_CHECKING:
     from .schedule import Schedule
+
+
+EMPTY: Mapping[Any, IndexMap | Expr] = {}
 
 
 class Name(Struct, frozen=True):
@@ -152,10 +155,17 @@ class Recorder:
         other._names, other._counts = dict(self._names), dict(self._counts)
         return other
 
-    def record(self, primitive: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        """Write down one call."""
-        args = tuple(self._argument(arg) for arg in args)
-        kwargs = {name: self._argument(value) for name, value in kwargs.items()}
+    def record(
+        self,
+        primitive: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+        called: Mapping[Any, IndexMap | Expr] = EMPTY,
+    ) -> None:
+        """Write down one call; `called` are what the functions among its arguments make of indices."""
+        args = tuple(self._argument(arg, called) for arg in args)
+        kwargs = {name: self._argument(value, called) for name, value in kwargs.items()}
         if isinstance(result, (list, tuple)):
             results: str | tuple[str, ...] = tuple(self._name(item) for item in result)
         else:
@@ -172,16 +182,16 @@ class Recorder:
             self._names[result] = name
         return name
 
-    def _argument(self, value: Any) -> Any:
+    def _argument(self, value: Any, called: Mapping[Any, IndexMap | Expr]) -> Any:
         if type(value) in (BlockHandle, LoopHandle):
             return Name(self._names[value]) if value in self._names else value
         if isinstance(value, (list, tuple)):
-            return type(value)(self._argument(item) for item in value)
+            return type(value)(self._argument(item, called) for item in value)
         if isinstance(value, dict):
-            return {key: self._argument(item) for key, item in value.items()}
+            return {key: self._argument(item, called) for key, item in value.items()}
         if inspect.isfunction(value):
             # an index map, or padding in terms of the indices
-            return IndexMap.of(value)
+            return called[value] if value in called else IndexMap.of(value)
         return value
 
 

@@ -25,7 +25,7 @@ from ..dataflow import (
     writers,
 )
 from ..edit import Edit
-from ..legality import check_writes_all, written_box
+from ..legality import check_writes_all, reads_own_only, written_box
 from ..moving import needed
 from ..primitive import BlockAt, StorageScope, primitive
 from ..tree import Place
@@ -48,17 +48,18 @@ def cache_read(
                                                    with T.block("B"):
                                                        B[vi] = A_local[vi] + 1.0
 
-    The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change; all
-    of them where it is not given. The whole buffer is copied; compute_at makes the copy as small as its reader
-    needs. In a block of blocks, only what they read is copied of what is made outside of it.
+    The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change, the
+    block itself only where it is one of them; all of them where it is not given. The whole buffer is copied; compute_at
+    makes the copy as small as its reader needs. In a block of blocks, only what they read is copied of what is made
+    outside of it.
     """
     buffer = chosen(edit, block, reads_of(block.stmt), read_buffer_index, "reads")
     scope = scope_of(edit, block)
     check_reachable(edit, block, buffer)
     made_by = writers(scope, buffer)
     consumers = readers(scope, buffer) if consumer_blocks is None else list(consumer_blocks)
-    if all(place is not block for place in consumers):
-        consumers.append(block)
+    if not consumers:
+        edit.wrong("`consumer_blocks` names no block that would read the copy")
     for place in consumers:
         if buffer not in reads_of(place.stmt):
             edit.refuse(f"the block `{place.stmt.name}` does not read `{buffer.name}`", place)
@@ -174,7 +175,7 @@ def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
     bare = accesses_outside_blocks(scope, buffer)
     if bare is not None:
         edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", (block, ""), (bare, "here"))
-    if buffer in reads_of(stmt) and stmt.init is None:
+    if buffer in reads_of(stmt) and stmt.init is None and not reads_own_only(edit, block, buffer):
         edit.refuse(
             f"the block `{stmt.name}` reads what the buffer `{buffer.name}` held before",
             block,

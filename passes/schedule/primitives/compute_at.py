@@ -15,11 +15,16 @@ from ..moving import axes_of_indices, check_stored_once, moved_loops, needed, ne
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
 from ..tree import Place
-from .compute_inline import unchanged_since
+from .compute_inline import compute_inline, unchanged_since
+
+# what sample_compute_location gives in place of a loop
+STAYS, INLINED = -1, -2
 
 
 @primitive
-def compute_at(edit: Edit, block: BlockAt, loop: LoopAt, preserve_unit_loops: bool = False, index: int = -1) -> None:
+def compute_at(
+    edit: Edit, block: BlockAt, loop: LoopAt | int, preserve_unit_loops: bool = False, index: int = -1
+) -> None:
     """Move a block into a loop around the blocks that read what it makes: each iteration makes what it needs.
 
     before:                                    after `compute_at("B", "i")`:
@@ -34,8 +39,15 @@ def compute_at(edit: Edit, block: BlockAt, loop: LoopAt, preserve_unit_loops: bo
 
     Elements that several iterations need are made again in each. `index` is where among the loop's statements the
     block comes: -1 right before its first reader, else that position. `preserve_unit_loops` keeps loops of one
-    iteration.
+    iteration. In place of a loop -1 lets the block stay where it is, and -2 inlines it: what sample_compute_location
+    gives.
     """
+    if isinstance(loop, int):
+        if loop == INLINED:
+            compute_inline(edit, block)
+        elif loop != STAYS:
+            edit.wrong(f"`loop` is {loop}: in place of a loop, it is -1 or -2")
+        return
     stmt: Block = block.stmt
     scope = scope_of(edit, block)
     if scope is not _scope_of_loop(edit, loop):

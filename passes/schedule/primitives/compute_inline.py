@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import rewrite, substitute, uses, walk
-from tirscript.ir.stmt import Block, BufferStore
+from tirscript.ir.stmt import Block, BufferStore, For
 
 from ...statements import has_effect
 from ..blocks import inferred, reads_of, writes_of
@@ -23,6 +23,7 @@ from ..dataflow import (
     writers,
 )
 from ..edit import Edit
+from ..legality import fills_in_iteration
 from ..primitive import BlockAt, primitive
 from ..removal import remove
 from ..tree import Place
@@ -155,7 +156,18 @@ def unchanged_since(edit: Edit, block: Place, scope: Place) -> None:
                 continue
             if results and all(before(one, writer) and not common(one, writer).in_loop(scope) for one in results):
                 continue
+            if _made_and_read_between(edit, block, writer, results):
+                continue
             what = "is written outside of blocks" if writer in bare else "may be written again before its value is used"
             edit.refuse(
                 f"`{buffer.name}`, which the block `{stmt.name}` reads, {what}", (block, ""), (writer, "written here")
             )
+
+
+def _made_and_read_between(edit: Edit, block: Place, writer: Place, results: list[Place]) -> bool:
+    """Whether what a block makes in an iteration of a loop is read in that iteration alone, before a writer of what it
+    reads runs again."""
+    loop = common(block, writer)
+    if type(loop.stmt) is not For or not before(writer, block) or not all(map(loop.contains, results)):
+        return False
+    return all(fills_in_iteration(edit, loop, made) for made in writes_of(block.stmt))

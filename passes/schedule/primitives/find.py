@@ -32,9 +32,9 @@ def get_loops(edit: Edit, block: BlockAt) -> list[Place]:
 
 
 @query
-def get_child_blocks(edit: Edit, parent: ScopeAt | LoopAt) -> list[Place]:
+def get_child_blocks(edit: Edit, block_or_loop: ScopeAt | LoopAt) -> list[Place]:
     """The blocks in a block or loop that stand in no other block of it, in program order."""
-    return list(parent.below(Block, nested=False))
+    return list(block_or_loop.below(Block, nested=False))
 
 
 @query
@@ -52,10 +52,10 @@ def get_consumers(edit: Edit, block: BlockAt) -> list[Place]:
 
 
 @query
-def get_output_blocks(edit: Edit, scope: ScopeAt) -> list[Place]:
+def get_output_blocks(edit: Edit, scope_block: ScopeAt) -> list[Place]:
     """The blocks in a block or function that write what outlives it."""
-    own = set(_allocated(scope))
-    return [place for place in scope.below(Block, nested=False) if set(writes_of(place.stmt)) - own]
+    own = set(_allocated(scope_block))
+    return [place for place in scope_block.below(Block, nested=False) if set(writes_of(place.stmt)) - own]
 
 
 def neighbours(edit: Edit, block: Place) -> list[Place]:

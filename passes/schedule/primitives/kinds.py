@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.arith import presburger
-from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.arith.presburger import may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const
 from tirscript.ir.rewrite import definitions, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, For
 
-from ...lower.plan_buffer_allocation import fills_first
 from ..dataflow import is_viewed
 from ..edit import Edit
-from ..legality import check_parallel, dependences
+from ..legality import check_parallel, dependences, fills_in_iteration
 from ..primitive import LoopAt, primitive
 from ..threads import THREAD_TAGS
 from ..tree import Place
@@ -55,7 +53,10 @@ def unroll(edit: Edit, loop: LoopAt) -> None:
 
 @primitive
 def bind(edit: Edit, loop: LoopAt, thread_axis: str) -> None:
-    """Run the iterations of a loop as threads: `for i in T.thread_binding(n, thread="threadIdx.x")`."""
+    """Run the iterations of a loop as threads: `for i in T.thread_binding(n, thread="threadIdx.x")`.
+
+    A loop over a reduction is bound to a `threadIdx` of one block of threads, which combine what each has reduced.
+    """
     if thread_axis not in THREAD_TAGS:
         edit.wrong(f"there is no thread axis {thread_axis!r}", hint=f"they are {', '.join(THREAD_TAGS)}")
     _convert(edit, loop, "thread_binding", thread=thread_axis)
@@ -68,7 +69,8 @@ def _convert(edit: Edit, loop: Place, kind: str, **fields: Any) -> None:
     if kind == "parallel":
         loop = _with_own_buffers(edit, loop)
         _check_scalars(edit, loop)
-    check_parallel(edit, loop, kind)
+    together = kind == "thread_binding" and fields["thread"].startswith("threadIdx.")
+    check_parallel(edit, loop, kind, together=together)
     edit.tree.update(loop, loop.stmt.replace(kind=kind, thread=fields.get("thread")))
 
 
@@ -109,18 +111,9 @@ def _home(edit: Edit, loop: Place, alloc: Place) -> Place | None:
     uses = sum(node is buffer for node in walk(edit.func.body))
     if sum(node is buffer for node in walk(loop.stmt.body)) + 1 != uses or uses == 1:
         return None
-    while not _fills_first(edit, loop, buffer):
+    while not fills_in_iteration(edit, loop, buffer):
         (inner, *others) = loop.children["body"]
         if others or type(inner.stmt) is not For:
             return None
         loop = inner
     return loop
-
-
-def _fills_first(edit: Edit, loop: Place, buffer: Buffer) -> bool:
-    """Whether each iteration of a loop reads of a buffer only what it wrote before: as boxes tell, which is quick, or
-    element by element, as tiles at an edge need."""
-    if fills_first(loop.stmt.body, buffer):
-        return True
-    known = edit.analyzer(loop.children["body"][0]).known
-    return presburger.fills_first(Dependences(loop.stmt.body, dict(known), within=edit.func), buffer)

@@ -105,7 +105,7 @@ def _mapped(
     """The copy that a map of all axes lays out."""
     stmt: Block = block.stmt
     target, indices = _accessed(edit, block, which, read=read)
-    mapping = index_map_of(edit, given, stmt.axes[0].var.dtype)
+    mapping = index_map_of(edit, given, stmt.axes[0].var.dtype, len(stmt.axes))
     if len(mapping.params) != len(stmt.axes):
         edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
     vars_of = [cast(axis.var, param.dtype) for axis, param in zip(stmt.axes, mapping.params, strict=True)]

@@ -35,11 +35,13 @@ from ..moving import Box, allocate_before, axes_of_indices, moved_loops, needed,
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
 from ..tree import Place
+from .compute_at import INLINED, STAYS
+from .reverse_compute_inline import reverse_compute_inline
 
 
 @primitive
 def reverse_compute_at(
-    edit: Edit, block: BlockAt, loop: LoopAt, preserve_unit_loops: bool = False, index: int = -1
+    edit: Edit, block: BlockAt, loop: LoopAt | int, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
     """Move a block into a loop around the block whose results it reads: each iteration uses what it has just made.
 
@@ -53,8 +55,14 @@ def reverse_compute_at(
     `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
     `preserve_unit_loops` keeps loops of one iteration. Refused where the block would not run for all that it stores
     any more, and where it would leave a loop in which its result is changed behind it. A reduction moves where each
-    iteration makes all that it combines for an element.
+    iteration makes all that it combines for an element. In place of a loop -1 lets the block stay, and -2 inlines it.
     """
+    if isinstance(loop, int):
+        if loop == INLINED:
+            reverse_compute_inline(edit, block)
+        elif loop != STAYS:
+            edit.wrong(f"`loop` is {loop}: in place of a loop, it is -1 or -2")
+        return
     stmt: Block = block.stmt
     scope = scope_of(edit, block)
     if scope is not (loop.block() or edit.tree.root):

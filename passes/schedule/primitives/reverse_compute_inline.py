@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Const, Expr, Var
-from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import rewrite, substitute, walk
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.op import cast, get_op
+from tirscript.ir.rewrite import free_vars, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, BufferStore, If, Stmt
 
 from ...statements import conjunction, has_effect
@@ -41,8 +44,8 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
         with T.block("C"):
             C[vi] = T.max(B[vi], 0.0)
 
-    The block must read one element of one buffer that only another block writes, all that is read of it, and store one
-    element for each.
+    The block must read one element of one buffer that only another block writes, all that is read of it, at indices
+    that are axes or a one-to-one map of all axes to the buffer, and store one element for each.
     """
     stmt: Block = block.stmt
     store = _single_store(edit, block)
@@ -63,11 +66,14 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     check_covers(edit, producer)
     check_stores_always(edit, producer, buffer)
     _inputs_ready(edit, block, producer, scope, buffer)
-    axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
-    values: dict[Var, Expr] = {}
-    for var, index in zip(axes, made[0].indices, strict=True):
-        if var is not None:
-            values[var] = index if index.dtype is var.dtype else index.astype(var.dtype)
+    values = _by_places(edit, block, load, made[0].indices)
+    axes: list[Var | None] = [None] * buffer.ndim
+    if values is None:
+        axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
+        values = {}
+        for var, index in zip(axes, made[0].indices, strict=True):
+            if var is not None:
+                values[var] = index if index.dtype is var.dtype else index.astype(var.dtype)
     known = edit.analyzer(producer, inside=True)
     conditions: list[Expr] = []
     for axis in stmt.axes:
@@ -84,7 +90,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
                 (axis, "this axis"),
             )
     for var, index, other in zip(axes, made[0].indices, load.indices, strict=True):
-        if var is None and not known.prove_equal(index, other):
+        if var is None and type(other) is Const and not known.prove_equal(index, other):
             conditions.append(get_op("equal")(index, other))
     check_makes_all(edit, block, producer, values)
     value = made[0].value
@@ -106,6 +112,31 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     assert home is not None
     edit.replace(home)
     allocate_before(edit, store.buffer, edit.block(maker.name))
+
+
+def _by_places(edit: Edit, block: Place, load: BufferLoad, places: Sequence[Expr]) -> dict[Var, Expr] | None:
+    """What the axes of a block are where it reads the element at `places`; None where its indices are plain axes, or no
+    one-to-one map of the axes to all elements."""
+    stmt: Block = block.stmt
+    named = {axis.var for axis in stmt.axes}
+    if all(type(index) is Const or index in named for index in load.indices):
+        return None
+    params = [axis.var for axis in stmt.axes]
+    if not all(is_const(axis.start, 0) for axis in stmt.axes) or not named.issuperset(free_vars(load.indices)):
+        return None
+    mapping = IndexMap(tuple(params), load.indices)
+    extents = [axis.extent for axis in stmt.axes]
+    shape, back = mapping.map_shape(extents), mapping.inverse_of(extents)
+    if shape is None or back is None or not mapping.is_bijective(extents):
+        return None
+    known = edit.analyzer(block)
+    if not all(
+        known.prove_equal(cast(size, dim.dtype), dim) for size, dim in zip(shape, load.buffer.shape, strict=True)
+    ):
+        return None
+    given = {param: cast(place, param.dtype) for param, place in zip(back.params, places, strict=True)}
+    found = [cast(substitute(index, given), var.dtype) for index, var in zip(back.indices, params, strict=True)]
+    return dict(zip(params, found, strict=True))
 
 
 def _single_store(edit: Edit, block: Place) -> BufferStore:

@@ -81,7 +81,8 @@ def sample_categorical(
 def sample_compute_location(edit: Edit, block: BlockAt, decision: int | None = None) -> Place | int:
     """A loop that the block could be computed at: one around its first reader, or -1 where it stays where it is.
 
-    `decision` is the number of the loop among those of the reader, -1 for staying.
+    `decision` is the number of the loop among those of the reader, -1 for staying, -2 for being inlined, which is not
+    drawn. compute_at takes what is returned.
     """
     scope = scope_of(edit, block)
     consumers = [r for buffer in writes_of(block.stmt) for r in readers(scope, buffer) if r is not block]
@@ -90,6 +91,6 @@ def sample_compute_location(edit: Edit, block: BlockAt, decision: int | None = N
     if decision is None:
         decision = edit.random.randrange(-1, len(loops))
         edit.decisions["decision"] = decision
-    if not -1 <= decision < len(loops):
+    if not -2 <= decision < len(loops):
         edit.wrong(f"`decision` is {decision}, and the reader has {len(loops)} loops around it")
-    return -1 if decision == -1 else loops[decision]
+    return decision if decision < 0 else loops[decision]

@@ -47,7 +47,7 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
         edit.refuse(f"the block `{stmt.name}` has an axis that is neither spatial nor of a reduction, or none", block)
     check_covers(edit, block)
     widest = max((axis.var.dtype for axis in stmt.axes), key=lambda dtype: dtype.bits)
-    mapping = index_map_of(edit, index_map, widest)
+    mapping = index_map_of(edit, index_map, widest, len(stmt.axes))
     if len(mapping.params) != len(stmt.axes):
         edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
     kinds = [_kind(edit, block, mapping, index) for index in mapping.indices]

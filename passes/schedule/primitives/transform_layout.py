@@ -92,7 +92,8 @@ def transform_layout(
     if keep_interface:
         _keep(edit, block, target, new.replace(name=f"{target.name}_packed"), mapping, back, pad_value)
         return
-    value = _value(edit, new, pad_value, back[0].params, target) if padded and pad_value is not None else None
+    made = None if pad_value is None else _value(edit, new, pad_value, back[0].params, target)
+    value = made if padded else None
     moved = Moved(target, new, mapping)
     func = substitute(moved.function(edit.func), {target: new})
     told = {part for param in func.param_buffers for part in binding_parts(param)}
@@ -118,7 +119,8 @@ def _keep(
     """The function on a buffer of its own, packed in front and taken out behind."""
     goes_in, comes_out = check_kept(edit, block, target)
     padded = not is_const(back[1], False)
-    value = _value(edit, new, pad_value, back[0].params, target) if padded and pad_value is not None else None
+    made = None if pad_value is None else _value(edit, new, pad_value, back[0].params, target)
+    value = made if padded else None
     wraps = value is not None and any(type(node) is BufferLoad for node in walk(value))
     if wraps and comes_out:
         edit.refuse(f"the padding would repeat elements of `{target.name}`, which the function writes", block)
@@ -155,7 +157,7 @@ def chosen_buffer(edit: Edit, block: Place, which: str | int | tuple[str, int | 
 
 
 def _mapping(edit: Edit, buffer: Buffer, given: IndexMap | Callable[..., Any]) -> IndexMap:
-    mapping = index_map_of(edit, given, index_dtype(buffer.shape))
+    mapping = index_map_of(edit, given, index_dtype(buffer.shape), buffer.ndim)
     if len(mapping.params) != buffer.ndim:
         edit.wrong(
             f"the index map takes {len(mapping.params)} indices, and `{buffer.name}` has {buffer.ndim} dimensions"
@@ -290,6 +292,9 @@ def _pad(edit: Edit, block: Place, buffer: Buffer, back: IndexMap, free: Expr, v
 def _value(edit: Edit, buffer: Buffer, given: PadValue, places: tuple[Var, ...], old: Buffer) -> Expr:
     """The pad value at `places`; it may read `old`, the buffer as it was, and nothing else."""
     made = _made(edit, buffer, given, places)
+    if callable(given) and not isinstance(given, (Expr, IndexMap)):
+        inside = any(uses(made, place) for place in places)
+        edit.called[given] = IndexMap.of(given, ndim=len(places)) if inside else made
     for node in walk(made):
         if type(node) is BufferLoad and node.buffer is not old:
             edit.wrong(f"`pad_value` reads `{node.buffer.name}`; it may read `{old.name}` alone")
@@ -303,12 +308,13 @@ def _made(edit: Edit, buffer: Buffer, given: PadValue, places: tuple[Var, ...]) 
     if isinstance(given, IndexMap):
         if len(given.params) != len(places) or len(given.indices) != 1:
             edit.wrong(f"`pad_value` is a function of the {len(places)} indices of the new buffer to one value")
-        value = function_of(edit, given, places[0].dtype).apply(places)[0]
+        value = function_of(edit, given, places[0].dtype, len(places)).apply(places)[0]
         if value.dtype is not buffer.dtype:
             value = cast(value, buffer.dtype)
     elif callable(given) and not isinstance(given, Expr):
-        count = len(inspect.signature(given).parameters)
-        if count != len(places):
+        parameters = inspect.signature(given).parameters
+        count = len(parameters)
+        if count != len(places) and all(one.kind is not one.VAR_POSITIONAL for one in parameters.values()):
             edit.wrong(f"`pad_value` is a function of {count} indices, and the new buffer has {len(places)}")
         try:
             value = given(*places)

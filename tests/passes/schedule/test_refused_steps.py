@@ -193,7 +193,10 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "no padding": (chain, lambda s: s.decompose_padding("B", s.get_loops("B")[0]), "does not store `T.if_then_else"),
     "padding made again": (
         padded,
-        lambda s: s.decompose_padding("P", (s.add_unit_loop(s.get_loops("P")[0]), s.get_loops("P")[1])[1]),
+        lambda s: (
+            s.parallel(s.add_unit_loop(s.get_loops("P")[0])),
+            s.decompose_padding("P", s.get_loops("P")[1]),
+        ),
         "makes the same elements again",
     ),
     "padding of one factor": (corner, lambda s: s.pad_einsum("S", [8]), "not accessed at plain axes"),
