@@ -29,10 +29,19 @@ class Edit:
     A primitive checks first and edits then; what it raises undoes the whole step.
     """
 
-    def __init__(self, tree: Tree, primitive: str, function: str, random: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        primitive: str,
+        function: str,
+        random: Callable[[], Any] | None = None,
+        renamed: dict[str, str] | None = None,
+    ) -> None:
         self.tree = tree
         self.primitive = primitive
         self.function = function
+        # blocks that have other names since a handle was given for them: the new names by the old ones
+        self.renamed = {} if renamed is None else renamed
         # what a sampler drew, by the name of the argument that fixes it in a replay
         self.decisions: dict[str, Any] = {}
         # the functions of indices that a user gave, as what they made of so many indices as they were called with
@@ -54,6 +63,17 @@ class Edit:
         if place is None:
             self._missing("block", name, self.tree.blocks)
         return place
+
+    def handled(self, name: str) -> Place:
+        """The place of the block that a handle of that name was given for, which may have another name by now."""
+        while name not in self.tree.blocks and name in self.renamed:
+            name = self.renamed[name]
+        return self.block(name)
+
+    def rename(self, old: str, new: str) -> None:
+        """Let handles of a block be good for it under its new name."""
+        self.renamed.pop(new, None)
+        self.renamed[old] = new
 
     def loop(self, var: Var) -> Place:
         """The place of the loop of that variable."""
@@ -154,7 +174,7 @@ class Edit:
     def fresh_block_name(self, base: str) -> str:
         """`base`, with a number behind it where a block has that name."""
         name, number = base, 0
-        while name in self.tree.blocks:
+        while name in self.tree.blocks or name in self.renamed:
             number += 1
             name = f"{base}_{number}"
         return name

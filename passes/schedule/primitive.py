@@ -199,7 +199,7 @@ def _scope(name: str, value: Any, edit: Edit) -> Place:
         return edit.block(value)
     if type(value) is BlockHandle:
         edit.same_function(value.function, value)
-        return edit.block(value.name)
+        return edit.handled(value.name)
     if type(value) is LoopHandle:
         edit.wrong(f"`{name}` takes a block, not the loop `{value.var.name}`", hint="give a block, or its name")
     edit.wrong(f"`{name}` takes a block or the name of one, not {describe(value)}")

@@ -49,6 +49,8 @@ class Schedule:
         functions = program.functions if isinstance(program, Module) else (program,)
         self._functions = {function.name: function for function in functions}
         self._trees: dict[str, Tree] = {}
+        # by function, the new names of blocks by those in handles
+        self._renamed: dict[str, dict[str, str]] = {name: {} for name in self._functions}
         self._recorder = Recorder()
         # for each step that changed the program: its function, that before it, the record and the work_on before it
         self._past: list[tuple[str, PrimFunc, Any, str | None]] = []
@@ -102,8 +104,9 @@ class Schedule:
         if not isinstance(handle, (BlockHandle, LoopHandle)):
             hint = "`sch.get_block(name)` and `sch.get_loops(block)` give handles"
             raise refusal("T502", f"{words(handle)} is no handle of a block or loop", None, hint=hint)
-        edit = Edit(self._tree(self._of_handle(handle)), "get", handle.function)
-        return (edit.block(handle.name) if isinstance(handle, BlockHandle) else edit.loop(handle.var)).stmt
+        renamed = self._renamed[self._of_handle(handle)]
+        edit = Edit(self._tree(handle.function), "get", handle.function, renamed=renamed)
+        return (edit.handled(handle.name) if isinstance(handle, BlockHandle) else edit.loop(handle.var)).stmt
 
     def _name(self) -> str:
         if self._current is None:
@@ -144,7 +147,8 @@ class Schedule:
             raise refusal("T503", f"`{entry.name}`: {problem}", None, hint=f"it is `{entry.usage}`") from None
         function = self._of(arguments)
         tree = self._tree(function)
-        edit = Edit(tree, entry.name, function, lambda: self.random)
+        renamed = dict(self._renamed[function])
+        edit = Edit(tree, entry.name, function, lambda: self.random, renamed)
         readers = readers_of(entry)
         before, mark, current = tree.func, self._recorder.mark(), self._current
         try:
@@ -161,6 +165,7 @@ class Schedule:
                 raise
             message = f"schedule primitive `{entry.name}` failed: {type(problem).__name__}: {problem}"
             raise DiagnosticError([error("T499", message, notes=(f"{before}",), hint=REPORT)]) from problem
+        self._renamed[function] = renamed
         result = to_handle(result, function)
         self._recorder.record(entry.name, args, {**kwargs, **edit.decisions}, result, edit.called)
         if not entry.query:
@@ -242,6 +247,7 @@ class Schedule:
         other._past = list(self._past)
         other._recorder = self._recorder.copy()
         other._verify = self._verify
+        other._renamed = {name: dict(renamed) for name, renamed in self._renamed.items()}
         if self._random is not None:
             other.random.setstate(self._random.getstate())
         return other

@@ -79,7 +79,9 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
     nest: Stmt = init
     for outer in reversed(over):
         nest = For(outer.var, outer.start, outer.stop, (nest,), None, outer.kind, outer.thread, span=outer.span)
-    edit.tree.update(block, inferred(stmt.replace(init=None, name=edit.fresh_block_name(f"{stmt.name}_update"))))
+    update = edit.fresh_block_name(f"{stmt.name}_update")
+    edit.tree.update(block, inferred(stmt.replace(init=None, name=update)))
+    edit.rename(stmt.name, update)
     edit.tree.insert(loop, before=(refresh(nest),))
     return edit.block(name)
 

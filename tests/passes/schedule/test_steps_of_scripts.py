@@ -283,3 +283,23 @@ def test_maps_of_however_many_indices() -> None:
     text = str(sch.trace)
     assert "lambda i, rest0: (i // 4, rest0, i % 4), 0.5)" in text
     assert Trace.parse(text).replay(Schedule(chain)).script() == sch.script()
+
+
+def test_the_handle_of_a_reduction_is_that_of_its_updates() -> None:
+    sch = Schedule(matmul)
+    block = sch.get_block("C")
+    k = sch.get_loops(block)[-1]
+    begin = sch.decompose_reduction(block, k)
+    assert sch.get(block).name == "C_update" and sch.get(begin).name == "C_init"
+    copy = sch.cache_read(block, "A", "local")
+    sch.compute_at(copy, k)
+    assert [one.name for one in sch.get_consumers(copy)] == ["C_update"]
+    assert_same_result(matmul, sch.func)
+    assert Trace.parse(str(sch.trace)).replay(Schedule(matmul)).script() == sch.script()
+    other = sch.copy()
+    assert other.get(block).name == "C_update"
+    with pytest.raises(ScheduleError, match="no block named `C`"):
+        sch.get_loops("C")
+    for _ in range(3):
+        sch.undo()
+    assert sch.get(block).name == "C"
