@@ -357,8 +357,8 @@ def check_writes_all(edit: Edit, block: Place, buffer: Buffer) -> None:
 
 def check_stores_always(edit: Edit, block: Place, buffer: Buffer) -> None:
     """Refuse where a block may leave its store to a buffer out: what it never wrote cannot be copied."""
-    found = [access for access in Accesses(block.stmt.body).found if access.write and access.buffer is buffer]
-    if not any(access.certain for access in found):
+    if not _stores_always(block.stmt, buffer):
+        found = [access for access in Accesses(block.stmt.body).found if access.write and access.buffer is buffer]
         edit.refuse(
             f"the block `{block.stmt.name}` may leave elements of `{buffer.name}` out, since its store is conditional",
             (block, ""),
@@ -366,10 +366,15 @@ def check_stores_always(edit: Edit, block: Place, buffer: Buffer) -> None:
         )
 
 
+def _stores_always(stmt: Block, buffer: Buffer) -> bool:
+    """Whether a block certainly stores to a buffer in each instance."""
+    return any(access.certain for access in Accesses(stmt.body).found if access.write and access.buffer is buffer)
+
+
 def written_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Expr]]:
     """The box of a buffer that a block writes, every element of it, as start and stop of each dimension."""
     stmt: Block = block.stmt
-    if not _stores_at_axes(stmt, buffer):
+    if not _stores_at_axes(stmt, buffer) or not _stores_always(stmt, buffer):
         filled = filled_box(edit, block, buffer)
         if filled is not None:
             return filled

@@ -169,7 +169,7 @@ class Schedule:
         The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change, the
         block itself only where it is one of them; all of them where it is not given. The whole buffer is copied; compute_at
         makes the copy as small as its reader needs. In a block of blocks, only what they read is copied of what is made
-        outside of it.
+        outside of it; where a loop is around both who writes the buffer and who reads it, what an iteration reads.
         """
 
     def cache_write(

@@ -26,7 +26,7 @@ from ..dataflow import (
 )
 from ..edit import Edit
 from ..legality import check_writes_all, reads_own_only, written_box
-from ..moving import needed
+from ..moving import needed, nest
 from ..primitive import BlockAt, StorageScope, primitive
 from ..tree import Place
 
@@ -51,7 +51,7 @@ def cache_read(
     The buffer is named or counted among those that the block reads. `consumer_blocks` says which readers change, the
     block itself only where it is one of them; all of them where it is not given. The whole buffer is copied; compute_at
     makes the copy as small as its reader needs. In a block of blocks, only what they read is copied of what is made
-    outside of it.
+    outside of it; where a loop is around both who writes the buffer and who reads it, what an iteration reads.
     """
     buffer = chosen(edit, block, reads_of(block.stmt), read_buffer_index, "reads")
     scope = scope_of(edit, block)
@@ -67,6 +67,9 @@ def cache_read(
             edit.refuse(f"the block `{place.stmt.name}` writes `{buffer.name}` too", place)
         if scope_of(edit, place) is not scope:
             edit.refuse(f"the block `{place.stmt.name}` stands in another block", place)
+    shared = _shared_loop(scope, [*made_by, *consumers]) if made_by else None
+    if shared is not None:
+        return _copied_in(edit, block, buffer, shared, consumers, storage_scope)
     first = min(top(scope, place).index for place in consumers)
     check_copied_before(edit, block, buffer, consumers)
     if len(made_by) == 1:
@@ -83,10 +86,10 @@ def cache_read(
     if not made_by and scope is not edit.tree.root and allocation(edit, buffer) is not None:
         # a block around may come before all of the buffer is made
         whole = _read_in(edit, scope, buffer, consumers)
-    nest = copied(name, buffer, cache, whole)
+    copy = copied(name, buffer, cache, whole)
     for place in consumers:
         edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
-    edit.tree.splice(scope, "body", at, at, (nest,))
+    edit.tree.splice(scope, "body", at, at, (copy,))
     edit.allocate(cache, edit.block(name))
     return edit.block(name)
 
@@ -124,11 +127,49 @@ def cache_write(
     home = top(scope, block)
     cache = cache_of(buffer, storage_scope)
     name = edit.fresh_block_name(cache.name)
-    nest = copied(name, cache, buffer, box)
+    copy = copied(name, cache, buffer, box)
     edit.replace(block, inferred(written_to(stmt, {buffer: cache})))
     for place in consumers:
         edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
-    edit.tree.insert(home, after=(nest,))
+    edit.tree.insert(home, after=(copy,))
+    edit.allocate(cache, edit.block(name))
+    return edit.block(name)
+
+
+def _shared_loop(scope: Place, blocks: Sequence[Place]) -> Place | None:
+    """The innermost loop of a scope around all of these blocks."""
+    for place in blocks[0].loops()[::-1]:
+        if place is not scope and all(place.contains(block) for block in blocks):
+            return place
+    return None
+
+
+def _copied_in(
+    edit: Edit, block: Place, buffer: Buffer, loop: Place, consumers: Sequence[Place], storage_scope: str
+) -> Place:
+    """The block that copies what an iteration of a loop reads, between the blocks in it that write it and read it."""
+    scope = scope_of(edit, block)
+    _check_there(edit, block, buffer, scope)
+    _check_written_before(edit, block, buffer, loop, consumers)
+    cache = cache_of(buffer, storage_scope)
+    name = edit.fresh_block_name(cache.name)
+    stmt = copied(name, buffer, cache, [(const(0, dim.dtype), dim) for dim in buffer.shape])
+    while type(stmt) is For:
+        stmt = stmt.body[0]
+    assert type(stmt) is Block
+    area = needed(edit, loop, buffer, write=False, blocks=consumers)
+    made, _ = nest(edit, stmt, {axis.var: part for axis, part in zip(stmt.axes, area, strict=True)}, loop, False)
+    at = min(top(loop, place).index for place in consumers)
+    for place in consumers:
+        edit.replace(place, inferred(substitute(place.stmt, {buffer: cache})))
+    edit.tree.splice(loop, "body", at, at, (made,))
+    if allocation(edit, buffer) is not None and not reads_own_only(edit, edit.block(name), buffer):
+        edit.refuse(
+            f"an iteration of the loop `{loop.stmt.var.name}` is not proved to find made what would be copied of "
+            f"`{buffer.name}`",
+            (loop, ""),
+            (block, "for this block"),
+        )
     edit.allocate(cache, edit.block(name))
     return edit.block(name)
 
@@ -150,9 +191,15 @@ def check_copied_before(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
     """Refuse where a buffer is still written where a copy of it would be made, before its first reader."""
     scope = scope_of(edit, block)
     _check_there(edit, block, buffer, scope)
-    first = min(top(scope, place).index for place in consumers)
+    _check_written_before(edit, block, buffer, scope, consumers)
+
+
+def _check_written_before(edit: Edit, block: Place, buffer: Buffer, around: Place, consumers: Sequence[Place]) -> None:
+    """Refuse where a buffer is written behind the first reader in the body of a loop or scope, or outside of blocks."""
+    scope = scope_of(edit, block)
+    first = min(top(around, place).index for place in consumers)
     for writer in writers(scope, buffer):
-        if top(scope, writer).index >= first:
+        if top(around, writer).index >= first:
             edit.refuse(
                 f"`{buffer.name}` is still written where the copy would be made",
                 (block, ""),

@@ -303,3 +303,48 @@ def test_the_handle_of_a_reduction_is_that_of_its_updates() -> None:
     for _ in range(3):
         sch.undo()
     assert sch.get(block).name == "C"
+
+
+def test_cache_read_in_a_loop_of_its_producer() -> None:
+    sch = Schedule(chain)
+    loop = sch.get_loops("D")[0]
+    sch.compute_at("C", loop)
+    sch.compute_at("B", loop)
+    copy = sch.cache_read("D", "C", "local")
+    assert len(sch.get_loops(copy)) == 2 and sch.get_loops(copy)[0] == loop
+    sch.reverse_compute_at("D", sch.get_loops(copy)[1])
+    assert_same_result(chain, sch.func)
+
+
+@T.prim_func
+def behind(A: T.Buffer((6,), "float32"), D: T.Buffer((6,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(6):
+        with T.block("D"):
+            vi = T.axis.spatial(6, i)
+            D[vi] = B[vi] if vi > 0 else T.float32(0)
+        with T.block("B"):
+            vi = T.axis.spatial(6, i)
+            B[vi + 1] = A[vi]
+
+
+def test_cache_read_not_before_its_producer() -> None:
+    with pytest.raises(ScheduleError, match="still written where the copy would be made"):
+        Schedule(behind).cache_read("D", "B", "local")
+
+
+@T.prim_func
+def either(A: T.Buffer((6, 6), "float32"), B: T.Buffer((6, 6), "float32")):
+    for i, j in T.grid(6, 6):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            if vi < vj:
+                B[vi, vj] = A[vi, vj]
+            else:
+                B[vi, vj] = A[vj, vi] + T.float32(1)
+
+
+def test_cache_write_of_a_store_in_each_case() -> None:
+    sch = Schedule(either)
+    sch.cache_write("B", 0, "local")
+    assert_same_result(either, sch.func)
