@@ -158,14 +158,16 @@ def check_covers(edit: Edit, block: Place, *, once: bool = False) -> None:
     )
 
 
-def check_still_covers(edit: Edit, block: Place, axes: Sequence[Axis]) -> None:
-    """Refuse where a block that was moved is known not to run for every point of its `axes`, as they were before."""
+def check_still_covers(edit: Edit, block: Place, axes: Sequence[Axis], *, proved: bool = False) -> None:
+    """Refuse where a block that was moved is known not to run for every point of its `axes`, as they were before; or
+    not `proved` to."""
     stmt: Block = block.stmt
     # what reads memory asks at each point what it asked there before
     parts = [] if stmt.predicate is None else conjuncts(stmt.predicate)
     kept = conjunction(part for part in parts if not reads_memory(part))
     once = any(axis.kind == "reduce" for axis in axes)
-    if _runs_for_all(edit, block, axes, kept, once) is False:
+    found = _runs_for_all(edit, block, axes, kept, once)
+    if found is False or (proved and not found):
         edit.refuse(
             f"the block `{stmt.name}` would not run for every point of its axes{' once' * once} any more", block
         )

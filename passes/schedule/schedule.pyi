@@ -686,9 +686,10 @@ class Schedule:
                                                                with T.block("C"): ...
 
         `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
-        `preserve_unit_loops` keeps loops of one iteration. Refused where the block would not run for all that it stores
-        any more, and where it would leave a loop in which its result is changed behind it. A reduction moves where each
-        iteration makes all that it combines for an element. In place of a loop -1 lets the block stay, and -2 inlines it.
+        `preserve_unit_loops` keeps loops of one iteration. What the block reads is indexed by axes, or by a one-to-one map
+        of all axes to the buffer. Refused where the block would not run for all that it stores any more, and where it would
+        leave a loop in which its result is changed behind it. A reduction moves where each iteration makes all that it
+        combines for an element. In place of a loop -1 lets the block stay, and -2 inlines it.
         """
 
     def reverse_compute_inline(self, block: BlockHandle | str) -> None:

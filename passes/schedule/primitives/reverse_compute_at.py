@@ -9,7 +9,7 @@ from tirscript.ir.arith.logic import comparison, conjuncts
 from tirscript.ir.arith.presburger import Dependences, uncovered_reads
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Expr, Var
-from tirscript.ir.op import cast
+from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import free_vars, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For
 
@@ -30,13 +30,13 @@ from ..dataflow import (
     writers,
 )
 from ..edit import Edit
-from ..legality import check_covers, check_runs, check_still_covers, check_without_gaps
+from ..legality import check_covers, check_runs, check_still_covers, check_without_gaps, reads_own_only
 from ..moving import Box, allocate_before, axes_of_indices, moved_loops, needed, nest, shared_axes
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
 from ..tree import Place
 from .compute_at import INLINED, STAYS
-from .reverse_compute_inline import reverse_compute_inline
+from .reverse_compute_inline import by_places, reverse_compute_inline
 
 
 @primitive
@@ -53,9 +53,10 @@ def reverse_compute_at(
                                                            with T.block("C"): ...
 
     `index` is where among the loop's statements the block comes: -1 right behind its last producer, else that position.
-    `preserve_unit_loops` keeps loops of one iteration. Refused where the block would not run for all that it stores
-    any more, and where it would leave a loop in which its result is changed behind it. A reduction moves where each
-    iteration makes all that it combines for an element. In place of a loop -1 lets the block stay, and -2 inlines it.
+    `preserve_unit_loops` keeps loops of one iteration. What the block reads is indexed by axes, or by a one-to-one map
+    of all axes to the buffer. Refused where the block would not run for all that it stores any more, and where it would
+    leave a loop in which its result is changed behind it. A reduction moves where each iteration makes all that it
+    combines for an element. In place of a loop -1 lets the block stay, and -2 inlines it.
     """
     if isinstance(loop, int):
         if loop == INLINED:
@@ -76,6 +77,7 @@ def reverse_compute_at(
     ranges: dict[Var, tuple[Linear, Linear] | None] = {}
     producers: list[Place] = []
     partly: list[Buffer] = []
+    mapped: list[Buffer] = []
     reduced = {axis.var: axis for axis in stmt.axes if axis.kind == "reduce"}
     for buffer in reads_of(stmt):
         made_by = [other for other in writers(scope, buffer) if other is not block]
@@ -109,6 +111,11 @@ def reverse_compute_at(
         if not any(_makes_all(edit, loop, buffer, producer, area) for producer in inside):
             partly.append(buffer)
         for load in loads_of((*stmt.body, *(() if stmt.init is None else stmt.init)), buffer):
+            found = _by_map(edit, block, loop, load, area)
+            if found is not None:
+                mapped.append(buffer)
+                ranges.update(found)
+                continue
             axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`", ("spatial", "reduce"))
             for axis, extent, place in zip(axes, area, load.indices, strict=True):
                 if axis in reduced:
@@ -141,11 +148,45 @@ def reverse_compute_at(
     at = last if index == -1 else index
     remove(edit, block)
     edit.tree.splice(loop, "body", at, at, (made,))
-    check_still_covers(edit, edit.block(stmt.name), stmt.axes)
+    check_still_covers(edit, edit.block(stmt.name), stmt.axes, proved=bool(mapped))
+    for buffer in mapped:
+        if not reads_own_only(edit, edit.block(stmt.name), buffer):
+            edit.refuse(
+                f"an iteration of the loop `{loop.stmt.var.name}` is not proved to make what `{stmt.name}` would read "
+                f"of `{buffer.name}`",
+                (block, ""),
+                (loop, "this loop"),
+            )
     if partly:
         _check_filled(edit, edit.block(stmt.name), partly)
     for buffer in own:
         allocate_before(edit, buffer, loop)
+
+
+def _by_map(
+    edit: Edit, block: Place, loop: Place, load: BufferLoad, area: Box
+) -> dict[Var, tuple[Linear, Linear] | None] | None:
+    """The ranges of a block's axes where it reads an area by a one-to-one map of its axes to a buffer; else None."""
+    if any(axis.kind != "spatial" for axis in block.stmt.axes):
+        return None
+    places = [Var(f"p{at}", index.dtype) for at, index in enumerate(load.indices)]
+    values = by_places(edit, block, load, places)
+    if values is None:
+        return None
+    known = edit.analyzer(loop, inside=True)
+    loops: list[For] = []
+    given: dict[Var, Expr] = {}
+    for place, part, dim in zip(places, area, load.buffer.shape, strict=True):
+        low, stop = (const(0, dim.dtype), dim) if part is None else map(expression, (part[0], part[1].shifted(1)))
+        inside = Var(place.name, place.dtype)
+        size = known.simplify(cast(stop - low, place.dtype))
+        loops.append(For(inside, const(0, place.dtype), size, ()))
+        given[place] = cast(low, place.dtype) + inside
+        known.bind(inside, (const(0, place.dtype), size))
+    seen = Accesses((), known=known.known)
+    inner = frozenset(one.var for one in loops)
+    simple = {var: known.simplify(substitute(value, given)) for var, value in values.items()}
+    return {var: relax_index(value, tuple(loops), seen, inner) for var, value in simple.items()}
 
 
 def _begins(stmt: Block) -> bool:

@@ -66,7 +66,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     check_covers(edit, producer)
     check_stores_always(edit, producer, buffer)
     _inputs_ready(edit, block, producer, scope, buffer)
-    values = _by_places(edit, block, load, made[0].indices)
+    values = by_places(edit, block, load, made[0].indices)
     axes: list[Var | None] = [None] * buffer.ndim
     if values is None:
         axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
@@ -114,7 +114,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     allocate_before(edit, store.buffer, edit.block(maker.name))
 
 
-def _by_places(edit: Edit, block: Place, load: BufferLoad, places: Sequence[Expr]) -> dict[Var, Expr] | None:
+def by_places(edit: Edit, block: Place, load: BufferLoad, places: Sequence[Expr]) -> dict[Var, Expr] | None:
     """What the axes of a block are where it reads the element at `places`; None where its indices are plain axes, or no
     one-to-one map of the axes to all elements."""
     stmt: Block = block.stmt

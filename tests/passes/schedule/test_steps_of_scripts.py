@@ -348,3 +348,38 @@ def test_cache_write_of_a_store_in_each_case() -> None:
     sch = Schedule(either)
     sch.cache_write("B", 0, "local")
     assert_same_result(either, sch.func)
+
+
+@pytest.mark.parametrize(
+    ("shape", "place", "part"),
+    [
+        ((2, 3, 4), "v0 * 12 + v1 * 4 + v2", 2),
+        ((2, 3, 4), "v0 * 12 + v1 * 4 + v2", 12),
+        ((1, 24), "23 - v1", 4),
+        ((1, 24), "23 - v1", 5),
+    ],
+)
+def test_reverse_compute_at_by_a_map(shape: tuple[int, ...], place: str, part: int) -> None:
+    func = reader(shape, place)
+    sch = Schedule(func)
+    outer, _ = sch.split(sch.get_loops("B")[0], [None, part])
+    sch.reverse_compute_at("C", outer)
+    assert_same_result(func, sch.func)
+
+
+def test_reverse_compute_at_of_what_an_iteration_makes_in_part() -> None:
+    sch = Schedule(reader((2, 3, 4), "v0 * 12 + v1 * 4 + v2"))
+    with pytest.raises(ScheduleError, match="not proved to make what `C` would read"):
+        sch.reverse_compute_at("C", sch.split(sch.get_loops("B")[0], [None, 5])[0])
+
+
+def test_reverse_compute_at_of_a_reader_of_tiles() -> None:
+    sch = Schedule(chain)
+    sch.compute_inline("C")
+    sch.transform_layout("B", "B", lambda i, j: (i // 2, j // 4, i % 2, j % 4))
+    i, j = sch.get_loops("B")
+    (i0, i1), (j0, j1) = sch.split(i, [None, 2]), sch.split(j, [None, 4])
+    sch.reorder(i0, j0, i1, j1)
+    sch.reverse_compute_at("D", j0)
+    assert [sch.get(loop).extent.value for loop in sch.get_loops("D")] == [3, 2, 2, 4]
+    assert_same_result(chain, sch.func)
