@@ -407,10 +407,18 @@ def _stores_at_axes(stmt: Block, buffer: Buffer) -> bool:
 def filled_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Expr]] | None:
     """The box around all that a block writes of a buffer, where it is proved to write every element of it."""
     scope = scope_of(edit, block)
+    known = edit.analyzer(scope, inside=True)
     found: list[tuple[Expr, Expr]] = []
     for extent, dim in zip(needed(edit, scope, buffer, write=True, blocks=[block]), buffer.shape, strict=True):
-        low, high = (const(0, dim.dtype), dim) if extent is None else map(expression, (extent[0], extent[1].shifted(1)))
-        found.append((cast(low, dim.dtype), cast(high, dim.dtype)))
+        start, stop = const(0, dim.dtype), dim
+        if extent is not None:
+            # what loops would reach beyond the ends, predicates leave out
+            low, high = (cast(expression(end), dim.dtype) for end in (extent[0], extent[1].shifted(1)))
+            start, stop = (
+                low if known.can_prove(start <= low) else start,
+                high if known.can_prove(high <= dim) else dim,
+            )
+        found.append((start, stop))
     places = [Var(f"p{at}", start.dtype) for at, (start, _) in enumerate(found)]
     probe: Stmt = Evaluate(BufferLoad(buffer, tuple(places)))
     for place, (start, stop) in reversed(list(zip(places, found, strict=True))):
