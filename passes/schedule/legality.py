@@ -410,7 +410,8 @@ def filled_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Exp
     known = edit.analyzer(scope, inside=True)
     found: list[tuple[Expr, Expr]] = []
     for extent, dim in zip(needed(edit, scope, buffer, write=True, blocks=[block]), buffer.shape, strict=True):
-        start, stop = const(0, dim.dtype), dim
+        start: Expr = const(0, dim.dtype)
+        stop = dim
         if extent is not None:
             # what loops would reach beyond the ends, predicates leave out
             low, high = (cast(expression(end), dim.dtype) for end in (extent[0], extent[1].shifted(1)))
@@ -421,8 +422,8 @@ def filled_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Exp
         found.append((start, stop))
     places = [Var(f"p{at}", start.dtype) for at, (start, _) in enumerate(found)]
     probe: Stmt = Evaluate(BufferLoad(buffer, tuple(places)))
-    for place, (start, stop) in reversed(list(zip(places, found, strict=True))):
-        probe = For(place, start, stop, (probe,))
+    for place, (low, high) in reversed(list(zip(places, found, strict=True))):
+        probe = For(place, low, high, (probe,))
     return found if _fills_first(edit, block, buffer, probe) else None
 
 
