@@ -12,7 +12,8 @@ before:                                            after:
                                                            ... m[vi] = m[vi] + A_border[vi + vk]
 
 So does `(vi + vk - 1) % 8`, of images that go on at their other side. What the window reads are the same numbers in the
-same order. Between its borders the copy lies along memory, as the window does in it.
+same order. Between its borders the copy lies along memory, as the window does in it. Where only other places than the
+last are brought back, vectors read memory as it lies anyway.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def _bordered(stmt: Stmt, own: set[Buffer]) -> list[Stmt]:
     loads = [node for node in walk(store.value) if type(node) is BufferLoad]
     for load in loads:
         places = [place_of(index) for index in load.indices]
-        if not any(place.brings for place in places) or load.predicate is not None:
+        # places in other dimensions are brought back once for a whole vector
+        if not places or not places[-1].brings or load.predicate is not None:
             continue
         if load.buffer not in own or load.buffer is store.buffer or load.buffer.dtype.bits < 8:
             return [stmt]

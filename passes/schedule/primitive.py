@@ -156,11 +156,11 @@ def _marked(hint: Any) -> bool:
 
 
 def _one_of(readers: list[Reader], others: tuple[Any, ...], name: str, value: Any, edit: Edit) -> Any:
+    if type(value) is LoopHandle and _loop in readers:
+        return _loop(name, value, edit)
     for hint in others:
         if fits(value, hint) is None:
             return value
-    if type(value) is LoopHandle and _loop in readers:
-        return _loop(name, value, edit)
     if isinstance(value, (list, tuple)):
         for reader in readers:
             if isinstance(reader, functools.partial) and reader.func is _each:

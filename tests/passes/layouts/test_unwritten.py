@@ -73,7 +73,7 @@ def test_the_interpreter_tells_it_too() -> None:
         with pytest.raises(DiagnosticError, match=r"`P\[3, 2\]` is read, but nothing was stored there"):
             tirscript.interpret(made, np.arange(14, dtype="int32"))
     (one,) = [one for one in lint(model()) if one.code == "T612"]
-    assert one.message == "`P` may be read before it is written: i = 3, j = 2"
+    assert one.message == "`P` is read before it is written: i = 3, j = 2"
 
 
 @pytest.mark.parametrize(

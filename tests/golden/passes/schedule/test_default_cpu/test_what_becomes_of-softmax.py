@@ -21,12 +21,12 @@ def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
                     vj_1, vi, vj_0 = T.axis.remap("SSR", [j_1, i, j_0])
                     most_rf[vj_1, vi] = T.max(most_rf[vj_1, vi], A[vi, vj_0 * 8 + vj_1])
         for j_1_1 in T.vectorized(4):
-            with T.block("most_rf_init_1"):
+            with T.block("most_rf_1_init"):
                 vj_1_1, vi = T.axis.remap("SS", [j_1_1, i])
                 most_rf_1[vj_1_1, vi] = T.float32("-inf")
         for j_1_0 in range(2):
             for j_1_1 in T.vectorized(4):
-                with T.block("most_rf_update_1"):
+                with T.block("most_rf_1_update"):
                     vj_1_1, vi, vj_1_0 = T.axis.remap("SSR", [j_1_1, i, j_1_0])
                     most_rf_1[vj_1_1, vi] = T.max(
                         most_rf_1[vj_1_1, vi], most_rf[vj_1_0 * 4 + vj_1_1, vi]
@@ -51,12 +51,12 @@ def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
                     vj_1, vi, vj_0 = T.axis.remap("SSR", [j_1, i, j_0])
                     total_rf[vj_1, vi] = total_rf[vj_1, vi] + B_set[vi, vj_0 * 8 + vj_1]
         for j_1_1 in T.vectorized(4):
-            with T.block("total_rf_init_1"):
+            with T.block("total_rf_1_init"):
                 vj_1_1, vi = T.axis.remap("SS", [j_1_1, i])
                 total_rf_1[vj_1_1, vi] = 0.0
         for j_1_0 in range(2):
             for j_1_1 in T.vectorized(4):
-                with T.block("total_rf_update_1"):
+                with T.block("total_rf_1_update"):
                     vj_1_1, vi, vj_1_0 = T.axis.remap("SSR", [j_1_1, i, j_1_0])
                     total_rf_1[vj_1_1, vi] = (
                         total_rf_1[vj_1_1, vi] + total_rf[vj_1_0 * 4 + vj_1_1, vi]

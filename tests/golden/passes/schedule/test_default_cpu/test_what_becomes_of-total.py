@@ -15,12 +15,12 @@ def total(A: T.Buffer((300,), "float32"), S: T.Buffer((1,), "float32")):
                 vi_1, vi_0 = T.axis.remap("SR", [i_1, i_0])
                 S_rf[vi_1, 0] = S_rf[vi_1, 0] + A[vi_0 * 12 + vi_1]
     for i_1_1 in T.vectorized(4):
-        with T.block("S_rf_init_1"):
+        with T.block("S_rf_1_init"):
             vi_1_1 = T.axis.spatial(4, i_1_1)
             S_rf_1[vi_1_1, 0] = 0.0
     for i_1_0 in range(3):
         for i_1_1 in T.vectorized(4):
-            with T.block("S_rf_update_1"):
+            with T.block("S_rf_1_update"):
                 vi_1_1, vi_1_0 = T.axis.remap("SR", [i_1_1, i_1_0])
                 S_rf_1[vi_1_1, 0] = S_rf_1[vi_1_1, 0] + S_rf[vi_1_0 * 4 + vi_1_1, 0]
     for i_1_1 in range(4):
