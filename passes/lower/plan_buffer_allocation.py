@@ -31,7 +31,19 @@ from tirscript.ir.node import Node, nodes_in, shape_of
 from tirscript.ir.rewrite import definitions, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, MatchBuffer, Stmt, While
 
-from ..access import Access, Accesses, Extent, box, constant_extent, contains, distance, here, loop_range, sum_of
+from ..access import (
+    Access,
+    Accesses,
+    Extent,
+    box,
+    constant_extent,
+    contains,
+    distance,
+    here,
+    leaves_early,
+    loop_range,
+    sum_of,
+)
 from ..pipeline import prim_func_pass
 
 
@@ -312,7 +324,7 @@ def _filled(access: Access) -> bool:
     """Whether an access is a view all of whose elements its block stores, and none of which it reads."""
     view, block = access.node, access.block
     shape = view.buffer.constant_shape() if type(view) is MatchBuffer else None
-    if type(view) is not MatchBuffer or block is None or shape is None:
+    if type(view) is not MatchBuffer or block is None or shape is None or leaves_early(block.body):
         return False
     stored: set[tuple[int, ...]] = set()
 

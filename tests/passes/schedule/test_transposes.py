@@ -139,8 +139,11 @@ def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
     whole = parse(text.format(stores="line[0, 0:4] = A[vi, 0:4]"))
     half = parse(text.format(stores="line[0, 0:2] = A[vi, 0:2]"))
     twice = parse(text.format(stores="line[0, 0:4] = A[vi, 0:4] + line[0, 0:4]"))
+    lines = "for j in range(4):\n                {}line[0, j] = A[vi, j]"
+    each = parse(text.format(stores=lines.format("")))
+    some = parse(text.format(stores=lines.format("if A[vi, j] > 0.0:\n                    break\n                ")))
     plan = get_pass("plan_buffer_allocation")
-    for func, moves in ((whole, True), (half, False), (twice, False)):
+    for func, moves in ((whole, True), (half, False), (twice, False), (each, True), (some, False)):
         loop = next(node for node in walk(plan(func).body) if type(node) is For)
         assert any(type(stmt) is AllocBuffer for stmt in loop.body) == moves
 
