@@ -13,7 +13,7 @@ from msgspec import structs
 
 from .buffer import Buffer
 from .check import public
-from .expr import Expr, Var
+from .expr import Const, Expr, Var
 from .func import PrimFunc
 from .graph import GraphBind, GraphFunc, GraphIf, MatchCast
 from .node import NO_ATTRS, Attrs, Node, nodes_in, recursion_room, shape_of
@@ -207,6 +207,10 @@ def map_value(value: Any, function: Callable[[Any], Any]) -> Any:
     return value
 
 
+_NOTHING: frozenset[int] = frozenset()
+_LEAVES = (Var, Buffer, Const)
+
+
 @public
 def rewrite(root: Node | tuple[Node, ...], rules: Mapping[type, Rule]) -> Any:
     """`root` with the rules applied bottom up, by exact class; what is unchanged stays the same object.
@@ -220,8 +224,9 @@ def rewrite(root: Node | tuple[Node, ...], rules: Mapping[type, Rule]) -> Any:
     return _rewrite(root, rules, {})
 
 
-def _rewrite(root: Any, rules: Mapping[type, Rule], binders: dict[int, Any]) -> Any:
-    """`binders` maps the ids of variables and buffers to what stands for them."""
+def _rewrite(root: Any, rules: Mapping[type, Rule], binders: dict[int, Any], copied: frozenset[int] = _NOTHING) -> Any:
+    """`binders` maps the ids of variables and buffers to what stands for them; of those `copied`, at each place a copy
+    that defines names of its own."""
     keep: list[Any] = []  # the ids in `binders` stay taken
 
     def visit(node: Any) -> Any:
@@ -230,7 +235,7 @@ def _rewrite(root: Any, rules: Mapping[type, Rule], binders: dict[int, Any]) -> 
         if binder:
             found = binders.get(id(node))
             if found is not None:
-                return found
+                return refresh(found) if copied and id(node) in copied else found
         changed = None
         for name, get, many in plan:
             value = get(node)
@@ -265,10 +270,19 @@ def _rewrite(root: Any, rules: Mapping[type, Rule], binders: dict[int, Any]) -> 
 
 @public
 def substitute(root: Node | tuple[Node, ...], mapping: Mapping[Any, Any]) -> Any:
-    """`root` with variables and buffers replaced: {Var: Expr, Buffer: Buffer}."""
+    """`root` with variables and buffers replaced: {Var: Expr, Buffer: Buffer}.
+
+    An expression that defines names (`T.let`) defines names of its own wherever it stands.
+    """
     if not mapping:
         return root
-    return _rewrite(root, {}, {id(binder): value for binder, value in mapping.items()})
+    copied = frozenset(id(binder) for binder, value in mapping.items() if defines_names(value))
+    return _rewrite(root, {}, {id(binder): value for binder, value in mapping.items()}, copied)
+
+
+def defines_names(value: Any) -> bool:
+    """Whether an expression defines names: two copies of it in a program would define them twice."""
+    return type(value) not in _LEAVES and any(type(node).defines for node in walk(value))
 
 
 def definitions(root: Node | tuple[Node, ...]) -> list[Any]:

@@ -40,7 +40,7 @@ from tirscript.ir.expr import (
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, get_op
-from tirscript.ir.rewrite import children, rewrite, substitute
+from tirscript.ir.rewrite import children, refresh, substitute
 from tirscript.ir.stmt import Assert, Block, Break, BufferStore, For, If, MatchBuffer, Stmt, While
 
 from .pipeline import prim_func_pass
@@ -240,7 +240,7 @@ class _Accesses:
         if lets:
             condition = substitute(condition, lets)
         text = node.span.text if node.span is not None and type(node) is not BufferStore else _words(node)
-        condition = _distinct(condition)
+        condition = refresh(condition)
         made = Assert(condition, f"out of bounds: `{text}`{where}", span=node.span)
         if not any(structural_equal(one.condition, condition, map_free_vars=False) for one in self.asserts):
             self.asserts.append(made)
@@ -280,17 +280,6 @@ _RULES: dict[type, Any] = {
     Call: _Accesses.call,
     Let: _Accesses.let,
 }
-
-
-def _distinct(condition: Expr) -> Expr:
-    """An expression whose copies of what defines a name define names of their own."""
-
-    def fresh(let: Let) -> Let:
-        var = let.var.replace()
-        return let.replace(var=var, body=substitute(let.body, {let.var: var}))
-
-    found: Expr = rewrite(condition, {Let: fresh})
-    return found
 
 
 def _words(node: Any) -> str:

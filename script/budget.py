@@ -13,10 +13,12 @@ from typing import Any
 from tirscript.ir.expr import BufferLoad, Const, Expr, StringImm, Var
 from tirscript.ir.graph import TupleType
 from tirscript.ir.node import nodes_in, shape_of
+from tirscript.ir.rewrite import defines_names, refresh
 
 from .python import MAX_ITEMS, TooLarge
 
 MAX_STEPS = 1 << 19
+RENAMING = 15  # steps that a copy with names of its own takes for each part
 MAX_FIELDS = 1 << 12  # of a tuple of a graph with those in it, which every use of it looks through
 MAX_DEPTH = 100  # of sequences in sequences, which C code walks by recursion
 _NUMBERS = frozenset((int, float, bool, type(None)))
@@ -58,13 +60,21 @@ class Budget:
         return value
 
     def used(self, value: Any) -> Any:
-        """A value that has a name is used: from the second time on, a large expression is multiplied; the value."""
-        if not self.trusted and isinstance(value, Expr) and type(value) not in _LEAVES:
-            weight = self.weigh(value)[0]
-            if id(value) in self.used_before:
-                self.spend(weight)
-            self.used_before.add(id(value))
-        return value
+        """A value that has a name is used; the value, or a copy that defines names of its own where it was used before.
+
+        From the second time on, a large expression is multiplied."""
+        if not isinstance(value, Expr) or type(value) in _LEAVES:
+            return value
+        again = id(value) in self.used_before
+        self.used_before.add(id(value))
+        weight = 0 if self.trusted else self.weigh(value)[0]
+        if not again:
+            return value
+        self.spend(weight)
+        if not defines_names(value):
+            return value
+        self.spend(weight * RENAMING)
+        return refresh(value)
 
     def weigh(self, value: Any) -> tuple[int, int]:
         """How many parts a value has, what occurs twice counted twice, and how deep it is; TooLarge beyond bounds."""

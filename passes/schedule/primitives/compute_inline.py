@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import defines_names, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Block, BufferStore, For
 
 from ...statements import has_effect
@@ -119,7 +119,7 @@ def _inliner(edit: Edit, block: Place, store: BufferStore) -> Callable[[BufferLo
     """The rule that puts the stored value in the place of a load."""
     stmt: Block = block.stmt
     fixed = {axis.var: axis.start for axis in stmt.axes if all(index is not axis.var for index in store.indices)}
-    known = edit.analyzer(block)
+    known, named = edit.analyzer(block), defines_names(store.value)
     for axis in stmt.axes:
         if axis.var in fixed and uses(store.value, axis.var):
             if not known.can_prove(get_op("equal")(axis.extent, 1)):
@@ -135,7 +135,7 @@ def _inliner(edit: Edit, block: Place, store: BufferStore) -> Callable[[BufferLo
             if type(index) is Var:
                 values[index] = given if given.dtype is index.dtype else given.astype(index.dtype)
         result: Expr = substitute(store.value, values)
-        return result
+        return refresh(result) if named else result  # type: ignore[no-any-return]
 
     return rule
 
