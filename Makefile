@@ -24,6 +24,7 @@ $(STAMP): pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then echo "tirscript needs Python 3.11, 3.12 or 3.13 with the venv module"; exit 1; fi
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@$(BIN)/python -m compileall -q src/tirscript/*  # where bytecode is not written, every process would compile all it loads
 	@touch $@
 
 venv: $(STAMP)  ## make the environment
