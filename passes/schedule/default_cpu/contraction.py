@@ -25,6 +25,7 @@ from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
+from .transposes import copied_by_squares
 from .work import ALONE, Work, only_reader
 
 # the body of the innermost reduction loop is repeated up to so many products
@@ -188,13 +189,16 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
         outer, tiles = [dims[dim.var.name] for dim in apart], [j_0, *batch, i_0]
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
     shared = work.facts.threads > 1 and not by_panel  # all threads pack the panels that all of them read
-    if right is not None and by_panel:
+    squares = turned and source is None and work.attempt(_in_squares, right, width, j_0 if by_panel else None)
+    if squares:
+        pass
+    elif right is not None and by_panel:
         if not turned and source is None:
             _panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
         sch.compute_at(right, j_0)
     elif right is not None:
         _panels(work, right, width, block=shared and panels > 1 and not turned and source is None)
-    if turned and right is not None and not _by_lines(work, right, roles, lanes):
+    if turned and right is not None and not squares and not _by_lines(work, right, roles, lanes):
         _by_columns(work, right)
     sch.reverse_compute_at(result, tiles[-1])
     sch.set_scope(nest.name, 0, "local")
@@ -204,7 +208,7 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     if unrolled > 1 and (work.extent(inner[-1]) or 1) % unrolled == 0:
         # by LLVM, as its passes and ours then see a part of the statements
         sch.annotate(inner[-1], "pragma_unroll", unrolled)
-    copies = [copy for copy in (left, right, result) if copy is not None]
+    copies = [copy for copy in (left, None if squares else right, result) if copy is not None]
     names, depth = [nest.name], sch.get_loops(nest.name).index(first)
     if not roles.rows.known and rows > 1 and work.attempt(_one_row, result, tiles[-1], rows):
         update, *others = work.sch.get_child_blocks(tiles[-1])[-2:]
@@ -225,7 +229,8 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     if left is not None:
         work.parallel(_for_one(work.sch.get_loops(left)[:-1], work, alone)[:1], nest.work / 16)
     if right is not None and shared:
-        work.parallel(_for_one(work.sch.get_loops(right)[:-1], work, alone)[:2], nest.work / 16)
+        copied = work.sch.get_loops(f"{right.name}_o" if squares else right)
+        work.parallel(_for_one(copied[:-1], work, alone)[:2], nest.work / 16)
 
 
 def _is_worth_threads(nest: Nest, roles: Roles) -> bool:
@@ -504,6 +509,19 @@ def _by_columns(work: Work, copy: BlockHandle) -> None:
     below = loops[loops.index(inner[0]) + 1 :] if inner else []
     if below:
         sch.reorder(*below, *inner)
+
+
+def _in_squares(work: Work, copy: BlockHandle, width: int, panel: LoopHandle | None) -> bool:
+    """Copy an operand that lies the other way round panel by panel, each in squares in registers, and where the loop
+    over the panels is given in it."""
+    block = work.block(copy.name)
+    axes = [axis.var for axis in block.axes]
+    stored = block.body[0].indices  # type: ignore[attr-defined]
+    work.sch.transform_block_layout(copy, _permutation([axes.index(index) for index in stored]))
+    _panels(work, copy, width, block=True)
+    if panel is not None:
+        work.sch.compute_at(copy, panel)
+    return copied_by_squares(work, copy)
 
 
 def _by_lines(work: Work, copy: BlockHandle, roles: Roles, size: int) -> bool:

@@ -21,13 +21,17 @@ from .work import Work
 
 # lines at once, the most first; rows of the small tensor; vectors of a line that are worth it
 LINES, ROWS, LONG = (4, 5, 3, 2), 6, 8
+# of more rows, the terms for each that make up for adding up lanes, where tiles would copy the large tensor first; and
+# how many at most
+TERMS, MOST = 32, 24
 
 
 def dot_products(work: Work, nest: Nest) -> bool:
     """Schedule a matrix times a vector, or times few of them; False for other blocks."""
-    lines = lines_of(work, nest)
-    if lines is None:
+    found = lines_of(work, nest)
+    if found is None:
         return False
+    lines, many = found
     sch, name = work.sch, nest.name
     (inner,) = nest.reduced
     if nest.dtype.is_int and any(load.dtype.bits < nest.dtype.bits for load in nest.loads()):
@@ -37,15 +41,21 @@ def dot_products(work: Work, nest: Nest) -> bool:
     size = next(size for size in LINES if lines.extent % size == 0)
     lanes = work.facts.lanes(nest.dtype.bits)
     others = [dim for dim in nest.spatial if dim is not lines]
-    rows = [dim for dim in others if dim.extent <= ROWS]
-    outer = [dim.loop for dim in others if dim.extent > ROWS]
-    sch.reorder(*outer, lines.loop, *[dim.loop for dim in rows], inner.loop)
+    rows = [dim.loop for dim in others if dim.extent <= ROWS]
+    outer = [dim.loop for dim in others if dim.extent > ROWS and dim is not many]
+    if many is not None:
+        rows = [*sch.split(many.loop, [None, height_of(many.extent)]), *rows]
+    sch.reorder(*outer, lines.loop, *rows, inner.loop)
     _, lane = sch.split(inner.loop, [None, lanes])
     partial = sch.rfactor(lane)
     *outer, whole = sch.get_loops(name)[: len(outer) + 1]
-    first, _ = sch.split(whole, [None, size])
-    sch.compute_at(partial, first)
-    around = len(outer) + 1
+    first, line = sch.split(whole, [None, size])
+    at = first
+    if many is not None:
+        at = sch.get_loops(name)[len(outer) + 2]
+        sch.reorder(at, line)
+    sch.compute_at(partial, at)
+    around = len(outer) + (1 if many is None else 2)
     lane, steps, kept = _loops(work, partial, around)
     sch.reorder(steps, *kept, lane)
     given = indices_of(len(nest.store.indices) + 1)
@@ -79,8 +89,14 @@ def words(work: Work, nest: Nest) -> bool:
     return one_by_one(work, nest.name, inner.loop, nest.work)
 
 
-def lines_of(work: Work, nest: Nest) -> Dim | None:
-    """The dimension over the lines of the large tensor; None where the block is no such sum."""
+def height_of(rows: int) -> int:
+    """How many of more rows are read beside each other."""
+    return max(size for size in range(1, ROWS + 1) if rows % size == 0)
+
+
+def lines_of(work: Work, nest: Nest) -> tuple[Dim, Dim | None] | None:
+    """The dimension over the lines of the large tensor, and that of the small one if it has more rows than are read at
+    once; None where the block is no such sum."""
     loads = factors(nest.value) if nest.update is not None and nest.update.op is OPS["add"] else None
     if loads is None or len(loads) != 2 or len(nest.reduced) != 1 or nest.dtype.bits < 16:
         return None
@@ -101,8 +117,20 @@ def lines_of(work: Work, nest: Nest) -> Dim | None:
         for dim in yours:
             few *= dim.extent
         lines = max(mine, key=lambda dim: dim.extent, default=None)
-        if lines is not None and few <= ROWS and any(lines.extent % size == 0 for size in LINES):
-            return lines if lines.extent >= 2 * LINES[0] else None
+        if lines is None or all(lines.extent % size for size in LINES):
+            continue
+        if few <= ROWS:
+            return (lines, None) if lines.extent >= 2 * LINES[0] else None
+        large = next(load for load in loads if uses(load.indices, lines.var))
+        if (
+            len(yours) == 1
+            and few * TERMS < inner.extent
+            and few <= MOST
+            and lines.extent >= 4 * few
+            and height_of(few) > 2
+            and not work.copied_once(large.buffer)
+        ):
+            return lines, yours[0]
     return None
 
 

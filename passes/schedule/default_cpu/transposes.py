@@ -16,9 +16,10 @@ from __future__ import annotations
 from tirscript.ir.expr import BufferLoad, Const, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.rewrite import uses
+from tirscript.ir.stmt import BufferStore
 
 from ..intrinsics import TRANSPOSED, square_side, transposed_tiles
-from ..primitive import LoopHandle
+from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, indices_of, is_plain, stride_of
 from .streams import leaves
 from .work import Work
@@ -165,6 +166,44 @@ def _squares(
     return squares or [r_2]
 
 
+def copied_by_squares(work: Work, copy: BlockHandle) -> bool:
+    """Copy a matrix that lies the other way round by squares in registers; False for another copy."""
+    sch, block = work.sch, work.block(copy.name)
+    store = block.body[0]
+    load = store.value if type(store) is BufferStore else None
+    if type(store) is not BufferStore or type(load) is not BufferLoad or load.dtype is not store.buffer.dtype:
+        return False
+    row, column = load.indices[-1], store.indices[-1]
+    side = square_side(str(load.dtype), work.facts.vector_bits)
+    if type(row) is not Var or type(column) is not Var or side < LEAST or work.copied_once(load.buffer):
+        return False
+    rows, columns = _loop_of(work, copy, row), _loop_of(work, copy, column)
+    height, width = work.extent(rows), work.extent(columns)
+    if rows == columns or height is None or width is None or height < side or width % side:
+        return False
+    _in_order(work, copy.name, [row, column])
+    loops = sch.get_loops(copy)
+    inner = loops[min(loops.index(rows), loops.index(columns)) :]
+    sch.reorder(rows, *[loop for loop in inner if loop not in (rows, columns)], columns)
+    part, rest = _cut(work, rows, side)
+    if part is None:
+        return False
+    if rest is not None:
+        work.done |= {one.name for one in sch.get_child_blocks(rest)}
+    r_0, r_1 = sch.split(part, [None, side])
+    c_0, c_1 = sch.split(_loop_of(work, copy, column), [None, side])
+    sch.reorder(r_0, c_0, r_1, c_1)
+    sch.tensorize(r_1, f"transpose_{load.dtype}_{side}x{side}")
+    work.done |= {copy.name, f"{copy.name}_o"}
+    return True
+
+
+def _loop_of(work: Work, block: BlockHandle, var: Var) -> LoopHandle:
+    """The innermost loop of a block that goes along one of its axes."""
+    value = next(axis.value for axis in work.block(block.name).axes if axis.var is var)
+    return [loop for loop in work.sch.get_loops(block) if uses(value, work.sch.get(loop).var)][-1]
+
+
 def _copied(work: Work, name: str, buffer: str, at: int, loop: LoopHandle) -> LoopHandle:
     """Let a block read squares of a buffer from a copy that has dimension `at` as its last; the loop of the copy."""
     sch = work.sch
@@ -232,4 +271,4 @@ def _cut(work: Work, loop: LoopHandle, size: int) -> tuple[LoopHandle | None, Lo
     return parts[0], parts[1]
 
 
-__all__ = ["by_squares", "tiled_transpose"]
+__all__ = ["by_squares", "copied_by_squares", "tiled_transpose"]

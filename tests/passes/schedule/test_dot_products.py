@@ -83,6 +83,23 @@ def test_several_lines_are_summed_at_once(kernel: PrimFunc) -> None:
             assert np.prod(node.buffer.constant_shape() or (1 << 20,)) <= 6 * 12 * 5
 
 
+@pytest.mark.parametrize("rows", [8, 9, 12])
+def test_more_rows_share_the_lines_in_groups(rows: int) -> None:
+    kernel = linear(rows, 48, 32 * rows + 32)
+    made = default_schedule(kernel, FACTS)
+    assert_same_result(kernel, made.func, tolerance=0.0)
+    assert any("_rf_update" in str(step) for step in made.trace.steps)
+    groups = [node.stop.value for node in walk(made.func.body) if type(node) is For and node.kind == "unroll"]
+    assert {8: 4, 9: 3, 12: 6}[rows] in groups and rows not in groups
+
+
+@pytest.mark.parametrize(("rows", "terms"), [(8, 256), (7, 512)], ids=["few terms", "rows that nothing divides"])
+def test_rows_that_are_better_tiled(rows: int, terms: int) -> None:
+    made = default_schedule(linear(rows, 48, terms), FACTS)
+    assert not any("rfactor" in str(step) for step in made.trace.steps)
+    assert_same_result(linear(rows, 48, terms), made.func, tolerance=0.0)
+
+
 def test_what_is_no_such_sum() -> None:
     assert taken(gemv(8, 32), "y") is not None
     assert taken(gemv(8, 28), "y") is None  # short lines

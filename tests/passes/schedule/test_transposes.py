@@ -210,3 +210,32 @@ def test_a_reduction_begins_in_the_first_part_which_may_not_be_empty() -> None:
     (loop,) = schedule.get_loops("S")
     with pytest.raises(ScheduleError, match="not proved to be 1 or more"):
         schedule.loop_partition(loop, [schedule.get(loop).stop // 8 * 8, None])
+
+
+def by_lines(m: int, n: int, k: int, dtype: str, given: str = "") -> PrimFunc:
+    source = f'W = T.allocate_const([[1] * {k}] * {n}, "{dtype}", ({n}, {k}))\n' if given else ""
+    params = f'A: T.Buffer(({m}, {k}), "{dtype}"), C: T.Buffer(({m}, {n}), "{dtype}")'
+    if not given:
+        params = f'W: T.Buffer(({n}, {k}), "{dtype}"), {params}'
+    body = f"for i, j in T.grid({m}, {n}):\n    C[i, j] = 0\n    for k in range({k}):\n        C[i, j] += A[i, k] * W[j, k]"
+    return kernel(source + body, params)
+
+
+@pytest.mark.parametrize("facts", [WIDE, HALF, CpuFacts(512, 2)], ids=["512", "256", "two threads"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "dtype"), [(24, 64, 80, "int32"), (20, 96, 75, "int32"), (30, 48, 70, "int64")]
+)
+def test_operands_of_products_that_lie_the_other_way_round(m: int, n: int, k: int, dtype: str, facts: CpuFacts) -> None:
+    func = by_lines(m, n, k, dtype)
+    assert squares(func, facts)
+    rng = np.random.default_rng(1)
+    left, right = (rng.integers(-50, 50, shape).astype(dtype) for shape in ((m, k), (n, k)))
+    found = np.zeros((m, n), dtype)
+    run(func, right, left, found, facts=facts)
+    assert (found == left @ right.T).all()
+
+
+def test_constant_operands_are_copied_once_by_plain_loops() -> None:
+    assert not squares(by_lines(24, 64, 80, "int32", "constant"))
+    assert squares(by_lines(24, 64, 80, "int32").replace(private=False))
+    assert not squares(by_lines(24, 64, 80, "int32").replace(private=True))
