@@ -27,9 +27,10 @@ from tirscript.ir import (
 )
 from tirscript.ir.dtype import INT64
 
-from ..llvm.state import FRAME_BUFFER, FRAME_TOTAL, internal
+from ..llvm.state import FRAME_BUFFER, FRAME_TOTAL, Limit, internal
 from .code import CHOICE, ORDER, PLUS, TIMES, UNARY, Code, binary, cast, choice, within
 from .types import c_type, declared, literal, number, pointer
+from .view_limits import check_limit, limit_of
 
 if TYPE_CHECKING:
     from .writer import Writer
@@ -41,7 +42,7 @@ class Place(Struct, frozen=True, eq=False):
     """Where a buffer is: the pointer to its data, dimensions and strides in elements, the offset of the first element.
 
     `alias` says that its memory has elements of another type, too; `root` is the parameter or allocation that it is a
-    part of, None where that is not known.
+    part of, None where that is not known. `limit` is what a debug build compares each access of a view with.
     """
 
     data: str
@@ -50,6 +51,7 @@ class Place(Struct, frozen=True, eq=False):
     offset: str
     alias: bool = False
     root: Any = None
+    limit: Limit | None = None
 
 
 def place(w: Writer, buffer: Buffer) -> Place:
@@ -89,7 +91,9 @@ def size(w: Writer, dim: Expr) -> Code:
     return w.value(dim) if dim.dtype is INT64 else cast("int64_t", w.value(dim))
 
 
-def enter(w: Writer, buffer: Buffer, data: str, *, alias: bool = False, root: Any = None) -> None:
+def enter(
+    w: Writer, buffer: Buffer, data: str, *, alias: bool = False, root: Any = None, limit: Limit | None = None
+) -> None:
     """`buffer` is at `data` from here on."""
     dims = tuple(size(w, dim) for dim in buffer.shape)
     strides: list[str] = []
@@ -101,10 +105,10 @@ def enter(w: Writer, buffer: Buffer, data: str, *, alias: bool = False, root: An
             strides.insert(0, step)
             step = times(step, dim)
     offset = "0" if buffer.elem_offset is None else size(w, buffer.elem_offset)
-    w.places[buffer] = Place(data, dims, tuple(strides), offset, alias, root)
+    w.places[buffer] = Place(data, dims, tuple(strides), offset, alias, root, limit)
 
 
-def _offset_of(w: Writer, buffer: Buffer, indices: tuple[Expr, ...]) -> Code:
+def offset_of(w: Writer, buffer: Buffer, indices: tuple[Expr, ...]) -> Code:
     """How many elements an element is behind the data pointer."""
     at = place(w, buffer)
     if len(indices) != len(at.strides):
@@ -143,6 +147,8 @@ def check_bounds(w: Writer, buffer: Buffer, indices: tuple[Expr, ...], verb: str
             Report("size", dim, INT64),
         ]
         w.check(Code(" && ".join([*least, below]), 5), "bounds", message, lambda values=values: values)  # type: ignore[misc]
+    if at.limit is not None:
+        check_limit(w, buffer, indices, verb, at.limit)
 
 
 def _end(at: Place, indices: list[Code]) -> Code:
@@ -160,11 +166,11 @@ def element(w: Writer, buffer: Buffer, indices: tuple[Expr, ...], lanes: int) ->
         return Code(f"{at.data}[{w.lane}]" if buffer.dtype.is_vector else at.data)
     inner = buffer.dtype.lanes
     if inner == 1:
-        return Code(f"{within(at.data, 15)}[{_offset_of(w, buffer, indices)}]")
+        return Code(f"{within(at.data, 15)}[{offset_of(w, buffer, indices)}]")
     # an element is a vector: lanes of the access are counted through it
     before, part = w.lane, f"{w.lane} % {inner}" if lanes > inner else w.lane
     w.lane = f"({before} / {inner})" if lanes > inner else before
-    offset = times(_offset_of(w, buffer, indices), str(inner))
+    offset = times(offset_of(w, buffer, indices), str(inner))
     w.lane = before
     return Code(f"{within(at.data, 15)}[{plus(offset, Code(part, TIMES) if lanes > inner else part)}]")
 
@@ -275,7 +281,7 @@ def address(w: Writer, buffer: Buffer, indices: tuple[Expr, ...]) -> Code:
         return Code(at.data if buffer.dtype.is_vector else f"&{at.data}", UNARY)
     if w.debug:
         check_bounds(w, buffer, indices, "address")
-    offset = times(_offset_of(w, buffer, indices), str(buffer.dtype.lanes))
+    offset = times(offset_of(w, buffer, indices), str(buffer.dtype.lanes))
     data = place(w, buffer).data
     return Code(data) if offset == "0" else Code(f"&{within(data, 15)}[{offset}]", UNARY)
 
@@ -408,6 +414,7 @@ def declare(w: Writer, stmt: DeclBuffer) -> None:
     """A view of memory that exists."""
     buffer, data = stmt.buffer, stmt.data
     root, base, alias = root_of(w, data), None, False
+    limit = limit_of(w, stmt) if w.debug else None
     if type(data) is BufferData:
         base = data.buffer
     elif type(data) is Call and data.op.name == "address_of" and type(data.args[0]) is BufferLoad:
@@ -417,14 +424,16 @@ def declare(w: Writer, stmt: DeclBuffer) -> None:
     elif data.dtype.pointee is not None and data.dtype.pointee.kind != "void":
         alias = data.dtype.pointee.element is not buffer.dtype.element
     if type(data) is BufferData and not alias and buffer.elem_offset is None:
-        enter(w, buffer, place(w, data.buffer).data, root=root)  # the same memory in another shape keeps its name
+        enter(
+            w, buffer, place(w, data.buffer).data, root=root, limit=limit
+        )  # the same memory in another shape keeps its name
         return
     text = w.value(data)
     kind = c_type(buffer.dtype)
     word = pointer(w.module.alias_type(kind) if alias else kind)
     made = w.name(buffer.name)
     w.out.add(f"{word}{made} = {cast(word, text)};")
-    enter(w, buffer, made, alias=alias, root=root)
+    enter(w, buffer, made, alias=alias, root=root, limit=limit)
 
 
 def match(w: Writer, stmt: MatchBuffer) -> None:

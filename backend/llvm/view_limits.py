@@ -31,9 +31,20 @@ def limit_of(g: Codegen, stmt: DeclBuffer) -> Limit | None:
     there = g.places[source]
     if there.limit is not None:
         return there.limit
-    if _fits(stmt.buffer, source) or not _goes_up(source):
+    if never_leaves(stmt.buffer, source):
         return None
     return Limit(there.data, _bytes(g, source, there), source)
+
+
+def never_leaves(view: Buffer, source: Buffer) -> bool:
+    """Whether no access of a view is to be compared with the memory of its source: it is known to fit, or the source
+    does not begin at its first element."""
+    return _fits(view, source) or not _goes_up(source)
+
+
+def leaves(what: str, owner: Buffer) -> str:
+    """The message of an access, `what` in words, that is not within the memory of `owner`."""
+    return f"{what} is out of bounds: the memory of `{owner.name}` has no such element"
 
 
 def _fits(view: Buffer, source: Buffer) -> bool:
@@ -82,5 +93,4 @@ def check_limit(access: Access, limit: Limit, what: str, indices: tuple[Expr, ..
     for start in starts:
         end = b.op(f"add i64 {start}, {size}")
         inside = b.op(f"and i1 {b.op(f'icmp sge i64 {start}, 0')}, {b.op(f'icmp sle i64 {end}, {limit.size}')}")
-        message = f"{what} is out of bounds: the memory of `{limit.owner.name}` has no such element"
-        g.check(inside, "bounds", message, reports, buffer=access.buffer)
+        g.check(inside, "bounds", leaves(what, limit.owner), reports, buffer=access.buffer)
