@@ -41,8 +41,8 @@ def build(
     pipeline:  "default" (`default_pipeline(target)`), passes (a Sequential, a list of them or their text), or None for
                a lowered program
     opt_level: how hard LLVM tries, 0 to 3
-    debug:     add checks of indices, divisors and assumptions to the code, and run each statement where it was
-               written
+    debug:     add checks of indices, axes, divisors and assumptions to the code, and run each statement where it
+               was written
     bounds_check: add those checks, and schedule as without them
 
     Raises DiagnosticError with what is wrong with the program or the target, or cannot be compiled.
@@ -144,10 +144,12 @@ def _pipeline(pipeline: Any, target: Target | None = None, debug: bool = False) 
 
 
 def _checked(passes: Sequential | None) -> Sequential | None:
-    """Passes that leave for each index whether it lies in its dimension."""
+    """Passes that leave for each index whether it lies in its dimension, and check axes while there are some."""
     if passes is None:
         return None
-    return passes.configured("flatten_buffer", checked=True).configured("vectorize_loop", checked=True)
+    for name in ("lower_blocks", "flatten_buffer", "vectorize_loop"):
+        passes = passes.configured(name, checked=True)
+    return passes
 
 
 class _LazyCore:

@@ -21,7 +21,7 @@ class Request:
     public:    those of them that callers may see; each is to be in what `tir_to_runtime` gives
     target:    what they are for, with options that its kind has
     opt_level: how hard the code generator is to try, 0 to 3
-    debug:     whether checks of indices, divisors and assumptions are wanted
+    debug:     whether checks of indices, axes, divisors and assumptions are wanted
     externals: functions for other targets by the names with which the program calls them
     """
 

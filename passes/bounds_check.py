@@ -9,7 +9,8 @@ before:                                            after:
 
 A check that fails raises AssertionError with the access, its place in the source and the values, from native code as
 from the interpreter, before the access is made. What is evaluated only under a condition is checked under it. The last
-index of a vector may run on into the next row, so vectors are checked as places in the whole buffer.
+index of a vector may run on into the next row, so vectors are checked as places in the whole buffer. What is known of a
+block's axes is that they are within their domains, so that is checked, too, before each block.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ class _Checks(Scoped):
         if stmt.predicate is not None:
             inner = substitute(stmt.predicate, {axis.var: axis.value for axis in stmt.axes})
             checks = (*checks, *self.checks([inner]))
+        checks = (*checks, *_domain_checks(stmt, self.analyzer))
         return (*checks, self.descend(stmt)) if checks else self.descend(stmt)
 
     def match(self, stmt: MatchBuffer) -> Any:
@@ -110,6 +112,45 @@ class _Checks(Scoped):
         for part in parts:
             found.visit(part, {})
         return tuple(found.asserts)
+
+
+def with_checked_axes(func: PrimFunc) -> PrimFunc:
+    """A function in which the axes of blocks that are not proved to be within their domains are checked before them."""
+    return _Domains().function(func)
+
+
+class _Domains(Scoped):
+    """Puts before a block what has to be checked of its axes."""
+
+    def visit(self, node: Any) -> Any:
+        if not isinstance(node, Stmt):
+            return node
+        checks = _domain_checks(node, self.analyzer) if type(node) is Block else ()
+        return (*checks, self.descend(node)) if checks else self.descend(node)
+
+
+def _domain_checks(block: Block, analyzer: Analyzer) -> tuple[Assert, ...]:
+    """The assertions that the axes of a block are within their domains where it runs, but for those that are proved."""
+    values = {axis.var: axis.value for axis in block.axes}
+    runs = None if block.predicate is None else substitute(block.predicate, values)
+    found: list[Assert] = []
+    with analyzer.scope(*(() if runs is None else (runs,))):
+        for axis in block.axes:
+            missing = [one for one in _within(axis.value, axis.start, axis.stop) if not analyzer.can_prove(one)]
+            condition = conjunction(missing)
+            if condition is None:
+                continue
+            if not reads_memory(condition):
+                analyzer.assume(condition)
+            if runs is not None:
+                condition = get_op("logical_or")(negation(runs), condition)
+            domain = "its domain"
+            if type(axis.start) is Const and type(axis.stop) is Const:
+                domain = f"{axis.start.value} to {axis.stop.value - 1}"
+                domain = domain if axis.start.value < axis.stop.value else "an empty domain"
+            message = f"axis `{axis.var.name}` of block `{block.name}` is not within {domain}"
+            found.append(Assert(_distinct(condition), message, span=axis.span or block.span))
+    return tuple(found)
 
 
 def unproved_accesses(func: PrimFunc) -> frozenset[int]:
@@ -297,7 +338,12 @@ def _joint(*exprs: Expr) -> tuple[Expr, ...]:
 
 def _between(index: Expr, size: Expr) -> list[Expr]:
     index, size = _joint(index, size)
-    return [get_op("less_equal")(Const(0, index.dtype), index), get_op("less")(index, size)]
+    return _within(index, Const(0, index.dtype), size)
+
+
+def _within(value: Expr, start: Expr, stop: Expr) -> list[Expr]:
+    value, start, stop = _joint(value, start, stop)
+    return [get_op("less_equal")(start, value), get_op("less")(value, stop)]
 
 
 def _inside(one: Range, size: Expr) -> list[Expr]:

@@ -11,6 +11,8 @@ An axis whose value reads memory is bound once, `vi = index[i]`, since the block
 allocates lives to the end of the body that the block stood in. Attributes whose key begins with `pragma_` speak of what
 the block does, and stand around it as `with T.attr(0, key, value):`, as TVM has it; T.reads, T.writes and all other
 attributes speak of the block and go with it.
+
+With `checked` an axis that is not proved to be within its domain is checked before the block, as nothing could behind.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from tirscript.ir.op import as_expr, cast
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Attr, Bind, Block, If, Stmt
 
+from ..bounds_check import with_checked_axes
 from ..pipeline import prim_func_pass
 from ..statements import keep_comments, reads_memory
 
@@ -31,8 +34,10 @@ def _is_block(node: Node) -> bool:
 
 
 @prim_func_pass(requires=("lower_init_block",), removes=(_is_block, "blocks"))
-def lower_blocks(func: PrimFunc) -> PrimFunc:
+def lower_blocks(func: PrimFunc, *, checked: bool = False) -> PrimFunc:
     """`with T.block("B"): vi = T.axis.spatial(4, i); B[vi] = A[vi]` becomes `B[i] = A[i]`."""
+    if checked:
+        func = with_checked_axes(func)
     values: dict[Var, Expr] = {}
     lowered: PrimFunc = rewrite(func, {Block: lambda block: _lower(block, values)})
     return substitute(lowered, _resolved(values))

@@ -124,7 +124,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("options", [BUILDS["debug"], BUILDS["bounds_check"]], ids=["debug", "bounds_check"])
+@each_build
 @pytest.mark.parametrize("params", [PARAMS, SYMBOLIC], ids=["constant", "symbolic"])
 @pytest.mark.parametrize("body", VIEWS.values(), ids=VIEWS)
 def test_a_view_that_leaves_its_memory_is_told(body: str, params: str, options: dict[str, Any]) -> None:
@@ -139,3 +139,42 @@ def test_a_view_that_leaves_its_memory_is_told(body: str, params: str, options: 
         else:
             assert found == expected
     assert isinstance(found[0], str)
+
+
+AXES = {
+    "a loop and a value": ("for i in range(4):", "vi = T.axis.spatial(4, i + X[7])", "axis `vi` of block `b` is not within 0 to 3"),
+    "an element": ("for i in range(8):", "vi = T.axis.opaque(4, X[i])", "axis `vi` of block `b` is not within 0 to 3"),
+    "a pair": ("for i in range(4):", "vi = T.axis.spatial((1, 5), i + X[7])", "axis `vi` of block `b` is not within 1 to 4"),
+    "a predicate": (
+        "for i in range(8):",
+        "vi = T.axis.spatial(X[0], i)\n        T.where(i < X[7])",
+        "axis `vi` of block `b` is not within its domain",
+    ),
+}  # fmt: skip
+
+
+@each_build
+@pytest.mark.parametrize("loop, axis, message", AXES.values(), ids=AXES)
+def test_an_axis_outside_of_its_domain_is_told(loop: str, axis: str, message: str, options: dict[str, Any]) -> None:
+    program = kernel(f'{loop}\n    with T.block("b"):\n        {axis}\n        B[vi] = A[vi % 4, 0]')
+    before = tirscript.passes.get_pass("bounds_check")(program)
+    built = tirscript.build(program, **options)
+    refused = 0
+    for at in ([3, 2, 1, 0, 0, 1, 2, 1], [3, 2, 1, 0, 0, 1, 2, 4], [8, 2, 1, 0, 0, 1, 2, 0], [0, 1, 2, 3, 3, 2, 1, -1]):
+        wanted = outcome(lambda *args: tirscript.interpret(program, *args), at)
+        if wanted[0] != "T302":
+            assert outcome(built, at) == wanted
+            continue
+        refused += 1
+        for run in (built, lambda *args: tirscript.interpret(before, *args)):
+            with pytest.raises(AssertionError, match=message):
+                outcome(run, at)
+    assert refused
+
+
+def test_axes_that_are_proved_are_not_checked() -> None:
+    program = kernel(
+        'for i, j in T.grid(2, 4):\n    with T.block("b"):\n        vi = T.axis.spatial(7, i * 4 + j)\n'
+        "        T.where(i * 4 + j < 7)\n        B[vi] = A[0, vi]"
+    )
+    assert "assert" not in tirscript.build(program, debug=True).lowered.script()

@@ -71,7 +71,7 @@ def test_unknown_pass_is_t404_with_a_suggestion() -> None:
         ("unroll_loop", {"limt": 4}, "did you mean `limit`"),
         ("unroll_loop", {"limit": "4"}, "of type int, not str"),
         ("unroll_loop", {"limit": True}, "of type int, not bool"),
-        ("lower_blocks", {"x": 1}, "it has none"),
+        ("lower_init_block", {"x": 1}, "it has none"),
     ],
 )
 def test_options_are_checked(name: str, options: dict[str, object], words: str) -> None:
