@@ -43,6 +43,7 @@ class Facts:
         self.all: list[Fact] = []
         self.about: dict[Monomial, list[Fact]] = {}
         self.truths: dict[Bucket, list[tuple[Expr, bool]]] = {}
+        self.of_memory = 0  # how many depend on the contents of buffers
         self.unreachable = False
         self.nested = 0  # bounds that are learned because of bounds
         # of each open scope: how many facts there were, and they themselves where a write dropped one of them since
@@ -70,7 +71,7 @@ class Facts:
 
     def invalidate(self, written: Callable[[Buffer], bool]) -> None:
         """Drop what depends on the contents of buffers that were written."""
-        if any(any(map(written, fact.buffers)) for fact in self.all):
+        if self.of_memory and any(any(map(written, fact.buffers)) for fact in self.all):
             # an enclosing scope goes back to what it knew, and then drops it itself where the write ends
             self._scopes = [(count, kept if kept is not None else self.all[:count]) for count, kept in self._scopes]
             self._set([fact for fact in self.all if not any(map(written, fact.buffers))])
@@ -79,13 +80,14 @@ class Facts:
                 self.known.forget(expr)
 
     def _set(self, facts: Iterable[Fact]) -> None:
-        self.all, self.about, self.truths = [], {}, {}
+        self.all, self.about, self.truths, self.of_memory = [], {}, {}, 0
         self.known.changed()
         for fact in facts:
             self._enter(fact)
 
     def _enter(self, fact: Fact) -> None:
         self.all.append(fact)
+        self.of_memory += bool(fact.buffers)
         self.known.changed()
         condition, truth = literal(fact.condition)
         self.truths.setdefault(_bucket(condition), []).append((condition, truth))
@@ -93,6 +95,7 @@ class Facts:
             self.about.setdefault(key, []).append(fact)
 
     def _leave(self, fact: Fact) -> None:
+        self.of_memory -= bool(fact.buffers)
         self.known.changed()
         self.truths[_bucket(literal(fact.condition)[0])].pop()
         for key in fact.number.terms if fact.number is not None else ():
@@ -251,20 +254,23 @@ class Scope:
         self.facts.close(self.before)
 
 
-Bucket = tuple[object, object]
+Bucket = tuple[object, object, object]
 
 
 def _bucket(condition: Expr) -> Bucket:
-    """What equal conditions have in common and is found at once: the operator and the leftmost leaf."""
+    """What equal conditions have in common and is found at once: the operator, the leftmost leaf, and the number that
+    it is compared with, in which the conditions of a long chain of branches differ."""
     node, op = condition, None
+    last = condition.args[-1] if type(condition) is Call and condition.args else None
+    number = Const.scalar_key(last) if type(last) is Const else None
     for _ in range(8):
         if type(node) is not Call or not node.args:
             break
         op = op or node.op
         node = node.args[0]
     if type(node) is Var:
-        return op, node
-    return op, (type(node), node.value if type(node) is Const else None)
+        return op, node, number
+    return op, (type(node), node.value if type(node) is Const else None), number
 
 
 def literal(condition: Expr) -> tuple[Expr, bool]:

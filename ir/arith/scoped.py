@@ -126,7 +126,7 @@ class Scoped:
     def forget_written(self, stmts: Iterable[Node]) -> None:
         """Forget what is known of memory that `stmts` may write."""
         analyzer = self.analyzer
-        if analyzer.known.exprs or any(fact.buffers for fact in analyzer.facts.all):
+        if analyzer.known.exprs or analyzer.facts.of_memory:
             analyzer.invalidate(self.storage.written(stmts))
 
     # statements

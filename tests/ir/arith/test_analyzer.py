@@ -339,3 +339,27 @@ def test_constants_are_no_expressions_to_walk() -> None:
     assert Analyzer().can_prove(Const(True, dtype("bool")))
     assert not Analyzer().can_prove(Const(False, dtype("bool")))
     assert Analyzer().can_refute(Const(False, dtype("bool")))
+
+
+@pytest.mark.parametrize("kind", ["int32", "float32"])
+def test_a_fact_is_found_among_those_of_a_long_chain_of_branches_at_once(kind: str) -> None:
+    x, analyzer = Var("x", dtype(kind)), Analyzer()
+    numbers = [const(number, x.dtype) for number in range(200)]
+    if kind == "float32":
+        numbers += [const(number, x.dtype) for number in (float("nan"), -0.0)]
+    for number in numbers:
+        analyzer.assume(unequal(x, number))
+    assert all(analyzer.can_refute(equal(x, number)) for number in numbers)
+    assert max(map(len, analyzer.facts.truths.values())) == 1  # what is compared word for word
+
+
+def test_what_is_known_of_memory_is_counted() -> None:
+    analyzer = Analyzer()
+    with analyzer.scope(less(n, 4), less(load(n), 4)):
+        assert analyzer.facts.of_memory == 1
+        with analyzer.scope(less(load(m), 4)):
+            assert analyzer.facts.of_memory == 2
+            analyzer.invalidate(lambda written: written is buffer)
+            assert analyzer.facts.of_memory == 0 and analyzer.can_prove(less(n, 4))
+        assert analyzer.facts.of_memory == 1  # the scope around drops it where its own statement ends
+    assert analyzer.facts.of_memory == 0
