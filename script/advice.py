@@ -72,6 +72,8 @@ ADVICE: dict[str, str] = {
     "clamp": "`T.min(T.max(x, low), high)`",
     "cdiv": "`T.ceildiv(a, b)`",
     "square": "`x * x`",
+    "mod": "`x % y`, or `T.truncmod(x, y)`, whose sign is that of `x`",
+    "erfc": "`1.0 - T.erf(x)`",
     "load": "read an element by its index: `A[i]`",
     "store": "write an element by its index: `A[i] = x`",
     "program_id": 'a loop gives the number: `for i in T.thread_binding(n, thread="blockIdx.x"):`',

@@ -58,7 +58,7 @@ class BlockLowering(BufferLowering):
 
     def _block(self, call: ast.Call, name: ast.expr | None, inner: Callable[[], None], node: ast.With) -> None:
         if name is not None:
-            raise self.fail("T022", "a block is not bound to a name", name)
+            raise self.fail("T022", "a block is not bound to a name", name, hint="leave the `as` out")
         args, kwargs = self.arguments(call)
         kwargs.pop("no_realize", None)
         if len(args) > 1 or kwargs or (args and not isinstance(args[0], str)):

@@ -230,7 +230,10 @@ class CallLowering(ExprLowering):
         if entry.name == "cast" and len(args) == 1 and not kwargs:
             raise self.fail("T032", "`T.cast` takes a value and a dtype", node, hint='T.cast(x, "float32")')
         if entry.name == "cast" and len(args) == 2 and isinstance(args[0], (str, TypeName)):
-            raise self.fail("T032", "`T.cast` takes the value first, then the dtype", node, hint='T.cast(x, "float32")')
+            turned = 'T.cast(x, "float32")'
+            if len(node.args) == 2:
+                turned = f"T.cast({', '.join(self.span(arg).text for arg in reversed(node.args))})"
+            raise self.fail("T032", "`T.cast` takes the value first, then the dtype", node, hint=turned)
         if kwargs and entry.make is None:
             raise self.fail("T032", f"`T.{entry.name}` takes its arguments by place, without names", node)
         try:

@@ -298,6 +298,8 @@ class Context:
             hint = f"a module has no `self`: its functions are called as `{module.name}.name(...)`"
         elif module is not None and node.id in module.functions:
             hint = f"the functions of the module are called as `{module.name}.{node.id}(...)`"
+        elif node.id == "self":
+            hint = "a tensor function has no `self`: what it needs are its parameters"
         elif node.id == getattr(getattr(self, "node", None), "name", None):
             hint = "a tensor function does not call itself; write a loop"
         elif self.in_signature and node.id in (*scalar_names(), *TYPES):

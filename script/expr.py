@@ -327,7 +327,9 @@ class ExprLowering(ChoiceLowering):
                 return Method(owner, name)
             near = suggest(name, ("astype", "dtype"))
             hint = f"did you mean `{near}`?" if near else ADVICE.get(name, "it has `astype` and `dtype`")
-            if name not in ADVICE and name in OPS:
+            if name == "cast":
+                hint = f'cast it: `{self.span(node.value).text}.astype("float32")`'
+            elif name not in ADVICE and name in OPS:
                 hint = f"did you mean `T.{name}(x)`?"
             raise self.fail("T030", f"an expression has no `{name}`", node, hint=hint)
         if cls is ModuleRef:

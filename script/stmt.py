@@ -100,7 +100,7 @@ class StmtLowering(LoopLowering):
                 self.emit(Evaluate(value, span=self.span(node)))
                 return
             if isinstance(value, Expr):
-                raise self.fail("T020", "this value is not used", node, hint="assign it, or `T.evaluate(...)` it")
+                raise self.fail("T020", "this value is not used", node, hint=self._unused_hint(call))
             if isinstance(value, (Buffer, Form, TypeName, Op)):
                 hint = f"call it: `T.{value.name}(...)`" if isinstance(value, (Form, Op)) else None
                 raise self.fail("T020", f"a name alone does nothing: `{self.span(node).text}`", node, hint=hint)
@@ -134,6 +134,13 @@ class StmtLowering(LoopLowering):
             if not isinstance(value, (Call, CallFunction)):
                 raise self.fail("T020", "this value is not used", node)
             self.emit(Evaluate(value, span=self.span(node)))
+
+    def _unused_hint(self, value: ast.expr) -> str:
+        """What is meant by a value that stands as a statement; where it is a comparison, probably an assignment."""
+        if isinstance(value, ast.Compare) and len(value.ops) == 1 and isinstance(value.ops[0], ast.Eq):
+            left, right = self.span(value.left).text, self.span(value.comparators[0]).text
+            return f"`==` compares; to assign, write `{left} = {right}`"
+        return "assign it, or `T.evaluate(...)` it"
 
     def no_statement(self, function: Form, call: ast.Call, node: ast.Expr) -> Abort:
         """What to say of a construct that stands as a statement and is none."""

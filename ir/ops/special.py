@@ -47,7 +47,8 @@ def _undef(to: Any) -> Expr:
 def _named(entry: str) -> Any:
     def make(to: Any, name: Any, *args: Operand) -> Expr:
         if not isinstance(name, str):
-            raise fail("T104", f"`T.{entry}` takes a dtype, then the function's name as a string")
+            hint = f'T.{entry}("float32", "sinf", x)'
+            raise fail("T104", f"`T.{entry}` takes a dtype, then the function's name as a string", hint)
         return Call(OPS[entry], (as_expr(name), *map(as_expr, args)), _dtype(to))
 
     return make
