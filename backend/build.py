@@ -147,7 +147,7 @@ def _checked(passes: Sequential | None) -> Sequential | None:
     """Passes that leave for each index whether it lies in its dimension, and check axes while there are some."""
     if passes is None:
         return None
-    for name in ("lower_blocks", "flatten_buffer", "vectorize_loop"):
+    for name in ("lower_match_buffer", "lower_blocks", "flatten_buffer", "vectorize_loop"):
         passes = passes.configured(name, checked=True)
     return passes
 

@@ -41,7 +41,7 @@ from tirscript.ir.expr import (
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, get_op
-from tirscript.ir.rewrite import children, refresh, substitute
+from tirscript.ir.rewrite import children, refresh, substitute, walk
 from tirscript.ir.stmt import Assert, Block, Break, BufferStore, For, If, MatchBuffer, Stmt, While
 
 from .pipeline import prim_func_pass
@@ -99,8 +99,12 @@ class _Checks(Scoped):
         if stmt.predicate is not None:
             inner = substitute(stmt.predicate, {axis.var: axis.value for axis in stmt.axes})
             checks = (*checks, *self.checks([inner]))
-        checks = (*checks, *_domain_checks(stmt, self.analyzer))
+        checks = (*checks, *self.domains(stmt))
         return (*checks, self.descend(stmt)) if checks else self.descend(stmt)
+
+    def domains(self, stmt: Block) -> tuple[Stmt, ...]:
+        """The checks that the axes of a block are within their domains."""
+        return _domain_checks(stmt, self.analyzer)
 
     def match(self, stmt: MatchBuffer) -> Any:
         checks = self.checks([stmt.source] if type(stmt.source) is BufferRegion else [])
@@ -112,6 +116,30 @@ class _Checks(Scoped):
         for part in parts:
             found.visit(part, {})
         return tuple(found.asserts)
+
+
+def with_checked_regions(func: PrimFunc) -> PrimFunc:
+    """A function in which regions that are matched, and accesses of what matches them, are checked where they are not
+    proved to be within their dimensions: when such an access has become one of the whole buffer, nothing could."""
+    matches = [node for node in walk(func.body) if type(node) is MatchBuffer and type(node.source) is BufferRegion]
+    return _Regions(frozenset(match.buffer for match in matches)).function(func) if matches else func
+
+
+class _Regions(_Checks):
+    """Puts before a statement what has to be checked of its accesses of some buffers, and of regions."""
+
+    def __init__(self, buffers: frozenset[Buffer]) -> None:
+        super().__init__()
+        self.buffers = buffers
+
+    def checks(self, parts: Iterable[Any]) -> tuple[Stmt, ...]:
+        found = _AccessesOf(self.analyzer, self.buffers)
+        for part in parts:
+            found.visit(part, {})
+        return tuple(found.asserts)
+
+    def domains(self, stmt: Block) -> tuple[Stmt, ...]:
+        return ()
 
 
 def with_checked_axes(func: PrimFunc) -> PrimFunc:
@@ -288,6 +316,18 @@ class _Accesses:
         # what was checked is known from here on, as long as nothing is written in between
         if not reads_memory(condition):
             self.analyzer.assume(condition)
+
+
+class _AccessesOf(_Accesses):
+    """Collects the assertions of the accesses of some buffers, and of regions of any."""
+
+    def __init__(self, analyzer: Analyzer, buffers: frozenset[Buffer]) -> None:
+        super().__init__(analyzer)
+        self.buffers = buffers
+
+    def need(self, wanted: list[Expr], allowed: list[Expr], node: Any, where: str, lets: dict[Var, Expr]) -> None:
+        if node.buffer in self.buffers or type(node) is BufferRegion:
+            super().need(wanted, allowed, node, where, lets)
 
 
 class _UnprovedIn(_Accesses):

@@ -8,6 +8,9 @@ before:                                                            after:
 
 Variables in the shape, strides and elem_offset of the matched buffer are bound to what they are in the source. A use of
 the address, `B.data`, becomes the address of the region's first element, or, where elem_offset is a variable, `A.data`.
+
+With `checked` an access of B that is not proved to be within the region is checked before, as what it becomes may be
+within A.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from tirscript.ir.op import cast, get_op
 from tirscript.ir.rewrite import defined_by, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Assert, Bind, BufferStore, MatchBuffer, Stmt
 
+from ..bounds_check import with_checked_regions
 from ..layout import never_wraps, row_major_strides
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
@@ -47,8 +51,10 @@ def _is_region_match(node: Node) -> bool:
 
 
 @prim_func_pass(removes=(_is_region_match, "matched buffer regions"))
-def lower_match_buffer(func: PrimFunc) -> PrimFunc:
+def lower_match_buffer(func: PrimFunc, *, checked: bool = False) -> PrimFunc:
     """`B = T.match_buffer(A[i * 4:i * 4 + 4], (4,)); B[j] = 0.0` becomes `A[i * 4 + j] = 0.0`."""
+    if checked:
+        func = with_checked_regions(func)
     return _Lowering(func).visit(func)
 
 

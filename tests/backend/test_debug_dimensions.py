@@ -141,6 +141,36 @@ def test_a_view_that_leaves_its_memory_is_told(body: str, params: str, options: 
     assert isinstance(found[0], str)
 
 
+REGIONS = {
+    "a store": "W = T.match_buffer(A[1:3, 0:4], (2, 4))\nfor i in range(8):\n    W[X[i] // 4, X[i] % 4] = i",
+    "a load": "W = T.match_buffer(A[1:3, 0:4], (2, 4))\nfor i in range(8):\n    B[i] = W[1, X[i]]",
+    "a moving region": (
+        "for i in range(8):\n    W = T.match_buffer(A[X[i] // 2, X[7] : X[7] + 2], (2,))\n    B[i] = W[X[i] % 2]"
+    ),
+    "in a block": (
+        'for i in range(8):\n    with T.block("b"):\n        vi = T.axis.spatial(8, i)\n'
+        "        W = T.match_buffer(A[0:2, 0:2], (2, 2))\n        if X[vi] < 3:\n            W[X[vi], 1] = vi"
+    ),
+}
+
+
+@each_build
+@pytest.mark.parametrize("body", REGIONS.values(), ids=REGIONS)
+def test_an_access_outside_of_a_matched_region_is_told(body: str, options: dict[str, Any]) -> None:
+    program = kernel(body)
+    built = tirscript.build(program, **options)
+    refused = 0
+    for at in ([0, 1, 1, 0, 1, 1, 0, 1], [7, 6, 5, 4, 3, 2, 1, 0], [0, 1, 2, 3, 0, 1, 8, 3], [0, 0, 0, 0, 0, 0, 0, 7]):
+        wanted = outcome(lambda *args: tirscript.interpret(program, *args), at)
+        if wanted[0] != "T302":
+            assert outcome(built, at) == wanted
+            continue
+        refused += 1
+        with pytest.raises(AssertionError, match="out of bounds: `"):
+            outcome(built, at)
+    assert 0 < refused < 4
+
+
 AXES = {
     "a loop and a value": ("for i in range(4):", "vi = T.axis.spatial(4, i + X[7])", "axis `vi` of block `b` is not within 0 to 3"),
     "an element": ("for i in range(8):", "vi = T.axis.opaque(4, X[i])", "axis `vi` of block `b` is not within 0 to 3"),
