@@ -86,7 +86,7 @@ class LoopLowering(BodyLowering):
                 way = "write `range(start, stop, step)`"
                 if keyword.arg == "annotations":
                     way = "use `T.serial(n, annotations={...})`"
-                raise self.fail("T032", "`range` takes no keyword arguments", keyword, hint=way)
+                raise self.fail("T032", "`range` takes no keyword arguments", keyword.value, hint=way)
             if self.theirs and kind == "serial" and keyword.arg == "unroll":
                 options["unroll"] = keyword.value
                 continue
@@ -97,7 +97,7 @@ class LoopLowering(BodyLowering):
                 raise self.fail(
                     "T032",
                     f"{with_article(kind)} loop takes no `{keyword.arg}`",
-                    keyword,
+                    keyword.value,
                     hint=f"did you mean `{near}`?" if near and near != keyword.arg else None,
                 )
             if keyword.arg in options:

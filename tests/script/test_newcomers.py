@@ -153,8 +153,6 @@ BODIES = [
     ("T.call_extern('sinf', A[0])", "T104", "T.call_extern('sinf', A[0])", "a dtype, then", '("float32", "sinf", x)'),
     ("A[0] = self.x", "T010", "self", "not defined", "parameters"),
     ("with T.block('x') as b:\n    A[0] = 1.0", "T022", "b", "not bound to a name", "leave the `as` out"),
-    ("for i in range(4, axis=3):\n    A[i] = 1.0", "T032", "axis=3", "no keyword arguments", "range(start, stop"),
-    ("for i in T.serial(4, step_size=3):\n    A[i] = 1.0", "T032", "step_size=3", "takes no `step_size`", ""),
     ("A[0] = T.int8(300)", "T103", "300", "does not fit int8", ""),
     ("A[0] = 'hello'", "T104", "'hello'", "a string", ""),
     ("A[0] = None", "T104", "None", "`None` is not a value", ""),
