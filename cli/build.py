@@ -36,7 +36,7 @@ Examples:
 @click.option("--target", default="llvm", show_default=True, help="What to compile for; `llvm` is this machine.")
 @click.option("--passes", "-p", default="default", show_default=True, metavar="PASSES", help="How to lower.")
 @click.option("--opt-level", "-O", type=click.IntRange(0, 3), default=3, show_default=True, help="How hard LLVM tries.")
-@click.option("--debug", is_flag=True, help="Add checks of indices, axes, divisors and assumptions, and schedule nothing.")
+@click.option("--debug", is_flag=True, help="Add checks as --bounds-check does, and schedule nothing.")
 @click.option("--bounds-check", is_flag=True, help="Add checks of indices, axes, divisors and assumptions.")
 @click.option("--json", "as_json", is_flag=True, help="Times and entry points as JSON.")
 def command(
