@@ -257,19 +257,7 @@ class FunctionLowering(MacroLowering):
     def lower(self, first_line: int, last_line: int) -> PrimFunc | GraphFunc | None:
         """The function, or None where mistakes were reported; its comments stand between these lines of the text."""
         node = self.node
-        body = node.body
-        docstring = None
-        if (
-            body
-            and isinstance(body[0], ast.Expr)
-            and isinstance(body[0].value, ast.Constant)
-            and isinstance(body[0].value.value, str)
-        ):
-            docstring = body[0].value.value
-            opener = body[0].end_lineno or 0
-            body = body[1:]
-        else:
-            opener = (node.returns.end_lineno if node.returns is not None else None) or _signature_end(node)
+        docstring, body, opener = self.opening(node, last_line)
         self.names = Names(node.body)
         with recursion_room():
             if body and self.body_is_read:
@@ -292,6 +280,26 @@ class FunctionLowering(MacroLowering):
             self.diagnostics += self.sure_mistakes(made)
             return None
         return self.without_loops(made)
+
+    def opening(self, node: ast.FunctionDef, last_line: int) -> tuple[str | None, list[ast.stmt], int]:
+        """The docstring of a function, the statements behind it, and the last line before these. The comments around a
+        docstring wait for the first of the statements, or stand with the head where there is none."""
+        end = _signature_end(node)
+        match node.body:
+            case [ast.Expr(value=ast.Constant(value=str(docstring))) as first, *body]:
+                pass
+            case body:
+                return None, body, end
+        opener = first.end_lineno or first.lineno
+        if (comments := self.comments) is not None:
+            self.lead = [*filter(None, comments.lines(end + 1, first.lineno - 1))]
+            if opener in comments.beside:
+                self.lead.append(comments.beside[opener])
+            if not body:
+                stop = comments.split_after(opener + 1, max(last_line, opener), first.col_offset)
+                self.orphans += [*self.lead, *filter(None, comments.lines(opener + 1, stop - 1))]
+                self.taken = max(self.taken, stop - 1)
+        return docstring, body, opener
 
     def sure_mistakes(self, rest: PrimFunc) -> list[Diagnostic]:
         """What the verifier finds in a function without the statements that failed, where these could not mend it."""

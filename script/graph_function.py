@@ -21,7 +21,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.rewrite import walk
 
 from .context import Abort, Poison
-from .function import _signature_end, read_options
+from .function import read_options
 from .graph_stmt import GraphStmtLowering
 
 OPTIONS = ("private", "pure", "check_well_formed")
@@ -160,11 +160,7 @@ class GraphLowering(GraphStmtLowering):
     def lower(self, first_line: int, last_line: int) -> GraphFunc | None:
         """The function, or None where mistakes were reported; its comments stand between these lines of the text."""
         node = self.node
-        body, docstring = node.body, None
-        opener = (node.returns.end_lineno if node.returns is not None else None) or _signature_end(node)
-        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-            if isinstance(body[0].value.value, str):
-                docstring, opener, body = body[0].value.value, body[0].end_lineno or 0, body[1:]
+        docstring, body, opener = self.opening(node, last_line)
         with recursion_room():
             if body and self.body_is_read:
                 self.statements(body, opener, max(last_line, node.end_lineno or 0))

@@ -286,3 +286,21 @@ def test_comments_beside_what_is_no_part_of_the_program_stand_above_what_follows
     at = lines.index("@T.prim_func")
     assert lines[at - 3 : at] == ["# beside attributes", "# above a number", "# beside a number"]
     assert_round_trip(module)
+
+
+def test_comments_around_a_docstring_stand_below_it() -> None:
+    head = 'def f(A: T.Buffer((1,), "int8")):\n    # above\n    """Doc."""  # beside\n'
+    made = kernel(f"{HEADER}@T.prim_func\n{head}    # first\n    A[0] = 1\n")
+    assert made.trivia is None and made.body[0].trivia.before == ("# above", "# beside", "# first")
+    head = 'def f(x: G.Tensor((1,), "int8")):\n    # above\n    """Doc."""  # beside\n'
+    graph = parse(f"{HEADER}@G.graph_func\n{head}    y = G.add(x, x)\n    return y\n")
+    assert '    """Doc."""\n    # above\n    # beside\n    y: ' in graph.script()
+
+
+def test_comments_of_a_docstring_alone_stand_above_its_function() -> None:
+    head = 'def f(A: T.Buffer((1,), "int8")):\n    # above\n    """Doc."""  # beside\n    # below\n'
+    found = parse_all(f"{HEADER}@T.prim_func\n{head}\n\n# the end\n@T.prim_func\n{head.replace('f(', 'g(')}")
+    assert found["f"].trivia.before == ("# above", "# beside", "# below")
+    assert found["g"].trivia.before == ("# the end", "# above", "# beside", "# below")
+    for made in found.values():
+        assert kernel(made.script()).script() == made.script()
