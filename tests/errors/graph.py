@@ -43,6 +43,16 @@ def scopes(x: G.Tensor((4,), "float32"), c: G.Tensor((), "bool")):
     e = x  # error: [T605]
 
 
+@G.graph_func
+def spoiled(x: G.Tensor((4,), "float32"), c: G.Tensor((), "bool")):
+    y = G.exq(x)  # error: [T031]
+    if c:
+        z = G.exp(y)
+    else:
+        z = G.add(y, x)
+    return z
+
+
 @G.graph_func(privat=True)  # error: [T032] no option `privat`
 def options(x: G.Tensor((4,), "float32")):
     return x
