@@ -18,6 +18,7 @@ def too_deep() -> str:
 
 
 HINT = "see that the recursion ends, or write a loop"
+ADDRESS_ALONE = "its shape is compared with what the handle is matched as; `.data` of it passes the address alone"
 
 
 def recursive_functions(calls: Iterable[tuple[str, str]]) -> frozenset[str]:

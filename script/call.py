@@ -395,7 +395,7 @@ class CallLowering(ExprLowering):
             elif param.dtype.is_handle:
                 self.refuse_elements(arg, param, function.name)
                 value = self.value(arg)
-                args.append(BufferData(value) if type(value) is Buffer else as_expr(value))
+                args.append(value if type(value) is Buffer else as_expr(value))  # whole: its shape gives dimensions
             else:
                 args.append(self.converted(arg, param.dtype, f"parameter `{param.name}`"))
         return CallFunction(function.name, tuple(args), returns, span=self.span(node))

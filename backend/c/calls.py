@@ -29,7 +29,7 @@ from ..export.names import is_taken
 from ..llvm.calls import VARIADIC
 from ..llvm.sites import outside
 from ..llvm.types import lane_bytes
-from ..recursion import DEEPEST_CALL, too_deep
+from ..recursion import ADDRESS_ALONE, DEEPEST_CALL, too_deep
 from ..runtime.c_library import CFunction, Parameter, largest
 from ..runtime.library import c_library
 from . import memory
@@ -329,7 +329,8 @@ class _Binding:
             strides = tuple(stride for stride, kept in zip(strides, keep, strict=True) if kept)
         if len(dims) != param.ndim:
             given = f"what is passed has {len(dims)}"
-            raise self.wrong(f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but {given}", "T207")
+            what = f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but {given}"
+            raise self.wrong(what, "T207", ADDRESS_ALONE if param in self.matched.values() else None)
         return dims, strides
 
     def bind(self, param: Buffer, view: _View) -> None:

@@ -27,7 +27,7 @@ from tirscript.ir.constant import require_constants
 from tirscript.ir.written import noalias
 from tirscript.passes.lower.empty_reductions import init_empty_reductions
 
-from ..recursion import DEEPEST_CALL, HINT, too_deep
+from ..recursion import ADDRESS_ALONE, DEEPEST_CALL, HINT, too_deep
 from ..runtime.arguments import Actual, BoundArguments, Param, bind_arguments, buffer_of, match_shapes, written_params
 from ..runtime.overlap import check_overlap
 from .access import byte_of
@@ -136,7 +136,7 @@ class Code:
                     scalars[param] = value
                 continue
             if type(value) is View:
-                self._check_buffer(buffer, value, node)
+                self._check_buffer(buffer, value, node, param is not buffer)
                 actuals[buffer] = Actual(value.shape, value.element_strides())
             elif param is buffer:
                 what = "null" if value is None else "an address"
@@ -161,7 +161,7 @@ class Code:
         finally:
             run.depth -= 1
 
-    def _check_buffer(self, buffer: Any, view: View, node: Node) -> None:
+    def _check_buffer(self, buffer: Any, view: View, node: Node, matched: bool) -> None:
         func = self.func
         wrong = None
         if view.kind is not buffer.dtype:
@@ -170,9 +170,9 @@ class Code:
             wrong = f"{buffer.ndim} dimensions, got shape {view.shape}"
         if wrong is not None:
             notes = [] if buffer.span is None else [Label(buffer.span, "the parameter is declared here")]
-            raise DiagnosticError(
-                [error("T301", f"argument `{buffer.name}` of `{func.name}`: expected {wrong}", node.span, notes=notes)]
-            )
+            what = f"argument `{buffer.name}` of `{func.name}`: expected {wrong}"
+            hint = ADDRESS_ALONE if matched else None
+            raise DiagnosticError([error("T301", what, node.span, notes=notes, hint=hint)])
 
 
 def _rebased(view: View) -> View:

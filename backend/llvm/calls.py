@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from tirscript.backend.recursion import DEEPEST_CALL, HINT, too_deep
+from tirscript.backend.recursion import ADDRESS_ALONE, DEEPEST_CALL, HINT, too_deep
 from tirscript.backend.runtime.failure import RAISED as RAISED_SITE
 from tirscript.backend.runtime.packed import CALLBACK, MODULE_TOKEN, PythonCall
 from tirscript.ir.buffer import Buffer
@@ -334,7 +334,8 @@ class _Binding:
             strides = tuple(stride for stride, kept in zip(strides, keep, strict=True) if kept)
         if len(dims) != param.ndim:
             given = f"what is passed has {len(dims)}"
-            raise self.wrong(f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but {given}", "T207")
+            what = f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but {given}"
+            raise self.wrong(what, "T207", ADDRESS_ALONE if param in self.matched.values() else None)
         return dims, strides
 
     def check(self, views: list[tuple[int, Buffer, _View]]) -> None:

@@ -126,6 +126,35 @@ def test_the_default_pipeline_is_what_build_runs(calls: Calls) -> None:
     np.testing.assert_allclose(made(*arrays()), wanted, rtol=1e-5)
 
 
+def test_kernels_of_handles_and_unknown_sizes_are_built_from_every_stage() -> None:
+    stage = module("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def twice(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n, 8), "float32")
+        B = T.match_buffer(b, (n, 8), "float32")
+        for i, j in T.grid(n, 8):
+            with T.block("twice"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * 2.0
+
+    @G.graph_func
+    def main(x: G.Tensor(("n", 8), "float32")):
+        n = T.int64()
+        y = G.call_tir(M.twice, (x,), out=G.Tensor((n, 8), "float32"))
+        return G.call_tir(M.twice, (y,), out=G.Tensor((n, 8), "float32"))
+""")
+    x = arrays()[0]
+    for step in (None, *default_pipeline()):
+        stage = stage if step is None else step(stage)
+        read = module(stage.script())
+        assert structural_equal(read, stage), step
+        stage = read
+        np.testing.assert_array_equal(run(stage, True, [x], x), x * 4)
+
+
 def test_calls_of_libraries_alone(calls: Calls) -> None:
     made = module("""
 @I.ir_module

@@ -13,7 +13,7 @@ from helpers.interpreter import f32, failure, program
 import tirscript
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.runtime.library import get_library, register_library, unregister_library
-from tirscript.ir import DiagnosticError
+from tirscript.ir import DiagnosticError, structural_equal
 
 MODULE = """
 @I.ir_module
@@ -132,6 +132,35 @@ class M:
 """)
     with pytest.raises(DiagnosticError, match=r"T206.*`n` of `first` "):
         run(module, np.zeros(4, np.float32))
+
+
+@pytest.mark.parametrize("run", [interpret, lambda f, *args: tirscript.build(f)(*args)], ids=["interpreter", "native"])
+def test_a_whole_buffer_binds_the_dimensions_of_a_handle(run: Any) -> None:
+    text = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer(("m", 2), "float32"), B: T.Buffer(("m", 2), "float32")):
+        C = T.alloc_buffer((m, 2), "float32")
+        M.double(A, C)
+        M.double(C, B)
+    @T.prim_func(private=True)
+    def double(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n, 2), "float32")
+        B = T.match_buffer(b, (n, 2), "float32")
+        for i, j in T.grid(n, 2):
+            B[i, j] = A[i, j] * 2.0
+"""
+    module = program(text)
+    again = program(module.script())
+    assert structural_equal(again, module) and "M.double(A, C)" in again.script()
+    out = np.zeros((3, 2), np.float32)
+    run(again, np.ones((3, 2), np.float32), out)
+    assert out.tolist() == [[4.0, 4.0]] * 3
+    flat = program(text.replace("(n, 2), ", "(n,), ").replace("T.grid(n, 2)", "T.grid(n, 1)").replace("[i, j]", "[i]"))
+    with pytest.raises(DiagnosticError, match=r"1 dimensions[\s\S]*`\.data` of it passes the address alone"):
+        run(flat, out, out.copy())
 
 
 def test_module_entry() -> None:
