@@ -57,14 +57,13 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, is_foreign
 from tirscript.ir.span import Span
 from tirscript.ir.written import written_params
-from tirscript.passes.layouts.unwritten import bare_padding, is_marked
-from tirscript.passes.layouts.value_layouts import padding_places
+from tirscript.passes.layouts.unwritten import is_marked
 
 from ..runtime.arguments import scalar_argument
-from ..runtime.arrays import ArrayProblem, address_of, as_array, plain_array
+from ..runtime.arrays import ArrayProblem, as_array, plain_array
 from ..runtime.library import call_library, get_library, library_names
 from .graph_types import problem_of, sizes_of
-from .memory import EMPTY, WRITTEN
+from .marks import Marks
 from .ops import evaluate
 from .program import DEEPEST_CALL, Program, run_program
 from .virtual_machine import BUILTINS, new_tensor
@@ -80,9 +79,7 @@ class GraphRun:
         self.tensor = Program(module.prim_funcs, module, max_steps is not None)
         self.limit, self.left = max_steps, max_steps
         self.depth = 0
-        # arrays that are not written everywhere, by address
-        self.partly: dict[int, Any] = {}
-        self.states: dict[int, bytearray] = {}
+        self.marks = Marks()
 
     def call(self, func: GraphFunc, args: Sequence[Any], outer: _Scope | None = None, at: Span | None = None) -> Any:
         """The value that a function gives for arguments."""
@@ -102,15 +99,6 @@ class GraphRun:
             return scope.value(func.value)
         finally:
             self.depth -= 1
-
-    def leave(self, func: PrimFunc, packed: np.ndarray[Any, Any]) -> None:
-        """Remember the padding that a function which packs an array has not stored."""
-        mapping = bare_padding(func)
-        free = None if mapping is None else padding_places(mapping)
-        if free is not None:
-            address = address_of(packed)
-            self.partly[address] = packed  # so that no other array gets its address
-            self.states[address] = bytearray(np.where(free, EMPTY, WRITTEN).astype("uint8").tobytes())
 
     def step(self, stmt: Stmt) -> None:
         """Count one statement."""
@@ -213,6 +201,7 @@ class _Scope:
             raise _wrong("T308", f"`{op.spelling}` is {why}", expr.span)
         kinds = [one.kind for one in op.values]
         args = [self.operand(arg, kinds[at : at + 1] == ["tensor"]) for at, arg in enumerate(expr.args)]
+        self.run.marks.check(tuple(args))
         try:
             found = op.reference(*args, **expr.attrs)
         except DiagnosticError:
@@ -268,6 +257,7 @@ class _Scope:
             near = suggest(name, library_names())
             hint = f"did you mean `{near}`?" if near else "name it with `tirscript.register_library(name, function)`"
             raise _wrong("T307", f"no library function is registered as `{name}`", expr.span, hint)
+        self.run.marks.check(tuple(args))
         return call_library(function, args, expr.span)
 
     # -- kernels and libraries
@@ -311,11 +301,11 @@ class _Scope:
             raise _wrong("T022", f"`{callee.function}` is no tensor function", expr.span)
         given = self.apart(func, [_plain(arg) for arg in args])
         try:
-            found = run_program(self.run.tensor, func.name, given, {}, self.run.left, self.run.states)
+            found = run_program(self.run.tensor, func.name, given, {}, self.run.left, self.run.marks)
         except DiagnosticError as problem:
             raise _called(problem, expr.span, func.name) from None
         if is_marked(func):
-            self.run.leave(func, args[-1])
+            self.run.marks.pack(func, args[-1])
         return found
 
     def apart(self, func: PrimFunc, args: list[Any]) -> tuple[Any, ...]:
@@ -572,7 +562,10 @@ def run_graph(module: Module, name: str, args: tuple[Any, ...], kwargs: dict[str
     if absent:
         raise _wrong("T301", f"`{name}` is not given `{absent[0]}`", func.span)
     with recursion_room(), np.errstate(all="ignore"):
-        return GraphRun(module, max_steps).call(func, [given[one] for one in names])
+        run = GraphRun(module, max_steps)
+        found = run.call(func, [given[one] for one in names])
+        run.marks.check(found)
+        return found
 
 
 __all__ = ["run_graph"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tirscript.ir import (
     suggest,
     walk,
 )
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import require_constants
 from tirscript.ir.written import noalias
 from tirscript.passes.lower.empty_reductions import init_empty_reductions
@@ -36,6 +37,11 @@ from .errors import UNSET, element, malformed, undefined_used
 from .memory import DERIVED, NOTHING, Pointer, View, of_array, view_of
 from .ops import float_converter
 from .undef import UNDEF, has_undef
+
+if TYPE_CHECKING:
+    from .marks import Marks
+
+Watched = tuple[Buffer, View]  # a buffer whose elements the caller sees
 
 
 class Run:
@@ -190,14 +196,15 @@ def run_program(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     max_steps: int | None,
-    states: Mapping[int, bytearray] = NOTHING,
+    marks: Marks | None = None,
     *,
     apart: bool = False,
 ) -> Any:
     """Bind the caller's arguments, execute, and give back the returned scalar as Python's.
 
-    `states` are, by address, what is known of arrays that are not written everywhere. `apart` says that the call is the
-    user's: arrays may overlap where the function expects it only, as in native code.
+    `marks` are what is known of arrays that are not defined everywhere, and take what the function leaves of them;
+    without them that is a mistake. `apart` says that the call is the user's: arrays may overlap where the function
+    expects it only, as in native code.
     """
     func = program.functions[name]
     with recursion_room(), np.errstate(all="ignore"):
@@ -205,10 +212,17 @@ def run_program(
         bound = bind_arguments(func, args, kwargs, written=code.written)
         if apart and noalias(func):
             check_overlap(func, bound.arrays, code.written)
-        values, watched = _values(code, bound, states)
+        values, watched = _values(code, bound, NOTHING if marks is None else marks.states)
         result = code.start(Run(max_steps), values, bound.symbols)
-        if program.undef:
-            _report_undefined(code, watched)
+        for param, buffer, view in watched if program.undef else ():
+            if not _depends_on_undef(view):
+                continue
+            if marks is None:
+                report_undefined(func, (buffer, view))
+            else:
+                array = bound.arrays[param]
+                assert array is not None
+                marks.leave(func, array, (buffer, view))
     if result is UNDEF:
         raise undefined_used(func, f"the value that `{name}` returns")
     return float(result) if func.returns is not None and func.returns.is_float else result
@@ -216,10 +230,10 @@ def run_program(
 
 def _values(
     code: Code, bound: BoundArguments, states: Mapping[int, bytearray]
-) -> tuple[list[Any], list[tuple[Param, View]]]:
+) -> tuple[list[Any], list[tuple[Param, Buffer, View]]]:
     tracked = code.program.undef
     values: list[Any] = []
-    watched: list[tuple[Param, View]] = []
+    watched: list[tuple[Param, Buffer, View]] = []
     for param, buffer in zip(code.func.params, code.buffers, strict=True):
         if param not in bound.arrays:
             scalar = bound.scalars[param]  # type: ignore[index]
@@ -236,7 +250,7 @@ def _values(
         else:
             view = view_of(array, buffer.dtype, buffer.name, buffer.span, tracked=tracked, states=states)
             values.append(view)
-            watched.append((buffer, view))
+            watched.append((param, buffer, view))
     return values, watched
 
 
@@ -244,17 +258,23 @@ def _scalar(value: Any, param: Param) -> Any:
     return float_converter(param.dtype)(value) if param.dtype.is_float else value
 
 
-def _report_undefined(code: Code, watched: list[tuple[Param, View]]) -> None:
-    for buffer, view in watched:
-        storage = view.pointer.storage
-        if storage.state is None or DERIVED not in storage.state:
-            continue
-        for indices, at in view.positions():
-            for lane in range(view.lanes):
-                if view.state[at + lane] == DERIVED:
-                    node = storage.blame.get(byte_of(view, at + lane))
-                    what = f"`{element(buffer, indices)}`, which `{code.func.name}` leaves behind,"  # type: ignore[arg-type]
-                    raise undefined_used(node or code.func, what)
+def _depends_on_undef(view: View) -> bool:
+    state = view.pointer.storage.state
+    return state is not None and DERIVED in state
+
+
+def report_undefined(func: PrimFunc, watched: Watched) -> None:
+    """Raise a diagnostic at what stored the first element that depends on undef in a buffer of a function."""
+    buffer, view = watched
+    storage = view.pointer.storage
+    if not _depends_on_undef(view):
+        return
+    for indices, at in view.positions():
+        for lane in range(view.lanes):
+            if view.state[at + lane] == DERIVED:
+                node = storage.blame.get(byte_of(view, at + lane))
+                what = f"`{element(buffer, indices)}`, which `{func.name}` leaves behind,"
+                raise undefined_used(node or func, what)
 
 
 _programs: dict[tuple[int, bool], tuple[PrimFunc | Module, Program]] = {}
