@@ -202,6 +202,48 @@ class M:
             args=f"np.zeros(1, 'float32'), {COUNT}",
             tvm=False,
         ),
+        Example(
+            "a whole buffer given to a handle, whose shape gives the dimensions of what the handle is matched as",
+            """\
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        M.fill(A)
+
+    @T.prim_func(private=True)
+    def fill(a: T.handle):
+        n = T.int64()
+        B = T.match_buffer(a, (n,), "float32")
+        for i in range(n):
+            B[i] = 7.0
+""",
+            [7.0, 7.0, 7.0, 7.0],
+        ),
+        Example(
+            "a function that was parsed before, taken into a module",
+            """\
+@T.prim_func(private=True)
+def twice(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        A[i] = A[i] * 2.0
+
+
+@I.ir_module
+class M:
+    double = twice
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        M.double(A)
+        M.double(A)
+
+
+f = M
+""",
+            [4.0, 8.0, 12.0, 16.0],
+            live=True,
+        ),
     ),
     "Meaning": (
         on_ints("integers wrap", "X[0] = X[0] + 2147483647\n", [-2147483648, 2, 3, 4]),

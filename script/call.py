@@ -107,12 +107,9 @@ class CallLowering(ExprLowering):
                 "T022", f"`{name}` is a buffer: it is indexed, not called", node, hint=f"write `{name}[...]`"
             )
         if cls is PrimFunc:
-            raise self.fail(
-                "T022",
-                f"`{function.name}` is a tensor function outside of this module",
-                node,
-                hint="put both in one `@I.ir_module` and call it as `cls.name(...)`",
-            )
+            name = function.name
+            hint = f"`{name} = {name}` in the body of a module takes it there: `cls.{name}(...)`"
+            raise self.fail("T022", f"`{name}` is a tensor function outside of this module", node, hint=hint)
         return self.closed(self.open_python(function, node))
 
     def _buffer_type(self, node: ast.Call) -> BufferType:

@@ -217,7 +217,7 @@ class GraphCallLowering(GraphExprLowering):
         if kind == "type":
             return self.result_types(value, node)
         if kind == "function" and isinstance(value, PrimFunc):
-            hint = "put both in one `@I.ir_module` and name it as `cls.name`"
+            hint = f"`{value.name} = {value.name}` in the body of a module takes it there: `cls.{value.name}`"
             raise self.fail("T022", f"`{value.name}` is a tensor function outside of this module", node, hint=hint)
         if isinstance(value, (GraphExpr, Buffer, context.FunctionRef, TypeName)):
             return self.leaf(value, node)

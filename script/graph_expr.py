@@ -459,7 +459,7 @@ def _reference(self: GraphExprLowering, value: context.FunctionRef, node: ast.ex
 
 def _foreign_function(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
     what = "graph" if isinstance(value, GraphFunc) else "tensor"
-    hint = "put both in one `@I.ir_module` and name it as `cls.name`"
+    hint = f"`{value.name} = {value.name}` in the body of a module takes it there: `cls.{value.name}`"
     raise self.fail("T022", f"`{value.name}` is a {what} function outside of this module", node, hint=hint)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from tirscript.ir.diagnostic import Diagnostic
@@ -12,6 +13,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, ObjectType, TupleExpr
 from tirscript.ir.module import DummyInfo, ExternEntry, Module, VDevice
 from tirscript.ir.node import NO_ATTRS, Attrs
+from tirscript.ir.rewrite import refresh
 from tirscript.ir.span import Source, Span
 from tirscript.ir.target import Target
 from tirscript.ir.verify import verify
@@ -37,6 +39,7 @@ class ModuleReader:
     diagnostics: list[Diagnostic]
     comments: Comments | None
     seen: int
+    names: dict[str, Any]
     called: dict[str, Called]  # of live Python: by name, the decorators whose options the text may not say
     block_names: set[str]  # under which TVM's `s_tir` is imported, whose functions are of no tile dialect
 
@@ -96,6 +99,7 @@ class ModuleReader:
         infos: dict[str, Any] = {}
         docstring: str | None = None
         pending: list[tuple[ast.FunctionDef, str]] = []
+        taken: list[tuple[int, Function]] = []
         if node.bases or node.keywords:
             self.report("T022", "a module has no base classes", node)
         before = len(self.diagnostics)
@@ -124,11 +128,12 @@ class ModuleReader:
                 externs += entry
             elif isinstance(item, (ast.Assign, ast.AnnAssign)):
                 self.assignment(item)
+                self.adopt(item, refs, taken, len(pending))
             elif isinstance(item, (ast.Import, ast.ImportFrom)):
                 self.header(item)
             elif not isinstance(item, ast.Pass):
                 self.report("T020", "a module holds functions and `I.module_attrs`", item)
-        functions = self.functions(pending, module, last, self.options_of(node.name, above))
+        functions = self.functions(pending, module, last, self.options_of(node.name, above), taken)
         if len(self.diagnostics) > before:
             for function in functions:  # those of the module that were read, by themselves
                 if isinstance(function, PrimFunc) and function.check_well_formed:
@@ -171,10 +176,35 @@ class ModuleReader:
         found.pop("s_tir", None)  # TVM's, which says nothing of the functions
         return found
 
+    def adopt(
+        self, item: ast.Assign | ast.AnnAssign, refs: dict[str, Any], taken: list[tuple[int, Function]], at: int
+    ) -> None:
+        """`name = function`: a function that was read before becomes one of the module, before its function `at`."""
+        target = item.targets[0] if isinstance(item, ast.Assign) else item.target
+        found = self.names.get(target.id) if isinstance(target, ast.Name) else None
+        if not isinstance(target, ast.Name) or not isinstance(found, (PrimFunc, GraphFunc)):
+            return
+        if target.id in refs:
+            self.report("T202", f"`{target.id}` is defined twice", item)
+            return
+        function = refresh(found.replace(name=target.id))
+        ref = refs[target.id] = FunctionRef(target.id)
+        if isinstance(function, PrimFunc):
+            ref.signature = (function.params, function.returns or VOID)
+        else:
+            ref.graph = function
+        taken.append((at + len(taken), function))
+
     def functions(
-        self, pending: list[tuple[ast.FunctionDef, str]], module: ModuleRef, last: int, options: dict[str, bool]
+        self,
+        pending: list[tuple[ast.FunctionDef, str]],
+        module: ModuleRef,
+        last: int,
+        options: dict[str, bool],
+        taken: Sequence[tuple[int, Function]] = (),
     ) -> list[Function]:
-        """The functions of a module, in the order of the text; `options` are theirs where they say nothing else."""
+        """The functions of a module, in the order of the text, with those `taken` from elsewhere at their places;
+        `options` are theirs where they say nothing else."""
         refs = module.functions
         nodes = {item.name: (item, decorator) for item, decorator in pending}
 
@@ -187,6 +217,8 @@ class ModuleReader:
             return None if lowering.diagnostics else lowering.lower(0, 0)
 
         known = Known(read)
+        for _, function in taken:
+            known.add(function, True)
         lowerings = [self.begin(item, decorator, module, known) for item, decorator in pending]
         for lowering in lowerings:
             lowering.options = {**options, **lowering.options}
@@ -219,6 +251,8 @@ class ModuleReader:
             made = self.lower(lowering, stop)
             if made is not None:
                 functions.append(made)
+        for place, function in taken:
+            functions.insert(place, function)
         return functions
 
     def module_construct(self, call: ast.Call, attrs: dict[str, Any], infos: dict[str, Any]) -> None:

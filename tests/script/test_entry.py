@@ -75,6 +75,34 @@ def test_a_module_is_a_class() -> None:
     assert M["main"].body[0].value.function == "helper" and dict(M.attrs) == {"k": 2}
 
 
+def test_a_module_takes_functions_that_were_parsed_before() -> None:
+    @T.prim_func(private=True)
+    def add_one(A: T.Buffer((4,), "int32")):
+        """Adds."""
+        for i in range(4):
+            A[i] = A[i] + 1  # each
+
+    @I.ir_module
+    class M:
+        first = add_one
+
+        @T.prim_func
+        def main(A: T.Buffer((4,), "int32")):
+            M.first(A)
+            M.second(A)
+
+        second = add_one
+
+    assert isinstance(M, Module) and [one.name for one in M.functions] == ["first", "main", "second"]
+    assert parse(M.script()).script() == M.script() and M.script().count("# each") == 2
+    assert ir.structural_equal(M["first"].replace(name="add_one"), add_one)
+    text = HEADER + add_one.script(header=False) + "\n\n@I.ir_module\nclass N:\n    k = add_one\n"
+    assert tirscript.script.parse_all(text)["N"].functions[0].name == "k"
+    assert parse(HEADER + "@I.ir_module\nclass N:\n    k = given\n", names={"given": add_one})["k"].private
+    with pytest.raises(DiagnosticError, match=r"T202.*`k` is defined twice"):
+        parse(HEADER + "@I.ir_module\nclass N:\n    k = given\n    k = given\n", names={"given": add_one})
+
+
 def test_factories_give_functions_of_their_closure() -> None:
     def make(n: int, kind: str) -> PrimFunc:
         @T.prim_func
