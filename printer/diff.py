@@ -73,9 +73,15 @@ def _match(a: Any, b: Any, defined: set[int], matched: dict[int, str], seen: set
 
 def rename(node: Any, names: dict[int, str]) -> Any:
     """`node` with other name hints for what it defines, given by id."""
+    defined = definitions(node)
     changed: dict[Any, Any] = {}
-    for binder in definitions(node):
+    for binder in defined:
+        if type(binder) is Var and names.get(id(binder), binder.name) != binder.name:
+            changed[binder] = binder.replace(name=names[id(binder)])
+    variables = dict(changed)
+    for binder in defined:  # buffers and values of graphs have sizes, which may be renamed too
         name = names.get(id(binder), binder.name)
-        if name != binder.name:
-            changed[binder] = binder.replace(name=name)
+        if type(binder) is not Var and name != binder.name:
+            sized: Any = substitute(binder, variables) if variables else binder
+            changed[binder] = sized.replace(name=name)
     return substitute(node, changed)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from helpers.printer import dedent, function_of
 
 from tirscript.ir import Attrs, Block, Evaluate, Var, const, refresh
 from tirscript.printer import diff
 from tirscript.printer.diff import counterparts, rename
+from tirscript.script import parse
 
 BODY = """
 for i, j in T.grid(4, 4):
@@ -107,3 +109,21 @@ def test_attributes_are_compared_by_key() -> None:
         '-    T.block_attr({"a": T.int32(1), "b": (T.int32(2),)})',
         '+    T.block_attr({"a": T.int32(1), "b": (T.int32(3),), "c": 1})',
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@T.prim_func\ndef f({x}: T.Buffer(('{n}', 4), 'float32')):\n"
+        "    {y} = T.alloc_buffer(({n}, 4), 'float32')\n    for i in range({n}):\n        {y}[i, 0] = {x}[i, 0]\n",
+        "@T.prim_func\ndef f(p: T.handle):\n    {n} = T.int64()\n    {x} = T.match_buffer(p, ({n}, 4), 'float32')\n"
+        "    {y} = T.decl_buffer(({n} * 4,), 'float32', data={x}.data)\n    {y}[{n}] = 1.0\n",
+        "@G.graph_func\ndef f({x}: G.Tensor(('{n}', 4), 'float32')):\n    {n} = T.int64()\n"
+        "    {y} = G.reshape({x}, ({n} * 4,))\n    return {y}\n",
+    ],
+    ids=["string", "match", "graph"],
+)
+def test_renamed_dimensions_are_no_difference(text: str) -> None:
+    head = "from tirscript.script import graph as G, tir as T\n\n\n"
+    a, b = parse(head + text.format(n="n", x="x", y="y")), parse(head + text.format(n="m", x="a", y="b"))
+    assert diff(a, b) == ""
