@@ -20,7 +20,7 @@ from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error
 from tirscript.ir.expr import BufferLoad, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import rewrite, walk
-from tirscript.ir.stmt import AllocateConst, Assert, Assume, Bind, DeclBuffer, StaticAssert, Stmt
+from tirscript.ir.stmt import AllocateConst, Assert, Assume, Bind, BufferStore, DeclBuffer, StaticAssert, Stmt
 
 from .knowing import KnowingSimplify
 from .pipeline import prim_func_pass
@@ -75,6 +75,15 @@ class Checker(KnowingSimplify):
     def after(self, stmt: Stmt) -> None:
         """What is known behind a statement."""
         super().after(stmt.replace(value=self.folded(stmt.value)) if type(stmt) is Bind else stmt)
+
+    def value_stored(self, stmt: BufferStore) -> Expr:
+        """What a store stores, with the elements that it reads where their values are known: it stays as it is."""
+        valued = {content.buffer for content in self.contents if content.value is not None}
+        if not any(type(node) is BufferLoad and node.buffer in valued for node in walk(stmt.value)):
+            return stmt.value
+        with self.analyzer.scope():
+            found: Expr = self.expressions.visit(stmt.value)
+        return found
 
     def truth(self, condition: Expr) -> bool | None:
         """Whether a condition is proved to hold always, or never."""

@@ -241,7 +241,7 @@ class Contents(Scoped):
 
     def stored(self, stmt: BufferStore) -> None:
         """What a store says of its element, and of what was known."""
-        buffer = stmt.buffer
+        buffer, value = stmt.buffer, self.value_stored(stmt)
         self.overwritten([(buffer, _write(stmt.indices, ()))])
         plain = stmt.predicate is None and not any(
             reads_memory(index) or index.dtype.is_vector for index in stmt.indices
@@ -256,8 +256,7 @@ class Contents(Scoped):
         if not plain or self.storage.root(buffer) is not buffer:
             return
         element = Var("element", buffer.dtype)
-        value = stmt.value
-        undefined = any(type(node) is Call and node.op is OPS["undef"] for node in walk(value))
+        undefined = any(type(node) is Call and node.op is OPS["undef"] for node in walk(stmt.value))
         if undefined:
             return
         self.add(Content(buffer, stmt.indices, element, TRUE, origin=stmt, written=True))
@@ -265,6 +264,10 @@ class Contents(Scoped):
         if comparable and not reads_memory(value):
             claim = Call(_EQUAL, (element, value), BOOL)
             self.add(Content(buffer, stmt.indices, element, claim, origin=stmt))
+
+    def value_stored(self, stmt: BufferStore) -> Expr:
+        """What a store stores. A walk that leaves values as they are may know more of it here."""
+        return stmt.value
 
     def overwritten(self, writes: Iterable[tuple[Buffer | None, Write]]) -> None:
         """Take what was written out of what is known."""

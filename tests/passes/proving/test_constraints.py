@@ -143,3 +143,27 @@ def test_elements_of_constants_are_no_example_of_what_they_are_not() -> None:
     assert raised.value.diagnostics[0].notes[0] == "n = 2 gives 1, not `n` = 2"
     with pytest.raises(DiagnosticError, match="an assumption can never hold"):
         get_pass("check_constraints")(program(f"{TABLE}T.assume(K[3] == 7)"))
+
+
+THREES = "for i in range(16):\n    T.assume(A[i] == 3.0)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "proved"),
+    [
+        ("B[3] = A[3]\nT.static_assert(B[3] == 3.0)", True),
+        ("for j in range(16):\n    B[j] = A[j] * 2.0\nT.static_assert(B[5] == 6.0)", True),
+        ("A[3] = A[3] + 1.0\nT.static_assert(A[3] == 4.0)", True),
+        ("A[3] = A[3] + 1.0\nT.static_assert(A[3] == 3.0)", False),
+        ("for j in range(16):\n    A[0] = A[0] + 1.0\nT.static_assert(A[0] == 4.0)", False),
+        ("for j in range(n):\n    B[j] = A[j]\nT.static_assert(B[5] == 3.0)", False),
+        ("A[n] = 1.0\nB[3] = A[3]\nT.static_assert(B[3] == 3.0)", False),
+    ],
+)
+def test_what_is_known_of_an_element_is_known_of_where_it_is_stored(body: str, proved: bool) -> None:
+    func = program(THREES + body)
+    if proved:
+        assert not any(type(node) is StaticAssert for node in walk(get_pass("check_constraints")(func)))
+    else:
+        with pytest.raises(DiagnosticError, match="T403"):
+            get_pass("check_constraints")(func)
