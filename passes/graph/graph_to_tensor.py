@@ -250,7 +250,10 @@ class _Lowering:
             before = len(self.body)
             rule(self, stmt)
             if stmt.trivia is not None and len(self.body) > before:
-                self.body[before] = self.body[before].replace(trivia=stmt.trivia)
+                # memory for a result may go, and what writes it stays
+                made = range(before, len(self.body))
+                place = next((at for at in made if type(self.body[at]) is not AllocBuffer), before)
+                self.body[place] = self.body[place].replace(trivia=stmt.trivia)
 
     def bind(self, stmt: GraphBind) -> None:
         value = self.values[stmt.var] = self.value(stmt.value, stmt.var)

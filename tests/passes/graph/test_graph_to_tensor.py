@@ -462,3 +462,15 @@ def test_a_size_that_its_scalar_does_not_hold_is_told() -> None:
     built(np.zeros(2, "int32"), np.zeros(21, "int32"), 4)
     with pytest.raises(AssertionError, match="argument `k` of `f`: int32 holds -2147483648 to 2147483647"):
         built(np.zeros(2, "int32"), np.zeros(22, "int32"), 4)
+
+
+def test_comments_stand_at_what_computes_not_at_memory_that_goes() -> None:
+    text = (
+        "from tirscript.script import graph as G, ir as I\n\n\n@I.ir_module\nclass M:\n    @G.graph_func\n"
+        '    def main(x: G.Tensor((4, 4), "float32")):\n        # one\n        y = G.matmul(x, x)  # two\n'
+        "        # three\n        z = G.exp(y)  # four\n        return z\n"
+    )
+    legal = tirscript.passes.get_pass("legalize_ops")(tirscript.parse(text))
+    main = tirscript.passes.get_pass("graph_to_tensor")(legal)["main"].script(header=False)
+    at = [main.index(part) for part in ("# one", "matmul(", "# two", "# three", "exp(", "# four")]
+    assert at == sorted(at) and main.index("alloc_buffer") < at[0]
