@@ -335,18 +335,18 @@ class _Vectorizer:
             return node if all(a is b for a, b in zip(args, node.args, strict=True)) else node.replace(args=args)
         if op in _NOT_BY_LANE:
             raise _Refuse
-        folded = self.ramp(node, args)
+        folded = self.ramp(node, args, mask)
         if folded is not None:
             return folded
         return node.replace(args=tuple(map(self.wide, args)), dtype=node.dtype.with_lanes(self.lanes))
 
-    def ramp(self, node: Call, args: tuple[Expr, ...]) -> Expr | None:
+    def ramp(self, node: Call, args: tuple[Expr, ...], mask: Expr | None) -> Expr | None:
         """Sums and multiples of ramps are ramps, wrap-around included."""
         if not node.dtype.is_int:
             return None
         name = node.op.name
         if name == "cast":
-            return self.cast_ramp(node, args[0])
+            return self.cast_ramp(node, args[0], mask)
         if name not in ("add", "sub", "mul"):
             return None
         a, b = args
@@ -364,19 +364,49 @@ class _Vectorizer:
         base = simplified(op(p, q))
         return Broadcast(base, self.lanes) if is_zero(stride) else Ramp(base, stride, self.lanes)
 
-    def cast_ramp(self, node: Call, arg: Expr) -> Expr | None:
-        """A wider ramp, where the narrow one does not wrap."""
+    def cast_ramp(self, node: Call, arg: Expr, mask: Expr | None) -> Expr | None:
+        """A wider ramp, where the narrow one does not wrap in lanes that are on."""
         kind: DType = node.dtype
         source: DType = node.args[0].dtype
         if type(arg) is not Ramp or not source.is_int or type(arg.stride) is not Const:
             return None
-        if not exact(linear(node.args[0]), self.ranges):
+        if exact(linear(node.args[0]), self.ranges):
+            low, high = bounds(node.args[0], self.ranges)
+        elif self.kept_below(arg, mask):
+            low, high = source.int_range()
+        else:
             return None
-        low, high = bounds(node.args[0], self.ranges)
         least, greatest = kind.int_range()
         if not least <= low <= high <= greatest or not least <= arg.stride.value <= greatest:
             return None
         return Ramp(cast(arg.base, kind), Const(arg.stride.value, kind), self.lanes)
+
+    def kept_below(self, ramp: Ramp, mask: Expr | None) -> bool:
+        """Whether a mask keeps lanes from wrapping: by `x < bound` where those of the ramp are a number more than x."""
+        conditions, stride = [] if mask is None else [mask], ramp.stride
+        greatest = ramp.base.dtype.int_range()[1]
+        while conditions:
+            one = conditions.pop()
+            if type(one) is not Call or one.op not in (get_op("logical_and"), get_op("less")):
+                continue
+            if one.op is get_op("logical_and"):
+                conditions += one.args
+                continue
+            mine, bound = one.args
+            if type(mine) is not Ramp or type(bound) is not Broadcast or mine.base.dtype is not ramp.base.dtype:
+                continue
+            if type(mine.stride) is not Const or mine.stride.value != stride.value or stride.value <= 0:  # type: ignore[attr-defined]
+                continue
+            form: Linear = linear(mine.base)
+            more = linear(ramp.base) - form
+            reach = int(mine.stride.value) * (self.lanes - 1)
+            if not more.is_constant or more.constant < 0:
+                continue
+            if not exact(form, self.ranges) or not exact(form.shifted(reach), self.ranges):
+                continue
+            if bounds(bound.value, self.ranges)[1] - 1 + more.constant <= greatest:
+                return True
+        return False
 
     def choice(self, node: Call, mask: Expr | None) -> Expr | None:
         condition = self.expr(node.args[0], mask)

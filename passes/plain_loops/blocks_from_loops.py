@@ -93,7 +93,7 @@ def with_blocks(
     names = Names(func, sizes, long_lines)
     known = frozenset(names.blocks)
     given = sums_of_differences(buffers_from_variables(variables_from_buffers(added_always(func).body)))
-    given = loops_from_zero(rectangles(func, given, lambda nest: _is_product(Names(func, sizes), nest)))
+    given = loops_from_zero(rectangles(func, given, lambda nest: _is_product(Names(func, sizes), nest)), sizes)
     given = inits_apart(given, may_overlap(func), long_lines)
     if not may_overlap(func):
         given = scans_from_loops(given, lambda nest: Nest(Names(func, sizes)).convert(nest) is not None, ordered)

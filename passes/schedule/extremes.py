@@ -43,6 +43,7 @@ _CHOICES = (OPS["if_then_else"], OPS["Select"])
 class Extreme(Struct, frozen=True, eq=False):
     """Where `order(value, best)` holds, `best` becomes `value` and `at` becomes `index`, which `grows` as loops run.
 
+    Where the block itself asks for the index of elements that are equal (`ties`), iterations may come in any order.
     A nan is never better than anything, and nothing is better than a nan.
     """
 
@@ -52,6 +53,7 @@ class Extreme(Struct, frozen=True, eq=False):
     index: Expr
     order: Op
     grows: bool = True
+    ties: bool = False
 
     @property
     def first(self) -> bool:
@@ -78,12 +80,13 @@ class Extreme(Struct, frozen=True, eq=False):
         if held is not None:
             value = choose(held, value, best)
         better: Expr = Call(self.order, (value, best), BOOL)
+        ties = ties or self.ties
         if ties:
             mine, other = places[0] if places else (at, index)
             before = get_op("less" if self.first else "greater")(other, mine)
             same = get_op("logical_and")(get_op("equal")(value, best), before)
             better = get_op("logical_or")(Call(_ORDERS[self.order], (value, best), BOOL), same)
-        elif held is not None and not self.first:
+        if held is not None and (ties or not self.first):
             better = get_op("logical_and")(held, better)
         flag, where, most = Var("better", BOOL), Var("where", at.dtype), Var("most", best.dtype)
         return (
@@ -126,12 +129,17 @@ def extreme_of(block: Block, *, anywhere: bool = False) -> Extreme | None:
         order = _order(condition, value, best)
         var = reduced[0].var
         grows = _grows(index, var)
-        if order is None or not structural_equal(condition, again, map_free_vars=False) or not (grows or anywhere):
+        tied = _tied(condition, value, best, index, at) if order is None else None
+        if tied is not None:
+            order = tied
+        if order is None or not structural_equal(condition, again, map_free_vars=False):
+            continue
+        if not (grows or anywhere or tied is not None):
             continue
         if uses((value, index), one.buffer) or uses((value, index), other.buffer):
             continue
-        found = Extreme(at, best, value, index, order, grows)
-        if not grows and is_const(reduced[0].start, 0):
+        found = Extreme(at, best, value, index, order, grows, tied is not None)
+        if found.ties or (not grows and is_const(reduced[0].start, 0)):
             return found
         # an element that equals what is there at the beginning is found by `>=`, whatever index stands there
         begin = begins[at.buffer].value
@@ -242,6 +250,27 @@ def _order(condition: Expr, value: Expr, best: BufferStore) -> Op | None:
     if structural_equal(right, value, map_free_vars=False) and _is_element(left, best):
         return _TURNED[condition.op]
     return None
+
+
+def _tied(condition: Expr, value: Expr, best: BufferStore, index: Expr, at: BufferStore) -> Op | None:
+    """The operator of `order(value, best) or value == best and index < at`, which keeps the first of equal elements
+    whatever their order; `index > at` keeps the last, with `>=` as its operator."""
+    if type(condition) is not Call or condition.op is not OPS["logical_or"]:
+        return None
+    strict, tie = condition.args
+    order = _order(strict, value, best)
+    if order not in _STRICT or type(tie) is not Call or tie.op is not OPS["logical_and"]:
+        return None
+    equal, before = tie.args
+    if type(equal) is not Call or equal.op is not OPS["equal"]:
+        return None
+    one, other = equal.args if _is_element(equal.args[1], best) else equal.args[::-1]
+    if not structural_equal(one, value, map_free_vars=False) or not _is_element(other, best):
+        return None
+    chosen = _order(before, index, at)
+    if chosen not in _STRICT:
+        return None
+    return order if chosen is OPS["less"] else _LOOSE[order]
 
 
 def _grows(index: Expr, var: Var) -> bool:

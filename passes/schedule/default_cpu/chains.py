@@ -20,7 +20,7 @@ from tirscript.ir.stmt import AllocBuffer
 from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution, operands, tiles, windows
-from .nests import UNKNOWN, Nest, heavy, nest_of, stride_of
+from .nests import UNKNOWN, Nest, heavy, stride_of
 from .prefetching import next_row
 from .reductions import begun_before, lanes_apart, lanes_together
 from .work import Work, only_reader
@@ -130,7 +130,7 @@ def rows(work: Work, nest: Nest) -> bool:
         return False
     instances, vectors = 0.0, False
     left: list[str] = []
-    nests = {name: nest_of(work.sch, work.sch.get_block(name), depth, symbolic=True) for name in inside}
+    nests = {name: work.nest(name, depth, symbolic=True) for name in inside}
     alike = _along_one_line(work, nests)
     together = {nest.name for nest in alike} if work.attempt(lanes_together, alike) else set()
     for name, inner in nests.items():
@@ -185,7 +185,7 @@ def shared_rows(work: Work, name: str) -> bool:
     for block in blocks:
         loops = work.sch.get_loops(block)
         depth = max((at + 1 for at, loop in enumerate(loops) if len(work.sch.get(loop).body) > 1), default=0)
-        inner = nest_of(work.sch, block, depth, symbolic=True)
+        inner = work.nest(block, depth, symbolic=True)
         extents = [work.extent(loop) for loop in loops]
         if not depth:
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from typing import Any
 
 from msgspec import Struct
@@ -110,10 +111,17 @@ class Nest(Struct, frozen=True, eq=False):
 UNKNOWN = 509
 
 
-def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0, *, symbolic: bool = False) -> Nest | None:
+def nest_of(
+    schedule: Schedule,
+    handle: BlockHandle,
+    depth: int = 0,
+    *,
+    symbolic: bool = False,
+    begun: Set[str] = frozenset(),
+) -> Nest | None:
     """The nest of a block inside its `depth` outermost loops; None where the block is not as simple as that.
 
-    All extents are numbers, unless it is `symbolic`.
+    All extents are numbers, unless it is `symbolic`; blocks of names in `begun` begin where they have no terms, too.
     """
     block: Block = schedule.get(handle)
     store = block.body[0] if len(block.body) == 1 else None
@@ -152,7 +160,7 @@ def nest_of(schedule: Schedule, handle: BlockHandle, depth: int = 0, *, symbolic
         return None
     if update is not None and (block.init is None or not any(dim.reduces for dim in dims)):
         return None
-    if any(dim.reduces and not dim.known for dim in dims) and not begins_anyway(block):
+    if any(dim.reduces and not dim.known for dim in dims) and not begins_anyway(block, begun):
         return None
     return Nest(handle, block, tuple(dims), store, update)
 
@@ -165,8 +173,11 @@ def _divisor(size: Expr) -> int:
     return coefficient if base == 0 else 1
 
 
-def begins_anyway(block: Block) -> bool:
-    """Whether the init may run where the reduction has no terms: it reads nothing but by the axes of the result."""
+def begins_anyway(block: Block, begun: Set[str] = frozenset()) -> bool:
+    """Whether the init may run where the reduction has no terms: it reads nothing but by the axes of the result, or is
+    a statement of its own in the loops that the block was made of, as those of the names in `begun` are."""
+    if block.name in begun:
+        return True
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
     loads = [node for node in walk(block.init or ()) if type(node) is BufferLoad]
     return all(any(index is var for var in spatial) for load in loads for index in load.indices)

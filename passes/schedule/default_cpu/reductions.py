@@ -20,7 +20,7 @@ from ..blocks import writes_of
 from ..extremes import extreme_of
 from ..primitive import BlockHandle, LoopHandle
 from ..reducers import CHOICES
-from .nests import Dim, Nest, begins_anyway, heavy, nest_of, stride_of
+from .nests import Dim, Nest, begins_anyway, heavy, stride_of
 from .streams import parameters
 from .work import Work
 
@@ -62,7 +62,7 @@ def lanes_together(work: Work, nests: Sequence[Nest]) -> bool:
     together = work.sch.merge(*(along for _, along in partial))
     for nest, (block, _) in zip(nests, partial, strict=True):
         _begun(work, nest.name, block, together)
-        _combined(work, nest.name, lanes)
+        _combined(work, nest.name, lanes, _vector(work, nest.name))
     return True
 
 
@@ -139,13 +139,16 @@ def extreme_lanes(work: Work, name: str) -> bool:
     if found is None or not loops or any(len(sch.get(loop).body) != 1 for loop in loops):
         return False
     axis = next(axis for axis in block.axes if axis.kind == "reduce")
-    extent, one = work.extent(loops[-1]), work.facts.lanes(found.best.buffer.dtype.bits)
+    # what is compared and where it is go through the same lanes
+    bits = max(found.best.buffer.dtype.bits, min(found.at.buffer.dtype.bits, 32))
+    extent, one = work.extent(loops[-1]), work.facts.lanes(bits)
     loads = [node for node in walk(found.value) if type(node) is BufferLoad and node.indices]
     if axis.value is not sch.get(loops[-1]).var or any(stride_of(load, axis.var) not in (0, 1) for load in loads):
         return False
-    if (extent is not None and extent < 4 * SHORT * one) or found.best.buffer.dtype.bits < 8:
+    alike = found.best.buffer.dtype.is_int and bits == found.best.buffer.dtype.bits  # LLVM searches these in vectors
+    if (extent is not None and extent < (2 if alike else 1) * SHORT * one) or found.best.buffer.dtype.bits < 8:
         return False
-    if extent is None and not begins_anyway(block):
+    if extent is None and not begins_anyway(block, work.begun):
         return False
     known = all(work.extent(loop) is not None for loop in loops)
     count = math.prod(work.extent(loop) or PART for loop in loops)
@@ -160,6 +163,7 @@ def extreme_lanes(work: Work, name: str) -> bool:
         work.done.add(name)
         name = partial.name
     update = _lanes(work, name, SYMBOLIC * one)
+    _combined(work, name, SYMBOLIC * one, one)
     if known:
         _ahead(work, update, count)
     work.parallel(sch.get_loops(name)[:-1], float(count))
@@ -183,7 +187,7 @@ def begun_before(work: Work, name: str, depth: int = 0) -> bool:
 
     The result stays in a register then, as that of plain loops does: LLVM does not see it through a condition.
     """
-    nest = nest_of(work.sch, work.sch.get_block(name), depth, symbolic=True)
+    nest = work.nest(name, depth, symbolic=True)
     if nest is None or not nest.reduced or nest.block.init is None:
         return False
     first = nest.dims.index(nest.reduced[0])
@@ -226,13 +230,17 @@ def lane_results(work: Work, name: str, lanes: int) -> str:
     The partial results are combined by vectors, then by quarters of a vector: one by one, each would wait for the last.
     """
     update = _lanes(work, name, lanes)
-    _combined(work, name, lanes)
+    _combined(work, name, lanes, _vector(work, name))
     return update
 
 
-def _combined(work: Work, name: str, lanes: int) -> None:
-    """Combine partial results in so many lanes."""
-    one = work.facts.lanes(work.block(name).body[0].buffer.dtype.bits)  # type: ignore[attr-defined]
+def _vector(work: Work, name: str) -> int:
+    """The lanes of a vector of what a block stores."""
+    return work.facts.lanes(work.block(name).body[0].buffer.dtype.bits)  # type: ignore[attr-defined]
+
+
+def _combined(work: Work, name: str, lanes: int, one: int) -> None:
+    """Combine partial results in so many lanes, of which a vector holds `one`."""
     for size in (one, one // 4):
         if 2 <= size < lanes and lanes % size == 0:
             _lanes(work, name, size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import walk
@@ -111,10 +111,10 @@ def may_schedule(func: PrimFunc) -> bool:
     return True
 
 
-def apply_rules(schedule: Schedule, facts: CpuFacts, *, whole: bool = True) -> Work:
+def apply_rules(schedule: Schedule, facts: CpuFacts, begun: Set[str] = frozenset(), *, whole: bool = True) -> Work:
     """Schedule each block of the function by the first rule that takes it; none where there are too many. Lines of
-    convolutions are rounded up to `whole` tiles where each of them is done in such."""
-    work = Work(schedule, facts)
+    convolutions are rounded up to `whole` tiles where each of them is done in such. `begun` is what `Work` says."""
+    work = Work(schedule, facts, begun)
     if len(work.blocks()) > MOST:
         return work
     before = schedule.mark()
@@ -136,7 +136,7 @@ def apply_rules(schedule: Schedule, facts: CpuFacts, *, whole: bool = True) -> W
             any(work.attempt(rule, name) for rule in (extreme_lanes, pieces, private_copies, shared_rows, stream))
     if not work.tiled.issuperset(rounded):
         schedule.reset(before)
-        return apply_rules(schedule, facts, whole=False)
+        return apply_rules(schedule, facts, begun, whole=False)
     return work
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -35,12 +35,14 @@ class Work:
     """A schedule and the facts of the processor it is made for.
 
     `done` holds the names of blocks that are scheduled, `lines` the symbolic lengths of lines that are reduced in
-    lanes, with the least length for which that pays; `tiled` those of convolutions that are done in tiles.
+    lanes, with the least length for which that pays; `tiled` those of convolutions that are done in tiles. `begun` are
+    the names of blocks made of loops: what these begin with is stored where they have no terms, too.
     """
 
-    def __init__(self, schedule: Schedule, facts: CpuFacts) -> None:
+    def __init__(self, schedule: Schedule, facts: CpuFacts, begun: Set[str] = frozenset()) -> None:
         self.sch = schedule
         self.facts = facts
+        self.begun = begun
         self.done: set[str] = set()
         self.tiled: set[str] = set()
         self.lines: dict[Expr, int] = {}
@@ -58,9 +60,11 @@ class Work:
         self.done, self.lines, self.tiled = done, lines, tiled
         return False
 
-    def nest(self, block: BlockHandle | str, *, symbolic: bool = False) -> Nest | None:
-        """The block with its loops as numbers, None where it is not that simple; `symbolic` takes other extents too."""
-        return nest_of(self.sch, self.sch.get_block(block) if isinstance(block, str) else block, symbolic=symbolic)
+    def nest(self, block: BlockHandle | str, depth: int = 0, *, symbolic: bool = False) -> Nest | None:
+        """The block with its loops but `depth` outermost ones as numbers, None where it is not that simple; `symbolic`
+        takes other extents too."""
+        handle = self.sch.get_block(block) if isinstance(block, str) else block
+        return nest_of(self.sch, handle, depth, symbolic=symbolic, begun=self.begun)
 
     def blocks(self) -> list[BlockHandle]:
         """The blocks that stand in no other, in program order."""

@@ -60,7 +60,7 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
     kind = _kind(edit, block, extreme)
     check_own_memory(edit, block, writes_of(stmt))
     rf = _checked(edit, block, loop, loops)
-    if extreme is not None:
+    if extreme is not None and not extreme.ties:
         _check_ascending(edit, block, loops)
     ndim = kind.stores[0].buffer.ndim
     if not -(ndim + 1) <= factor_axis <= ndim:
@@ -148,7 +148,7 @@ def _kind(edit: Edit, block: Place, extreme: Extreme | None) -> _Kind:
     """What kind of reduction a block is; refused where it is none that is known."""
     stmt: Block = block.stmt
     init = stmt.init or ()
-    if extreme is not None and extreme.grows:
+    if extreme is not None and (extreme.grows or extreme.ties):
         return _Extreme(extreme, init)
     if extreme is not None:
         (axis,) = [axis for axis in stmt.axes if axis.kind == "reduce"]
