@@ -34,12 +34,16 @@ def byte_lanes(work: Work, nest: Nest) -> bool:
     if not work.facts.dots or not multiplies_bytes(nest) or nest.instances < LEAST:
         return False
     roles = roles_of(work, nest)
-    if roles is None or len(roles.reduced) != 1 or not (roles.columns.known and roles.reduced[0].known):
+    if roles is None or len(roles.reduced) != 1:
         return False
     if roles.rows.extent < ROWS or roles.columns.extent < work.facts.lanes(32):
         return False  # the copy would take longer than what it saves
     if roles.reduced[0].extent < GROUP * GROUP:
         return False
+    if not roles.rows.known and not roles.outer:  # the copy is not for one row alone
+        if not work.facts.long_lines:
+            return False
+        work.long_from(work.sch.get(roles.rows.loop).stop, ROWS)
     reader = only_reader(work, nest)
     if reader is not None and work.attempt(in_lanes, nest, reader):
         return True
@@ -82,7 +86,7 @@ def in_lanes(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
         flipped = kinds[1] = "uint8" if kinds[0] == "int8" else "int8"
     result = result_of(work, plain, reader, bool(odd & {id(roles.rows), id(roles.columns)}))
     loops = {id(dim): dim.loop for dim in plain.dims}
-    depth = tiled.reduced[0].extent // GROUP
+    depth = tiled.reduced[0].extent // GROUP if tiled.reduced[0].known else 1
     i_0, i_1 = sch.split(loops[id(tiled.rows)], [None, rows])
     j_0, j_1, j_2 = sch.split(loops[id(tiled.columns)], [None, vectors, lanes])
     k_0, k_1, k_2 = sch.split(loops[id(tiled.reduced[0])], [None, next(n for n in REPEATED if depth % n == 0), GROUP])

@@ -16,7 +16,7 @@ from tirscript.backend.llvm.host import host
 from tirscript.ir import Target
 from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.default_cpu import DOTS
-from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule, scheduled
 from tirscript.passes.schedule.tensor_intrin import TensorIntrin
 from tirscript.script import tir as T
 
@@ -122,6 +122,29 @@ def test_rows_whose_number_only_the_call_knows(left: str, right: str) -> None:
         A = rng.integers(0, 256, (b, n, 32)).astype("uint8").view(left)
         W = rng.integers(0, 256, (32, 40)).astype("uint8").view(right)
         C = np.full((b, n, 40), -1, "int32")
+        (native or (lambda *given: interpret(made, *given)))(A, W, C)
+        np.testing.assert_array_equal(C, A.astype("int32") @ W.astype("int32"))
+
+
+@pytest.mark.parametrize(("bits", "kind"), KINDS)
+@pytest.mark.parametrize(("left", "right"), [("uint8", "int8"), ("int8", "int8")])
+def test_sizes_that_only_the_call_knows(left: str, right: str, bits: int, kind: str) -> None:
+    @T.prim_func
+    def kernel(A: T.Buffer(("n", "k"), left), W: T.Buffer(("k", "m"), right), C: T.Buffer(("n", "m"), "int32")):
+        for i, j in T.grid(n, m):
+            C[i, j] = 0
+            for p in range(k):
+                C[i, j] += T.cast(A[i, p], "int32") * T.cast(W[p, j], "int32")
+
+    made = scheduled(kernel, facts(bits, kind))
+    assert {"vnni": "vpdpbusd", "madd": "pmadd"}[kind] in words(made)
+    assert "if n < 4" in made.script()  # fewer rows than those of a tile are not worth the copy
+    native = tirscript.build(made, pipeline=DEFAULT_LOWERING) if here(bits, kind) else None
+    rng = np.random.default_rng(1)
+    for n, m, k in ((1, 9, 20), (4, 64, 16), (5, 67, 37), (9, 1, 3), (6, 5, 0), (0, 5, 6), (6, 0, 5)):
+        A = rng.integers(0, 256, (n, k)).astype("uint8").view(left)
+        W = rng.integers(0, 256, (k, m)).astype("uint8").view(right)
+        C = np.full((n, m), -1, "int32")
         (native or (lambda *given: interpret(made, *given)))(A, W, C)
         np.testing.assert_array_equal(C, A.astype("int32") @ W.astype("int32"))
 
