@@ -325,11 +325,8 @@ def load(g: Codegen, expr: BufferLoad) -> str:
                 (kind, "zeroinitializer"),
             ]
             value = g.b.intrinsic("llvm.masked.load", [kind, "ptr"], kind, args)
-    elif at.stride == "0" and expr.buffer.dtype.lanes == 1 and (at.predicate is None or _is_there(g, expr)):
-        scalar = memory_scalar(at.dtype)
-        value = g.b.broadcast(scalar, g.b.op(f"load {scalar}, ptr {at.pointer}, align {at.align}"), at.lanes)
-        if at.predicate is not None:
-            value = g.b.op(f"select {vector('i1', at.lanes)} {at.mask()}, {kind} {value}, {kind} zeroinitializer")
+    elif at.stride == "0" and expr.buffer.dtype.lanes == 1:
+        value = strided.shared(g, at, at.predicate is None or _is_there(g, expr))
     elif (near := strided.load(g, at)) is not None:
         value = near
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from .builder import mangle
-from .types import memory_scalar, vector
+from .types import memory_scalar, memory_type, vector
 
 if TYPE_CHECKING:
     from .codegen import Codegen
@@ -55,6 +55,26 @@ def _groups(g: Codegen, at: Access, farthest: int) -> list[_Group]:
     if stride in (0, 1) or abs(stride) > farthest or width < 4 or lanes % width:
         return []
     return [_Group(first, width, stride) for first in range(0, lanes, width)]
+
+
+def shared(g: Codegen, at: Access, there: bool) -> str:
+    """The value of a load of the same element in all lanes; where it is not known to be there, some lane asks for it.
+
+    A gather would load it once for each lane.
+    """
+    scalar, kind, lanes = memory_scalar(at.dtype), memory_type(at.dtype), vector("i1", at.lanes)
+
+    def loaded() -> str:
+        return g.b.op(f"load {scalar}, ptr {at.pointer}, align {at.align}")
+
+    mask = "" if at.predicate is None else at.mask()
+    if there:
+        value = loaded()
+    else:
+        some = g.b.intrinsic("llvm.vector.reduce.or", [lanes], "i1", [(lanes, mask)])
+        value = g.choose(some, scalar, loaded, lambda: "zeroinitializer")
+    value = g.b.broadcast(scalar, value, at.lanes)
+    return g.b.op(f"select {lanes} {mask}, {kind} {value}, {kind} zeroinitializer") if mask else value
 
 
 def load(g: Codegen, at: Access) -> str | None:

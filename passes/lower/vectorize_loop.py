@@ -20,6 +20,7 @@ from tirscript.ir.arith.bounds import Interval, bounds, exact
 from tirscript.ir.arith.linear import Linear, linear, wrap
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import DType
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Let, Ramp, StringImm, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, get_op
@@ -268,6 +269,18 @@ class _Vectorizer:
     def both(self, mask: Expr | None, condition: Expr) -> Expr:
         return condition if mask is None else get_op("logical_and")(mask, condition)
 
+    def where(self, mask: Expr | None, condition: Expr, asked: Expr, node: Expr) -> Expr | None:
+        """The mask for an expression in lanes where the condition of `asked` holds: all lanes do where the expression
+        loads no more than is loaded for what is asked, so that each element is loaded once."""
+        there = _always_loaded(asked)
+        for part in walk(node):
+            if type(part) is BufferLoad and part.indices:
+                if not any(structural_equal(part, one, map_free_vars=False) for one in there):
+                    return self.both(mask, condition)
+            elif type(part) is Call and (part.op in _DIVISIONS or part.op in _NOT_BY_LANE):
+                return self.both(mask, condition)
+        return mask
+
     def indices(self, indices: tuple[Expr, ...], mask: Expr | None) -> tuple[Expr, ...]:
         new = tuple(self.expr(index, mask) for index in indices)
         if any(index.dtype.is_vector for index in new[:-1]):
@@ -417,8 +430,10 @@ class _Vectorizer:
             elif condition is node.args[0] and a is node.args[1] and b is node.args[2]:
                 return node
             return get_op("if_then_else")(condition, a, b)
-        a = self.wide(self.expr(node.args[1], self.both(mask, condition)))
-        b = self.wide(self.expr(node.args[2], self.both(mask, get_op("logical_not")(condition))))
+        asked = node.args[0]
+        a = self.wide(self.expr(node.args[1], self.where(mask, condition, asked, node.args[1])))
+        other = get_op("logical_not")(condition)
+        b = self.wide(self.expr(node.args[2], self.where(mask, other, asked, node.args[2])))
         return get_op("Select")(condition, a, b)
 
     def conditional(self, node: Call, mask: Expr | None) -> Expr | None:
@@ -432,12 +447,22 @@ class _Vectorizer:
             sides = (second, short) if node.op.name == "logical_and" else (short, second)
             return get_op("if_then_else")(first, *sides)
         runs = first if node.op.name == "logical_and" else get_op("logical_not")(first)
-        second = self.wide(self.expr(node.args[1], self.both(mask, runs)))
+        second = self.wide(self.expr(node.args[1], self.where(mask, runs, *node.args)))
         return node.op(first, second)
 
     def likely(self, node: Call, mask: Expr | None) -> Expr | None:
         value = self.expr(node.args[0], mask)
         return value if value.dtype.is_vector else None
+
+
+def _always_loaded(node: Expr) -> list[BufferLoad]:
+    """The elements that an expression loads, whatever its conditions are."""
+    if type(node) is BufferLoad:
+        return [node, *(load for index in node.indices for load in _always_loaded(index))]
+    if type(node) is not Call:
+        return []
+    first = node.op.name in ("if_then_else", "logical_and", "logical_or")
+    return [load for arg in (node.args[:1] if first else node.args) for load in _always_loaded(arg)]
 
 
 _STMTS: dict[type, Any] = {

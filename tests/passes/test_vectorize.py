@@ -10,11 +10,11 @@ import pytest
 from helpers.passes import program, rewrites, same
 
 import tirscript
-from tirscript.ir import For, PrimFunc, Ramp, walk
+from tirscript.ir import BufferLoad, For, PrimFunc, Ramp, walk
 from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.lower import vectorize_loop
 from tirscript.script import parse
-from tirscript.testing import Golden
+from tirscript.testing import Golden, assert_same_result
 
 PARAMS = (
     'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), I: T.Buffer((16,), "int32"), '
@@ -106,6 +106,24 @@ def f(A: T.Buffer((12, 8), "float32"), B: T.Buffer((16, 8), "float32")):
         b = np.full((16, 8), 9, "float32")
         way(a, b)
         np.testing.assert_array_equal(b, np.concatenate([a, np.zeros((4, 8), "float32")]))
+
+
+@pytest.mark.parametrize(
+    ("value", "masked"),
+    [
+        ("1.0 if B[i] > 0.0 or B[i] == 0.0 and i < n else 0.0", False),
+        ("B[i] if B[i] > 0.0 else 0.0", False),
+        ("1.0 if B[i] > 0.0 and B[i + 1] > 0.0 else 0.0", True),
+        ("B[i] if i < n else 0.0", True),
+        ("B[i] if B[i] > 0.0 or i < n and M[0, i] > 0.0 else M[0, i]", True),
+        ("1.0 if (I[i] if i < n else 1) > 0 and I[i] > 1 else 0.0", True),  # not all lanes have loaded it
+    ],
+)
+def test_what_all_lanes_have_loaded_is_no_load_of_some(value: str, masked: bool) -> None:
+    before = program(text(f"for i in T.vectorized(8):\n    A[i] = {value}"))
+    made = vectorize_loop(before)
+    assert any(type(node) is BufferLoad and node.predicate is not None for node in walk(made.body)) == masked
+    assert_same_result(before, made)
 
 
 def test_a_condition_that_the_branch_changes_is_asked_once() -> None:

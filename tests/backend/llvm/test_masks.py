@@ -94,11 +94,12 @@ for i0 in range(T.ceildiv(n, 16)):
 
 @pytest.mark.parametrize(("place", "plain"), [("T.broadcast(2, 16)", True), ("T.broadcast(n % 5, 16)", False)])
 def test_one_element_for_all_lanes_of_a_mask_is_loaded_once(place: str, plain: bool) -> None:
-    """Where it is known to be there: no lane may ask for it."""
+    """Where it is not known to be there, if a lane asks for it."""
     params = 'A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), M: T.Buffer((4,), "float32")'
     func = function(SHARED.format(place=place), params)
     text = emit_ir(func, optimized=False)
-    assert ("masked.gather" not in text) == plain
+    assert "masked.gather" not in text
+    assert ("vector.reduce.or" not in text) == plain
     made = tirscript.build(func, pipeline=DEFAULT_LOWERING)
     for n in (0, 1, 16, 18, 33):
         given, room, other = (
@@ -108,3 +109,12 @@ def test_one_element_for_all_lanes_of_a_mask_is_loaded_once(place: str, plain: b
         )
         made(given, room[:n], other)
         assert (room[:n] == given - (2 if plain else n % 5)).all() and (room[n:] == -1).all()
+
+
+def test_no_lane_asks_for_an_element_that_is_not_there() -> None:
+    text = "A[0:8] = A.vload([T.broadcast(at, 8)], predicate=T.ramp(at, 1, 8) < T.broadcast(4, 8))"
+    made = tirscript.build(function(text, 'A: T.Buffer((16,), "float32"), at: T.int32'), pipeline=DEFAULT_LOWERING)
+    for at, wanted in ((1, [5, 5, 5, 0, 0, 0, 0, 0]), (3, [7] + [0] * 7), (1 << 30, [0] * 8)):
+        array = np.arange(4, 20, dtype="float32")
+        made(array, at)
+        assert array[:8].tolist() == wanted
