@@ -40,15 +40,7 @@ def file_text(p: Printer, node: PrimFunc | GraphFunc | Module, header: bool) -> 
         text = p.out[count:]
         whole = type(node) is Module or any("I.vdevice(" in line for line in text)
         lines = p.dialect.imports(whole, any("T." in line for line in text), True)
-    p.out[:count] = [part for line in lines for part in _import(line, p.width)]
-
-
-def _import(line: str, width: int) -> list[str]:
-    """An import line, its names on lines of their own where they do not fit."""
-    head, word, names = line.partition(" import ")
-    if len(line) <= width or "," not in names:
-        return [line]
-    return [f"{head}{word}(", *[f"{TAB}{name}," for name in names.split(", ")], ")"]
+    p.out[:count] = lines
 
 
 def whole_function(p: Printer, func: PrimFunc) -> None:

@@ -106,17 +106,15 @@ class _Maker:
                 parts.append(self.expr(syntax, _NOWHERE))
             elif place == "target":
                 parts.append((BEST, syntax))
-            elif place == "targets":
+            elif place in ("targets", "names"):
+                listed = self.items(syntax)
+                if place == "names" and len(syntax) == 1:
+                    listed.append((IF_BREAKS, None, [","]))
                 parts.append(
                     (
                         GROUP,
                         None,
-                        [
-                            (IF_BREAKS, None, ["("]),
-                            (INDENT, None, [SOFT, *self.items(syntax)]),
-                            SOFT,
-                            (IF_BREAKS, None, [")"]),
-                        ],
+                        [(IF_BREAKS, None, ["("]), (INDENT, None, [SOFT, *listed]), SOFT, (IF_BREAKS, None, [")"])],
                     )
                 )
             elif place == "params":

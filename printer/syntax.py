@@ -158,11 +158,13 @@ class _Reader:
 def parse_line(code: str) -> list[Any]:
     """The parts of a logical line: plain texts, and (place, syntax) pairs. The place says how the expression breaks:
     "value" in parentheses where need be, "assert" likewise, names and strings always, "plain" in its own brackets only;
-    "targets" and "params" are lists of them, "target" is the name of a loop's one variable."""
+    "targets", "params" and "names" are lists of them, "target" is the name of a loop's one variable."""
     reader = _Reader(code)
     word = reader.token
     rule = _STATEMENTS.get(word)
-    return rule(reader) if rule is not None else _simple(reader)
+    parts = rule(reader) if rule is not None else _simple(reader)
+    is_read = reader.tokens[reader.at :] in ([""], [":", ""])
+    return parts if is_read else [code]  # no word may be lost
 
 
 def _simple(reader: _Reader) -> list[Any]:
@@ -226,10 +228,24 @@ def _decorator(reader: _Reader) -> list[Any]:
     return ["@", ("plain", reader.expression())]
 
 
+def _import(reader: _Reader) -> list[Any]:
+    """`from package import name as short, ...`."""
+    reader.take()
+    package = [reader.take()]
+    while not reader.skip("import"):
+        package.append(reader.take())
+    names = []
+    while not names or reader.skip(","):
+        name = reader.take()
+        names.append(Syntax("atom", f"{name} as {reader.take()}" if reader.skip("as") else name, []))
+    return [f"from {''.join(package)} import ", ("names", names)]
+
+
 _STATEMENTS: dict[str, Any] = {
     **dict.fromkeys(("return", "if", "elif", "while", "with"), _keyword),
     "for": _for,
     "assert": _assert,
     "def": _def,
+    "from": _import,
     "@": _decorator,
 }

@@ -329,6 +329,19 @@ def test_width() -> None:
     assert structural_equal(parse(func.script(width=40)), func)
 
 
+@pytest.mark.parametrize("dialect", ["tirscript", "tvm"])
+@pytest.mark.parametrize("width", [20, 30, 40])
+def test_the_narrowest_text_reads_as_the_same_program(width: int, dialect: str) -> None:
+    func = parse(
+        HEADER
+        + "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    for i in range(4):\n        A[i] = A[i] + 1.0\n"
+    )
+    module = Module((func,), name="a_name_wider_than_the_lines_are"[:width])
+    for program in (func, module):
+        text = script(program, width=width, dialect=dialect)
+        assert structural_equal(parse(text), program)
+
+
 def test_show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     func = PrimFunc("f", (), ())
     func.show()

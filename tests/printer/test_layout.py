@@ -173,6 +173,23 @@ CASES = [
     ("x" * 50 + " = 1", "x" * 50 + " = 1\n"),
     ("x" * 46 + " = 12", "x" * 46 + " = (\n    12\n)\n"),
     ("x" * 47 + " = 12", "x" * 47 + " = 12\n"),
+    # the names of an import get parentheses and a line each
+    (
+        "from tirscript.script import graph as G, ir as I, tir as T",
+        """
+        from tirscript.script import (
+            graph as G,
+            ir as I,
+            tir as T,
+        )
+        """,
+    ),
+    (
+        "from tirscript.script import tensors_of_" + "x" * 20,
+        "from tirscript.script import (\n    tensors_of_" + "x" * 20 + ",\n)\n",
+    ),
+    # what has no rule stays as it is
+    ("class " + "X" * 50 + ":", "class " + "X" * 50 + ":\n"),
     ('x = T.call_extern("int32", "' + "e\u0301" * 20 + '")', 'x = T.call_extern("int32", "' + "e\u0301" * 20 + '")\n'),
 ]
 
