@@ -99,9 +99,13 @@ def query(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _register(function: Callable[..., Any], *, query: bool) -> Callable[..., Any]:
+    from .schedule import Schedule  # which reads this table
+
     name = function.__name__
     if name in PRIMITIVES:
         raise ValueError(f"schedule primitive {name} is defined twice")
+    if hasattr(Schedule, name):  # which would be found before the primitive
+        raise ValueError(f"a schedule has a method {name} of its own; give the primitive another name")
     doc = documentation(function, f"schedule primitive {name}")
     signature = inspect.signature(function)
     signature = signature.replace(parameters=list(signature.parameters.values())[1:])

@@ -11,7 +11,7 @@ import tirscript
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.equal import structural_equal
 from tirscript.passes.schedule import Schedule, ScheduleError, Trace
-from tirscript.passes.schedule.primitive import PRIMITIVES, Primitive
+from tirscript.passes.schedule.primitive import PRIMITIVES, Primitive, primitive
 from tirscript.script import ir as I
 from tirscript.script import parse
 from tirscript.script import tir as T
@@ -283,6 +283,18 @@ def test_a_fault_of_a_primitive_names_it(monkeypatch):
     with pytest.raises(DiagnosticError, match="schedule primitive `get_block` failed: KeyError: 'lost'") as caught:
         Schedule(matmul).get_block()
     assert caught.value.diagnostics[0].code == "T499"
+
+
+@pytest.mark.parametrize(("name", "why"), [("split", "is defined twice"), ("mark", "has a method mark of its own")])
+def test_a_primitive_has_a_name_that_is_free(name, why):
+    def another(edit):
+        """Do nothing."""
+
+    another.__name__ = name
+    before = dict(PRIMITIVES)
+    with pytest.raises(ValueError, match=why):
+        primitive(another)
+    assert before == PRIMITIVES
 
 
 def test_blocks_of_one_name_are_told_apart():
