@@ -177,7 +177,7 @@ def _domain_checks(block: Block, analyzer: Analyzer) -> tuple[Assert, ...]:
                 domain = f"{axis.start.value} to {axis.stop.value - 1}"
                 domain = domain if axis.start.value < axis.stop.value else "an empty domain"
             message = f"axis `{axis.var.name}` of block `{block.name}` is not within {domain}"
-            found.append(Assert(_distinct(condition), message, span=axis.span or block.span))
+            found.append(Assert(refresh(condition), message, span=axis.span or block.span))
     return tuple(found)
 
 

@@ -31,7 +31,7 @@ from tirscript.ir.graph import (
     TupleItem,
     TupleType,
 )
-from tirscript.ir.graph_ops import GraphOp, Parameter
+from tirscript.ir.graph_ops import Parameter
 from tirscript.ir.graph_ops.attrs import TOLD_DTYPES
 from tirscript.ir.graph_ops.foreign import is_foreign
 from tirscript.ir.module import VDevice
@@ -279,7 +279,7 @@ def _op_call(p: Printer, node: OpCall, prec: int) -> str:
             continue
         if parameter.kind == "type":
             if node.types:
-                parts.append(f"{_result_name(p, op, parameter)}={_result(p, parameter, node.types)}")
+                parts.append(f"{_result_name(p, parameter)}={_result(p, parameter, node.types)}")
                 named = True
             continue
         arg = next(args, None)
@@ -308,7 +308,7 @@ def argument(p: Printer, arg: GraphExpr, kind: str) -> str:
     return top(p, arg)
 
 
-def _result_name(p: Printer, op: GraphOp, parameter: Parameter) -> str:
+def _result_name(p: Printer, parameter: Parameter) -> str:
     return "out_ty" if parameter.name == "out" and not p.dialect.strings else parameter.name
 
 

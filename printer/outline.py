@@ -51,7 +51,7 @@ def quick_fit(line: str, width: int) -> str | None:
     if operators:
         if start == indent or start >= width:
             return None
-        return _operators(line, start, stop, operators, brackets, inner, pad, tail, width)
+        return _operators(line, start, stop, operators, inner, pad, tail, width)
     if len(brackets) != 1:
         return None
     opening, closing = brackets[0]
@@ -120,7 +120,6 @@ def _operators(
     start: int,
     stop: int,
     operators: Found,
-    brackets: list[tuple[int, int]],
     inner: str,
     pad: str,
     tail: str,

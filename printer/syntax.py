@@ -234,7 +234,7 @@ def _import(reader: _Reader) -> list[Any]:
     package = [reader.take()]
     while not reader.skip("import"):
         package.append(reader.take())
-    names = []
+    names: list[Syntax] = []
     while not names or reader.skip(","):
         name = reader.take()
         names.append(Syntax("atom", f"{name} as {reader.take()}" if reader.skip("as") else name, []))

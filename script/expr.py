@@ -80,7 +80,6 @@ _BUFFER_ATTRIBUTES = (
 )
 MAX_LANES = 1 << 16
 _THEIRS: dict[str, dict[str, Any]] = {}
-_IS_OP = {id(entry) for entry in OPS.values()}
 _PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
 
 

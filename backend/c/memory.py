@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -27,6 +26,7 @@ from tirscript.ir import (
 )
 from tirscript.ir.dtype import INT64
 
+from ..llvm.memory import constant_size
 from ..llvm.state import FRAME_BUFFER, FRAME_TOTAL, Limit, internal
 from .code import CHOICE, ORDER, PLUS, TIMES, UNARY, Code, binary, cast, choice, within
 from .types import c_type, declared, literal, number, pointer
@@ -320,7 +320,7 @@ def allocate(w: Writer, stmt: AllocBuffer) -> None:
     from .writer import Report
 
     buffer = stmt.buffer
-    bytes_ = _known_bytes(buffer)
+    bytes_ = constant_size(buffer)
     made = w.name(buffer.name)
     kind = c_type(buffer.dtype)
     if bytes_ is not None and bytes_ <= FRAME_BUFFER and w.module.frame + bytes_ <= FRAME_TOTAL and buffer.align <= 16:
@@ -340,20 +340,6 @@ def allocate(w: Writer, stmt: AllocBuffer) -> None:
     w.check(Code(f"{made} != NULL", 9), "memory", message, lambda: [Report("bytes", text, INT64)])
     w.heap[-1].append(made)
     enter(w, buffer, made, root=buffer)
-
-
-def _known_bytes(buffer: Buffer) -> int | None:
-    dims = buffer.constant_shape()
-    if dims is None or (buffer.elem_offset is not None and type(buffer.elem_offset) is not Const):
-        return None
-    offset = int(buffer.elem_offset.value) if type(buffer.elem_offset) is Const else 0
-    if buffer.strides is None:
-        return (math.prod(dims) + offset) * buffer.dtype.itemsize
-    strides = [int(stride.value) for stride in buffer.strides if type(stride) is Const]
-    if len(strides) < len(dims):
-        return None
-    last = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=True))
-    return (max(0, last) + 1 + offset) * buffer.dtype.itemsize
 
 
 def _counted_bytes(w: Writer, buffer: Buffer) -> str:

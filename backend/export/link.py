@@ -38,7 +38,7 @@ def link_shared(
     if target.triple.startswith("wasm"):
         _run(
             [
-                _tool("wasm-ld", target),
+                _tool("wasm-ld"),
                 "--no-entry",
                 "--export-dynamic",
                 "--allow-undefined",
@@ -61,7 +61,7 @@ def link_shared(
 def archive(objects: Sequence[Path], path: Path, target: Host) -> None:
     """A static library of object files."""
     path.unlink(missing_ok=True)
-    _run([_tool("ar", target), "rcs", str(path), *map(str, objects)])
+    _run([_tool("ar"), "rcs", str(path), *map(str, objects)])
 
 
 def compile_c(source: Path, path: Path, target: Host, libraries: Sequence[CFunction], opt_level: int) -> None:
@@ -75,7 +75,7 @@ def compile_c(source: Path, path: Path, target: Host, libraries: Sequence[CFunct
     _run([*command, *flags, str(source), "-o", str(path), *needed, "-lm"])
 
 
-def _tool(name: str, target: Host) -> str:
+def _tool(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise _missing(f"`{name}`")

@@ -8,7 +8,7 @@ from typing import Any
 from tirscript.ir import Buffer, BufferLoad, BufferStore, Call, Expr, Node, Var
 
 from .context import Closure, Context
-from .errors import UNSET, malformed, never_written, null_pointer, out_of_bounds
+from .errors import UNSET, malformed, never_written, out_of_bounds
 from .memory import ANY_VALUE, DERIVED, EMPTY, WRITTEN, Guarded, Pointer, View
 from .undef import UNDEF
 
@@ -482,11 +482,3 @@ def compile_address(ctx: Context, node: Any) -> Closure:
 def _first_lane(ctx: Context, index: Expr) -> Closure:
     value = ctx.expr(index)
     return (lambda f: value(f)[0]) if index.dtype.is_vector else value
-
-
-def view_of_pointer(node: Node, pointer: Any, what: str) -> Pointer:
-    """A pointer that is not null."""
-    if pointer is None:
-        raise null_pointer(node, what)
-    assert isinstance(pointer, Pointer)
-    return pointer

@@ -25,6 +25,7 @@ from tirscript.ir import (
     suggest,
 )
 
+from ..runtime.c_library import C_TYPES
 from ..runtime.library import call_library, get_library, library_names
 from .context import Closure, Context
 from .errors import Loops, loop_values, malformed, show, undefined_used, unsupported
@@ -75,21 +76,7 @@ def _argument(ctx: Context, node: CallFunction, arg: Expr | Buffer | BufferRegio
 # -- C functions
 
 
-_C_TYPES: dict[str, Any] = {
-    "bool": ctypes.c_bool,
-    "int8": ctypes.c_int8,
-    "int16": ctypes.c_int16,
-    "int32": ctypes.c_int32,
-    "int64": ctypes.c_int64,
-    "uint8": ctypes.c_uint8,
-    "uint16": ctypes.c_uint16,
-    "uint32": ctypes.c_uint32,
-    "uint64": ctypes.c_uint64,
-    "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-    "handle": ctypes.c_void_p,
-    "void": None,
-}
+_C_TYPES: dict[str, Any] = {**C_TYPES, "handle": ctypes.c_void_p, "void": None}
 
 
 @cache

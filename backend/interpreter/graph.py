@@ -94,7 +94,7 @@ class GraphRun:
             for param, value in zip(func.params, args, strict=True):
                 made = scope.taken(value, param.type, f"argument `{param.name}` of `{func.name}`", at or param.span)
                 scope.bind(param, made)
-            scope.bind_dimensions(func.params, args)
+            scope.bind_dimensions(func.params)
             scope.body(func.body)
             return scope.value(func.value)
         finally:
@@ -406,7 +406,7 @@ class _Scope:
             )
         return value
 
-    def bind_dimensions(self, params: Sequence[GraphVar], args: Sequence[Any]) -> None:
+    def bind_dimensions(self, params: Sequence[GraphVar]) -> None:
         """The symbolic dimensions of the parameters, and a check of all."""
         for param in params:
             self.learn(self.values[param], param.type)

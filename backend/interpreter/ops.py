@@ -339,16 +339,6 @@ def _cast(args: tuple[DType, ...], result: DType) -> Fn:
     return lambda x: x
 
 
-def to_bits(value: Any, kind: DType) -> bytes:
-    """The bytes of one value in memory."""
-    return bytes(np.array([value], numpy_dtype(kind)).tobytes())
-
-
-def from_memory(value: Any, kind: DType) -> Any:
-    """A numpy scalar as the interpreter's value."""
-    return value if kind.is_float else bool(value) if kind.is_bool else int(value)
-
-
 MAKERS: dict[str, Maker] = {
     "add": _by_kind(_wrapped(operator.add), _native(operator.add)),
     "sub": _by_kind(_wrapped(operator.sub), _native(operator.sub)),

@@ -86,18 +86,13 @@ def _holds(g: Codegen, root: Any, view: Buffer) -> bool:
     """Whether memory holds all of a view that begins where it does, both of known sizes."""
     if not isinstance(root, Buffer) or root not in g.places:
         return False
-    whole, part, there, seen = _constant_size(root), _constant_size(view), g.places[root], g.places[view]
+    whole, part, there, seen = constant_size(root), constant_size(view), g.places[root], g.places[view]
     return whole is not None and part is not None and part <= whole and there.data == seen.data
 
 
 def _numbers(indices: tuple[Expr, ...]) -> str:
     """The indices of an access in a message, which refers to values that are reported."""
     return ", ".join(f"{{{k}}}" for k in range(len(indices)))
-
-
-def element_align(buffer: Buffer) -> int:
-    """The alignment that every buffer of this dtype has."""
-    return lane_bytes(buffer.dtype)
 
 
 def first_element(g: Codegen, buffer: Buffer) -> str:
@@ -453,7 +448,7 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
     buffer = stmt.buffer
     align = max(HEAP_ALIGN, buffer.align)
     slot = g.slots.get(buffer)
-    size = _constant_size(buffer)
+    size = constant_size(buffer)
     if slot is None and size is not None and size <= FRAME_BUFFER and g.frame + size <= FRAME_TOTAL:
         g.frame += size
         slot = g.slots[buffer] = g.b.alloca(f"[{max(1, size)} x i8]", align, "local")
@@ -486,11 +481,12 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
 
 def _needs_block(buffer: Buffer) -> tuple[int, int] | None:
     """The bytes and the alignment of the block of a buffer; None where it needs none."""
-    size, align = _constant_size(buffer), max(HEAP_ALIGN, buffer.align)
+    size, align = constant_size(buffer), max(HEAP_ALIGN, buffer.align)
     return None if size is None or size <= FRAME_BUFFER else (-(-size // align) * align, align)
 
 
-def _constant_size(buffer: Buffer) -> int | None:
+def constant_size(buffer: Buffer) -> int | None:
+    """The bytes from the data pointer to the end of the last element; None where they are not numbers."""
     dims = buffer.constant_shape()
     if dims is None or (buffer.elem_offset is not None and type(buffer.elem_offset) is not Const):
         return None
@@ -585,6 +581,7 @@ def root_of(g: Codegen, value: Expr) -> Any:
 __all__ = [
     "address_of",
     "allocate",
+    "constant_size",
     "declare",
     "first_element",
     "load",

@@ -81,7 +81,7 @@ CALL_DPS_PACKED = register(
         "A library function that writes its results into tensors passed behind the arguments.",
     )
 )
-CALL_PURE_PACKED = register(
+register(
     GraphOp(
         "call_pure_packed",
         (FUNCTION, SPREAD, RESULT),
@@ -97,7 +97,7 @@ CALL_INPLACE_PACKED = register(
         "A library function that writes into the arguments at `inplace_indices`.",
     )
 )
-CALL_PY_FUNC = register(
+register(
     GraphOp(
         "call_py_func",
         (Parameter("func", "value"), ARGS, RESULT),
@@ -106,7 +106,7 @@ CALL_PY_FUNC = register(
         pure=False,
     )
 )
-CALL_BUILTIN_WITH_CTX = register(
+register(
     GraphOp(
         "call_builtin_with_ctx",
         (FUNCTION, ARGS, RESULT),
@@ -126,12 +126,12 @@ INVOKE_CLOSURE = register(
 INVOKE_PURE_CLOSURE = register(
     GraphOp("invoke_pure_closure", (FUNCTION, ARGS, RESULT), told, "`invoke_closure` of a closure without effects.")
 )
-PRINT = register(
+register(
     GraphOp(
         "print", (SPREAD, attr("format", text, "")), nothing, "Values are printed when the program runs.", pure=False
     )
 )
-ASSERT_OP = register(
+register(
     GraphOp(
         "assert_op",
         (Parameter("condition"), SPREAD, attr("format", text, "")),
@@ -140,7 +140,7 @@ ASSERT_OP = register(
         pure=False,
     )
 )
-NULL_VALUE = register(GraphOp("null_value", (), told, "No value."))
+register(GraphOp("null_value", (), told, "No value."))
 
 # their arguments hold other elements behind them
 IN_PLACE = (CALL_TIR_INPLACE, CALL_INPLACE_PACKED)

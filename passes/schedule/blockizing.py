@@ -73,7 +73,7 @@ class _Division:
         edit = self.edit
         parts = [[self.part(block, axis) for axis in block.stmt.axes] for block in self.blocks]
         values = [self.divide(block, found) for block, found in zip(self.blocks, parts, strict=True)]
-        self.weaken(parts)
+        self.weaken()
         init: tuple[Stmt, ...] | None = None
         first: Block = self.blocks[0].stmt
         if len(self.blocks) == 1 and first.init is not None:
@@ -199,7 +199,7 @@ class _Division:
             self.names.setdefault(value, var)
         return var
 
-    def weaken(self, parts: list[list[Part]]) -> None:
+    def weaken(self) -> None:
         """Take back that the new axes are spatial where the blocks together are not known to keep that."""
         if len(self.blocks) == 1:
             return

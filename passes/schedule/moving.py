@@ -220,11 +220,6 @@ def allocate_before(edit: Edit, buffer: Buffer, target: Place) -> None:
     edit.tree.insert(first, before=(stmt,))
 
 
-def reads_index_uses(expr: Expr, variables: Sequence[Var]) -> bool:
-    """Whether an expression uses one of the variables."""
-    return any(uses(expr, var) for var in variables)
-
-
 __all__ = [
     "Box",
     "allocate_before",

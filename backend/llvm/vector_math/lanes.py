@@ -225,7 +225,6 @@ class Lanes:
         return self.from_bits(self.shift_left(exponent, self.format.mantissa))
 
 
-Unary = Callable[[Lanes, str], str]
 Binary = Callable[[Lanes, str, str], str]
 
 LOG2_E, LOG2_10 = 1 / math.log(2), math.log2(10)

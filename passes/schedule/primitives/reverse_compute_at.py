@@ -107,7 +107,7 @@ def reverse_compute_at(
         if outside_writers:
             edit.refuse(f"`{buffer.name}` is written outside of the loop too", (loop, ""), (outside_writers[0], "here"))
         producers += inside
-        area = _finished(edit, block, loop, buffer, inside)
+        area = _finished(edit, loop, buffer, inside)
         if not any(_makes_all(edit, loop, buffer, producer, area) for producer in inside):
             partly.append(buffer)
         for load in loads_of((*stmt.body, *(() if stmt.init is None else stmt.init)), buffer):
@@ -304,7 +304,7 @@ def _same(a: tuple[Linear, Linear] | None, b: tuple[Linear, Linear] | None) -> b
     return all(end.is_constant and end.constant == 0 for end in ends)
 
 
-def _finished(edit: Edit, block: Place, loop: Place, buffer: Buffer, producers: list[Place]) -> Box:
+def _finished(edit: Edit, loop: Place, buffer: Buffer, producers: list[Place]) -> Box:
     """What the producers have made for good when an iteration of the loop ends."""
     for producer in producers:
         stmt: Block = producer.stmt

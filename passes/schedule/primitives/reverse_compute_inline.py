@@ -49,7 +49,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     """
     stmt: Block = block.stmt
     store = _single_store(edit, block)
-    buffer, producer, load = _input(edit, block, store)
+    buffer, producer, load = _input(edit, block)
     scope = scope_of(edit, block)
     maker: Block = producer.stmt
     made = [node for node in walk(maker.body) if type(node) is BufferStore and node.buffer is buffer]
@@ -151,7 +151,7 @@ def _single_store(edit: Edit, block: Place) -> BufferStore:
     return store
 
 
-def _input(edit: Edit, block: Place, store: BufferStore) -> tuple[Buffer, Place, BufferLoad]:
+def _input(edit: Edit, block: Place) -> tuple[Buffer, Place, BufferLoad]:
     """What the block reads that one other block makes for it alone, that block, and the load."""
     stmt: Block = block.stmt
     scope = scope_of(edit, block)
