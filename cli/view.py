@@ -21,7 +21,12 @@ Examples:
 @click.command(name="view", epilog=EPILOG)
 @click.argument("file", type=FILE, metavar="FILE[:NAME]")
 @click.option(
-    "--passes", "-p", default="default", show_default=True, metavar="PASSES", help="`a,b{x=1}`; `default`: as build."
+    "--passes",
+    "-p",
+    default="build",
+    show_default=True,
+    metavar="PASSES",
+    help="`a,b{x=1}`; `build` is all that build does, `default` the lowering without a schedule.",
 )
 @click.option(
     "--output", "-o", type=click.Path(), help="The page to write, `-` for standard output.  [default: FILE.html]"

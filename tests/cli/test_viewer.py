@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from helpers.viewer import EVIL, EXAMPLES, HEAD, MODULE, Page, hostile, make
 from hypothesis import given, settings
 
+from tirscript import default_pipeline
 from tirscript.cli import commands
 from tirscript.cli.viewer import run_stages
 from tirscript.ir import structural_equal
@@ -277,6 +278,17 @@ def test_the_command_writes_the_page(tmp_path):
     assert str(target) in result.output and "MB" in result.output
     found = Page(target.read_text(encoding="utf-8"))
     assert not found.manifest["compiled"] and not found.function("addone")["code"]
+
+
+@pytest.mark.parametrize(
+    ("options", "passes"), [((), "build"), (("-p", "build"), "build"), (("-p", "default"), "default")]
+)
+def test_without_passes_the_page_shows_what_is_built(options, passes):
+    result = run(EXAMPLES / "softmax.py", "-o", "-", "--no-native", *options)
+    assert result.exit_code == 0, result.output
+    shown = [one["name"] for one in Page(result.stdout).manifest["passes"]]
+    wanted = default_pipeline() if passes == "build" else DEFAULT_LOWERING
+    assert shown == ["", *map(str, wanted)]
 
 
 def test_the_page_lies_here_under_the_name_of_the_file(tmp_path, monkeypatch):
