@@ -69,6 +69,12 @@ WRONG = [
         "i",
         "the block `b` uses the variable `i` of a loop around it",
     ),
+    (
+        'for i in range(20):\n    with T.block("b"):\n        vi = T.axis.spatial(16, i % 32)\n        A[vi] = 0.0',
+        "T203",
+        "vi = T.axis.spatial(16, i % 32)",
+        "the axis `vi` takes 0 to 15, but its value goes from 0 to 19",
+    ),
     # scopes, writes and races
     ('x = T.alloc_buffer((4,), "float32")\nA[0] = x[0]', "T208", "x[0]", "`x` is read but never written"),
     ("s: T.float32\nA[0] = s", "T208", "s", "`s` is read but never written"),

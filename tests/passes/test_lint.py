@@ -480,6 +480,9 @@ def test_accesses_that_a_block_does_not_say(body: list[str], lines: list[int]) -
         ["T.reads(A[vi, vj])", "T.writes(B[vi, vj])", 'C = T.alloc_buffer((1,), "float32")', "C[0] = A[vi, vj]"]
         + ["B[vi, vj] = C[0]"],
         ["T.reads(A[vi, vj])", "T.writes(B[vi, vj])", "s = A[vi, vj]", "s += 1.0", "B[vi, vj] = s"],
+        ["T.reads(A[vi, 0:8])", "T.writes(B[vi, 4:8])", "B[vi, T.ramp(4, 1, 4)] = A[vi, T.ramp(0, 2, 4)]"],
+        # which lanes are stored is not asked
+        ["T.writes(B[vi, 0:4])", "B.vstore([vi, 4], T.float32(1), predicate=vj < 0)"],
     ],
 )
 def test_accesses_that_a_block_says(body: list[str]) -> None:
