@@ -22,9 +22,7 @@ from tirscript.ir.expr import (
     Const,
     Let,
     Ramp,
-    Range,
     Reduce,
-    Var,
     const,
     is_const,
 )
@@ -56,6 +54,7 @@ from .graph_values import GRAPH_VALUE_RULES
 from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
 from .stmt import STMT_RULES, TAB, assert_message, bind, block, buffer_arguments, match_buffer, scope, store, value
+from .tvm_blocks import DEFINING, accessed, indexes_by_let
 from .value import VALUE_RULES, comm_reducer, listed, target_dict, typed
 
 if TYPE_CHECKING:
@@ -541,56 +540,21 @@ def _block(p: Printer, node: Block, indent: str) -> None:
         values = {axis.var: axis.value for axis in node.axes}
         node = node.replace(predicate=substitute(node.predicate, values))
     parts: list[Any] = list(walk(node.body + (node.init or ())))
-    inner = [one for one in parts if type(one) in _DEFINING]
+    inner = [one for one in parts if type(one) in DEFINING]
     if (node.reads is None or node.writes is None) and (
         any(type(one) in (ScalarDecl, BufferData) for one in parts)
-        or _indexes_by_let(parts)
+        or indexes_by_let(parts)
         or any(type(one) is AllocBuffer and not any(one is stmt for stmt in node.body) for one in inner)
     ):
         # TVM would count the scalar to what the block reads or writes, and then find it undeclared there, as it would
         # the variable of a `T.Let` and memory of a loop; and it finds out nothing about a block that uses an address
-        reads, writes = _accessed(node, {id(one.buffer) for one in inner})
+        reads, writes = accessed(node, {id(one.buffer) for one in inner})
         node = node.replace(
             reads=reads if node.reads is None else node.reads, writes=writes if node.writes is None else node.writes
         )
     block(p, node, indent)
 
 
-def _indexes_by_let(parts: list[Any]) -> bool:
-    """Whether a buffer is loaded at a place that the variable of a `T.Let` says."""
-    own = {id(one.var) for one in parts if type(one) is Let}
-    return bool(own) and any(
-        id(var) in own for one in parts if type(one) is BufferLoad for var in walk(one.indices) if type(var) is Var
-    )
-
-
-_DEFINING = (ScalarDecl, AllocBuffer, DeclBuffer, MatchBuffer)
-
-
-def _accessed(node: Block, own: set[int]) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
-    """The buffers from outside that a block reads and writes, as whole regions."""
-    reads: dict[int, BufferRegion] = {}
-    writes: dict[int, BufferRegion] = {}
-    one: Any
-    for one in walk(node.body + (node.init or ())):
-        tables = _ACCESSES.get(type(one))
-        if tables is None:
-            continue
-        buffer = one.buffer
-        ranges = tuple(Range(const(0, dim.dtype), dim) for dim in buffer.shape)
-        for table, holds in zip((reads, writes), tables, strict=True):
-            if holds and id(buffer) not in own:
-                table.setdefault(id(buffer), BufferRegion(buffer, ranges))
-    return tuple(reads.values()), tuple(writes.values())
-
-
-# whether a use of a buffer reads it, and whether it writes it; an address or the source of a match_buffer may do both
-_ACCESSES: dict[type, tuple[bool, bool]] = {
-    BufferLoad: (True, False),
-    BufferStore: (False, True),
-    BufferData: (True, True),
-    BufferRegion: (True, True),
-}
 _STMTS: dict[type, Any] = {
     **STMT_RULES,
     LaunchThread: launch_flat,

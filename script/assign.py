@@ -19,7 +19,8 @@ from .advice import element_of
 from .call import _plain_type
 from .constant import ConstantLowering
 from .context import FIRST, Abort, Pending, Poison, ScalarView, Stale
-from .expr import _BINARY_OPS, Method, index_nodes
+from .expr import _BINARY_OPS, Method
+from .item_nodes import index_nodes
 from .meet import fit
 from .namespace import BufferType, Form, LetType, TypeName
 from .plain import inside

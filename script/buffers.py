@@ -12,7 +12,7 @@ from tirscript.ir.expr import Expr, Var, const
 from tirscript.ir.op import OPS
 from tirscript.ir.words import words
 
-from .expr import shape_nodes
+from .item_nodes import shape_nodes
 from .namespace import BUFFER_PLACES, BufferType, buffer_places
 from .source import quiet_parse
 from .value import ValueLowering

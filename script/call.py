@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -33,6 +32,7 @@ from tirscript.ir.scopes import scope_advice
 from tirscript.ir.words import words
 
 from .advice import ADVICE, ADVICE_IN_PYTHON, BUILTIN_ADVICE, in_words
+from .call_mistakes import argument_error, dtype_place
 from .choices import Choice
 from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
@@ -85,7 +85,7 @@ class CallLowering(ExprLowering):
             except TypeError as problem:
                 raise self.fail(
                     "T032",
-                    f"wrong arguments for `T.{function.name}`: {_argument_error(problem)}",
+                    f"wrong arguments for `T.{function.name}`: {argument_error(problem)}",
                     node,
                     hint=function.__doc__,
                 ) from None
@@ -236,10 +236,10 @@ class CallLowering(ExprLowering):
         try:
             return self.placed(entry(*args, **kwargs), node)
         except DiagnosticError as problem:
-            raise self.located(problem, _dtype_place(problem, node, args, kwargs)) from None
+            raise self.located(problem, dtype_place(problem, node, args, kwargs)) from None
         except TypeError as problem:
             raise self.fail(
-                "T032", f"wrong arguments for `T.{entry.name}`: {_argument_error(problem)}", node, hint=entry.doc
+                "T032", f"wrong arguments for `T.{entry.name}`: {argument_error(problem)}", node, hint=entry.doc
             ) from None
 
     def _of_dtype(self, made: Expr, kind: Any, entry: Op, node: ast.Call) -> Expr:
@@ -321,7 +321,7 @@ class CallLowering(ExprLowering):
                 return METHODS[method.name](method.owner, *args, **kwargs)
             except TypeError as problem:
                 raise self.fail(
-                    "T032", f"wrong arguments for `{method.name}`: {_argument_error(problem)}", node
+                    "T032", f"wrong arguments for `{method.name}`: {argument_error(problem)}", node
                 ) from None
             except DiagnosticError as problem:
                 raise self.located(problem, node) from None
@@ -584,27 +584,6 @@ class CallLowering(ExprLowering):
             return dtype(value)
         except ValueError as problem:
             raise self.fail("T109", str(problem).split(";")[0], node, hint=advice(value)) from None
-
-
-def _dtype_place(problem: DiagnosticError, node: ast.Call, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ast.expr:
-    """The argument that is blamed for being no dtype; the whole call where something else is blamed."""
-    found = problem.diagnostics[0]
-    places = [*node.args, *(word.value for word in node.keywords)]
-    values = [*args, *kwargs.values()]
-    if found.code == "T109" and len(places) == len(values):
-        for value, place in zip(values, places, strict=True):
-            if isinstance(value, (str, int, float, tuple, list)) and found.message.startswith(repr(value)):
-                return place
-    return node
-
-
-def _argument_error(problem: TypeError) -> str:
-    text = str(problem).split("() ", 1)[-1]
-    missing = re.match(r"missing \d+ required \S+ arguments?: '(\w+)'", text)
-    if missing:
-        return f"`{missing[1]}` is missing"
-    odd = re.match(r"got an unexpected keyword argument '(\w+)'", text)
-    return f"it has no `{odd[1]}`" if odd else text
 
 
 def _plain_type(value: Any) -> Any:

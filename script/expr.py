@@ -31,6 +31,7 @@ from .advice import ADVICE, LIBRARIES, advise, advise_graph, element_hint, eleme
 from .choices import ChoiceLowering
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
+from .item_nodes import index_nodes
 from .lengths import difference, scalable_length
 from .meet import meet, truth
 from .namespace import BufferForm, Form, Namespace, PointerType, TypeName, Unsupported, their_names, vector_type
@@ -576,24 +577,6 @@ def _unfit(arg: Any, problem: DiagnosticError) -> bool:
     """Whether a literal is the one that a diagnostic says does not fit."""
     shown = integer_text(arg) if isinstance(arg, int) else arg
     return not isinstance(arg, Expr) and problem.diagnostics[0].message.startswith(f"{shown} ")
-
-
-def shape_nodes(node: ast.expr, count: int) -> list[ast.expr]:
-    """The places of the dimensions of a buffer that `node` makes: the items of its shape where they stand there."""
-    shape = node
-    if isinstance(node, ast.Call):
-        named = [keyword.value for keyword in node.keywords if keyword.arg == "shape"]
-        at = 1 if isinstance(node.func, ast.Attribute) and node.func.attr == "match_buffer" else 0
-        shape = named[0] if named else node.args[at] if len(node.args) > at else node
-    if isinstance(shape, (ast.Tuple, ast.List)) and len(shape.elts) == count:
-        starred = any(isinstance(item, ast.Starred) for item in shape.elts)
-        return [node] * count if starred else shape.elts
-    return [shape if count == 1 and isinstance(node, ast.Call) else node] * count
-
-
-def index_nodes(node: ast.Subscript) -> list[ast.expr]:
-    """The syntax nodes of the indices of a subscript; none for `A[()]`."""
-    return node.slice.elts if type(node.slice) is ast.Tuple else [node.slice]
 
 
 def same_dtype(a: Expr, b: Expr) -> tuple[Expr, Expr]:
