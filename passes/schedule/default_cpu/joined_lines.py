@@ -14,9 +14,11 @@ the other. Of products so are the rows, which have their columns behind them: 14
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -35,7 +37,7 @@ from .contraction import LONG
 _ACCESSES = (BufferLoad, BufferStore)
 
 
-class _Nest(Struct, frozen=True):
+class _Nest(Struct, frozen=True, dict=True):
     """Loops around one block, outermost first, whose axes they are."""
 
     loops: tuple[For, ...]
@@ -47,8 +49,24 @@ class _Nest(Struct, frozen=True):
             made = loop.replace(body=(made,))
         return made
 
-    def accesses(self) -> Iterator[Any]:
-        return (node for node in walk((*self.block.body, *(self.block.init or ()))) if type(node) in _ACCESSES)
+    @functools.cached_property
+    def counted(self) -> tuple[tuple[Any, ...], Counter[tuple[Any, ...]], Counter[int]]:
+        """Accesses, one of each kind; how often each of a buffer by the same indices stands there, and each variable.
+        Code that was unrolled says the same hundreds of times."""
+        kinds: dict[tuple[Any, ...], Any] = {}
+        times: Counter[tuple[Any, ...]] = Counter()
+        variables: Counter[int] = Counter()
+        for node in walk((*self.block.body, *(self.block.init or ()))):
+            if type(node) is Var:
+                variables[id(node)] += 1
+            elif type(node) in _ACCESSES:
+                key = _key(node)
+                kinds.setdefault(key, node)
+                times[key] += 1
+        return tuple(kinds.values()), times, variables
+
+    def accesses(self) -> tuple[Any, ...]:
+        return self.counted[0]
 
     def without(self, axes: list[Axis]) -> _Nest:
         """The nest less axes and their loops."""
@@ -57,6 +75,10 @@ class _Nest(Struct, frozen=True):
             tuple(loop for loop in self.loops if not any(loop.var is var for var in gone)),
             self.block.replace(axes=tuple(axis for axis in self.block.axes if not any(axis is one for one in axes))),
         )
+
+
+def _key(access: Any) -> tuple[Any, ...]:
+    return (access.buffer, *map(id, access.indices))
 
 
 def with_joined_lines(func: PrimFunc) -> PrimFunc:
@@ -223,14 +245,13 @@ def _goes_through(nest: _Nest, access: Any, places: Mapping[Buffer, int]) -> boo
     at = next(at for at, loop in enumerate(nest.loops) if loop.var is outer.value)
     if nest.loops[at + 1 : at + 2] == () or nest.loops[at + 1].var is not inner.value:
         return False
-    inside = (*nest.block.body, *(nest.block.init or ()))
-    uses_of = [sum(1 for node in walk(inside) if node is var) for var in (outer.var, inner.var)]
+    found, times, variables = nest.counted
     together = sum(
-        1
-        for other in nest.accesses()
+        times[_key(other)]
+        for other in found
         if other.buffer in places and all(map(operator.is_, _pair(other.indices, places[other.buffer]), (line, place)))
     )
-    return uses_of == [together, together]
+    return variables[id(outer.var)] == variables[id(inner.var)] == together
 
 
 def _moved(nests: list[_Nest], buffers: set[Buffer]) -> dict[Buffer, int]:

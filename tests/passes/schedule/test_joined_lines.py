@@ -10,7 +10,7 @@ from tirscript.ir import AllocateConst, DeclBuffer, PrimFunc, walk
 from tirscript.ir.verify import verify
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
-from tirscript.passes.schedule.default_cpu.joined_lines import with_joined_lines
+from tirscript.passes.schedule.default_cpu.joined_lines import _nests, with_joined_lines
 from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
@@ -258,3 +258,13 @@ def main(X: T.Buffer((24, "h", "w"), "float32"), W: T.Buffer((40, 24), "float32"
         Y = np.full((40, h, w), np.nan, "float32")
         native(X, W, Y)
         np.testing.assert_array_equal(Y, np.einsum("fc,cyx->fyx", W, X))
+
+
+def test_what_unrolled_code_accesses_again_and_again_is_looked_at_once() -> None:
+    # hundreds of accesses, each looked for among all others in a walk of its own, took half a minute
+    terms = " + ".join(f"A[a, b, c] * {at}.0" for at in range(60))
+    func = kernel(buffers(A=(8, 6, 5), B=(8, 6, 5)), ("8, 6, 5", "SSS", f"B[a, b, c] = {terms}"))
+    (nest,) = _nests(func) or []
+    assert len(nest.accesses()) == 2
+    assert shapes(with_joined_lines(func)) == {"A_1d": (240,), "B_1d": (240,)}
+    compared(func)
