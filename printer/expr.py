@@ -332,6 +332,13 @@ def _dtype_last(p: Printer, node: Call, prec: int, rule: Any) -> str:
     return f"{rule[1]}{', '.join([*texts, _dtype(p, node)])})"
 
 
+def _cast(p: Printer, node: Call, prec: int, rule: Any) -> str:
+    value = node.args[0]
+    if value.dtype is node.dtype:  # a cast that `T.cast` leaves out
+        return f"T.Cast({_dtype(p, node)}, {p.first(value) if type(value) is Const else top(p, value)})"
+    return _dtype_last(p, node, prec, rule)
+
+
 def _dtype(p: Printer, node: Call) -> str:
     """The dtype of a call as its argument."""
     name = dtype_name(node.dtype)
@@ -368,6 +375,7 @@ class OpRules(dict[Op, tuple[Any, ...]]):
 
 
 OP_RULES = OpRules({op: rule_of(op) for op in OPS.values()})
+OP_RULES[OPS["cast"]] = (_cast, *OP_RULES[OPS["cast"]][1:])
 
 EXPR_RULES: dict[type, ExprRule] = {
     Var: binder,

@@ -498,7 +498,7 @@ Buffer: BufferForm
 """`T.Buffer(shape, dtype)`, or the older `T.Buffer[shape, dtype]`."""
 
 def Cast(to: Any, value: Any, /) -> Expr:
-    """`T.Cast("int64", x)`: the dtype stands first."""
+    """`T.Cast("int64", x)`: the dtype stands first; a cast, too, where x has that dtype."""
 
 def Div(a: Any, b: Any, /) -> Expr:
     """`T.Div(a, b)`: their node divides integers rounding toward zero."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.expr import Expr, const
+from tirscript.ir.dtype import VOID, dtype
+from tirscript.ir.expr import Call, Expr, const
 from tirscript.ir.op import OPS, as_expr, cast, fail
 
 # their name -> our construct of the same meaning
@@ -54,10 +55,13 @@ OPERATORS = {
 
 
 def _cast(to: Any, value: Any) -> Expr:
-    """`T.Cast("int64", x)`: the dtype stands first."""
+    """`T.Cast("int64", x)`: the dtype stands first; a cast, too, where x has that dtype."""
     if type(value) is int and not -(1 << 31) <= value < 1 << 31:
         value = const(value, "int64")
-    return cast(value, to)  # TVM keeps the literal of `T.Cast("int8", 0)` what it is, an int32 or int64
+    value, kind = as_expr(value), dtype(to)
+    if value.dtype is kind and not (kind is VOID or kind.is_handle):
+        return Call(OPS["cast"], (value,), kind)
+    return cast(value, kind)  # TVM keeps the literal of `T.Cast("int8", 0)` what it is, an int32 or int64
 
 
 def _div(a: Any, b: Any) -> Expr:

@@ -462,8 +462,11 @@ class Simplifier:
         return None
 
     def conversion(self, node: Call) -> Expr | None:
-        """Casts of casts between integers, where the one between loses nothing or no more than the last one."""
+        """Casts to the dtype that a value has, and casts of casts between integers, where the one between loses nothing
+        or no more than the last one."""
         inner = node.args[0]
+        if inner.dtype is node.dtype:
+            return inner
         if type(inner) is not Call or inner.op is not node.op or not node.dtype.element.is_int:
             return None
         source = inner.args[0]

@@ -11,6 +11,7 @@ from tirscript.ir import (
     Assert,
     Bind,
     Buffer,
+    Call,
     DeclBuffer,
     DiagnosticError,
     MatchBuffer,
@@ -21,6 +22,7 @@ from tirscript.ir import (
     verify,
     walk,
 )
+from tirscript.passes import simplified
 from tirscript.script import parse
 from tirscript.script import tir as T
 
@@ -357,3 +359,17 @@ def test_a_loop_may_hide_a_parameter_until_it_ends() -> None:
     assert structural_equal(theirs(text.format(k="k")), theirs(text.format(k="j")))
     with pytest.raises(DiagnosticError, match="cannot be a loop variable too"):
         parse("from tirscript.script import tir as T\n@T.prim_func\n" + text.format(k="k"))
+
+
+def test_a_cast_to_the_dtype_that_a_value_has_stays() -> None:
+    found = theirs(
+        'def f(A: T.Buffer((4,), "int32"), n: T.int32):\n'
+        '    A[T.Cast("int32", n)] = T.Cast("int32", A[0] + T.Cast("int32", 3)) + T.cast(n, "int32")\n'
+    )
+    casts = [node for node in walk(found) if isinstance(node, Call) and node.op.name == "cast"]
+    assert len(casts) == 3  # `T.cast` leaves out what converts nothing
+    assert 'A[T.Cast("int32", n)] = T.Cast("int32", A[0] + T.Cast("int32", T.int32(3))) + n' in found.script()
+    for text in (found.script(), found.script(dialect="tvm")):
+        assert structural_equal(parse(text), found)
+    simple = simplified(casts[0])
+    assert not any(isinstance(node, Call) and node.op.name == "cast" for node in walk(simple))

@@ -25,6 +25,7 @@ from ..primitive import PRIMITIVES
 from ..schedule import Schedule
 from ..trace import Name, Step, Trace
 from .facts import CpuFacts
+from .idle_casts import without_idle_casts
 from .joined_lines import with_joined_lines
 from .lane_sums import lane_sums
 from .outer_vectors import outer_vectors
@@ -38,8 +39,8 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 
     The pass puts a version for short lines of symbolic length beside it (`for_lengths`), which is in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
-    `Schedule(with_joined_lines(blocks_from_loops(with_serial_loops(func))))`. The attribute "fastmath" of False keeps
-    sums of floats in their order, as `reassociate` of False does.
+    `Schedule(with_joined_lines(blocks_from_loops(with_serial_loops(without_idle_casts(func)))))`. The attribute
+    "fastmath" of False keeps sums of floats in their order, as `reassociate` of False does.
     """
     return _scheduled(func, facts or CpuFacts()).sch
 
@@ -47,7 +48,7 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     """What the pass `default_cpu` makes of a function: `for_lengths`, with vectors of what stayed plain loops."""
     with recursion_room():
-        plain = with_serial_loops(func)
+        plain = with_serial_loops(without_idle_casts(func))
         if not may_schedule(plain):
             return func
         made = lane_sums(_with_vectors(plain, facts), facts)
@@ -118,7 +119,7 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
     if func.attrs.get("fastmath") is False:
         facts = structs.replace(facts, reassociate=False)
     with recursion_room():
-        plain = with_serial_loops(func)
+        plain = with_serial_loops(without_idle_casts(func))
         if not may_schedule(plain):
             return Work(Schedule(func), facts)
         func = regular_loops(plain)
@@ -187,4 +188,5 @@ __all__ = [
     "tidied",
     "with_joined_lines",
     "with_serial_loops",
+    "without_idle_casts",
 ]

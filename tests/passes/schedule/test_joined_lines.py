@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import AllocateConst, DeclBuffer, PrimFunc, walk
+from tirscript.ir import AllocateConst, DeclBuffer, PrimFunc, structural_equal, walk
 from tirscript.ir.verify import verify
 from tirscript.passes import DEFAULT_LOWERING
-from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule, scheduled
 from tirscript.passes.schedule.default_cpu.joined_lines import _nests, with_joined_lines
 from tirscript.script import parse
 from tirscript.testing import assert_same_result
@@ -268,3 +268,11 @@ def test_what_unrolled_code_accesses_again_and_again_is_looked_at_once() -> None
     assert len(nest.accesses()) == 2
     assert shapes(with_joined_lines(func)) == {"A_1d": (240,), "B_1d": (240,)}
     compared(func)
+
+
+def test_a_cast_to_the_dtype_that_a_value_has_changes_no_schedule() -> None:
+    plain = kernel(buffers(A=(64, 512), B=(64,)), ("64, 512", "SR", "B[a] = B[a] + A[a, b]"))
+    cast = kernel(buffers(A=(64, 512), B=(64,)), ("64, 512", "SR", 'B[a] = B[a] + T.Cast("float32", A[a, b])'))
+    assert not structural_equal(plain, cast)
+    assert structural_equal(scheduled(plain, WIDE), scheduled(cast, WIDE))
+    compared(cast)
