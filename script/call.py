@@ -38,7 +38,7 @@ from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
 from .graph_names import TypeForm
 from .lengths import vscale_factor
-from .limits import limit, special_float
+from .limits import limit, special_float, tvm_literal
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
 from .plain import argument_place, of_the_program
 from .pointer import METHODS, array_of, first_element
@@ -275,7 +275,7 @@ class CallLowering(ExprLowering):
                 raise self.fail("T032", str(problem), place) from None
         try:
             if isinstance(value, (int, float)) and not name.dtype.is_vector:
-                made: Expr = literal(value, name.dtype)
+                made: Expr = (tvm_literal if self.theirs else literal)(value, name.dtype)
             else:
                 made = OPS["cast"](value, name.dtype)
         except ValueError as problem:

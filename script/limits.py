@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import Const, const
+from tirscript.ir.expr import Const, const, literal
 
 _LARGEST = {
     "float16": 65504.0,
@@ -40,10 +40,17 @@ def special_float(text: str, to: DType) -> float:
     return math.copysign(_infinity(to.element), value) if math.isinf(value) else value
 
 
+def tvm_literal(value: float, to: DType) -> Const:
+    """The constant of a number in TVM's dialect: its least bfloat16, the first value of a maximum, is that of float32,
+    which rounds to an infinity. ValueError for what does not fit otherwise."""
+    rounds = to.name == "bfloat16" and abs(value) <= _LARGEST["float32"]
+    return const(value, to) if rounds else literal(value, to)
+
+
 def _infinity(to: DType) -> float:
     if to.is_float and const(math.inf, to).value != math.inf:
         raise ValueError(f'{to} has no infinity; its greatest value is `T.max_value("{to}")`')
     return math.inf
 
 
-__all__ = ["limit", "special_float"]
+__all__ = ["limit", "special_float", "tvm_literal"]

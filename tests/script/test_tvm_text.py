@@ -373,3 +373,14 @@ def test_a_cast_to_the_dtype_that_a_value_has_stays() -> None:
         assert structural_equal(parse(text), found)
     simple = simplified(casts[0])
     assert not any(isinstance(node, Call) and node.op.name == "cast" for node in walk(simple))
+
+
+def test_their_least_bfloat16_is_that_of_float32() -> None:
+    number = 'def f(A: T.Buffer((1,), "bfloat16")):\n    A[0] = T.bfloat16({})\n'
+    for text, value in (("-3.4028234663852886e+38", "-inf"), ("3.4028234663852886e+38", "inf"), ("1.5", None)):
+        found = theirs(number.format(text))
+        assert structural_equal(found, theirs(number.format(f'"{value}"' if value else "1.5"))), text
+    for refused in (HEADER + number.format("3.5e+38"), HEADER.replace("tvm.", "tirscript.").replace("tirx", "tir")):
+        text = refused if "3.5" in refused else refused.replace("(s_tir=True)", "") + number.format("3.4028e+38")
+        with pytest.raises(DiagnosticError, match="does not fit bfloat16"):
+            parse(text)
