@@ -35,7 +35,7 @@ from tirscript.ir.words import call_it, words
 from .block import BlockFrame
 from .call import _VALUE_FORMS
 from .launch import LaunchLowering
-from .namespace import Form
+from .namespace import BufferType, Form
 
 
 class AxisDomain:
@@ -274,6 +274,11 @@ class LegacyLowering(LaunchLowering):
 
     def attr_node(self, value: Any, key: str) -> Any:
         self.early |= self.theirs and type(value) is Var and key.startswith("pragma_")
+        if self.theirs and isinstance(value, BufferType):
+            # the text of what a function of C does with its arguments names their buffers before it has their memory:
+            # `A = T.Buffer((4,))`, `with T.attr(A, "storage_alignment", 64):`, and in it `A = T.decl_buffer(...)`
+            names = (name for scope in reversed(self.scopes) for name, found in scope.items() if found is value)
+            value = next(names, value)
         return super().attr_node(value, key)
 
     def without_loops(self, made: PrimFunc) -> PrimFunc:

@@ -9,6 +9,7 @@ from helpers.script import function, mistakes
 
 from tirscript.ir import (
     Assert,
+    Attr,
     Bind,
     Buffer,
     Call,
@@ -384,3 +385,15 @@ def test_their_least_bfloat16_is_that_of_float32() -> None:
         text = refused if "3.5" in refused else refused.replace("(s_tir=True)", "") + number.format("3.4028e+38")
         with pytest.raises(DiagnosticError, match="does not fit bfloat16"):
             parse(text)
+
+
+def test_an_attribute_of_a_buffer_that_has_no_memory_yet_keeps_its_name() -> None:
+    # so stands what TVM makes of the arguments of a function of C
+    found = theirs(
+        'def f(p: T.handle("float32")):\n    A = T.Buffer((4,))\n    with T.attr(A, "storage_alignment", 64):\n'
+        "        A = T.decl_buffer((4,), data=p)\n        A[0] = T.float32(1.0)\n"
+    )
+    (attr,) = [node for node in walk(found) if isinstance(node, Attr)]
+    assert (attr.target, attr.key) == ("A", "storage_alignment")
+    for text in (found.script(), found.script(dialect="tvm")):
+        assert structural_equal(parse(text), found)
