@@ -105,7 +105,6 @@ def graph_to_tensor(module: Module) -> Module:
     graphs = [one for one in module.functions if type(one) is GraphFunc and not one.attrs.get(STEPS)]
     if not graphs:
         return module
-    _check_cycles(module)
     made = {one.name: lowered(one, module) for one in graphs}
     functions = tuple(made.get(one.name, one) for one in module.functions)
     return module.replace(functions=functions)
@@ -572,29 +571,6 @@ def _formed(kind: GraphType, outs: Any) -> Value:
 def _refilled(value: Value, leaves: Any) -> Value:
     """A value of the same form with other tensors."""
     return tuple(_refilled(field, leaves) for field in value) if isinstance(value, tuple) else next(leaves)
-
-
-def _check_cycles(module: Module) -> None:
-    """Refuse graph functions that call themselves, by others or at once: their memory has no bound."""
-    state: dict[str, int] = {}
-
-    def visit(name: str, path: tuple[str, ...]) -> None:
-        if name not in module or state.get(name) == 2:
-            return
-        function: Any = module[name]
-        if state.get(name) == 1:
-            cycle = " -> ".join([*path[path.index(name) :], name])
-            raise DiagnosticError(
-                [error("T401", f"graph functions call each other in a cycle: {cycle}", function.span)]
-            )
-        state[name] = 1
-        for node in walk(function):
-            if type(node) is FunctionRef:
-                visit(node.function, (*path, name))
-        state[name] = 2
-
-    for function in module.functions:
-        visit(function.name, ())
 
 
 _STATEMENTS: dict[type, Callable[[_Lowering, Any], None]] = {
