@@ -58,6 +58,9 @@ class _Canonical(Replacing):
             value = whole.fields[value.index]
             if type(value) is GraphConst:
                 return value
+            if type(value) is TupleExpr:  # a tuple in a tuple, the items of which are known, too
+                self.known[stmt.var] = value
+                return None
         if type(value) is GraphVar and _is_same(value.type, stmt.var.type):
             return value
         return value if type(value) in (FunctionRef, ExternFunction) else None

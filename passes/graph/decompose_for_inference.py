@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import DType
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.graph import (
     Dataflow,
     GraphBind,
@@ -100,6 +101,12 @@ class _Rewriting:
             self.instead[stmt.var] = self.dropouts[item].args[0]
             self.changed = True
             return
+        if type(value) is TupleItem and item in self.norms and value.index > 0:
+            given = self.norms[item].args[2 + value.index]  # the mean and the variance stay what they are
+            if structural_equal(type_of(given), stmt.var.type):
+                self.instead[stmt.var] = given
+                self.changed = True
+                return
         if type(value) is TupleItem and item in self.norms and value.index == 0:
             found = self.normalized(self.norms[item], stmt)
             if found is not None:

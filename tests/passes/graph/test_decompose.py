@@ -52,3 +52,23 @@ def test_layers(layer: str, before: str, between: str | None, argument: str, gon
     assert (name not in made["main"].script()) == gone
     x, w = np.arange(6, dtype=np.float32).reshape(2, 3) / 4, np.array([1, 2, 4], np.float32)
     np.testing.assert_allclose(tirscript.interpret(made, x, w), tirscript.interpret(given, x, w), rtol=1e-5)
+
+
+def test_the_statistics_of_a_norm_stay_what_they_are() -> None:
+    given = parse(
+        """
+@G.graph_func
+def main(x: G.Tensor(("n", 3), "float32"), w: G.Tensor((3,), "float32"), v: G.Tensor((3,), "float32")):
+    with G.dataflow():
+        t = G.nn.batch_norm(x, w, w, w, v, axis=1, training=False)
+        a = t[1]
+        b = t[2]
+        G.output(a, b)
+    return (a, b)
+"""
+    )
+    made = dead_code_elimination(decompose_for_inference(given))
+    assert "batch_norm" not in made.script()
+    x, w, v = np.zeros((2, 3), np.float32), np.array([1, 2, 4], np.float32), np.array([3, 5, 6], np.float32)
+    for one, other in zip(tirscript.interpret(made, x, w, v), (w, v), strict=True):
+        np.testing.assert_array_equal(one, other)

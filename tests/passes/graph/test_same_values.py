@@ -67,6 +67,7 @@ def dataflow(lines: str, outputs: str) -> str:
     [
         (dataflow("a = G.exp(x); b = a; c = G.sin(b)", "c"), "c", ["exp", "sin"]),
         (dataflow("a = G.exp(x); t = (a, x); b = t[0]; c = G.sin(b)", "c"), "c", ["exp", "sin"]),
+        (dataflow("a = G.exp(x); t = ((x, a), (a,)); u = t[0]; b = u[1]; c = G.sin(b)", "c"), "c", ["exp", "sin"]),
         # the output is what its alias stands for
         (dataflow("a = G.exp(x); b = a", "b"), "b", ["exp"]),
         (dataflow("a = x", "a"), "a", []),
