@@ -107,13 +107,12 @@ def _buffer() -> Any:
 
 
 def in_bounds(index: Expr, extent: Any) -> Expr:
-    """Whether an index, which may count from the back, is one of an axis."""
+    """Whether an index, which counts from the front alone, is one of an axis."""
     wide, length = with_length(index, extent)
     below = OPS["less"](wide, length)
     if not index.dtype.is_signed:
         return below
-    low = -length if isinstance(extent, Expr) else const(-extent, wide.dtype)
-    return OPS["logical_and"](OPS["greater_equal"](wide, low), below)
+    return OPS["logical_and"](OPS["greater_equal"](wide, const(0, wide.dtype)), below)
 
 
 def taken(v: Sequence[Expr], index: Expr, axis: int, indices: Any, x: Any, mode: str) -> list[Any]:
@@ -124,8 +123,6 @@ def taken(v: Sequence[Expr], index: Expr, axis: int, indices: Any, x: Any, mode:
         index = OPS["min"](OPS["max"](wide, const(0, wide.dtype)), length - const(1, wide.dtype))
     elif mode == "wrap":
         index = wide % length
-    elif mode == "nan":
-        index = wrapped(index, extent)
     rank = getattr(indices, "ndim", 0)
     return [*v[:axis], index, *v[axis + rank :]]
 
@@ -149,7 +146,7 @@ def _np_take(x: Any, indices: Any, axis: int | None, mode: str) -> Any:
         found = np.take(x, indices, at, mode="clip" if mode == "clip" else "raise")
         return np.asarray(found, x.dtype)
     extent = x.shape[at]
-    valid = (indices >= -extent) & (indices < extent)
+    valid = (indices >= 0) & (indices < extent)
     found = np.take(x, np.where(valid, indices, 0), at)
     shape = [1] * at + list(indices.shape) + [1] * (x.ndim - at - 1)
     return np.where(valid.reshape(shape), found, np.asarray(np.nan, x.dtype))
@@ -161,7 +158,7 @@ register(
         (X, INDICES, attr("axis", integer, None), attr("mode", one_of("fast", "clip", "wrap", "nan"), "fast")),
         _infer_take,
         "The elements along an axis at some indices. Indices beyond it are a mistake (`fast`), the nearest (`clip`),"
-        " counted round (`wrap`), or give nan.",
+        " counted round (`wrap`), or give nan, as negative ones do then.",
         "G.take(x: (4, 3), indices: (2,) int64, axis=0)",
         reference=_np_take,
         legalize=kernel(_take, _take_axis, inline=True),

@@ -42,7 +42,7 @@ def _sizes(buffer: Any) -> list[Any]:
 
 
 def _bind_reshape(given: dict[str, Any]) -> dict[str, Any]:
-    """-1 stands for the dimension that the others leave."""
+    """-1 stands for the dimension that the others leave, and 0 for that of `x` at its place, where `x` has elements."""
     target = given["shape"]
     if not isinstance(target, (tuple, list)):
         return given
@@ -54,7 +54,11 @@ def _bind_reshape(given: dict[str, Any]) -> dict[str, Any]:
         raise fail("T032", "`G.reshape`: more than one dimension is -1", "the others decide one dimension at most")
     kind = type_of(given["x"]) if isinstance(given["x"], GraphExpr) else None
     if type(kind) is not TensorType or kind.shape is None:
+        if not free:
+            return given
         raise fail("T207", "`G.reshape`: -1 needs the shape of `x`, which is not known here", "write all dimensions")
+    if dims.number(dims.product(kind.shape)) != 0:
+        target = [kind.shape[at] if at in zeros and at < len(kind.shape) else one for at, one in enumerate(target)]
     return {**given, "shape": _without_free(kind.shape, list(target), free)}
 
 

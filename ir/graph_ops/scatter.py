@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..expr import Expr
+from ..expr import Expr, const
 from ..graph import GraphType, OpCall
 from ..op import OPS
 from . import dims
@@ -29,8 +29,13 @@ _REDUCTIONS: dict[str, Callable[[Expr, Expr], Expr]] = {
     "max": lambda old, new: OPS["max"](new, old),  # in this order an update of nan is left out
     "min": lambda old, new: OPS["min"](new, old),
 }
+_ELEMENTS = {**_REDUCTIONS, "mean": lambda old, new: _half(OPS["add"](old, new))}  # one update after the other
 _UFUNCS = {"add": "add", "mul": "multiply", "max": "fmax", "min": "fmin"}
 REDUCTION = attr("reduction", one_of(*_REDUCTIONS), "update")
+
+
+def _half(total: Expr) -> Expr:
+    return OPS["truncdiv" if total.dtype.is_int else "div"](total, const(2, total.dtype))
 
 
 @part
@@ -78,7 +83,7 @@ def _elements_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     rank = tensor(call, types, 0).rank
     if not rank:
         return None
-    return {"axis": call.attrs["axis"] % rank, "combine": _REDUCTIONS[call.attrs["reduction"]]}
+    return {"axis": call.attrs["axis"] % rank, "combine": _ELEMENTS[call.attrs["reduction"]]}
 
 
 def _put(data: Any, place: tuple[Any, ...], updates: Any, reduction: str) -> Any:
@@ -99,15 +104,33 @@ def _np_elements(data: Any, indices: Any, updates: Any, axis: int, reduction: st
 
     place = list(np.indices(indices.shape))
     place[axis] = indices
-    return _put(data, tuple(place), updates, reduction)
+    return _means(data, place, updates) if reduction == "mean" else _put(data, tuple(place), updates, reduction)
+
+
+def _means(data: Any, place: Sequence[Any], updates: Any) -> Any:
+    import numpy as np
+
+    found = data.copy()
+    for at in np.ndindex(updates.shape):
+        old = tuple(int(one[at]) for one in place)
+        total = np.add(found[old], updates[at], dtype=data.dtype)  # which wraps around as the kernel's does
+        found[old] = _halved(total)
+    return found
+
+
+def _halved(total: Any) -> Any:
+    if total.dtype.kind in "iu":
+        return (abs(int(total)) // 2) * (-1 if total < 0 else 1)
+    return total / total.dtype.type(2)
 
 
 register(
     GraphOp(
         "scatter_elements",
-        (DATA, INDICES, UPDATES, attr("axis", integer, 0), REDUCTION),
+        (DATA, INDICES, UPDATES, attr("axis", integer, 0), attr("reduction", one_of(*_ELEMENTS), "update")),
         _infer_elements,
-        "The data with updates at places whose index along an axis is given; `reduction` combines old and new.",
+        "The data with updates at places whose index along an axis is given; `reduction` combines old and new, `mean`"
+        " as half the sum of both, one update after the other.",
         'G.scatter_elements(data: (4, 3), indices: (2, 3) int64, updates: (2, 3), axis=0, reduction="add")',
         reference=_np_elements,
         legalize=kernel(_elements, _elements_parts),

@@ -470,9 +470,13 @@ def _np_pad(x: Any, pad_width: Sequence[int], pad_mode: str, pad_value: float) -
     import numpy as np
 
     pairs = [tuple(pad_width[at : at + 2]) for at in range(0, len(pad_width), 2)]
+    more = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if pad_mode == "constant":
-        return np.pad(x, pairs, constant_values=np.asarray(pad_value).astype(x.dtype))
-    return np.pad(x, pairs, mode=_NUMPY_MODES[pad_mode])  # type: ignore[call-overload]
+        found = np.pad(x, more, constant_values=np.asarray(pad_value).astype(x.dtype))
+    else:
+        found = np.pad(x, more, mode=_NUMPY_MODES[pad_mode])  # type: ignore[call-overload]
+    # less than nothing is cut off
+    return found[tuple(slice(max(-a, 0), size - max(-b, 0)) for (a, b), size in zip(pairs, found.shape, strict=True))]
 
 
 register(

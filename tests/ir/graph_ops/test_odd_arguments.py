@@ -41,9 +41,10 @@ def test_indices_of_a_dtype_that_does_not_hold_the_length(kind: str, length: str
         "G.gather_nd(x, G.expand_dims(i, axis=1))",
         "G.index_tensor(x, (i,))",
         'G.take(x, i, axis=0, mode="wrap")',
-        'G.take(x, i, axis=0, mode="nan")',
     ):
         assert run(f"{x}, {at}", value, LONG, i).tolist() == wanted
+    found = run(f"{x}, {at}", 'G.take(x, i, axis=0, mode="nan")', LONG, i)
+    np.testing.assert_array_equal(found, [5, 100, 0, np.nan if back < 0 else back])
     assert run(f"{x}, {at}", 'G.take(x, i, axis=0, mode="clip")', LONG, i).tolist() == [5, 100, 0, max(back, 0)]
     put = LONG.copy()
     put[wanted] = 1
@@ -265,3 +266,27 @@ def test_images_without_pixels(call: str) -> None:
     x, k = np.zeros((3, 2, 7, 0), "float32"), np.ones((2, 2, 3, 4), "float32")
     params = 'x: G.Tensor((3, 2, "h", "w"), "float32"), k: G.Tensor((2, 2, 3, 4), "float32")'
     assert not run(params, f"G.nn.{call}", x, k).any()
+
+
+def test_zeros_in_a_target_shape_are_dimensions_that_stay() -> None:
+    x = np.arange(60, dtype="float32").reshape(3, 5, 4)
+    given = 'x: G.Tensor(("n", 5, 4), "float32")'
+    assert run(given, "G.reshape(x, (0, -1))", x).shape == (3, 20)
+    assert run(given, "G.reshape(x, (0, 0, 2, 2))", x).shape == (3, 5, 2, 2)
+    # where nothing is moved, a zero is one
+    assert run('x: G.Tensor((3, 0), "float32")', "G.reshape(x, (0, 7))", x[:, 0, :0]).shape == (0, 7)
+
+
+def test_padding_below_zero_cuts_off() -> None:
+    x = np.arange(18, dtype="float32").reshape(3, 6)
+    given = 'x: G.Tensor((3, 6), "float32")'
+    assert run(given, "G.nn.pad(x, (1, 0, -1, -2))", x).tolist() == [[0] * 3, *x[:, 1:4].tolist()]
+    found = run(given, 'G.nn.pad(x, (0, 0, -1, 2), pad_mode="reflect")', x)
+    assert found.tolist() == np.pad(x, ((0, 0), (0, 2)), mode="reflect")[:, 1:].tolist()
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [("float32", [4.25, 2.0, 3.0]), ("int8", [4, 2, 3]), ("uint8", [4, 2, 3])])
+def test_scattered_means_are_taken_one_after_the_other(kind: str, wanted: list[float]) -> None:
+    x, i, u = np.array([1, 2, 3], kind), np.array([0, 0], "int64"), np.array([4, 6], kind)
+    params = f'x: G.Tensor((3,), "{kind}"), i: G.Tensor((2,), "int64"), u: G.Tensor((2,), "{kind}")'
+    assert run(params, 'G.scatter_elements(x, i, u, axis=0, reduction="mean")', x, i, u).tolist() == wanted
