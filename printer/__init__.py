@@ -63,7 +63,10 @@ def script(
         raise ValueError('constants="file" needs `constants_file`, the path of the file that is written')
     name = "" if constants_file is None else os.path.basename(constants_file)
     kept = Constants(constants, name)
-    printer = Printer(dialect_of(dialect), node, width, kept)
+    spelling = dialect_of(dialect)
+    if type(node) is Module and spelling.rearranged is not None:
+        node = spelling.rearranged(node)
+    printer = Printer(spelling, node, width, kept)
     whole = not fragment and type(node) in (PrimFunc, GraphFunc, Module)
     with recursion_room():
         if whole:

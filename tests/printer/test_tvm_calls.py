@@ -145,3 +145,24 @@ def test_a_kernel_that_is_called_for_what_it_writes_gives_an_empty_tuple() -> No
     assert "        M.copy(x, y)\n        gv: R.Tuple() = M.copy(x, y)\n" in text
     assert '        _: R.Prim("float32") = M.one(x)\n' in text
     assert structural_equal(parse(text), made) and structural_equal(parse(made.script()), made)
+
+
+def test_scalars_stand_among_the_arguments() -> None:
+    import numpy as np
+
+    import tirscript
+    from tirscript.passes.graph import legalize_ops
+
+    module = parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", "m", 4), "float32")):
+        y = G.nn.relu(G.reshape(x, (n * m, 4)))
+        return y
+""")
+    text = legalize_ops(module).script(dialect="tvm")  # type: ignore[attr-defined]
+    assert "tir_vars" not in text
+    assert text.index("n_1: T.int64") < text.index('out: T.Buffer(("n_1 * m_1", 4)')
+    x = np.arange(24, dtype="float32").reshape(3, 2, 4) - 12
+    np.testing.assert_array_equal(tirscript.interpret(parse(text), x), np.maximum(x, 0).reshape(6, 4))
