@@ -99,23 +99,31 @@ def _applied(callee: PrimFunc, call: CallFunction, names: set[str]) -> tuple[Stm
     if len(call.args) != len(callee.params):
         return None
     mapping: dict[Any, Any] = {}
-    # scalars first: shapes may be computed from them
-    pairs = sorted(zip(callee.params, call.args, strict=True), key=lambda pair: type(pair[0]) is Buffer)
-    for param, arg in pairs:
+    buffers: list[tuple[Buffer, Buffer]] = []
+    for param, arg in zip(callee.params, call.args, strict=True):
         if type(param) is Buffer:
-            if type(arg) is not Buffer or not _fits(param, arg, mapping):
+            if type(arg) is not Buffer or not _is_alike(param, arg):
                 return None
+            buffers.append((param, arg))
         elif not isinstance(arg, Expr) or type(arg) not in (Var, Const):
             return None  # it would be evaluated again at each use
         mapping[param] = arg
+    # scalars come first, then dimensions that stand alone: those of any buffer may be computed from them
+    if not all(_tells(param, arg, mapping) for param, arg in buffers):
+        return None
+    if not all(_fits(param, arg, mapping) for param, arg in buffers):
+        return None
     body: tuple[Stmt, ...] = refresh(substitute(callee.body, mapping))
     return tuple(_named(stmt, names) for stmt in body)
 
 
-def _fits(param: Buffer, arg: Buffer, mapping: dict[Any, Any]) -> bool:
-    """Whether a buffer is one that the parameter says; finds what the symbolic dimensions are."""
-    if len(param.shape) != len(arg.shape) or param.dtype is not arg.dtype or param.scope != arg.scope:
-        return False
+def _is_alike(param: Buffer, arg: Buffer) -> bool:
+    one, other = ((len(buffer.shape), buffer.dtype, buffer.scope) for buffer in (param, arg))
+    return one == other and arg.strides is None
+
+
+def _tells(param: Buffer, arg: Buffer, mapping: dict[Any, Any]) -> bool:
+    """Find what the symbolic dimensions are that stand alone in a parameter; False where they are of another dtype."""
     for dim, given in zip(param.shape, arg.shape, strict=True):
         if type(dim) is Var and dim not in mapping:
             # loops to the dimension count in its dtype
@@ -123,11 +131,17 @@ def _fits(param: Buffer, arg: Buffer, mapping: dict[Any, Any]) -> bool:
             if size.dtype is not dim.dtype:
                 return False
             mapping[dim] = size
+    return True
+
+
+def _fits(param: Buffer, arg: Buffer, mapping: dict[Any, Any]) -> bool:
+    """Whether a buffer has the shape that the parameter says."""
+    for dim, given in zip(param.shape, arg.shape, strict=True):
         wanted = substitute(dim, mapping)
         same = wanted.value == given.value if type(wanted) is Const and type(given) is Const else None
         if not (structural_equal(wanted, given) if same is None else same):
             return False
-    return arg.strides is None
+    return True
 
 
 def _named(stmt: Stmt, taken: set[str]) -> Stmt:

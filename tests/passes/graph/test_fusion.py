@@ -17,6 +17,7 @@ from tirscript.passes.graph import (
     fuse_ops,
     fuse_tir,
     graph_to_tensor,
+    legalize_ops,
 )
 from tirscript.passes.graph.annotate_pattern import pattern_of
 from tirscript.passes.inline_private_functions import inline_private_functions
@@ -340,3 +341,21 @@ class M:
         assert verify(made) == []
         np.testing.assert_array_equal(tirscript.interpret(made, x, 3), [134, 234])
         np.testing.assert_array_equal(tirscript.build(made)(x, 3), [134, 234])
+
+
+def test_kernels_of_sizes_that_are_products_are_written_out() -> None:
+    module = parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", "m", 4), "float32")):
+        with G.dataflow():
+            b = G.nn.relu(G.reshape(x, (n * m, 4)))
+            y = G.add(G.reshape(b, (n, m * 4)), G.const(1.0, "float32"))
+            G.output(y)
+        return y
+""")
+    fused = fuse_tir(fuse_ops(legalize_ops(module)))
+    assert len(fused.functions) == 2  # the kernel calls none
+    x = np.arange(24, dtype="float32").reshape(3, 2, 4) - 12
+    np.testing.assert_array_equal(tirscript.interpret(fused, x), np.maximum(x, 0).reshape(3, 8) + 1)
