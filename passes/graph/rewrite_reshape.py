@@ -17,9 +17,10 @@ from collections import Counter
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
-from tirscript.ir.expr import BufferLoad, CallFunction, Const, Expr, Var
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import FunctionRef, GraphExpr, GraphFunc, OpCall, ShapeExpr, TensorType, TupleExpr
+from tirscript.ir.graph import FunctionRef, GraphExpr, GraphFunc, OpCall, PrimValue, ShapeExpr, TensorType, TupleExpr
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
@@ -30,6 +31,8 @@ from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
 
 from ..pipeline import module_pass
 from .dead_code import is_pure
+
+_ADD, _MUL, _DIV, _MOD = map(get_op, ("add", "mul", "floordiv", "floormod"))
 
 
 @module_pass()
@@ -52,26 +55,29 @@ def _rewritten(func: GraphFunc, still: set[str], module: Module) -> GraphFunc:
         return func
 
     def reshaped(call: OpCall) -> GraphExpr:
-        if call.op is not CALL_TIR or len(call.args) != 2 or len(call.types) != 1:
+        if call.op is not CALL_TIR or len(call.types) != 1:
             return call
         function, given, kind = call.args[0], call.args[1], call.types[0]
         if type(function) is not FunctionRef or function.function not in still or type(kind) is not TensorType:
             return call
-        arg = given.fields[0] if type(given) is TupleExpr and len(given.fields) == 1 else None
-        if arg is None or kind.shape is None or type(type_of(arg, module)) is not TensorType:
+        fields = given.fields if type(given) is TupleExpr else ()
+        tensors = [field for field in fields if type(field) is not PrimValue]  # what else it takes are sizes
+        if len(tensors) != 1 or kind.shape is None or type(type_of(tensors[0], module)) is not TensorType:
             return call
-        made: GraphExpr = GRAPH_OPS["reshape"](arg, ShapeExpr(kind.shape))
+        made: GraphExpr = GRAPH_OPS["reshape"](tensors[0], ShapeExpr(kind.shape))
         return made
 
     return rewrite(func, {OpCall: reshaped})
 
 
 def moves_nothing(func: PrimFunc) -> bool:
-    """Whether a kernel of one argument and one result copies all elements in row-major order."""
-    if len(func.params) != 2 or func.returns is not None:
+    """Whether a kernel of one tensor, sizes and one result copies all elements in row-major order."""
+    buffers = [param for param in func.params if type(param) is Buffer]
+    sizes = [param for param in func.params if type(param) is not Buffer]
+    if len(buffers) != 2 or func.returns is not None or not all(size.dtype.is_int for size in sizes):
         return False
-    source, target = func.params
-    if type(source) is not Buffer or type(target) is not Buffer or source.dtype is not target.dtype:
+    source, target = buffers
+    if source.dtype is not target.dtype:
         return False
     if not (_is_plain(source) and _is_plain(target)):
         return False
@@ -148,11 +154,36 @@ def _count(buffer: Buffer) -> Expr:
 
 def _place(indices: tuple[Expr, ...], buffer: Buffer) -> Expr:
     """The place of an element in row-major order."""
-    place: Expr = dims.dim(0)
+    place: Expr | None = None
     for index, size in zip(indices, buffer.shape, strict=True):
         wide = index if index.dtype is INT64 else index.astype(INT64)
-        place = get_op("add")(get_op("mul")(place, dims.dim(size)), wide)
-    return place
+        if place is None:
+            place = wide
+            continue
+        together = _joined(place, wide, dims.dim(size))
+        place = together if together is not None else _ADD(_MUL(place, dims.dim(size)), wide)
+    return dims.dim(0) if place is None else place
+
+
+def _joined(place: Expr, index: Expr, size: Expr) -> Expr | None:
+    """What `place * size + index` is where both are parts of it: `a // d`, and `b % size` of `b = a // (d // size)`.
+
+    The analyzer knows it of numbers; a dimension that is not known divides as well, since it is none of 0 where there
+    is an element.
+    """
+    if type(place) is Call and place.op is _ADD:
+        last = _joined(place.args[1], index, size)
+        return None if last is None else _ADD(_MUL(place.args[0], size), last)
+    if type(place) is not Call or place.op is not _DIV or type(index) is not Call or index.op is not _MOD:
+        return None
+    (whole, by), (rest, modulus) = place.args, index.args
+    if not dims.same(modulus, size):
+        return None
+    if structural_equal(rest, whole):
+        return rest if dims.same(by, size) else None
+    if type(rest) is Call and rest.op is _DIV and structural_equal(rest.args[0], whole):
+        return rest if dims.same(by, dims.mul(rest.args[1], size)) else None
+    return None
 
 
 __all__ = ["moves_nothing", "rewrite_reshape"]

@@ -179,3 +179,45 @@ class M:
     wanted = [[0, 1, 4, 9], [0, 1, 4, 9], [4, 9], [1, 2, 5, 10]]
     for results in (tirscript.interpret(found, x), tirscript.build(found)(x)):
         assert [one.ravel().tolist() for one in results] == wanted
+
+
+@pytest.mark.parametrize(
+    ("shape", "target"),
+    [
+        ('"n", "m", 4', "n * m, 4"),
+        ('"n", "m", 4', "n, m * 4"),
+        ('"n", "m", "k"', "n * m * k,"),
+        ('"n * m", 4', "n, m * 4"),
+        ('"n * m * k", 4', "n, m, k, 4"),
+        ('"n", 2, "m", 8', "2 * n, m * 8"),
+    ],
+)
+def test_sizes_that_are_not_known_are_joined_and_divided(shape: str, target: str) -> None:
+    module = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(({shape}), "float32"), s: G.Shape(["n", "m", "k"])):
+        y = G.reshape(x, ({target}))
+        return y
+""")
+    assert [one.name for one in rewrite_reshape(legalize_ops(module)).functions] == ["main"]
+
+
+def test_sizes_divided_otherwise_move_elements() -> None:
+    module = parse("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def odd(x: T.Buffer(("n", "m"), "float32"), y: T.Buffer(("n * m",), "float32")):
+        for i in range(n * m):
+            with T.block("y"):
+                v = T.axis.spatial(n * m, i)
+                y[v] = x[v // n, v % m]
+
+    @G.graph_func
+    def main(x: G.Tensor(("n", "m"), "float32")):
+        y = G.call_tir(M.odd, (x,), out=G.Tensor((n * m,), "float32"))
+        return y
+""")
+    assert rewrite_reshape(module) is module
