@@ -14,13 +14,29 @@ from .rewrite import walk
 from .stmt import BufferStore, DeclBuffer, MatchBuffer
 
 Param = Var | Buffer
+_Known = dict[str, frozenset[Param]]
+
+
+class _Reading(_Known):
+    """What the functions read so far write. `before` is what is taken of one that is being read, of which `met` tells."""
+
+    def __init__(self, before: _Known) -> None:
+        self.before, self.met = before, False
+        self.open: set[str] = set()
 
 
 def written_params(func: PrimFunc, module: Module | None = None, *, foreign: bool = True) -> frozenset[Param]:
     """The parameters whose memory `func` may write: by a store, through a view, in a function it calls, or in
     foreign code. Without `foreign`, code that is called by name is taken to only read what nothing else writes."""
     functions = {} if module is None else {one.name: one for one in module.prim_funcs}
-    return _written(func, functions, {}, foreign)
+    # functions that call themselves: what the last reading found, until another one finds no more
+    before: _Known = {}
+    while True:
+        found = _Reading(before)
+        result = _written(func, functions, found, foreign)
+        if not found.met or found == before:
+            return result
+        before = dict(found)
 
 
 def noalias(func: PrimFunc) -> bool:
@@ -34,12 +50,13 @@ def only_reads(func: PrimFunc) -> bool:
     return not written_params(func) and not any(map(has_effect, calls))
 
 
-def _written(
-    func: PrimFunc, functions: dict[str, PrimFunc], known: dict[str, frozenset[Param]], foreign: bool
-) -> frozenset[Param]:
+def _written(func: PrimFunc, functions: dict[str, PrimFunc], known: _Reading, foreign: bool) -> frozenset[Param]:
     if func.name in known:
         return known[func.name]
-    known[func.name] = frozenset(func.params)  # while a recursive function is being read
+    if func.name in known.open:
+        known.met = True
+        return known.before.get(func.name, frozenset())
+    known.open.add(func.name)
     source: dict[Node, list[Node]] = {}  # a buffer or variable -> what it is a view of
     written: list[Node] = []
     for found in walk(func):
@@ -88,9 +105,7 @@ def roots(value: Any) -> list[Node]:
     return found
 
 
-def _passed(
-    node: CallFunction, functions: dict[str, PrimFunc], known: dict[str, frozenset[Param]], foreign: bool
-) -> list[Node]:
+def _passed(node: CallFunction, functions: dict[str, PrimFunc], known: _Reading, foreign: bool) -> list[Node]:
     callee = functions.get(node.function)
     found: list[Node] = []
     inner = None if callee is None else _written(callee, functions, known, foreign)
