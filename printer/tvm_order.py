@@ -28,12 +28,13 @@ def scalars_among_arguments(module: Module) -> Module:
         for node in walk(func):
             if type(node) is OpCall and node.op.name in _CALLS:
                 given, more = node.args[1], node.args[2] if len(node.args) > 2 else None
-                known = type(node.args[0]) is FunctionRef and type(given) is TupleExpr
-                if known and (more is None or type(more) is ShapeExpr):
-                    many = 0 if more is None else len(more.values)
-                    counts.setdefault(node.args[0].function, set()).add((len(given.fields), many))
-                elif type(node.args[0]) is FunctionRef:
-                    counts.setdefault(node.args[0].function, set()).update(((-1, 0), (0, -1)))
+                if type(node.args[0]) is not FunctionRef:
+                    continue
+                ways = counts.setdefault(node.args[0].function, set())
+                if type(given) is TupleExpr and (more is None or type(more) is ShapeExpr):
+                    ways.add((len(given.fields), 0 if more is None else len(more.values)))
+                else:
+                    ways.update(((-1, 0), (0, -1)))
     moved: dict[str, tuple[int, int]] = {}
     for name, found in counts.items():
         (first, many), *others = found
