@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.dtype import BOOL
@@ -70,13 +70,25 @@ def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
 
 
 def _side(importer: Importer, node: Node, graph: Any) -> tuple[tuple[Stmt, ...], list[GraphExpr]]:
-    """The statements of a branch and its results; what is known in it is not known behind it, but for parameters."""
+    """The statements of a branch and its results."""
+
+    def all_of_it() -> list[GraphExpr]:
+        importer.nodes(graph.node)
+        return [importer.tensor(one.name) for one in graph.output]
+
+    body, results = isolated(importer, graph, all_of_it)
+    _check_count(node, len(results))
+    return flows(body, results), results
+
+
+def isolated(importer: Importer, graph: Any, read: Callable[[], list[GraphExpr]]) -> tuple[list[Stmt], list[GraphExpr]]:
+    """The statements that `read` makes of the graph inside a node, and what it gives. What is known in the graph is
+    not known behind it, but for parameters."""
     outside, importer.body = importer.body, []
     known, least = [dict(table) for table in importer.tables], dict(importer.least)
     try:
         with importer.inside(graph):
-            importer.nodes(graph.node)
-            results = [importer.tensor(one.name) for one in graph.output]
+            results = read()
         body = importer.body
     finally:
         importer.body, importer.least = outside, least
@@ -85,8 +97,7 @@ def _side(importer: Importer, node: Node, graph: Any) -> tuple[tuple[Stmt, ...],
             table.clear()
             table.update(before)
         importer.values.update(params)
-    _check_count(node, len(results))
-    return flows(body, results), results
+    return body, results
 
 
 def flows(body: Sequence[Stmt], results: Sequence[GraphExpr]) -> tuple[Stmt, ...]:
@@ -111,4 +122,4 @@ def flows(body: Sequence[Stmt], results: Sequence[GraphExpr]) -> tuple[Stmt, ...
     return tuple(reversed(out))
 
 
-__all__ = ["branch", "flows"]
+__all__ = ["branch", "flows", "isolated"]

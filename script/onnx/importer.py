@@ -214,7 +214,7 @@ class Importer:
         self.symbols: dict[str | tuple[str, int], Var] = {}
         self.taken: set[str] = set()
         self.layers: dict[Layer, str] = {}
-        self.functions: list[PrimFunc] = []
+        self.functions: list[PrimFunc | GraphFunc] = []
 
     def module(self, name: str) -> Module:
         from .expansion import nodes_of
@@ -491,6 +491,21 @@ class Importer:
         yield
         for name, known in before.items():
             self.take(name, known)
+
+    def state(self) -> tuple[Any, ...]:
+        """What was made so far, for `back_to`."""
+        tables = tuple(dict(table) for table in self.tables)
+        return len(self.body), len(self.functions), dict(self.layers), dict(self.least), tables
+
+    def back_to(self, state: tuple[Any, ...]) -> None:
+        """Forget what was made since, but for parameters."""
+        bindings, functions, self.layers, self.least, tables = state
+        del self.body[bindings:], self.functions[functions:]
+        params = {name: one for name, one in self.values.items() if one in self.params}
+        for table, before in zip(self.tables, tables, strict=True):
+            table.clear()
+            table.update(before)
+        self.values.update(params)
 
     @property
     def tables(self) -> tuple[dict[str, Any], ...]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tirscript.ir.graph import GraphExpr
 from tirscript.ir.graph_ops import dims
 
+from .running_loops import running_loop
+
 if TYPE_CHECKING:
     from .importer import Importer
     from .node import Node
@@ -75,11 +77,25 @@ def outputs_of(graph: Any) -> set[str]:
 
 def loop(importer: Importer, node: Node) -> None:
     """`Loop`: at most a number of rounds, while a condition holds that each round computes."""
+    limit = node.scalar(0) if node.has(0) else None
+    before = importer.state()
+    if not node.has(0) or limit is not None:
+        try:
+            _written_out(importer, node, limit)
+        except _NotKnownError:
+            importer.back_to(before)  # what was written out of the first rounds
+        else:
+            return
+    running_loop(importer, node)
+
+
+class _NotKnownError(Exception):
+    """A condition is known only when the model runs."""
+
+
+def _written_out(importer: Importer, node: Node, limit: Any) -> None:
     import numpy as np
 
-    limit = node.scalar(0) if node.has(0) else None
-    if node.has(0) and limit is None:
-        raise node.wrong("the number of its rounds is not known before the model runs")
     rounds = Rounds(importer, node)
     rounds.carry(list(node.proto.input)[2:])
     rounds.check(2 + len(rounds.carried), 1 + max(len(rounds.carried), len(node.proto.output)))
@@ -101,8 +117,10 @@ def loop(importer: Importer, node: Node) -> None:
 
 def _truth(importer: Importer, node: Node, name: str) -> bool:
     data = importer.weights.get(name)
-    if data is None or data.size != 1:
-        raise node.wrong("its condition is not known before the model runs")
+    if data is None:
+        raise _NotKnownError
+    if data.size != 1:
+        raise node.wrong(f"its condition has {data.size} elements")
     return bool(data.array.reshape(-1)[0])
 
 

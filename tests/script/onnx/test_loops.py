@@ -176,8 +176,8 @@ def test_nobody_asks_the_last_round_for_more() -> None:
     bound = np.asarray(1, "float32")
     compare(model([loop], [info("x", F, [2, 3])], [info("y")], limit=np.asarray(1, "int64"), bound=bound), x=X)
     given = model([loop], [info("x", F, [2, 3])], [info("y")], limit=np.asarray(2, "int64"), bound=bound)
-    with pytest.raises(DiagnosticError, match="its condition is not known before the model runs"):
-        tirscript.from_onnx(given)
+    module = compare(given, x=X)  # the second round depends on what the first one gives
+    assert [one.name for one in module.functions] == ["loop", "main"]
 
 
 def test_graphs_beside_each_other_may_have_the_same_names() -> None:
@@ -238,13 +238,19 @@ def test_loops_that_are_not_known_are_refused() -> None:
         [info("on", B, []), info("next", F, [2, 3])],
     )
     inputs = [info("x", F, [2, 3]), info("limit", I, []), info("first", B, [])]
-    for names, message in (
-        (["limit", "", "x"], "the number of its rounds is not known before the model runs"),
-        (["", "first", "x"], "its condition is not known before the model runs"),
-    ):
-        given = model([N("Loop", names, ["y"], body=body)], inputs, [info("y")])
-        with pytest.raises(DiagnosticError, match=message):
+    gathering = inner(list(body.node), LOOP_INPUTS, [*body.output, info("sum", F, [2, 3])])
+    for names in (["limit", "", "x"], ["", "first", "x"]):
+        given = model([N("Loop", names, ["y", "z"], body=gathering)], inputs, [info("y"), info("z")])
+        with pytest.raises(DiagnosticError, match="it gathers `z`, and the number of its rounds is not known"):
             tirscript.from_onnx(given)
+    grown = inner(
+        [N("Identity", ["going"], ["on"]), N("Concat", ["sum", "sum"], ["next"], axis=0)],
+        LOOP_INPUTS,
+        [info("on", B, []), info("next", F, None)],
+    )
+    given = model([N("Loop", ["limit", "", "x"], ["y"], body=grown)], inputs, [info("y")])
+    with pytest.raises(DiagnosticError, match=r"`x` is float32 \(2, 3\) at first, and \(4, 3\) behind a round"):
+        tirscript.from_onnx(given)
     scanned = inner([N("Neg", ["v"], ["n"])], [info("v", F, [3])], [info("n", F, [3])])
     given = model([N("Scan", ["x"], ["y"], body=scanned, num_scan_inputs=1)], [info("x", F, ["rows", 3])], [info("y")])
     with pytest.raises(DiagnosticError, match="the number of its rounds is not known, or over 512"):
@@ -453,3 +459,43 @@ def test_images_of_any_number_in_other_sizes() -> None:
     )
     with pytest.raises(DiagnosticError, match="2 sizes for 4 axes"):
         tirscript.from_onnx(wrong)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3, 50])
+def test_rounds_that_are_known_when_the_model_runs(rounds: int) -> None:
+    body = inner(
+        [
+            N("Mul", ["sum", "w"], ["scaled"]),
+            N("Tanh", ["scaled"], ["small"]),
+            N("Add", ["small", "x"], ["next"]),
+            N("ReduceSum", ["next"], ["all"], keepdims=0),
+            N("Less", ["all", "bound"], ["on"]),
+        ],
+        [info("i", I, []), info("going", B, []), info("sum", F, ["n", 3])],
+        [info("on", B, []), info("next", F, ["n", 3])],
+        bound=np.float32(9),
+    )
+    inputs = [info("limit", I, []), info("x", F, ["n", 3]), info("w", F, [3])]
+    given = model([N("Loop", ["limit", "", "x"], ["y"], body=body)], inputs, [info("y", F, ["n", 3])])
+    compare(given, limit=np.asarray(rounds), x=X, w=np.array([0.5, 1, 2], "float32"))
+
+
+def test_a_condition_that_only_the_rounds_decide() -> None:
+    body = inner(
+        [
+            N("Mod", ["a", "two"], ["rest"]),
+            N("Equal", ["rest", "none"], ["even"]),
+            N("Div", ["a", "two"], ["half"]),
+            N("Mul", ["a", "three"], ["more"]),
+            N("Add", ["more", "one"], ["odd"]),
+            N("Where", ["even", "half", "odd"], ["next"]),
+            N("Add", ["steps", "one"], ["counted"]),
+            N("Greater", ["next", "one"], ["on"]),
+        ],
+        [info("i", I, []), info("going", B, []), info("a", I, []), info("steps", I, [])],
+        [info("on", B, []), info("next", I, []), info("counted", I, [])],
+        **{name: np.asarray(value) for name, value in {"none": 0, "one": 1, "two": 2, "three": 3}.items()},
+    )
+    loop = N("Loop", ["", "", "start", "zero"], ["last", "steps"], body=body)
+    outputs = [info("last", I, []), info("steps", I, [])]
+    compare(model([loop], [info("start", I, [])], outputs, zero=np.asarray(0)), start=np.asarray(27))
