@@ -18,7 +18,7 @@ _Known = dict[str, frozenset[Param]]
 
 
 class _Reading(_Known):
-    """What the functions read so far write. `before` is what is taken of one that is being read, of which `met` tells."""
+    """What the functions read so far write. `before` is taken of one that is being read; `met` tells of such."""
 
     def __init__(self, before: _Known) -> None:
         self.before, self.met = before, False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tirscript.ir.graph import GraphExpr, PrimValue, TupleExpr
+from tirscript.ir.graph import GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
@@ -61,6 +61,28 @@ def scatter_elements(node: Node) -> GraphExpr:
 def scatter_nd(node: Node) -> GraphExpr:
     x, at, updates = node.tensors()
     return node.last("scatter_nd", x, at, updates, reduction=_reduction(node))
+
+
+@onnx_op("TensorScatter")
+def tensor_scatter(node: Node) -> GraphExpr:
+    """A cache with new entries along an axis, from a place on that each line of the batch has for itself."""
+    cache, update = node.tensor(0), node.tensor(1)
+    shape, new = node.shape(cache), node.shape(update)
+    axis = node.axis(int(node.attr("axis", -2)), len(shape))
+    if not axis:
+        raise node.wrong("its axis is that of the batch")
+    place = node.op("arange", PrimValue(new[axis]), dtype="int64")
+    place = node.op("reshape", place, [new[axis] if at == axis else dims.ONE for at in range(len(new))])
+    if node.has(2):
+        first = node.op("astype", node.tensor(2), "int64")
+        place = node.op("add", place, node.op("reshape", first, [new[0], *[dims.ONE] * (len(new) - 1)]))
+    mode = str(node.attr("mode", "linear"))
+    if mode == "circular":
+        size = node.op("shape_to_tensor", node.importer.emit(ShapeExpr((shape[axis],)), "size"))
+        place = node.op("floor_mod", place, size)
+    elif mode != "linear":
+        raise node.wrong(f"the mode `{mode}` is not known")
+    return node.last("scatter_elements", cache, node.op("broadcast_to", place, ShapeExpr(new)), update, axis=axis)
 
 
 @onnx_op("NonZero")

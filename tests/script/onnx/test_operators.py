@@ -147,6 +147,7 @@ CASES: dict[str, list[C]] = {
     "GatherND": [C(f(4, 3, 2), i(5, 2, high=3)), C(f(2, 3, 4), i(2, 1, high=3), batch_dims=1), C(f(4, 3), np.array([[-1, 2], [0, -3]]), const=(1,))],
     "ScatterElements": [C(f(4, 3), np.array([[0, -1, 2]]), f(1, 3)), C(f(4, 3), np.array([[0, 1, 2]]), f(1, 3), axis=0, reduction="add", opset=16)],
     "Scatter": [C(f(4, 3), np.array([[0, 1, 2]]), f(1, 3), opset=9)],
+    "TensorScatter": [C(f(2, 3, 5, 4), f(2, 3, 2, 4), ints(1, 3), opset=24), C(f(2, 5, 4), f(2, 2, 4), opset=24), C(f(2, 5, 4), f(2, 3, 4), ints(4, 1), opset=24, mode="circular"), C(f(2, 3, 5), f(2, 3, 2), ints(0, 3), opset=24, axis=-1)],
     "ScatterND": [C(f(4, 3), np.array([[0], [2]]), f(2, 3)), C(f(4, 3), np.array([[-1], [0]]), f(2, 3), const=(1,)), C(f(4), ints(-3, 1).reshape(2, 1), f(2))],
     "NonZero": [C(i(3, 4, high=2))],
     "Compress": [C(f(3, 4), np.array([True, False, True]), axis=0), C(f(2, 3), np.array([False, True, True, False, True]))],
