@@ -17,8 +17,9 @@ from tirscript.ir.expr import BufferLoad, Var
 from tirscript.ir.index_map import IndexMap
 
 from ..primitive import BlockHandle
-from .contraction import Roles, maker_of, nest_loop, result_of, roles_of, vector_copy
+from .contraction import Roles, maker_of, nest_loop, result_of, roles_of
 from .nests import Nest, indices_of
+from .panels import vector_copy
 from .reductions import lanes_apart
 from .tile_products import LEAST, in_turn, multiplies_bytes
 from .work import Work, only_reader

@@ -25,7 +25,7 @@ from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
-from .transposes import copied_by_squares
+from .panels import by_columns, by_lines, in_squares, into_panels, lines_last, vector_copy
 from .work import ALONE, Work, only_reader
 
 # the body of the innermost reduction loop is repeated up to so many products
@@ -159,7 +159,7 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     padded = _rounded_up(work, nest)
     straight = source is None and (reads_straight(roles, rows, width) or in_panels(roles, width, lanes))
     right = None if straight else _copy(work, nest.name, roles.right, roles.columns.var in padded)
-    turned = right is not None and _lines_last(work, right, roles)
+    turned = right is not None and lines_last(work, right, roles)
     if right is not None and is_converted(nest, roles.right):
         sch.early_cast(right)
     if source is not None:
@@ -189,17 +189,17 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
         outer, tiles = [dims[dim.var.name] for dim in apart], [j_0, *batch, i_0]
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
     shared = work.facts.threads > 1 and not by_panel  # all threads pack the panels that all of them read
-    squares = turned and source is None and work.attempt(_in_squares, right, width, j_0 if by_panel else None)
+    squares = turned and source is None and work.attempt(in_squares, right, width, j_0 if by_panel else None)
     if squares:
         pass
     elif right is not None and by_panel:
         if not turned and source is None:
-            _panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
+            into_panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
         sch.compute_at(right, j_0)
     elif right is not None:
-        _panels(work, right, width, block=shared and panels > 1 and not turned and source is None)
-    if turned and right is not None and not squares and not _by_lines(work, right, roles, lanes):
-        _by_columns(work, right)
+        into_panels(work, right, width, block=shared and panels > 1 and not turned and source is None)
+    if turned and right is not None and not squares and not by_lines(work, right, roles, lanes):
+        by_columns(work, right)
     sch.reverse_compute_at(result, tiles[-1])
     sch.set_scope(nest.name, 0, "local")
     first = inner[0]
@@ -488,57 +488,6 @@ def _made(work: Work, block: BlockHandle) -> str:
     return made
 
 
-def _lines_last(work: Work, copy: BlockHandle, roles: Roles) -> bool:
-    """Lay the copied operand out with its columns innermost, the reduction just outside of them; whether it was not."""
-    inner = [dim.var for dim in roles.reduced] + [roles.columns.var]
-    last = [next(at for at, index in enumerate(roles.right.indices) if index is var) for var in inner]
-    places = [at for at in range(len(roles.right.indices)) if at not in last] + last
-    if places == sorted(places):
-        return False
-    work.sch.transform_layout(copy, ("write", 0), _permutation(places))
-    return True
-
-
-def _by_columns(work: Work, copy: BlockHandle) -> None:
-    """Copy an operand in the order in which the copy lies."""
-    sch, block = work.sch, work.block(copy.name)
-    order = {axis.var: axis.value for axis in block.axes}
-    last = block.body[0].indices[-1]  # type: ignore[attr-defined]
-    loops = sch.get_loops(copy)
-    inner = [loop for loop in loops if last in order and uses(order[last], sch.get(loop).var)][-1:]
-    below = loops[loops.index(inner[0]) + 1 :] if inner else []
-    if below:
-        sch.reorder(*below, *inner)
-
-
-def _in_squares(work: Work, copy: BlockHandle, width: int, panel: LoopHandle | None) -> bool:
-    """Copy an operand that lies the other way round panel by panel, each in squares in registers, and where the loop
-    over the panels is given in it."""
-    block = work.block(copy.name)
-    axes = [axis.var for axis in block.axes]
-    stored = block.body[0].indices  # type: ignore[attr-defined]
-    work.sch.transform_block_layout(copy, _permutation([axes.index(index) for index in stored]))
-    _panels(work, copy, width, block=True)
-    if panel is not None:
-        work.sch.compute_at(copy, panel)
-    return copied_by_squares(work, copy)
-
-
-def _by_lines(work: Work, copy: BlockHandle, roles: Roles, size: int) -> bool:
-    """Copy an operand that lies the other way round in strips of as many elements as a cache line has."""
-    loops = work.sch.get_loops(copy)
-    if roles.right.indices[-1] is not roles.reduced[-1].var or (work.extent(loops[-1]) or 0) < 2 * size:
-        return False
-    line, strip = work.sch.split(loops[-1], [None, size])
-    work.sch.reorder(line, loops[-2], strip)
-    return True
-
-
-def _permutation(places: list[int]) -> IndexMap:
-    given = indices_of(len(places))
-    return IndexMap(given, tuple(given[at] for at in places))
-
-
 def _rows(work: Work, nest: Nest, roles: Roles, padded: bool) -> BlockHandle | None:
     """The block that copies the operand of the rows, None where it is read as it lies."""
     load, converted = roles.left, is_converted(nest, roles.left)
@@ -578,26 +527,6 @@ def result_of(work: Work, nest: Nest, reader: BlockHandle | None, padded: bool) 
     return copy
 
 
-def _panels(work: Work, copy: BlockHandle, width: int, *, block: bool = False) -> None:
-    """Lay the whole operand out in panels as wide as a tile; with `block`, its block goes by panels too."""
-    buffer = work.block(copy.name).body[0].buffer  # type: ignore[attr-defined]
-    *others, line, column = given = indices_of(buffer.ndim)
-    panels = IndexMap(given, (*others, column // width, line, column % width))
-    if block:
-        work.sch.transform_block_layout(copy, panels)
-    work.sch.transform_layout(copy, ("write", 0), panels)
-
-
-def vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
-    """Copy in vectors where the lanes divide the line."""
-    inner = work.sch.get_loops(copy)[-1]
-    extent = work.extent(inner)
-    if extent is None or extent % lanes:
-        return False
-    work.vectorize(copy, lanes)
-    return True
-
-
 __all__ = [
     "Made",
     "Roles",
@@ -611,5 +540,4 @@ __all__ = [
     "roles_of",
     "tile_of",
     "tiled",
-    "vector_copy",
 ]
