@@ -595,7 +595,7 @@ def rsqrt(x: _Any) -> OpCall:
     """1 / sqrt(x)."""
 
 def scatter_elements(data: _Any, indices: _Any, updates: _Any, axis: _Any = ..., reduction: _Any = ...) -> OpCall:
-    """The data with updates at places whose index along an axis is given; `reduction` combines old and new."""
+    """The data with updates at places whose index along an axis is given; `reduction` combines old and new, `mean` as half the sum of both, one update after the other."""
 
 def scatter_nd(data: _Any, indices: _Any, updates: _Any, reduction: _Any = ...) -> OpCall:
     """The data with updates at the places in the last dimension of the indices."""
@@ -657,7 +657,7 @@ def sum(x: _Any, axis: _Any = ..., keepdims: _Any = ...) -> OpCall:
     """The sum of the elements along axes; of bools, whether one is true."""
 
 def take(x: _Any, indices: _Any, axis: _Any = ..., mode: _Any = ...) -> OpCall:
-    """The elements along an axis at some indices. Indices beyond it are a mistake (`fast`), the nearest (`clip`), counted round (`wrap`), or give nan."""
+    """The elements along an axis at some indices. Indices beyond it are a mistake (`fast`), the nearest (`clip`), counted round (`wrap`), or give nan, as negative ones do then."""
 
 def tan(x: _Any) -> OpCall:
     """The tangent of radians."""
