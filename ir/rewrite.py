@@ -13,7 +13,7 @@ from msgspec import structs
 
 from .buffer import Buffer
 from .check import public
-from .expr import Const, Expr, Var
+from .expr import Const, Expr, Let, Reduce, Var
 from .func import PrimFunc
 from .graph import GraphBind, GraphFunc, GraphIf, MatchCast
 from .node import NO_ATTRS, Attrs, Node, nodes_in, recursion_room, shape_of
@@ -235,7 +235,7 @@ def _rewrite(root: Any, rules: Mapping[type, Rule], binders: dict[int, Any], cop
         if binder:
             found = binders.get(id(node))
             if found is not None:
-                return refresh(found) if copied and id(node) in copied else found
+                return distinct(found) if copied and id(node) in copied else found
         changed = None
         for name, get, many in plan:
             value = get(node)
@@ -282,7 +282,17 @@ def substitute(root: Node | tuple[Node, ...], mapping: Mapping[Any, Any]) -> Any
 
 def defines_names(value: Any) -> bool:
     """Whether an expression defines names: two copies of it in a program would define them twice."""
-    return type(value) not in _LEAVES and any(type(node).defines for node in walk(value))
+    return type(value) not in _LEAVES and any(type(node) in _NAMING for node in walk(value))
+
+
+def distinct(expr: Any) -> Any:
+    """An expression of which each copy of what defines a name defines one of its own."""
+    return rewrite(expr, _NAMING)
+
+
+def _renamed_let(let: Let) -> Let:
+    var = let.var.replace()
+    return let.replace(var=var, body=substitute(let.body, {let.var: var}))
 
 
 def definitions(root: Node | tuple[Node, ...]) -> list[Any]:
@@ -316,6 +326,10 @@ def refresh(root: Any) -> Any:
     renamed = substitute(root, {binder: binder.replace() for binder in binders if isinstance(binder, Var)})
     others = {binder: binder.replace() for binder in definitions(renamed) if not isinstance(binder, Var)}
     return substitute(renamed, others)
+
+
+# the expressions that define names, and how one is given names of its own
+_NAMING: dict[type, Rule] = {Let: _renamed_let, Reduce: refresh}
 
 
 def free_vars(root: Node | tuple[Node, ...]) -> list[Var]:

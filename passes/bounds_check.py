@@ -41,7 +41,7 @@ from tirscript.ir.expr import (
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, get_op
-from tirscript.ir.rewrite import children, refresh, substitute, walk
+from tirscript.ir.rewrite import children, distinct, substitute, walk
 from tirscript.ir.stmt import Assert, Block, Break, BufferStore, For, If, MatchBuffer, Stmt, While
 
 from .pipeline import prim_func_pass
@@ -177,7 +177,7 @@ def _domain_checks(block: Block, analyzer: Analyzer) -> tuple[Assert, ...]:
                 domain = f"{axis.start.value} to {axis.stop.value - 1}"
                 domain = domain if axis.start.value < axis.stop.value else "an empty domain"
             message = f"axis `{axis.var.name}` of block `{block.name}` is not within {domain}"
-            found.append(Assert(refresh(condition), message, span=axis.span or block.span))
+            found.append(Assert(distinct(condition), message, span=axis.span or block.span))
     return tuple(found)
 
 
@@ -309,7 +309,7 @@ class _Accesses:
         if lets:
             condition = substitute(condition, lets)
         text = node.span.text if node.span is not None and type(node) is not BufferStore else _words(node)
-        condition = refresh(condition)
+        condition = distinct(condition)
         made = Assert(condition, f"out of bounds: `{text}`{where}", span=node.span)
         if not any(structural_equal(one.condition, condition, map_free_vars=False) for one in self.asserts):
             self.asserts.append(made)

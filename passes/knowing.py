@@ -7,7 +7,7 @@ from typing import Any
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.simplifier import Simplifier
 from tirscript.ir.expr import BufferLoad
-from tirscript.ir.rewrite import refresh
+from tirscript.ir.rewrite import distinct
 
 from .contents import Contents
 from .simplify import Simplify
@@ -42,7 +42,7 @@ class KnowingSimplifier(Simplifier):
             return new
         for known in self.contents.of(new):
             if known.value is not None and known.exact:
-                return self.visit(refresh(known.value))
+                return self.visit(distinct(known.value))
             if not known.written:
                 self.analyzer.assume(known.claim)
         return new

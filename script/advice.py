@@ -16,6 +16,12 @@ LIBRARIES = frozenset(
     ("np", "numpy", "math", "torch", "tl", "triton", "tvm", "jnp", "jax", "cupy", "random", "F", "nn", "numba", "nb")
 )
 
+
+def taken_in(name: str, use: str) -> str:
+    """The way out for a function that stands outside of the module that uses it so."""
+    return f"put both in one `@I.ir_module`, whose body also takes it by `{name} = {name}`: `cls.{name}{use}`"
+
+
 _LOOP = "write the loop: `for i in range(n):`"
 _SUM = "add in a loop: `acc = 0.0`, then `acc += A[i]`"
 _MEMORY = 'memory is `C = T.alloc_buffer(shape, "float32")`; store its elements in a loop'

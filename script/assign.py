@@ -12,7 +12,7 @@ from tirscript.ir.effects import has_effect, reads_memory
 from tirscript.ir.expr import BufferData, BufferLoad, Expr, Var, access_dtype
 from tirscript.ir.node import recursion_room
 from tirscript.ir.op import as_expr, convert
-from tirscript.ir.rewrite import refresh
+from tirscript.ir.rewrite import distinct
 from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
 
 from .advice import element_of
@@ -302,7 +302,7 @@ class AssignLowering(ConstantLowering):
             place, indices = owner, tuple([self._once(index, node) for index in self.indices(owner, target)])
         else:
             raise self.fail("T012", "this cannot be assigned", target)
-        load = BufferLoad(place, refresh(indices), span=self.span(target))
+        load = BufferLoad(place, distinct(indices), span=self.span(target))
         result = self.operator(entry, [load, self.open_value(node.value)], node.value, (target, node.value))
         self.store_value(place, indices, result, node.value, node)
 

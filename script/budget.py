@@ -13,7 +13,7 @@ from typing import Any
 from tirscript.ir.expr import BufferLoad, Const, Expr, StringImm, Var
 from tirscript.ir.graph import TupleType
 from tirscript.ir.node import nodes_in, shape_of
-from tirscript.ir.rewrite import defines_names, refresh
+from tirscript.ir.rewrite import defines_names, distinct
 
 from .python import MAX_ITEMS, TooLarge
 
@@ -74,7 +74,7 @@ class Budget:
         if not defines_names(value):
             return value
         self.spend(weight * RENAMING)
-        return refresh(value)
+        return distinct(value)
 
     def weigh(self, value: Any) -> tuple[int, int]:
         """How many parts a value has, what occurs twice counted twice, and how deep it is; TooLarge beyond bounds."""

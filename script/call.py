@@ -31,7 +31,7 @@ from tirscript.ir.op import FOREIGN, OPS, Op, as_expr, comparisons_as_values, li
 from tirscript.ir.scopes import scope_advice
 from tirscript.ir.words import words
 
-from .advice import ADVICE, ADVICE_IN_PYTHON, BUILTIN_ADVICE, in_words
+from .advice import ADVICE, ADVICE_IN_PYTHON, BUILTIN_ADVICE, in_words, taken_in
 from .call_mistakes import argument_error, dtype_place
 from .choices import Choice
 from .context import Abort, FunctionRef, Macro
@@ -108,8 +108,8 @@ class CallLowering(ExprLowering):
             )
         if cls is PrimFunc:
             name = function.name
-            hint = f"`{name} = {name}` in the body of a module takes it there: `cls.{name}(...)`"
-            raise self.fail("T022", f"`{name}` is a tensor function outside of this module", node, hint=hint)
+            message = f"`{name}` is a tensor function outside of this module"
+            raise self.fail("T022", message, node, hint=taken_in(name, "(...)"))
         return self.closed(self.open_python(function, node))
 
     def _buffer_type(self, node: ast.Call) -> BufferType:

@@ -38,6 +38,7 @@ from tirscript.ir.op import Op
 from tirscript.ir.words import words
 
 from . import context
+from .advice import taken_in
 from .graph_expr import NUMBERS, GraphExprLowering, number_like
 from .graph_marks import Method, plain_value
 from .graph_names import GraphForm, TypeForm, TypeSpec
@@ -217,8 +218,8 @@ class GraphCallLowering(GraphExprLowering):
         if kind == "type":
             return self.result_types(value, node)
         if kind == "function" and isinstance(value, PrimFunc):
-            hint = f"`{value.name} = {value.name}` in the body of a module takes it there: `cls.{value.name}`"
-            raise self.fail("T022", f"`{value.name}` is a tensor function outside of this module", node, hint=hint)
+            message = f"`{value.name}` is a tensor function outside of this module"
+            raise self.fail("T022", message, node, hint=taken_in(value.name, ""))
         if isinstance(value, (GraphExpr, Buffer, context.FunctionRef, TypeName)):
             return self.leaf(value, node)
         if isinstance(value, (tuple, list)):

@@ -49,7 +49,7 @@ from tirscript.ir.op import OPS
 from tirscript.ir.words import words
 
 from . import context
-from .advice import GRAPH_ADVICE, LIBRARIES, advise_graph
+from .advice import GRAPH_ADVICE, LIBRARIES, advise_graph, taken_in
 from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
 from .graph_legacy import GraphLegacyLowering
@@ -459,8 +459,8 @@ def _reference(self: GraphExprLowering, value: context.FunctionRef, node: ast.ex
 
 def _foreign_function(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
     what = "graph" if isinstance(value, GraphFunc) else "tensor"
-    hint = f"`{value.name} = {value.name}` in the body of a module takes it there: `cls.{value.name}`"
-    raise self.fail("T022", f"`{value.name}` is a {what} function outside of this module", node, hint=hint)
+    message = f"`{value.name}` is a {what} function outside of this module"
+    raise self.fail("T022", message, node, hint=taken_in(value.name, ""))
 
 
 _GRAPH_VALUES: dict[type, Callable[[GraphExprLowering, Any, ast.expr], GraphExpr]] = {

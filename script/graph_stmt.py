@@ -389,12 +389,13 @@ class GraphStmtLowering(GraphFormLowering):
     ) -> tuple[tuple[Stmt, ...], Branch]:
         """The statements of a branch, and what it gives."""
         outer, self.branch = self.branch, Branch(stmts[-1])
-        own = self.branch
+        own, mistakes = self.branch, len(self.diagnostics)
         try:
             made = self.body(stmts, opener, end, elif_)
         finally:
             self.branch = outer
-        if own.value is None and (_last_name(stmts[-1]) is None or not self.diagnostics):  # else it was told before
+        told = len(self.diagnostics) > mistakes or (_last_name(stmts[-1]) is not None and self.diagnostics)
+        if own.value is None and not told:
             hint = "the last statement of each branch gives the name its value"
             self.report("T020", "this branch does not end in an assignment", stmts[-1], hint=hint)
         return made, own

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import defines_names, refresh, rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import defines_names, distinct, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Block, BufferStore, For
 
 from ...statements import has_effect
@@ -135,7 +135,7 @@ def _inliner(edit: Edit, block: Place, store: BufferStore) -> Callable[[BufferLo
             if type(index) is Var:
                 values[index] = given if given.dtype is index.dtype else given.astype(index.dtype)
         result: Expr = substitute(store.value, values)
-        return refresh(result) if named else result  # type: ignore[no-any-return]
+        return distinct(result) if named else result  # type: ignore[no-any-return]
 
     return rule
 

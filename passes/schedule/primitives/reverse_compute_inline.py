@@ -9,7 +9,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import cast, get_op
-from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, walk
+from tirscript.ir.rewrite import distinct, free_vars, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, BufferStore, If, Stmt
 
 from ...statements import conjunction, has_effect
@@ -96,7 +96,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     value = made[0].value
 
     def put(node: BufferLoad) -> Expr:
-        return refresh(value) if node.buffer is buffer else node
+        return distinct(value) if node.buffer is buffer else node
 
     result = rewrite(substitute(store.value, values), {BufferLoad: put})
     new: Stmt = BufferStore(
