@@ -188,7 +188,7 @@ def test_programs_that_are_called_say_how_they_run(text: str) -> None:
 def test_a_program_from_elsewhere_is_not_called_in_a_kernel() -> None:
     other = parse("@T.prim_func\ndef other(A: T.Buffer((4,), 'float32')):\n    A[0] = 1.0\n")
 
-    with pytest.raises(DiagnosticError, match=r"outside of this module(.|\n)*`other = other` in the body of a module"):
+    with pytest.raises(DiagnosticError, match=r"outside of this module(.|\n)*takes it by `other = other`: `cls.other"):
 
         @T.prim_func
         def main(A: T.Buffer((4,), "float32")):
