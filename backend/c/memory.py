@@ -410,9 +410,8 @@ def declare(w: Writer, stmt: DeclBuffer) -> None:
     elif data.dtype.pointee is not None and data.dtype.pointee.kind != "void":
         alias = data.dtype.pointee.element is not buffer.dtype.element
     if type(data) is BufferData and not alias and buffer.elem_offset is None:
-        enter(
-            w, buffer, place(w, data.buffer).data, root=root, limit=limit
-        )  # the same memory in another shape keeps its name
+        # the same memory in another shape keeps its name
+        enter(w, buffer, place(w, data.buffer).data, root=root, limit=limit)
         return
     text = w.value(data)
     kind = c_type(buffer.dtype)

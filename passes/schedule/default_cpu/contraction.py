@@ -190,16 +190,15 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
     shared = work.facts.threads > 1 and not by_panel  # all threads pack the panels that all of them read
     squares = turned and source is None and work.attempt(in_squares, right, width, j_0 if by_panel else None)
-    if squares:
-        pass
-    elif right is not None and by_panel:
-        if not turned and source is None:
-            into_panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
-        sch.compute_at(right, j_0)
-    elif right is not None:
-        into_panels(work, right, width, block=shared and panels > 1 and not turned and source is None)
-    if turned and right is not None and not squares and not by_lines(work, right, roles, lanes):
-        by_columns(work, right)
+    if right is not None and not squares:
+        if by_panel:
+            if not turned and source is None:
+                into_panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
+            sch.compute_at(right, j_0)
+        else:
+            into_panels(work, right, width, block=shared and panels > 1 and not turned and source is None)
+        if turned and not by_lines(work, right, roles, lanes):
+            by_columns(work, right)
     sch.reverse_compute_at(result, tiles[-1])
     sch.set_scope(nest.name, 0, "local")
     first = inner[0]
