@@ -83,7 +83,7 @@ def into_panels(work: Work, copy: BlockHandle, width: int, *, block: bool = Fals
 
 
 def vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
-    """Copy in vectors where the lanes divide the line."""
+    """Let a block that copies go in vectors where the lanes divide its line."""
     inner = work.sch.get_loops(copy)[-1]
     extent = work.extent(inner)
     if extent is None or extent % lanes:

@@ -21,6 +21,7 @@ from tirscript.ir.rewrite import uses
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import UNKNOWN, Dim, Nest, stride_of
+from .panels import vector_copy
 from .work import Work, only_reader
 
 # reduction loops of so few iterations altogether are written out
@@ -138,7 +139,7 @@ def _scheduled(work: Work, nest: Nest, tile: Tile, reader: BlockHandle | None) -
         if count > WRITTEN_OUT:
             break
         sch.unroll(dim.loop)
-    work.attempt(_vector_result, result.name, lanes)
+    work.attempt(vector_copy, result, lanes)
     work.contract(f"{nest.name}_update")
     work.parallel(outer, float(nest.instances))
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name}
@@ -216,15 +217,6 @@ def _rows(nest: Nest, columns: Dim, along: list[BufferLoad]) -> Dim | None:
 def _split(work: Work, dim: Dim, size: int) -> tuple[LoopHandle, LoopHandle]:
     outer, inner = work.sch.split(dim.loop, [None, size])
     return outer, inner
-
-
-def _vector_result(work: Work, name: str, lanes: int) -> bool:
-    inner = work.sch.get_loops(name)[-1]
-    extent = work.extent(inner)
-    if extent is None or extent % lanes:
-        return False
-    work.vectorize(name, lanes)
-    return True
 
 
 __all__ = ["goes_along", "in_scalars", "is_short", "line_of_few", "register_tile", "tile_of", "written_out"]
