@@ -50,6 +50,8 @@ def in_squares(work: Work, copy: BlockHandle, width: int, panel: LoopHandle | No
     block = work.block(copy.name)
     axes = [axis.var for axis in block.axes]
     stored = block.body[0].indices  # type: ignore[attr-defined]
+    if not set(stored) <= set(axes):
+        return False
     work.sch.transform_block_layout(copy, _permutation([axes.index(index) for index in stored]))
     into_panels(work, copy, width, block=True)
     if panel is not None:

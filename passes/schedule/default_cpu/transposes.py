@@ -178,30 +178,34 @@ def copied_by_squares(work: Work, copy: BlockHandle) -> bool:
     if type(row) is not Var or type(column) is not Var or side < LEAST or work.copied_once(load.buffer):
         return False
     rows, columns = _loop_of(work, copy, row), _loop_of(work, copy, column)
+    if rows is None or columns is None or rows == columns:
+        return False
     height, width = work.extent(rows), work.extent(columns)
-    if rows == columns or height is None or width is None or height < side or width % side:
+    if height is None or width is None or height < side or width % side:
         return False
     _in_order(work, copy.name, [row, column])
     loops = sch.get_loops(copy)
     inner = loops[min(loops.index(rows), loops.index(columns)) :]
     sch.reorder(rows, *[loop for loop in inner if loop not in (rows, columns)], columns)
     part, rest = _cut(work, rows, side)
-    if part is None:
+    columns = _loop_of(work, copy, column)
+    if part is None or columns is None:
         return False
     if rest is not None:
         work.done |= {one.name for one in sch.get_child_blocks(rest)}
     r_0, r_1 = sch.split(part, [None, side])
-    c_0, c_1 = sch.split(_loop_of(work, copy, column), [None, side])
+    c_0, c_1 = sch.split(columns, [None, side])
     sch.reorder(r_0, c_0, r_1, c_1)
     sch.tensorize(r_1, f"transpose_{load.dtype}_{side}x{side}")
     work.done |= {copy.name, f"{copy.name}_o"}
     return True
 
 
-def _loop_of(work: Work, block: BlockHandle, var: Var) -> LoopHandle:
-    """The innermost loop of a block that goes along one of its axes."""
-    value = next(axis.value for axis in work.block(block.name).axes if axis.var is var)
-    return [loop for loop in work.sch.get_loops(block) if uses(value, work.sch.get(loop).var)][-1]
+def _loop_of(work: Work, block: BlockHandle, var: Var) -> LoopHandle | None:
+    """The innermost loop of a block that goes along one of its axes; None where there is none, as for one element."""
+    values = [axis.value for axis in work.block(block.name).axes if axis.var is var]
+    loops = [loop for loop in work.sch.get_loops(block) if values and uses(values[0], work.sch.get(loop).var)]
+    return loops[-1] if loops else None
 
 
 def _copied(work: Work, name: str, buffer: str, at: int, loop: LoopHandle) -> LoopHandle:
