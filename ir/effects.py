@@ -19,6 +19,8 @@ from .stmt import (
     While,
 )
 
+_ADDRESS = OPS["address_of"]
+
 
 def _evaluated(root: Node) -> Iterator[Node]:
     """What is evaluated with an expression, itself among it; not variables, numbers, or the sizes of what is read."""
@@ -30,7 +32,9 @@ def _evaluated(root: Node) -> Iterator[Node]:
             continue
         yield node
         if kind is Call:
-            stack += node.args
+            # where an element lies is no read of it
+            args = node.args
+            stack += args[0].indices if node.op is _ADDRESS and type(args[0]) is BufferLoad else args
         elif kind is BufferLoad:
             stack += node.indices
             if node.predicate is not None:

@@ -138,7 +138,7 @@ call_packed = op(
     effect="opaque",
     doc="A registered Python function by name: name, arguments.",
 )
-address_of = op("address_of", 1, ANY, make=_address_of, effect="read", doc="The address of an element.")
+address_of = op("address_of", 1, ANY, make=_address_of, doc="The address of an element.")
 isnullptr = op("isnullptr", 1, ANY, make=_isnullptr, doc="Whether a handle is null.")
 print_ = op("print", (0, 1 << 16), ANY, make=_print, effect="opaque", doc="Print the values, strings as they are.")
 breakpoint_ = op(
