@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import Node
+from tirscript.ir.rewrite import definitions, walk
 from tirscript.ir.stmt import Block
 
 from .primitive import PRIMITIVES, BlockHandle, LoopHandle
@@ -38,6 +40,12 @@ class Name(Struct, frozen=True):
     """A handle in a step: the name of the result of an earlier one."""
 
     name: str
+
+
+class Written(Struct, frozen=True):
+    """An expression as text: what it names are results of earlier steps no more than variables of the program."""
+
+    text: str
 
 
 class Step(Struct, frozen=True, eq=False):
@@ -95,8 +103,8 @@ class Trace:
         """Do the steps on `schedule`, which is returned; ScheduleError where one is refused there."""
         known: dict[str, Any] = {}
         for step in self.steps:
-            args = [_filled(arg, known) for arg in step.args]
-            kwargs = {name: _filled(value, known) for name, value in step.kwargs.items()}
+            args = [_filled(arg, known, schedule) for arg in step.args]
+            kwargs = {name: _filled(value, known, schedule) for name, value in step.kwargs.items()}
             result = getattr(schedule, step.primitive)(*args, **kwargs)
             if isinstance(step.results, str):
                 known[step.results] = result
@@ -195,16 +203,31 @@ class Recorder:
         return value
 
 
-def _filled(value: Any, known: dict[str, Any]) -> Any:
+def _filled(value: Any, known: dict[str, Any], schedule: Schedule) -> Any:
+    """An argument of a step: with the results of earlier ones, and of the program that is worked on."""
     if type(value) is Name:
-        if value.name not in known:
+        if value.name in known:
+            return known[value.name]
+        found = _program_names(schedule).get(value.name)
+        if found is None:
             raise DiagnosticError([error("T503", f"the trace uses `{value.name}` before it is made")])
-        return known[value.name]
+        return found
+    if type(value) is Written:
+        return _program(value.text, _program_names(schedule))
+    if isinstance(value, Expr) and any(type(node) is Var or type(node) is BufferLoad for node in walk(value)):
+        return _program(_expression(value), _program_names(schedule))
     if isinstance(value, (list, tuple)):
-        return type(value)(_filled(item, known) for item in value)
+        return type(value)(_filled(item, known, schedule) for item in value)
     if isinstance(value, dict):
-        return {key: _filled(item, known) for key, item in value.items()}
+        return {key: _filled(item, known, schedule) for key, item in value.items()}
     return value
+
+
+def _program_names(schedule: Schedule) -> dict[str, Any]:
+    """What expressions in a trace may name: the variables and buffers of the program, each by a name of its own."""
+    defined = definitions(schedule.func)
+    counts = Counter(one.name for one in defined)
+    return {one.name: one for one in defined if counts[one.name] == 1}
 
 
 def value_text(value: Any) -> str:
@@ -228,7 +251,7 @@ def _index_map(value: IndexMap) -> str:
 def _expression(value: Expr) -> str:
     from tirscript.printer import script
 
-    return script(value).strip()
+    return ast.unparse(ast.parse(script(value).strip(), mode="eval"))  # as it is when it has been read
 
 
 def _items(value: Any) -> str:
@@ -240,6 +263,7 @@ def _items(value: Any) -> str:
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
     Name: lambda value: value.name,
+    Written: lambda value: value.text,
     BlockHandle: lambda value: repr(value.name),
     LoopHandle: lambda value: repr(value.var.name),
     IndexMap: _index_map,
@@ -293,26 +317,32 @@ def _value(node: ast.expr) -> Any:
         value = _value(node.operand)
         if isinstance(value, (int, float)):
             return -value
-    if isinstance(node, (ast.Lambda, ast.Call)):
-        return _program(node)
-    raise _unreadable(node, "is not a plain value")
+    if isinstance(node, ast.Lambda):
+        return _program(f"T.index_map({ast.unparse(node)})")
+    if not isinstance(node, ast.expr) or not isinstance(node, _EXPRESSIONS):
+        raise _unreadable(node, "is not a plain value")
+    named = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - {"T"}
+    return Written(ast.unparse(node)) if named else _program(ast.unparse(node))
 
 
-def _program(node: ast.expr) -> Any:
-    """An index map or an expression, as text that the parser of fragments reads."""
+_EXPRESSIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript)
+
+
+def _program(text: str, names: dict[str, Any] | None = None) -> Any:
+    """An index map or an expression, by the parser of fragments; T503 where it is neither, or names what is missing."""
     from tirscript.script import parse
 
-    if isinstance(node, ast.Lambda):
-        node = ast.Call(ast.Attribute(ast.Name("T"), "index_map"), [node], [])
-    written = ast.unparse(ast.Dict([ast.Constant("value")], [node]))
-    if "\n" in written:
-        raise _unreadable(node, "is not a plain value")
-    func = parse(f"@T.prim_func\ndef value():\n    with T.block('value'):\n        T.block_attr({written})\n")
+    where = f"    with T.block('value'):\n        T.block_attr({{'value': {text}}})\n"
+    try:
+        func = parse(f"@T.prim_func(check_well_formed=False)\ndef value():\n{where}", names=names)
+    except DiagnosticError as problem:
+        why = problem.diagnostics[0].message
+        raise DiagnosticError([error("T503", f"`{text[:80]}` in the trace is no value: {why}")]) from None
     assert isinstance(func, PrimFunc)
     value = next(item.annotations["value"] for item in func.body if type(item) is Block)
     if isinstance(value, Node):
         return value
-    raise _unreadable(node, "is not a plain value")
+    raise DiagnosticError([error("T503", f"`{text[:80]}` in the trace is not a plain value")])
 
 
 def _unreadable(node: ast.AST, why: str) -> DiagnosticError:
