@@ -19,6 +19,7 @@ from tirscript.ir.rewrite import walk
 from ..primitive import LoopHandle
 from ..primitives.prefetch import LINE
 from .nests import extent_of
+from .streams import parameters
 from .work import Work
 
 # bytes: rows that stay in the nearest cache, and in the next one, beside the row that is computed on
@@ -36,7 +37,7 @@ def next_row(work: Work, name: str) -> None:
     if row is None:
         return
     blocks = [block.name for block in work.sch.get_child_blocks(row)]
-    for buffer in work.sch.func.params:
+    for buffer in parameters(work):
         readers = [block for block in blocks if any(load.buffer is buffer for load in _loads(work, block))]
         if len(readers) >= 2 and all(axis.kind == "spatial" for axis in work.block(readers[-1]).axes):
             work.attempt(_prefetch, readers[-1], buffer, row)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferData, BufferLoad
 from tirscript.ir.rewrite import uses
-from tirscript.ir.stmt import DeclBuffer
+from tirscript.ir.stmt import DeclBuffer, MatchBuffer
 
 from ..primitive import LoopHandle
 from .nests import Nest, heavy, stride_of
@@ -78,7 +78,7 @@ def ahead(work: Work, nest: Nest) -> None:
         return  # a vector is all there is
     *_, along, vector = loops
     lanes = int(work.sch.get(vector).stop.value)
-    read = [buffer for buffer in parameters(work) if isinstance(buffer, Buffer) and _read_whole(nest, buffer)]
+    read = [buffer for buffer in parameters(work) if _read_whole(nest, buffer)]
     for buffer in read:
         distance = max(LEAST_AHEAD, AHEAD // len(read)) // (lanes * buffer.dtype.itemsize)
         work.prefetch(nest.name, buffer, along, max(1, distance))
@@ -90,11 +90,15 @@ def _read_whole(nest: Nest, buffer: Buffer) -> bool:
     return all(any(uses(index, dim.var) for index in indices) for dim in nest.dims)
 
 
-def parameters(work: Work) -> tuple[object, ...]:
-    """What the function is given, and views of it."""
-    views = (stmt for stmt in work.sch.func.body if type(stmt) is DeclBuffer)
-    given = work.sch.func.params
-    return (*given, *(one.buffer for one in views if type(one.data) is BufferData and one.data.buffer in given))
+def parameters(work: Work) -> tuple[Buffer, ...]:
+    """The buffers that the function is given, by themselves or as what a handle points to, and views of them."""
+    func = work.sch.func
+    given = [param for param in func.params if isinstance(param, Buffer)]
+    for stmt in func.body:
+        matched = type(stmt) is MatchBuffer and stmt.source in func.params
+        if matched or (type(stmt) is DeclBuffer and type(stmt.data) is BufferData and stmt.data.buffer in given):
+            given.append(stmt.buffer)  # type: ignore[attr-defined]
+    return tuple(given)
 
 
 def in_lines(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
