@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 from tirscript.ir.func import PrimFunc
@@ -15,6 +16,9 @@ from .tensor_intrin import BUILT_IN
 
 # rows, columns and depth of the tiles: the columns are vectors, rows times columns the accumulators
 FMA_TILES = ((4, 4, 4), (4, 8, 8), (6, 16, 16), (8, 16, 16), (4, 32, 16))
+
+# the lines of 64 bytes that a row of a transposed tile has: some that leave few of whatever number
+TILE_LINES = (16, 15, 14, 9, 8)
 
 # the dtypes of transpositions, and their bits
 TRANSPOSED = {
@@ -386,22 +390,21 @@ def square_side(dtype: str, vector_bits: int) -> int:
     return min(16 if bits == 8 or vector_bits >= 512 else 8, vector_bits // bits)
 
 
-def transposed_tiles(dtype: str) -> list[tuple[int, int]]:
-    """The rows and columns of the tiles that transpositions of a dtype are made of, the largest first.
-
-    What is read are lines of 256 bytes to 2 KiB, what is written lines of 1 KiB; a tile has 512 KiB at most, which the
-    second cache of every processor with so wide vectors holds.
+def transposed_rows(dtype: str) -> list[int]:
+    """The rows of the tiles that transpositions of a dtype are made of, the most first: what is read are lines of 256
+    bytes or 1 KiB. A tile has 512 KiB at most, which the second cache of every processor with so wide vectors holds.
     """
     size = TRANSPOSED[dtype] // 8
-    return [(line // size, 1024 // size) for line in (2048, 1024, 512, 256) if line * 1024 // size <= 1 << 19]
+    return [line // size for line in (1024, 256) if line * 1024 // size <= 1 << 19]
 
 
 for _dtype, _bits in TRANSPOSED.items():
     for _side in sorted({square_side(_dtype, _width) for _width in (128, 256, 512)} - {2}):
         BUILT_IN[f"transpose_{_dtype}_{_side}x{_side}"] = partial(_transpose, _side, _dtype)
-    for _rows, _columns in transposed_tiles(_dtype):
+    for _rows, _lines in product(transposed_rows(_dtype), TILE_LINES):
+        _columns = _lines * 512 // _bits
         BUILT_IN[f"transpose_{_dtype}_{_rows}x{_columns}"] = partial(
             _transpose_lines, _rows, _columns, min(16, 512 // _bits), _dtype
         )
 
-__all__ = ["FMA_TILES", "TRANSPOSED", "square_side", "transposed_tiles"]
+__all__ = ["FMA_TILES", "TILE_LINES", "TRANSPOSED", "square_side", "transposed_rows"]

@@ -8,17 +8,19 @@ for i_0 in T.parallel(m // 64):
 what is left of columns and rows: element by element
 
 Where more is computed, the square goes to a buffer of its own, of which the block takes whole vectors. Of large
-matrices, squares are put together to tiles in the near cache, which are written past the caches in lines of 1 KiB.
+matrices, squares are put together to tiles in the near cache, which are written past the caches in whole lines.
 """
 
 from __future__ import annotations
 
-from tirscript.ir.expr import BufferLoad, Const, Var
+from tirscript.ir.dtype import INT64, DType
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.index_map import IndexMap
+from tirscript.ir.op import cast, const, get_op
 from tirscript.ir.rewrite import uses
 from tirscript.ir.stmt import BufferStore
 
-from ..intrinsics import TRANSPOSED, square_side, transposed_tiles
+from ..intrinsics import TILE_LINES, TRANSPOSED, square_side, transposed_rows
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, indices_of, is_plain, stride_of
 from .streams import leaves
@@ -28,6 +30,8 @@ from .work import Work
 PART = 2
 # bytes that are read of a line before the next line: with them the processor sees where the reading goes
 LINE = 256
+# of the lines that caches hold
+BYTES = 64
 # the side of the smallest squares
 LEAST = 4
 
@@ -39,31 +43,66 @@ def tiled_transpose(work: Work, nest: Nest) -> bool:
         return False
     row, column = found
     sch, outer = work.sch, [dim.loop for dim in nest.dims if dim is not row and dim is not column]
-    tiles = transposed_tiles(str(nest.dtype))
-    least = tiles[-1][0]
-    # the largest that leaves no more than the smallest would at most
-    sizes = next(tile for tile in tiles if tile[0] <= row.extent and row.extent % tile[0] < least)
+    heights = transposed_rows(str(nest.dtype))
+    # the most rows that leave no more than the fewest would at most
+    height = next(one for one in heights if one <= row.extent and row.extent % one < heights[-1])
+    first, width, lengths = _columns(nest, column)
     rows, columns = row.loop, column.loop
     _in_order(work, nest.name, [row.var, column.var])
     # the loop that is cut is outermost, so that the parts are apart
     sch.reorder(columns, *outer, rows)
-    if column.extent % sizes[1]:
-        columns, rest = sch.loop_partition(columns, [column.extent - column.extent % sizes[1], None])
-        _rest(work, rest)
-    outer, rows = _inside(work, nest.name)
+    if len(lengths) > 1:
+        parts = sch.loop_partition(columns, lengths)
+        columns = parts.pop(first)
+        for part in parts:
+            _rest(work, part)
+    outer, rows = _inside(work, columns)
+    name = work.sch.get_child_blocks(columns)[0].name
     sch.reorder(rows, *outer, columns)
-    if row.extent % sizes[0]:
-        rows, rest = sch.loop_partition(rows, [row.extent - row.extent % sizes[0], None])
+    if row.extent % height:
+        rows, rest = sch.loop_partition(rows, [row.extent - row.extent % height, None])
         _rest(work, rest)
-        loops = sch.get_loops(nest.name)
+        loops = sch.get_loops(name)
         outer, columns = loops[1:-1], loops[-1]
-    r_0, r_1 = sch.split(rows, [None, sizes[0]])
-    c_0, c_1 = sch.split(columns, [None, sizes[1]])
+    r_0, r_1 = sch.split(rows, [None, height])
+    c_0, c_1 = sch.split(columns, [None, width])
     sch.reorder(*outer, c_0, r_0, r_1, c_1)
-    sch.tensorize(r_1, f"transpose_{nest.dtype}_{sizes[0]}x{sizes[1]}")
-    work.done |= {nest.name, f"{nest.name}_o"}
+    sch.tensorize(r_1, f"transpose_{nest.dtype}_{height}x{width}")
+    work.done |= {name, f"{name}_o"}
     work.parallel([*outer, c_0, r_0], nest.work)
     return True
+
+
+def _columns(nest: Nest, column: Dim) -> tuple[int, int, list[int | Expr | None]]:
+    """Which part of the columns goes by tiles, the columns of a tile, and the lengths of all parts.
+
+    A line of memory that two tiles store parts of is read and written twice: tiles begin where lines do, if all rows do
+    so at the same columns.
+    """
+    line = BYTES // nest.dtype.itemsize
+    if not _rows_alike(nest, line):
+        width = TILE_LINES[0] * line
+        whole = column.extent - column.extent % width
+        return 0, width, [whole, None] if whole < column.extent else [whole]
+    # what is left when the line is full in which a row begins, one element of it at least
+    left = column.extent - line + 1
+    width = min((lines * line for lines in TILE_LINES), key=lambda width: left % width)
+    return 1, width, [_to_line(nest.store, line, column.var.dtype), left - left % width, None]
+
+
+def _rows_alike(nest: Nest, line: int) -> bool:
+    """Whether all rows that are written begin at the same place of a line of memory."""
+    buffer = nest.store.buffer
+    between = buffer.shape[-1:] if buffer.strides is None else buffer.strides[:-1]
+    return all(type(stride) is Const and stride.value % line == 0 for stride in between)
+
+
+def _to_line(store: BufferStore, line: int, dtype: DType) -> Expr:
+    """How many elements come before the first line of memory that begins in a row."""
+    first = BufferLoad(store.buffer, tuple(const(0, index.dtype) for index in store.indices))
+    address = get_op("reinterpret")("int64", get_op("address_of")(first))
+    passed = get_op("floordiv")(address, const(store.buffer.dtype.itemsize, INT64))
+    return cast(get_op("floormod")(get_op("subtract")(const(0, INT64), passed), const(line, INT64)), dtype)
 
 
 def _sides(work: Work, nest: Nest) -> tuple[Dim, Dim] | None:
@@ -78,8 +117,8 @@ def _sides(work: Work, nest: Nest) -> tuple[Dim, Dim] | None:
     row, column = nest.dim(load.indices[-1]), nest.dim(nest.store.indices[-1])
     if row is None or column is None or row is column or stride_of(load, row.var) != 1:
         return None
-    height, width = transposed_tiles(str(nest.dtype))[-1]
-    if row.extent < height or column.extent < width:
+    widest = TILE_LINES[0] * BYTES // nest.dtype.itemsize
+    if row.extent < transposed_rows(str(nest.dtype))[-1] or column.extent < widest:
         return None
     for indices in (load.indices, nest.store.indices):
         for dim in (row, column):
@@ -88,9 +127,9 @@ def _sides(work: Work, nest: Nest) -> tuple[Dim, Dim] | None:
     return row, column
 
 
-def _inside(work: Work, name: str) -> tuple[list[LoopHandle], LoopHandle]:
+def _inside(work: Work, loop: LoopHandle) -> tuple[list[LoopHandle], LoopHandle]:
     """The loops inside the outermost one of a block: all but the last, and the last."""
-    loops = work.sch.get_loops(name)
+    loops = work.sch.get_loops(work.sch.get_child_blocks(loop)[0])
     return loops[1:-1], loops[-1]
 
 
@@ -132,11 +171,16 @@ def by_squares(work: Work, nest: Nest) -> bool:
         _rest(work, rest)
     # last, as memory of which squares are taken can't be copied any more
     for loop in squares:
-        block = work.sch.get_child_blocks(loop)[0].name
-        dtype = work.block(block).body[0].buffer.dtype  # type: ignore[attr-defined]
-        work.sch.tensorize(loop, f"transpose_{dtype}_{side}x{side}")
-        work.done |= {block, f"{block}_o"}
+        _turn(work, loop, side)
     return True
+
+
+def _turn(work: Work, loop: LoopHandle, side: int) -> None:
+    """Transpose a square in registers, of which this is the outer loop."""
+    block = work.sch.get_child_blocks(loop)[0].name
+    dtype = work.block(block).body[0].buffer.dtype  # type: ignore[attr-defined]
+    work.sch.tensorize(loop, f"transpose_{dtype}_{side}x{side}")
+    work.done |= {block, f"{block}_o"}
 
 
 def _squares(

@@ -134,6 +134,33 @@ def test_the_trace_says_it() -> None:
     assert_same_result(stencil(8, 64), default_schedule(stencil(8, 64), NONE).func)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i, j in T.grid(512, 512):\n    B[i, j] = T.exp(A[i, j])",
+        "for i, j in T.grid(512, 512):\n    B[i, j] = A[j, i]",
+        "S = T.alloc_buffer((512,))\nfor i, j in T.grid(512, 512):\n    with T.block('S'):\n"
+        "        vi, vj = T.axis.remap('SR', [i, j])\n        with T.init():\n            S[vi] = 0\n"
+        "        S[vi] += A[vi, vj]\nfor i, j in T.grid(512, 512):\n    with T.block('B'):\n"
+        "        vi, vj = T.axis.remap('SS', [i, j])\n        B[vi, vj] = A[vi, vj] / S[vi]",
+    ],
+    ids=["elementwise", "transposed", "rows"],
+)
+def test_what_handles_point_to_is_given_as_buffers_are(body: str) -> None:
+    buffers = kernel(body, ", ".join(f'{name}: T.Buffer((512, 512), "float32")' for name in "AB"))
+    matches = "".join(f'{name} = T.match_buffer({name.lower()}, (512, 512), "float32")\n' for name in "AB")
+    handles = kernel(matches + body, "a: T.handle, b: T.handle")
+    facts = CpuFacts(512, 2, cache=1 << 20)
+    found = default_schedule(handles, facts)
+    assert str(found.trace) == str(default_schedule(buffers, facts).trace)
+    assert "pragma_nontemporal" in found.func.script() or "prefetch" in found.func.script()
+    # of numbers whose sums do not cancel
+    shape = (512, 512)
+    assert_same_result(
+        handles, found.func, inputs=lambda rng: [rng.random(shape, "float32"), np.zeros(shape, "float32")], runs=1
+    )
+
+
 # a tile of squares
 TILED = re.compile(r"'transpose_\w+_\d+x\d{3,}'")
 
@@ -148,15 +175,21 @@ def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> P
 @pytest.mark.parametrize(
     ("shape", "dtype", "tile"),
     [
-        ((256, 64), "float32", "64x256"),
-        ((256, 575), "float32", "512x256"),  # 63 are left
-        ((256, 576), "float32", "64x256"),
-        ((300, 130), "float32", "128x256"),
-        ((256, 1000), "float32", "64x256"),
-        ((256, 800), "float32", "256x256"),
-        ((256, 280), "float64", "256x128"),
-        ((512, 1024), "float16", "512x512"),
-        ((1024, 2048), "int8", "512x1024"),
+        ((256, 64), "float32", "64x240"),
+        ((256, 319), "float32", "256x240"),  # 63 are left
+        ((256, 320), "float32", "64x240"),
+        ((300, 130), "float32", "64x256"),
+        ((256, 1000), "float32", "64x240"),
+        ((256, 800), "float32", "256x240"),
+        ((256, 280), "float64", "128x120"),
+        ((512, 1024), "float16", "512x480"),
+        ((1024, 2048), "int8", "256x960"),
+        # lines of 64 bytes that are whole wherever a row begins: 63, 127, 255, 249 and 124
+        ((1024, 64), "float32", "64x144"),
+        ((2048, 64), "float32", "64x224"),
+        ((4096, 64), "float32", "64x240"),
+        ((4000, 64), "float32", "64x128"),
+        ((2010, 64), "float32", "64x256"),  # rows begin inside of lines at different places
     ],
 )
 def test_the_largest_tile_that_leaves_little(shape: tuple[int, int], dtype: str, tile: str) -> None:
@@ -216,8 +249,30 @@ def test_transpositions_are_tiled_in_whatever_order_they_are_written(loops: str,
     params = f'A: T.Buffer({shapes[0]}, "float32"), B: T.Buffer({shapes[1]}, "float32")'
     func = kernel(f"for {loops}:\n    B[{stored}] = A[{read}]", params)
     made = default_schedule(func, NONE)
-    assert "'transpose_float32_64x256'" in str(made.trace)
+    assert "'transpose_float32_64x256'" in str(made.trace)  # rows of 257
     assert_same_result(func, made.func)
+
+
+@pytest.mark.parametrize("before", [0, 1, 4, 15])
+def test_tiles_begin_where_lines_of_memory_do(before: int) -> None:
+    built = tirscript.build(default_schedule(permutation((256, 70), (1, 0), "float32"), NONE).func)
+    memory = np.zeros(70 * 256 + 32, "float32")
+    start = -memory.ctypes.data % 64 // 4 + before
+    given, found = np.random.default_rng(1).random((256, 70), "float32"), memory[start : start + 70 * 256]
+    built(given, found.reshape(70, 256))
+    assert (found.reshape(70, 256) == given.T).all()
+    assert not memory[:start].any() and not memory[start + 70 * 256 :].any()
+
+
+def test_rows_of_views_begin_at_different_places() -> None:
+    for stride, alike in ((304, True), (300, False)):
+        params = f'A: T.Buffer((300, 64), "float32"), B: T.Buffer((64, 300), "float32", strides=({stride}, 1))'
+        func = kernel("for i, j in T.grid(64, 300):\n    B[i, j] = A[j, i]", params)
+        made = default_schedule(func, NONE)
+        assert ("T.address_of(B[0, 0])" in str(made.trace)) == alike
+        given, found = np.random.default_rng(1).random((300, 64), "float32"), np.zeros((64, stride), "float32")
+        tirscript.build(made.func, pipeline=DEFAULT_LOWERING)(given, found[:, :300])
+        assert (found[:, :300] == given.T).all() and not found[:, 300:].any()
 
 
 def test_what_is_more_than_a_transposition_is_no_tile() -> None:
