@@ -22,7 +22,8 @@ from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution, operands, tiles, windows
 from .nests import UNKNOWN, Nest, heavy, stride_of
 from .prefetching import next_row
-from .reductions import begun_before, lanes_apart, lanes_together
+from .reductions import UNROLLED, begun_before, lanes_apart, lanes_behind, lanes_together
+from .streams import in_vectors
 from .work import Work, only_reader
 
 # a cheap value is computed again at most so many times
@@ -31,6 +32,8 @@ AGAIN = 3
 LARGEST = 400
 # lines of fewer bits are no lines to reduce along
 LINE = 512
+# nor are those of fewer elements worth a vector
+SHORTEST = 4
 # what so many instances make stays in the cache
 CACHED = 1 << 14
 
@@ -137,7 +140,11 @@ def rows(work: Work, nest: Nest) -> bool:
         work.done.add(name)
         if inner is not None:
             instances += inner.work
-            if name in together or (inner.reduced and work.attempt(lanes_apart, inner)):
+            maker = _maker(inner, nests)
+            if maker is not None and work.attempt(lanes_behind, inner, maker):
+                vectors = True
+                together.add(maker.name)
+            elif name in together or work.attempt(lanes_apart if inner.reduced else _in_short_vectors, inner):
                 vectors = True
             else:
                 left.append(name)
@@ -152,6 +159,26 @@ def rows(work: Work, nest: Nest) -> bool:
         work.attempt(begun_before, name, depth)
     # short rows of what is in the cache anyway gain nothing
     return vectors or instances >= CACHED
+
+
+def _in_short_vectors(work: Work, nest: Nest) -> bool:
+    """Compute a short line in vectors; False for another: LLVM writes short loops out and finds no vectors then."""
+    column, one = nest.dims[-1], work.facts.lanes(nest.dtype.bits)
+    if not column.known or not SHORTEST <= column.extent < UNROLLED or nest.store.indices[-1] is not column.var:
+        return False
+    if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
+        return False
+    in_vectors(work, nest.name, column.loop, min(one, column.extent))
+    return True
+
+
+def _maker(nest: Nest, nests: dict[str, Nest | None]) -> Nest | None:
+    """The block that makes the line a block reduces, and does so much for each element that a sum beside it is free."""
+    if not nest.reduced:
+        return None
+    read = {load.buffer for load in nest.loads()}
+    makers = [one for one in nests.values() if one is not None and not one.reduced and one.store.buffer in read]
+    return makers[0] if len(makers) == 1 and heavy(makers[0].value) else None
 
 
 def _along_one_line(work: Work, nests: dict[str, Nest | None]) -> list[Nest]:
@@ -181,6 +208,7 @@ def shared_rows(work: Work, name: str) -> bool:
     blocks: list[BlockHandle] = work.sch.get_child_blocks(outer[0])
     instances, before = 0.0, work.sch.func
     left: list[tuple[str, int]] = []
+    lines: list[Nest] = []
     maps: list[str | None] = []  # blocks that reduce nothing, None for others
     for block in blocks:
         loops = work.sch.get_loops(block)
@@ -193,8 +221,13 @@ def shared_rows(work: Work, name: str) -> bool:
         work.done.add(block.name)
         is_map = depth < len(loops) and all(axis.kind == "spatial" for axis in work.block(block.name).axes)
         maps.append(block.name if is_map else None)
-        if inner is not None and inner.reduced and not work.attempt(lanes_apart, inner):
+        if inner is not None and not inner.reduced:
+            lines.append(inner)
+        elif inner is not None and not work.attempt(lanes_apart, inner):
             left.append((block.name, depth))
+    if work.sch.func is not before:
+        for line in lines:
+            work.attempt(_in_short_vectors, line)
     work.attempt(_parallel, outer[0], instances)
     if work.sch.func is not before:  # else the loops stay as they were written
         for one, depth in left:

@@ -32,8 +32,12 @@ UNROLLED = 64
 VECTORS = 4
 # lines whose length is not known may be short: each vector more has to be combined
 SYMBOLIC = 2
-# lines of fewer vectors are reduced one by one
-SHORT = 4
+# lines of fewer vectors are reduced one by one, and searched
+SHORT, SHORT_SEARCH = 2, 4
+# vectors of fewer lanes than a register holds are worth it for short lines, down to so many, of so many elements
+NARROWEST, FEWEST = 4, 12
+# several lines that have so many vectors together are reduced in lanes, however short each is
+MANY = 16
 # those of symbolic length pay from so many quarters of their vectors on
 PAYS = 5
 # a reduction of everything is cut into parts for threads, always the same ones so that results do not depend on threads
@@ -66,6 +70,31 @@ def lanes_together(work: Work, nests: Sequence[Nest]) -> bool:
     return True
 
 
+def lanes_behind(work: Work, nest: Nest, maker: Nest) -> bool:
+    """Schedule a reduction of a line in the loop that makes the line; False where the two do not go along the same.
+
+    for k_0 in range(m // 64):
+        power[k_0 * 64 : k_0 * 64 + 64] = exp(...)
+        4 vectors of partial results += power[k_0 * 64 : k_0 * 64 + 64]
+    """
+    line, one = _line(work, nest), work.facts.lanes(nest.dtype.bits)
+    made = maker.dims[-1]
+    if line is None or len(nest.reduced) > 1 or not line.known or not made.known or made.extent != line.extent:
+        return False
+    if maker.dtype is not nest.dtype or maker.store.indices[-1] is not made.var:
+        return False
+    # what is computed for each element takes longer than a sum waits for the last one: any number of vectors does
+    lanes = next((size * one for size in (2, 1) if line.extent % (size * one) == 0), line.extent)
+    if line.extent < 2 * lanes:
+        return False
+    block, along = _partial(work, nest.name, lanes)
+    pieces, vector = work.sch.split(made.loop, [None, lanes])
+    work.sch.vectorize(vector)
+    _begun(work, nest.name, block, work.sch.merge(pieces, along))
+    _combined(work, nest.name, lanes, _vector(work, nest.name))
+    return True
+
+
 def _chooses(nest: Nest) -> bool:
     """Whether what a reduction takes depends on conditions, which become masks."""
     return any(type(node) is Call and node.op in CHOICES for node in walk(nest.value))
@@ -81,11 +110,18 @@ def _line(work: Work, nest: Nest) -> Dim | None:
     inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)] and {0, 1}.issuperset(strides[id(dim)])), None)
     if inner is None:
         return None
+    return inner if _vector_for(work, nest, inner) else None
+
+
+def _vector_for(work: Work, nest: Nest, line: Dim) -> int:
+    """The lanes of the vectors that a line is reduced in: fewer than a register has where it has no two of these; 0 for
+    a line that is too short, so that combining the lanes would take as long as the sum."""
     one = work.facts.lanes(nest.dtype.bits)
-    terms = math.prod(dim.extent for dim in nest.reduced)
-    if inner.extent < SHORT * one and (inner.extent < one or terms < SHORT * SHORT * one):
-        return None  # combining the lanes would take as long as the sum
-    return inner
+    if one <= line.extent and math.prod(dim.extent for dim in nest.reduced) >= MANY * one:
+        return one
+    while one > NARROWEST and line.extent < SHORT * one:
+        one //= 2
+    return one if line.extent >= max(FEWEST, SHORT * one) else 0
 
 
 def lanes_apart(work: Work, nest: Nest) -> bool:
@@ -93,7 +129,7 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     inner = _line(work, nest)
     if inner is None:
         return False
-    one, sch = work.facts.lanes(nest.dtype.bits), work.sch
+    one, sch = _vector_for(work, nest, inner), work.sch
     # the reduction innermost, and the axis along the lines last of all
     others = [dim.loop for dim in nest.reduced if dim is not inner]
     sch.reorder(*[dim.loop for dim in nest.spatial], *others, inner.loop)
@@ -146,7 +182,7 @@ def extreme_lanes(work: Work, name: str) -> bool:
     if axis.value is not sch.get(loops[-1]).var or any(stride_of(load, axis.var) not in (0, 1) for load in loads):
         return False
     alike = found.best.buffer.dtype.is_int and bits == found.best.buffer.dtype.bits  # LLVM searches these in vectors
-    if (extent is not None and extent < (2 if alike else 1) * SHORT * one) or found.best.buffer.dtype.bits < 8:
+    if (extent is not None and extent < (2 if alike else 1) * SHORT_SEARCH * one) or found.best.buffer.dtype.bits < 8:
         return False
     if extent is None and not begins_anyway(block, work.begun):
         return False
@@ -285,4 +321,13 @@ def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:
     return any(axis.kind == "reduce" and uses(axis.value, var) for axis in work.block(name).axes)
 
 
-__all__ = ["begun_before", "extreme_lanes", "lane_results", "lanes_apart", "lanes_of", "lanes_together", "one_by_one"]
+__all__ = [
+    "begun_before",
+    "extreme_lanes",
+    "lane_results",
+    "lanes_apart",
+    "lanes_behind",
+    "lanes_of",
+    "lanes_together",
+    "one_by_one",
+]

@@ -37,10 +37,12 @@ def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
                 with T.init():
                     most[vi] = -3.4028235e38
                 most[vi] = T.max(most[vi], most_rf_1[vj_1_1, vi])
-        for j in range(40):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B_set[vi, vj] = T.exp(A[vi, vj] - most[vi])
+        for j_0 in range(10):
+            for j_1 in T.vectorized(4):
+                with T.block("B"):
+                    vi = T.axis.spatial(6, i)
+                    vj = T.axis.spatial(40, j_0 * 4 + j_1)
+                    B_set[vi, vj] = T.exp(A[vi, vj] - most[vi])
         for j_1 in T.vectorized(8):
             with T.block("total_rf_init"):
                 vj_1, vi = T.axis.remap("SS", [j_1, i])
@@ -67,7 +69,9 @@ def softmax(A: T.Buffer((6, 40), "float32"), B: T.Buffer((6, 40), "float32")):
                 with T.init():
                     total[vi] = 0.0
                 total[vi] = total[vi] + total_rf_1[vj_1_1, vi]
-        for j in range(40):
-            with T.block("B_1"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = B_set[vi, vj] / total[vi]
+        for j_0 in range(10):
+            for j_1 in T.vectorized(4):
+                with T.block("B_1"):
+                    vi = T.axis.spatial(6, i)
+                    vj = T.axis.spatial(40, j_0 * 4 + j_1)
+                    B[vi, vj] = B_set[vi, vj] / total[vi]

@@ -1,0 +1,134 @@
+"""Rows of few elements: what is computed and summed along them goes in vectors, whole or narrower ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.backend.interpreter import interpret
+from tirscript.ir import PrimFunc
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Block, For
+from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.script import parse
+from tirscript.testing import assert_same_result
+
+WIDE = CpuFacts(512, 1)
+
+
+def softmax(rows: int, columns: int, dtype: str = "float32") -> PrimFunc:
+    params = ", ".join(f'{name}: T.Buffer(({rows}, {columns}), "{dtype}")' for name in "AB")
+    found = parse(f"""
+@T.prim_func
+def softmax({params}):
+    power = T.alloc_buffer(({rows}, {columns}), "{dtype}")
+    top = T.alloc_buffer(({rows},), "{dtype}")
+    total = T.alloc_buffer(({rows},), "{dtype}")
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("top"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                top[vi] = T.min_value("{dtype}")
+            top[vi] = T.max(top[vi], A[vi, vj])
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("power"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            power[vi, vj] = T.exp(A[vi, vj] - top[vi])
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("total"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                total[vi] = 0
+            total[vi] += power[vi, vj]
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = power[vi, vj] / total[vi]
+""")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def plain_softmax(rows: int, columns: int) -> PrimFunc:
+    found = parse(f"""
+@T.prim_func
+def softmax(A: T.Buffer(({rows}, {columns}), "float32"), B: T.Buffer(({rows}, {columns}), "float32")):
+    for i in range({rows}):
+        top: T.float32 = T.min_value("float32")
+        for j in range({columns}):
+            top = T.max(top, A[i, j])
+        total: T.float32 = T.float32(0)
+        for j in range({columns}):
+            B[i, j] = T.exp(A[i, j] - top)
+            total += B[i, j]
+        for j in range({columns}):
+            B[i, j] = B[i, j] / total
+""")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def vectors(func: PrimFunc) -> dict[str, list[int]]:
+    """The lanes of the vectors that each block goes in."""
+    found: dict[str, list[int]] = {}
+    for loop in walk(func.body):
+        if type(loop) is For and loop.kind == "vectorized":
+            for block in walk(loop.body):
+                if type(block) is Block:
+                    found.setdefault(block.name, []).append(int(loop.extent.value))
+    return found
+
+
+@pytest.mark.parametrize("columns", [4, 7, 8, 11, 12, 13, 16, 20, 31, 32, 33, 47, 48, 63, 64, 65, 96])
+@pytest.mark.parametrize("make", [softmax, plain_softmax])
+def test_every_length_is_right(make, columns: int) -> None:
+    func = make(5, columns)
+    given = np.random.default_rng(columns).standard_normal((5, columns), "float32")
+    wanted, found = np.zeros_like(given), np.zeros_like(given)
+    interpret(func, given, wanted)
+    tirscript.build(default_schedule(func, WIDE).func, pipeline=DEFAULT_LOWERING)(given, found)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("columns", [9, 24, 40, 50])
+def test_every_dtype_is_right(dtype: str, columns: int) -> None:
+    func = softmax(3, columns, dtype)
+    assert_same_result(func, default_schedule(func, WIDE).func)
+
+
+@pytest.mark.parametrize(
+    ("columns", "greatest", "sum_of_powers", "quotient"),
+    [
+        (8, None, None, [8]),  # summed one by one
+        (12, [4], None, [12]),
+        (16, [8], None, [16]),
+        (24, [8], None, [16, 8]),
+        (48, [16], [16], [16]),
+        (64, [32], [32], None),  # LLVM finds vectors in loops of 64 iterations
+    ],
+)
+def test_the_vectors_of_short_rows(columns: int, greatest, sum_of_powers, quotient) -> None:
+    made = vectors(default_schedule(softmax(600, columns), WIDE).func)
+    assert made.get("top_rf_update") == greatest
+    # in the loop that makes the powers, where vectors divide the row
+    merged = made.get("power") == made.get("total_rf_update") == sum_of_powers
+    assert merged == (sum_of_powers is not None)
+    assert [lanes for name, lanes in made.items() if name == "B" or name.startswith("B_")] == (
+        [] if quotient is None else [[lanes] for lanes in quotient]
+    )
+
+
+def test_a_sum_stands_in_the_loop_that_makes_what_it_sums() -> None:
+    script = default_schedule(softmax(600, 1024), WIDE).func.script()
+    loop = script[script.index("_m in range(32):") :]
+    assert loop.index('with T.block("power")') < loop.index('with T.block("total_rf_update")')
+    cheap = parse(softmax(600, 1024).script().replace("T.exp(A[vi, vj] - top[vi])", "A[vi, vj] - top[vi]"))
+    assert "_m in range" not in default_schedule(cheap, WIDE).func.script()  # it is inlined, or no gain
+
+
+def test_loops_without_lanes_stay_as_they_are() -> None:
+    func = plain_softmax(600, 8)
+    assert not vectors(default_schedule(func, WIDE).func)
