@@ -21,6 +21,9 @@ COMPOSITE = "composite"
 EXTERNAL = "external"
 # the feature that a processor has where its vectors are so wide, widest first
 VECTORS = (("+avx512f", 512), ("+avx", 256))
+# the architectures whose processors all add products in one instruction, and the features of those that do elsewhere
+FUSING = ("aarch64", "arm64", "powerpc64", "ppc64", "riscv64", "s390x")
+FUSED = ("+fma", "+fma4", "+avx512f", "+vfp4")
 _KIND = re.compile(r"[\w./-]+")
 _OPTION = re.compile(r"[A-Za-z_][\w-]*")
 _INT = re.compile(r"-?\d+")
@@ -172,6 +175,13 @@ class Target(Node, frozen=True, eq=False, metaclass=_TargetClass):
             return None
         there = self.features
         return next((bits for feature, bits in VECTORS if feature in there), 128)
+
+    @property
+    def fuses(self) -> bool | None:
+        """Whether an instruction adds a product to something and rounds once; None where the target does not say."""
+        if self.cpu is None and not self.get("mattr") and self.triple is None:
+            return None
+        return (self.triple or "").startswith(FUSING) or any(one in self.features for one in FUSED)
 
     @property
     def cores(self) -> int | None:

@@ -51,6 +51,7 @@ def default_cpu(
     float_tiles: str | None = None,
     dots: str | None = None,
     cache: int = 0,
+    fuses: bool | None = None,
 ) -> PrimFunc:
     """`for i: for j: C[i, j] = A[i, j]` becomes `for i in T.parallel(n): ...`; sums become tiles and vectors.
 
@@ -63,6 +64,8 @@ def default_cpu(
     dots:        what adds up products of neighbouring bytes in a lane: "vnni" four, "madd" two, "" nothing; None asks
                  the function's target
     cache:       bytes of results that are written past the caches; 0 is what the caches of the function's target hold
+    fuses:       whether an instruction adds a product to something and rounds once; None asks the function's target,
+                 and is yes where that does not say
     """
     from .schedule.default_cpu import CpuFacts, scheduled
 
@@ -81,7 +84,15 @@ def default_cpu(
     if dots is None:
         dots = next((_dots(one.main.features, bits) for one in known[:1]), "")
     held = cache or next((_held(one) for one in known), CACHE)
-    return scheduled(func, CpuFacts(bits, cores, reassociate, tiles, float_tiles, dots, held))
+    if fuses is None:
+        fuses = next((_fuses(one.main) for one in known), True)
+    return scheduled(func, CpuFacts(bits, cores, reassociate, tiles, float_tiles, dots, held, fuses=fuses))
+
+
+def _fuses(target: Target) -> bool:
+    """Whether to write `T.fma` for a target: in C it is a function, which need not become an instruction."""
+    said = target.fuses
+    return target.kind != "c" if said is None else said
 
 
 def _dots(features: Sequence[str], bits: int) -> str:

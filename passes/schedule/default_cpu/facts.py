@@ -16,6 +16,7 @@ class CpuFacts(Struct, frozen=True):
                  terms in each lane; "" where nothing does
     dots:        what adds up products of neighbouring bytes in a lane: "vnni" four, "madd" two; "" where nothing does
     cache:       bytes of results that are written past the caches, as none holds them until they are read
+    fuses:       whether an instruction adds a product to something and rounds once: elsewhere it would be a function
     long_lines:  whether lines of symbolic length are as long as several vectors; short ones are reduced one by one
     """
 
@@ -26,6 +27,7 @@ class CpuFacts(Struct, frozen=True):
     float_tiles: str = ""
     dots: str = ""
     cache: int = 24 << 20
+    fuses: bool = True
     long_lines: bool = True
 
     @property

@@ -191,13 +191,13 @@ class _Lanes(Scoped):
         body: tuple[Stmt, ...] = (short,)
         extent, kind = constant_extent(loop), loop.var.dtype
         if parts is not None and extent is not None:
-            body = _long(loop, updates, parts)
+            body = _long(loop, updates, parts, self.facts.fuses)
         elif parts is not None:
             enough = get_op("greater_equal")(simplified(loop.stop - loop.start), const(parts.least, kind))
             if not before and not is_const(loop.start, 0):
                 # a difference that its dtype does not hold is one of bounds without iterations, or negative
                 enough = get_op("logical_and")(get_op("less")(loop.start, loop.stop), enough)
-            body = (If(enough, _long(loop, updates, parts), (refresh(short),), span=loop.span),)
+            body = (If(enough, _long(loop, updates, parts, self.facts.fuses), (refresh(short),), span=loop.span),)
         body = (*before, *body, *behind)
         if before and (extent is None or extent < 1):
             body = (If(get_op("less")(loop.start, loop.stop), body, (), span=loop.span),)
@@ -230,7 +230,7 @@ def _has_vectors(loop: For, sums: list[Sum], lanes: int) -> bool:
     return in_vectors(flattened(loop.replace(body=tuple(body))), loop.start, lanes) is not None
 
 
-def _long(loop: For, updates: list[Update], shape: Parts) -> tuple[Stmt, ...]:
+def _long(loop: For, updates: list[Update], shape: Parts, fuses: bool) -> tuple[Stmt, ...]:
     """The sums of a loop of many iterations by partial results, which are combined behind it."""
     kind, one, lanes = loop.var.dtype, shape.one, shape.one * shape.count
     count = Bind(Var("count", kind), simplified(loop.stop - loop.start))
@@ -246,8 +246,8 @@ def _long(loop: For, updates: list[Update], shape: Parts) -> tuple[Stmt, ...]:
         return found
 
     def added(each: Update, mine: BufferLoad, lane: Var) -> Expr:
-        found: Expr = contracted(each.combine(mine, term(each, loop.start + chunk * lanes, lane)))
-        return found
+        found: Expr = each.combine(mine, term(each, loop.start + chunk * lanes, lane))
+        return contracted(found) if fuses else found
 
     def left(each: Update, mine: BufferLoad, lane: Var) -> Expr:
         # a store under a condition would keep the partial results in memory

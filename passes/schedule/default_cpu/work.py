@@ -139,8 +139,9 @@ class Work:
         self.lines[length] = max(least, self.lines.get(length, 0))
 
     def contract(self, block: str) -> None:
-        """Let a sum of products of floats be rounded once a step, where the user lets sums be rounded otherwise."""
-        if self.facts.reassociate:
+        """Let a sum of products of floats be rounded once a step, where the processor does so and the user lets sums be
+        rounded otherwise."""
+        if self.facts.reassociate and self.facts.fuses:
             self.attempt(_contract, block)
 
     def fresh(self, name: str) -> bool:

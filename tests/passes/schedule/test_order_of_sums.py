@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import PrimFunc
-from tirscript.passes import DEFAULT_LOWERING
+from tirscript.ir import PrimFunc, Target
+from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
 
@@ -53,3 +55,41 @@ def test_products_in_the_order_of_the_loops_are_scheduled_all_the_same() -> None
     machine = CpuFacts(512, 2)
     for fastmath in (True, False):
         assert "unroll" in str(default_schedule(convolution("cfvuyx", "cfvuyx", fastmath), machine).trace)
+
+
+@pytest.mark.parametrize(
+    ("target", "fuses"),
+    [
+        ("llvm -mcpu=x86-64", False),  # T.fma is a function there, called for each lane
+        ("llvm -mcpu=sandybridge", False),
+        ("llvm -mtriple=wasm32-unknown-unknown", False),
+        ("llvm -mtriple=armv7-linux-gnueabihf -mcpu=generic", False),
+        ("c", False),
+        ("llvm -mcpu=haswell", True),
+        ("llvm -mcpu=skylake-avx512", True),
+        ("llvm -mtriple=aarch64-linux-gnu -mcpu=generic", True),
+        ("llvm -mtriple=riscv64-linux-gnu", True),
+        (None, True),
+    ],
+)
+def test_products_are_fused_where_an_instruction_does(target: str | None, fuses: bool) -> None:
+    product = parse("""
+@T.prim_func
+def product(A: T.Buffer((40, 40)), B: T.Buffer((40, 40)), C: T.Buffer((40, 40)), S: T.Buffer((40,))):
+    for i, j, k in T.grid(40, 40, 40):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
+    for i in range(40):
+        S[i] = A[i, 0]
+        for j in range(i):
+            S[i] = S[i] - C[i, j] * S[j]
+""")
+    scheduled = get_pass("default_cpu", vector_bits=256)
+    with nullcontext() if target is None else Target(target):
+        made = scheduled(product)
+    assert ("T.fma" in made.script()) == fuses
+    said = get_pass("default_cpu", vector_bits=256, fuses=not fuses)(product)
+    assert ("T.fma" in said.script()) != fuses
