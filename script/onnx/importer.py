@@ -6,7 +6,6 @@ shapes becomes expressions of symbolic dimensions at once, and never a tensor, u
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from msgspec import Struct
 
 from tirscript.ir.check import public
 from tirscript.ir.constant import ConstantTensor, constant
-from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, suggest
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.func import PrimFunc
@@ -42,13 +41,13 @@ from tirscript.ir.words import identifier
 
 from .branches import branch, flows
 from .loops import loop, outputs_of, scan
+from .model_file import NEWEST, OLDEST, model_of, newer, told_texts, wrong
 from .recurrent_kernel import Layer
 from .sequences import SEQUENCES
 
 if TYPE_CHECKING:
     from .node import Node
 
-OLDEST, NEWEST = 7, 28  # versions of the operators; older ones are converted
 MOST = 64  # elements of a constant that may be a shape
 _INT64 = dtype("int64")
 _NAME = re.compile(r"\W+")
@@ -96,90 +95,15 @@ def from_onnx(
     condition is known is taken. Raises DiagnosticError for an operator that is not known, with the node it is at, and
     for a file that is no model.
     """
-    with _texts():
-        return Importer(_proto(model), dict(shapes or {}), dict(values or {}), keep_params).module(name)
+    with told_texts():
+        return Importer(model_of(model), dict(shapes or {}), dict(values or {}), keep_params).module(name)
 
 
 @public
 def onnx_params(model: Any) -> dict[str, ConstantTensor]:
     """The weights of an ONNX model by their names in it; the model is what `from_onnx` takes."""
-    with _texts():
-        return Importer(_proto(model)).read_weights()
-
-
-@contextmanager
-def _texts() -> Iterator[None]:
-    """Tells of a text in a model that is none: protobuf looks at it when it is asked for."""
-    try:
-        yield
-    except UnicodeDecodeError:
-        raise _wrong(_NO_TEXT) from None
-
-
-_NO_TEXT = "the file is no ONNX model: names in it are not UTF-8"
-
-
-def _proto(model: Any) -> Any:
-    """The model as an `onnx.ModelProto`."""
-    try:
-        import onnx
-    except ImportError:
-        raise DiagnosticError(
-            [error("T402", "models are read by the package onnx", hint="pip install tirscript[onnx]")]
-        ) from None
-    return model if isinstance(model, onnx.ModelProto) else _read(model)
-
-
-def _read(model: Any) -> Any:
-    import onnx
-    from google.protobuf.message import DecodeError
-
-    try:
-        if isinstance(model, (bytes, bytearray)):
-            found = onnx.load_model_from_string(bytes(model))
-        elif isinstance(model, (str, os.PathLike)):
-            if not os.path.isfile(model) and os.path.exists(model):  # a pipe or a device may have no end
-                raise ValueError(f"{os.fspath(model)} is no regular file")
-            found = onnx.load(model)
-        else:
-            raise TypeError(f"from_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
-    except DecodeError:
-        raise _wrong("the file is no ONNX model, or not all of one") from None
-    except (OSError, ValueError, onnx.checker.ValidationError) as problem:  # ValueError: short files of weights
-        raise _wrong(f"the model cannot be read: {problem}") from None
-    if not found.graph.node and not found.graph.output:
-        raise _wrong("the file is no ONNX model, or not all of one")
-    if any(isinstance(name, bytes) for name in _names(found.graph)):
-        raise _wrong(_NO_TEXT)
-    return found
-
-
-def _names(graph: Any) -> Iterator[str | bytes]:
-    """The names in a graph, which protobuf gives as bytes where they are not UTF-8."""
-    for one in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
-        yield one.name
-    for node in graph.node:
-        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
-        for attribute in node.attribute:
-            yield attribute.name
-            if attribute.HasField("g"):
-                yield from _names(attribute.g)
-
-
-def _newer(model: Any, version: int) -> Any:
-    """A model of the first versions of the operators, converted to the oldest that the rules are for."""
-    from onnx import version_converter
-
-    try:
-        return version_converter.convert_version(model, OLDEST)
-    except Exception as problem:  # what onnx raises has no common type
-        reason = (str(problem).strip().splitlines() or ["?"])[0]
-        message = f"the model has version {version} of the operators, which cannot be converted to {OLDEST}: {reason}"
-        raise _wrong(message, "export it again with newer operators") from None
-
-
-def _wrong(message: str, hint: str | None = None) -> DiagnosticError:
-    return DiagnosticError([error("T402", message, hint=hint)])
+    with told_texts():
+        return Importer(model_of(model)).read_weights()
 
 
 class Importer:
@@ -195,9 +119,9 @@ class Importer:
         versions = {entry.domain: entry.version for entry in model.opset_import}
         self.opset = versions.get("", versions.get("ai.onnx", NEWEST))
         if self.opset < OLDEST:
-            model, self.opset = _newer(model, self.opset), OLDEST
+            model, self.opset = newer(model, self.opset), OLDEST
         if self.opset > NEWEST:
-            raise _wrong(f"the model has version {self.opset} of the operators; 1 to {NEWEST} are known")
+            raise wrong(f"the model has version {self.opset} of the operators; 1 to {NEWEST} are known")
         self.model = model
         self.graph = model.graph
         self.kept = {tensor.name for tensor in self.graph.initializer} if keep_params else frozenset[str]()
@@ -225,12 +149,12 @@ class Importer:
         names = [one.name for one in self.graph.input]
         twice = next((one for one in names if names.count(one) > 1), None)
         if twice is not None:
-            raise _wrong(f"the model has two inputs `{twice}`")
+            raise wrong(f"the model has two inputs `{twice}`")
         if not self.graph.output:
-            raise _wrong("the model has no output")
+            raise wrong("the model has no output")
         for unknown in (one for one in (*self.shapes, *self.given) if one not in names):
             near = suggest(unknown, names)
-            raise _wrong(f"the model has no input `{unknown}`", f"did you mean `{near}`?" if near else ", ".join(names))
+            raise wrong(f"the model has no input `{unknown}`", f"did you mean `{near}`?" if near else ", ".join(names))
         for info in self.graph.input:
             if info.name in self.given:
                 self.keep(info.name, self.value_of(info))
@@ -238,7 +162,7 @@ class Importer:
         self.nodes(self.once(nodes_of(self.model, {*OPERATORS, *INTEGERS, *CONTROL})))
         for one in self.graph.output:
             if one.name in self.packed:
-                raise _wrong(f"the output `{one.name}` is of the type {self.packed[one.name]}, which is not supported")
+                raise wrong(f"the output `{one.name}` is of the type {self.packed[one.name]}, which is not supported")
         outs = tuple(self.output(one.name) for one in self.graph.output)
         value: GraphExpr = outs[0] if len(outs) == 1 else TupleExpr(outs)
         leaves = [leaf for one in outs for leaf in (one.fields if type(one) is TupleExpr else (one,))]
@@ -262,7 +186,7 @@ class Importer:
         for node in nodes:
             for name in filter(None, node.output):
                 if name in given:
-                    raise _wrong(f"the model gives `{name}` twice")
+                    raise wrong(f"the model gives `{name}` twice")
                 given.add(name)
             yield node
 
@@ -273,7 +197,7 @@ class Importer:
         for tensor in self.graph.initializer:
             self.keep(tensor.name, self.array(tensor, numpy_helper))
         if self.graph.sparse_initializer:
-            raise _wrong("the model has sparse constants, which are not supported")
+            raise wrong("the model has sparse constants, which are not supported")
         return self.weights
 
     # names
@@ -303,10 +227,10 @@ class Importer:
         """The shape that the caller says for an input."""
         said = self.shapes[info.name]
         if isinstance(said, str) or not isinstance(said, Sequence):
-            raise _wrong(f"`shapes` have {said!r} for the input `{info.name}`, which is no list of dimensions")
+            raise wrong(f"`shapes` have {said!r} for the input `{info.name}`, which is no list of dimensions")
         kind = info.type.tensor_type
         if kind.HasField("shape") and len(said) != len(kind.shape.dim):
-            raise _wrong(f"`shapes` have {len(said)} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
+            raise wrong(f"`shapes` have {len(said)} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
         found: list[int | str | None] = []
         for one in said:
             if one is not None and not isinstance(one, str):
@@ -314,7 +238,7 @@ class Importer:
                     one = index(one)
                 except TypeError:
                     hint = "a dimension is a number, a name, or None"
-                    raise _wrong(f"`shapes` have {one!r} in that of the input `{info.name}`", hint) from None
+                    raise wrong(f"`shapes` have {one!r} in that of the input `{info.name}`", hint) from None
             found.append(one)
         return found
 
@@ -335,13 +259,13 @@ class Importer:
     def parameter(self, info: Any) -> GraphVar:
         kind = info.type.tensor_type
         if not info.type.HasField("tensor_type"):
-            raise _wrong(f"the input `{info.name}` is no tensor")
+            raise wrong(f"the input `{info.name}` is no tensor")
         if info.name in self.shapes:
             given = self.told(info)
         elif kind.HasField("shape"):
             given = [one.dim_value if one.HasField("dim_value") else one.dim_param for one in kind.shape.dim]
         else:
-            raise _wrong(
+            raise wrong(
                 f"the shape of the input `{info.name}` is not known", f"say it: `shapes={{{info.name!r}: (1, 8)}}`"
             )
         shape = tuple(self.dimension(one, (info.name, axis)) for axis, one in enumerate(given))
@@ -357,9 +281,9 @@ class Importer:
         wanted = self.dtype(kind.elem_type, f"the input `{info.name}`")
         data = constant(np.asarray(self.given[info.name]))
         if data.dtype is not wanted:
-            raise _wrong(f"`values` have {data.dtype} for the input `{info.name}`, which is {wanted}")
+            raise wrong(f"`values` have {data.dtype} for the input `{info.name}`, which is {wanted}")
         if kind.HasField("shape") and data.ndim != len(kind.shape.dim):
-            raise _wrong(f"`values` have {data.ndim} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
+            raise wrong(f"`values` have {data.ndim} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
         return data.array
 
     def dtype(self, code: int, what: str) -> DType:
@@ -367,11 +291,11 @@ class Importer:
         import onnx
 
         if code not in onnx.TensorProto.DataType.values():
-            raise _wrong(f"{what} is of the type {code}, which ONNX does not have")
+            raise wrong(f"{what} is of the type {code}, which ONNX does not have")
         word = onnx.TensorProto.DataType.Name(code).lower()
         known = _DTYPES.get(word)
         if known is None:
-            raise _wrong(f"{what} is of the type {word}, which is not supported")
+            raise wrong(f"{what} is of the type {word}, which is not supported")
         return dtype(known)
 
     # constants
@@ -381,7 +305,7 @@ class Importer:
             return helper.to_array(tensor)
         except Exception as problem:  # external files that are missing, data of the wrong size
             hint = "data in files of their own are found by the path of the model" if tensor.external_data else None
-            raise _wrong(f"the data of `{tensor.name}` cannot be read: {problem}", hint) from None
+            raise wrong(f"the data of `{tensor.name}` cannot be read: {problem}", hint) from None
 
     def keep(self, name: str, array: Any) -> None:
         """Take an array as the tensor of that name; integers of less than 8 bits become bytes."""
@@ -392,7 +316,7 @@ class Importer:
         try:
             self.weights[name] = data = constant(array)
         except DiagnosticError:
-            raise _wrong(f"the constant `{name}` is of the type {array.dtype.name}, which is not supported") from None
+            raise wrong(f"the constant `{name}` is of the type {array.dtype.name}, which is not supported") from None
         if data.dtype.is_int and data.ndim <= 1 and data.size <= MOST:
             numbers = [int(one) for one in array.reshape(-1)]
             if max(numbers, default=0) <= _INT64.int_range()[1]:  # dimensions are int64
@@ -416,9 +340,9 @@ class Importer:
         elif name in self.ints:
             self.values[name] = self.of_ints(self.ints[name], name)
         elif name in self.sequences:
-            raise _wrong(f"`{name}` is a sequence of tensors, which is not supported here")
+            raise wrong(f"`{name}` is a sequence of tensors, which is not supported here")
         else:
-            raise _wrong(f"the model uses `{name}` before anything gives it")
+            raise wrong(f"the model uses `{name}` before anything gives it")
         return self.values[name]
 
     def of_ints(self, ints: Ints, name: str) -> GraphExpr:
@@ -517,7 +441,7 @@ class Importer:
         packed = next((self.packed[name] for name in proto.input if name in self.packed), None)
         if packed is not None and proto.op_type not in (*READ_PACKED, *MOVE_PACKED):
             hint = "`DequantizeLinear` reads them, and what puts them in another shape"
-            raise _wrong(f"{_named(proto)}: it takes numbers of the type {packed}, which is not supported", hint)
+            raise wrong(f"{_named(proto)}: it takes numbers of the type {packed}, which is not supported", hint)
         self.rule(proto)
         if packed is not None and proto.op_type in MOVE_PACKED:
             self.packed |= dict.fromkeys(filter(None, proto.output), packed)
@@ -542,7 +466,7 @@ class Importer:
             hint = f"near to it is `{near}`, which is known" if near else "rewrite the model without it"
             if proto.domain == "com.microsoft.nchwc":
                 hint = 'its layout is that of one processor: let onnxruntime optimize at the level "extended" only'
-            raise _wrong(f"the operator `{full}` of the node {what} is not supported", hint)
+            raise wrong(f"the operator `{full}` of the node {what} is not supported", hint)
         try:
             if control is not None:
                 control(self, node)
@@ -576,7 +500,7 @@ class Importer:
                 self.values[name] = result if type(result) in (GraphVar, GraphConst) else self.emit(result, name)
         lost = [name for name in proto.output[len(results) :] if name]
         if lost:
-            raise _wrong(f"the output `{lost[0]}` of the node {what} is not supported")
+            raise wrong(f"the output `{lost[0]}` of the node {what} is not supported")
 
 
 # operators that hold graphs, or sequences, and give what is known of tensors
@@ -611,4 +535,4 @@ _DTYPES = {
     "float8e4m3fn": "float8_e4m3fn", "float8e5m2": "float8_e5m2",
 }  # fmt: skip
 
-__all__ = ["Importer", "Ints", "from_onnx"]
+__all__ = ["Importer", "Ints", "from_onnx", "onnx_params"]
