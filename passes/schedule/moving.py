@@ -13,7 +13,7 @@ from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..access import Access, Accesses, Extent, box, union
 from ..statements import conjunction
-from .dataflow import allocation, before
+from .dataflow import allocation, before, scope_of
 from .edit import Edit, defined_in, used_in
 from .tree import Place
 
@@ -186,6 +186,18 @@ def check_stored_once(edit: Edit, block: Place, named: Sequence[object]) -> None
                 (block, ""),
                 (axis, "this axis"),
             )
+
+
+def scope_to_move_in(edit: Edit, block: Place, loop: Place) -> Place:
+    """The block, or the function, in which a block moves into a loop; refused where it cannot go there."""
+    stmt: Block = block.stmt
+    scope = scope_of(edit, block)
+    if scope is not (loop.block() or edit.tree.root):
+        edit.refuse(f"the loop `{loop.stmt.var.name}` stands in another block than `{stmt.name}`", (block, ""), loop)
+    if loop.contains(block):
+        edit.refuse(f"the block `{stmt.name}` is in the loop `{loop.stmt.var.name}` already", (block, ""), loop)
+    moved_loops(edit, block, "moved")
+    return scope
 
 
 def moved_loops(edit: Edit, block: Place, what: str) -> list[Place]:

@@ -8,10 +8,10 @@ from tirscript.ir.stmt import Block
 
 from ...access import union
 from ..blocks import writes_of
-from ..dataflow import accesses_outside_blocks, allocation, before, is_viewed, readers, scope_of, top, writers
+from ..dataflow import accesses_outside_blocks, allocation, before, is_viewed, readers, top, writers
 from ..edit import Edit
 from ..legality import check_covers
-from ..moving import axes_of_indices, check_stored_once, moved_loops, needed, nest, only_store, shared_axes
+from ..moving import axes_of_indices, check_stored_once, needed, nest, only_store, scope_to_move_in, shared_axes
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
 from ..tree import Place
@@ -43,18 +43,11 @@ def compute_at(
     gives.
     """
     if isinstance(loop, int):
-        if loop == INLINED:
+        if is_inlined(edit, loop):
             compute_inline(edit, block)
-        elif loop != STAYS:
-            edit.wrong(f"`loop` is {loop}: in place of a loop, it is -1 or -2")
         return
     stmt: Block = block.stmt
-    scope = scope_of(edit, block)
-    if scope is not _scope_of_loop(edit, loop):
-        edit.refuse(f"the loop `{loop.stmt.var.name}` stands in another block than `{stmt.name}`", (block, ""), loop)
-    if loop.contains(block):
-        edit.refuse(f"the block `{stmt.name}` is in the loop `{loop.stmt.var.name}` already", (block, ""), loop)
-    moved_loops(edit, block, "moved")
+    scope = scope_to_move_in(edit, block, loop)
     written = writes_of(stmt)
     consumers: list[Place] = []
     for buffer in written:
@@ -99,16 +92,19 @@ def compute_at(
             ranges[axis] = None if both is None else both[0]
     made, _ = nest(edit, stmt, {**shared, **ranges}, loop, preserve_unit_loops)
     first = min(top(loop, consumer).index for consumer in consumers)
-    at = _position(edit, loop, index, first)
+    at = _position(edit, index, first)
     remove(edit, block)
     edit.tree.splice(loop, "body", at, at, (made,))
 
 
-def _scope_of_loop(edit: Edit, loop: Place) -> Place:
-    return loop.block() or edit.tree.root
+def is_inlined(edit: Edit, sampled: int) -> bool:
+    """What a number in place of a loop says: that the block is inlined, else that it stays."""
+    if sampled not in (STAYS, INLINED):
+        edit.wrong(f"`loop` is {sampled}: in place of a loop, it is -1 or -2")
+    return sampled == INLINED
 
 
-def _position(edit: Edit, loop: Place, index: int, first: int) -> int:
+def _position(edit: Edit, index: int, first: int) -> int:
     if index == -1:
         return first
     if not 0 <= index <= first:

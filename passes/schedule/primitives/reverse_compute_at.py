@@ -24,18 +24,17 @@ from ..dataflow import (
     loads_of,
     readers,
     same_indices,
-    scope_of,
     stores_of,
     top,
     writers,
 )
 from ..edit import Edit
 from ..legality import check_covers, check_runs, check_still_covers, check_without_gaps, reads_own_only
-from ..moving import Box, allocate_before, axes_of_indices, moved_loops, needed, nest, shared_axes
+from ..moving import Box, allocate_before, axes_of_indices, needed, nest, scope_to_move_in, shared_axes
 from ..primitive import BlockAt, LoopAt, primitive
 from ..removal import remove
 from ..tree import Place
-from .compute_at import INLINED, STAYS
+from .compute_at import is_inlined
 from .reverse_compute_inline import by_places, reverse_compute_inline
 
 
@@ -59,74 +58,28 @@ def reverse_compute_at(
     combines for an element. In place of a loop -1 lets the block stay, and -2 inlines it.
     """
     if isinstance(loop, int):
-        if loop == INLINED:
+        if is_inlined(edit, loop):
             reverse_compute_inline(edit, block)
-        elif loop != STAYS:
-            edit.wrong(f"`loop` is {loop}: in place of a loop, it is -1 or -2")
         return
     stmt: Block = block.stmt
-    scope = scope_of(edit, block)
-    if scope is not (loop.block() or edit.tree.root):
-        edit.refuse(f"the loop `{loop.stmt.var.name}` stands in another block than `{stmt.name}`", (block, ""), loop)
-    if loop.contains(block):
-        edit.refuse(f"the block `{stmt.name}` is in the loop `{loop.stmt.var.name}` already", (block, ""), loop)
-    moved_loops(edit, block, "moved")
+    scope = scope_to_move_in(edit, block, loop)
     own = set(writes_of(stmt))
     if own & set(reads_of(stmt)) and not _begins(stmt):
         edit.refuse(f"the block `{stmt.name}` reads what it writes", block)
-    ranges: dict[Var, tuple[Linear, Linear] | None] = {}
+    ranges: dict[Var, Extent] = {}
     producers: list[Place] = []
     partly: list[Buffer] = []
     mapped: list[Buffer] = []
-    reduced = {axis.var: axis for axis in stmt.axes if axis.kind == "reduce"}
     for buffer in reads_of(stmt):
-        made_by = [other for other in writers(scope, buffer) if other is not block]
-        inside = [other for other in made_by if loop.contains(other)]
-        outside_writers = [other for other in made_by if not loop.contains(other)]
-        late = [other for other in outside_writers if not before(other, loop)]
-        if late:
-            edit.refuse(
-                f"`{buffer.name}`, which the block `{stmt.name}` reads, is written behind the loop",
-                (loop, ""),
-                (late[0], "here"),
-            )
-        bare = accesses_outside_blocks(scope, buffer)
-        if bare is not None:
-            edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", (block, ""), (bare, "here"))
-        check_not_viewed(edit, block, buffer)
+        inside = _producers(edit, block, loop, scope, buffer)
         if not inside:
             continue
-        after = [other for other in inside if not before(other, block)]
-        if after:
-            edit.refuse(
-                f"`{buffer.name}`, which the block `{stmt.name}` reads, is written behind the block",
-                (block, ""),
-                (after[0], "here"),
-                hint="compute_at moves a block to those that read what it makes",
-            )
-        if outside_writers:
-            edit.refuse(f"`{buffer.name}` is written outside of the loop too", (loop, ""), (outside_writers[0], "here"))
         producers += inside
         area = _finished(edit, loop, buffer, inside)
         if not any(_makes_all(edit, loop, buffer, producer, area) for producer in inside):
             partly.append(buffer)
-        for load in loads_of((*stmt.body, *(() if stmt.init is None else stmt.init)), buffer):
-            found = _by_map(edit, block, loop, load, area)
-            if found is not None:
-                mapped.append(buffer)
-                ranges.update(found)
-                continue
-            axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`", ("spatial", "reduce"))
-            for axis, extent, place in zip(axes, area, load.indices, strict=True):
-                if axis in reduced:
-                    _check_whole(edit, block, loop, reduced[axis], extent)
-                    continue
-                if axis is None:
-                    _check_made(edit, loop, load, place, extent)
-                    continue
-                if axis in ranges and not _same(ranges[axis], extent):
-                    edit.refuse(f"the producers make different parts along the axis `{axis.name}`", block)
-                ranges[axis] = extent
+        if _add_ranges(edit, block, loop, buffer, area, ranges):
+            mapped.append(buffer)
     if not producers:
         edit.refuse(
             f"nothing that `{stmt.name}` reads is written in the loop `{loop.stmt.var.name}`",
@@ -139,28 +92,93 @@ def reverse_compute_at(
     ranges = {**shared_axes(edit, block, loop), **ranges}
     _check_own_iteration(edit, block, loop, ranges)
     made, _ = nest(edit, stmt, ranges, loop, preserve_unit_loops)
-    last = max(top(loop, producer).index for producer in producers) + 1
-    if index != -1 and not last <= index <= len(loop.stmt.body):
-        end = len(loop.stmt.body)
-        edit.wrong(
-            f"`index` is {index}: the block must come behind its last producer in the loop, from {last} to {end}"
-        )
-    at = last if index == -1 else index
+    at = _position(edit, loop, producers, index)
     remove(edit, block)
     edit.tree.splice(loop, "body", at, at, (made,))
     check_still_covers(edit, edit.block(stmt.name), stmt.axes, proved=bool(mapped))
     for buffer in mapped:
-        if not reads_own_only(edit, edit.block(stmt.name), buffer):
-            edit.refuse(
-                f"an iteration of the loop `{loop.stmt.var.name}` is not proved to make what `{stmt.name}` would read "
-                f"of `{buffer.name}`",
-                (block, ""),
-                (loop, "this loop"),
-            )
+        _check_reads_own(edit, block, loop, buffer)
     if partly:
         _check_filled(edit, edit.block(stmt.name), partly)
     for buffer in own:
         allocate_before(edit, buffer, loop)
+
+
+def _producers(edit: Edit, block: Place, loop: Place, scope: Place, buffer: Buffer) -> list[Place]:
+    """The blocks in a loop that write what a block reads of a buffer; refused where others write that, too late."""
+    name = block.stmt.name
+    made_by = [other for other in writers(scope, buffer) if other is not block]
+    inside = [other for other in made_by if loop.contains(other)]
+    outside = [other for other in made_by if not loop.contains(other)]
+    late = [other for other in outside if not before(other, loop)]
+    if late:
+        edit.refuse(
+            f"`{buffer.name}`, which the block `{name}` reads, is written behind the loop",
+            (loop, ""),
+            (late[0], "here"),
+        )
+    bare = accesses_outside_blocks(scope, buffer)
+    if bare is not None:
+        edit.refuse(f"`{buffer.name}` is accessed outside of blocks too", (block, ""), (bare, "here"))
+    check_not_viewed(edit, block, buffer)
+    after = [other for other in inside if not before(other, block)]
+    if after:
+        edit.refuse(
+            f"`{buffer.name}`, which the block `{name}` reads, is written behind the block",
+            (block, ""),
+            (after[0], "here"),
+            hint="compute_at moves a block to those that read what it makes",
+        )
+    if inside and outside:
+        edit.refuse(f"`{buffer.name}` is written outside of the loop too", (loop, ""), (outside[0], "here"))
+    return inside
+
+
+def _add_ranges(edit: Edit, block: Place, loop: Place, buffer: Buffer, area: Box, ranges: dict[Var, Extent]) -> bool:
+    """Add the ranges of the axes with which a block reads the area that an iteration makes; whether one is by a map."""
+    stmt: Block = block.stmt
+    reduced = {axis.var: axis for axis in stmt.axes if axis.kind == "reduce"}
+    mapped = False
+    for load in loads_of((*stmt.body, *(stmt.init or ())), buffer):
+        found = _by_map(edit, block, loop, load, area)
+        if found is not None:
+            mapped = True
+            ranges.update(found)
+            continue
+        axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`", ("spatial", "reduce"))
+        for axis, extent, place in zip(axes, area, load.indices, strict=True):
+            if axis in reduced:
+                _check_whole(edit, block, loop, reduced[axis], extent)
+                continue
+            if axis is None:
+                _check_made(edit, loop, load, place, extent)
+                continue
+            if axis in ranges and not _same(ranges[axis], extent):
+                edit.refuse(f"the producers make different parts along the axis `{axis.name}`", block)
+            ranges[axis] = extent
+    return mapped
+
+
+def _position(edit: Edit, loop: Place, producers: list[Place], index: int) -> int:
+    last = max(top(loop, producer).index for producer in producers) + 1
+    end = len(loop.stmt.body)
+    if index != -1 and not last <= index <= end:
+        edit.wrong(
+            f"`index` is {index}: the block must come behind its last producer in the loop, from {last} to {end}"
+        )
+    return last if index == -1 else index
+
+
+def _check_reads_own(edit: Edit, block: Place, loop: Place, buffer: Buffer) -> None:
+    """Refuse where a block that was moved may read of a buffer what another iteration of its loop makes."""
+    name = block.stmt.name
+    if not reads_own_only(edit, edit.block(name), buffer):
+        edit.refuse(
+            f"an iteration of the loop `{loop.stmt.var.name}` is not proved to make what `{name}` would read "
+            f"of `{buffer.name}`",
+            (block, ""),
+            (loop, "this loop"),
+        )
 
 
 def _by_map(
