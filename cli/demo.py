@@ -13,7 +13,7 @@ import click
 from tirscript.ir import PrimFunc, structural_equal, walk
 from tirscript.testing import Example, copies, examples, largest_error, tolerance
 
-from .output import coloured
+from .output import coloured, duration
 
 SHOWN = "crop"  # the kernel that is printed, transformed, diffed and printed again
 
@@ -113,8 +113,8 @@ def table(reports: Sequence[Report]) -> None:
             "yes" if report.verified else "NO",
             _agreement(report.interpreter_error, report.allowed),
             _agreement(max(report.native_error, report.between), report.allowed),
-            _duration(report.native_time),
-            _duration(report.numpy_time),
+            duration(report.native_time),
+            duration(report.numpy_time),
             f"{report.numpy_time / report.native_time:.2f}",
         )
         for report in reports
@@ -137,13 +137,6 @@ def _agreement(error: float, allowed: float) -> str:
     if error > allowed:
         return f"DIFFERS {error:.1e}"
     return "exact" if error == 0 else f"within {error:.0e}"
-
-
-def _duration(seconds: float) -> str:
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
 
 
 def transform(kernel: PrimFunc) -> bool:

@@ -128,16 +128,11 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
     out.append(indent + p.dialect.decorator(func, options))
     for param in func.params:
         names.define(param, param.name)
-    params = [f"{names.known[id(param)]}: {annotation(p, func, param)}" for param in func.params]
+    params = [f"{names.known[id(param)]}: {annotation(p, param)}" for param in func.params]
     result = "" if func.returns is None else f" -> {dtype_annotation(func.returns)}"
     lines = signature(f"{indent}def {func.name}(", params, f"){result}:", indent, p.width)
     out += lines
-    if func.trivia is not None and func.trivia.beside:
-        comment = comment_line(func.trivia.beside)
-        if len(lines) > 1 or "\n" in lines[0] or text_width(lines[0]) + 2 + text_width(comment) > p.width:
-            out.insert(start, indent + comment)
-        else:
-            out[-1] += f"  {comment}"
+    comment_beside(p, func, start, lines, indent)
     inner = indent + TAB
     headed = docstring(out, func.docstring, inner)
     if func.attrs:
@@ -213,7 +208,7 @@ def _constant(buffer: Buffer) -> bool:
     return buffer.strides is None and buffer.elem_offset is None and all(type(dim) is Const for dim in buffer.shape)
 
 
-def annotation(p: Printer, func: PrimFunc, param: Var | Buffer) -> str:
+def annotation(p: Printer, param: Var | Buffer) -> str:
     """The type of a parameter: `T.Buffer((n,), "float32")`, `T.int64`, `T.handle`."""
     if type(param) is Var:
         return dtype_annotation(param.dtype)
@@ -237,6 +232,18 @@ def _size(p: Printer, dim: Expr) -> str:
         if type(node) is Var and id(node) not in p.declared and id(node) not in p.names.known:
             p.names.fix(node, node.name)
     return top(p, dim)
+
+
+def comment_beside(p: Printer, func: PrimFunc | GraphFunc, start: int, lines: list[str], indent: str) -> None:
+    """The comment beside the signature, the last `lines` of the output; before what begins at `start` where it does not
+    fit there."""
+    if func.trivia is None or not func.trivia.beside:
+        return
+    comment = comment_line(func.trivia.beside)
+    if len(lines) > 1 or "\n" in lines[0] or text_width(lines[0]) + 2 + text_width(comment) > p.width:
+        p.out.insert(start, indent + comment)
+    else:
+        p.out[-1] += f"  {comment}"
 
 
 def docstring_lines(text: str | None) -> list[str]:

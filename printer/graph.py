@@ -37,9 +37,9 @@ from tirscript.ir.stmt import Stmt
 
 from .core import Printer
 from .expr import top
-from .func import define_function, docstring, trivia_after, trivia_before
+from .func import comment_beside, define_function, docstring, trivia_after, trivia_before
 from .graph_values import prim_text, type_text
-from .layout import fit, text_width
+from .layout import fit
 from .literals import dtype_annotation
 from .names import Names
 from .stmt import TAB, beside, comment_line, comments, value
@@ -277,12 +277,7 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
     p.declared = declared
     lines = [fit(f"{indent}def {name}({', '.join(params)}){result}:", p.width)]
     out += lines
-    if func.trivia is not None and func.trivia.beside:
-        comment = comment_line(func.trivia.beside)
-        if len(lines) > 1 or "\n" in lines[0] or text_width(lines[0]) + 2 + text_width(comment) > p.width:
-            out.insert(start, indent + comment)
-        else:
-            out[-1] += f"  {comment}"
+    comment_beside(p, func, start, lines, indent)
     inner = indent + TAB
     headed = docstring(out, func.docstring, inner)
     if func.attrs:

@@ -50,13 +50,7 @@ class LoopLowering(BodyLowering):
     )
 
     def _for(self, node: ast.For) -> None:
-        if node.orelse:
-            self.report(
-                "T020",
-                "`else` on a loop is not part of the language",
-                node.orelse[0],
-                hint="put the statements behind the loop",
-            )
+        self._no_else(node)
         call = node.iter
         if isinstance(call, ast.Call):
             function = self.loop_function(call)
@@ -332,14 +326,13 @@ class LoopLowering(BodyLowering):
                     hint="use `range`, which stays a loop",
                 )
 
-    def _while(self, node: ast.While) -> None:
+    def _no_else(self, node: ast.For | ast.While) -> None:
         if node.orelse:
-            self.report(
-                "T020",
-                "`else` on a loop is not part of the language",
-                node.orelse[0],
-                hint="put the statements behind the loop",
-            )
+            message, hint = "`else` on a loop is not part of the language", "put the statements behind the loop"
+            self.report("T020", message, node.orelse[0], hint=hint)
+
+    def _while(self, node: ast.While) -> None:
+        self._no_else(node)
         test = self.condition(node.test)
         if not isinstance(test, Expr):
             if not test:

@@ -11,7 +11,7 @@ from ..graph import GraphType, OpCall, TensorType
 from . import dims
 from .attrs import OUT_DTYPE, attr, text
 from .kernel import T, kernel, part, size
-from .reduce import accumulator
+from .reduce import accumulator, summed_in
 from .reference import numpy_dtype, wide
 from .rules import (
     NUMBERS,
@@ -104,14 +104,6 @@ def _matmul(x1: Any, x2: Any, out: Any, *, acc: Any) -> None:
             with T.block("finish"):
                 (*v,) = T.axis.remap("S" * len(i), i)
                 out[*v] = T.cast(total[*v], out.dtype)
-
-
-def summed_in(call: OpCall, types: Types) -> Mapping[str, Any] | None:
-    """The dtype in which a contraction is summed: that of the result, float32 for narrow floats."""
-    kind = call.op.infer(call, types)
-    if type(kind) is not TensorType or kind.dtype is None:
-        return None
-    return {"acc": accumulator(kind.dtype)}
 
 
 def _np_matmul(a: Any, b: Any, out_dtype: DType | None) -> Any:

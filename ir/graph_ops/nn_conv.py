@@ -30,7 +30,7 @@ from .axes import (
     space_of,
 )
 from .kernel import T, kernel, part, size
-from .linear_algebra import summed_in
+from .reduce import summed_in
 from .reference import numpy_dtype
 from .rules import NUMBERS, Types, common_device, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
 from .table import CONTRACTION, GraphOp, Parameter, register
@@ -160,7 +160,7 @@ def convolve(data: Any, weight: Any, total: Any, *, acc: Any, layouts: Any, stri
                 total[*v[: total.ndim]] = T.cast(0, acc)
             total[*v[: total.ndim]] = total[*v[: total.ndim]] + T.cast(
                 data[*data_place(v, data, weight, total, layouts, strides, dilation)], acc
-            ) * T.cast(weight[*weight_place(v, weight, layouts)], acc)
+            ) * T.cast(weight[*weight_place(v, layouts)], acc)
 
 
 def window_sizes(weight: Any, layouts: Sequence[str]) -> list[Any]:
@@ -202,7 +202,7 @@ def scaled(value: Any, by: int) -> Any:
     return value if by == 1 else value * by
 
 
-def weight_place(v: Sequence[Any], weight: Any, layouts: Sequence[str]) -> list[Any]:
+def weight_place(v: Sequence[Any], layouts: Sequence[str]) -> list[Any]:
     """The element of the weight."""
     rank = rank_of_layout(layouts[2])
     inner, *window = v[rank:]

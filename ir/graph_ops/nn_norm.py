@@ -12,7 +12,7 @@ from ..op import cast as cast_to
 from . import dims
 from .attrs import attr, boolean, integer, integers, real
 from .kernel import T, kernel, part, size
-from .reduce import accumulator, count, fold, split_axes, whole_place
+from .reduce import count, float_accumulator, fold, split_axes, whole_place
 from .reference import wide
 from .rules import FLOATS, NUMBERS, Types, axes_of, axis_of, common_dtype, equal_dims, like, rank_of, refuse, tensor
 from .table import OPAQUE, REDUCTION, GraphOp, Parameter, register
@@ -24,13 +24,6 @@ CENTER, SCALE = attr("center", boolean, True), attr("scale", boolean, True)
 
 def _rank(call: OpCall, types: Types) -> int | None:
     return tensor(call, types, 0).rank
-
-
-def _acc(call: OpCall, types: Types) -> Mapping[str, Any] | None:
-    kind = tensor(call, types, 0)
-    if kind.dtype is None or kind.rank is None or not kind.dtype.is_float:
-        return None
-    return {"acc": accumulator(kind.dtype)}
 
 
 # -- layer norm, rms norm
@@ -117,7 +110,7 @@ def scaled(x: Expr, gamma: Expr, beta: Expr, center: bool, scale: bool) -> Expr:
 
 
 def _axes_from_front(call: OpCall, types: Types) -> Mapping[str, Any] | None:
-    rank, found = _rank(call, types), _acc(call, types)
+    rank, found = _rank(call, types), float_accumulator(call, types)
     if rank is None or found is None:
         return None
     return {**found, "axes": tuple(axis % rank for axis in call.attrs["axes"])}
@@ -460,7 +453,7 @@ def moved(old: Expr, total: Expr, number: Expr, momentum: float) -> Expr:
 
 
 def _batch_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
-    found, rank = _acc(call, types), _rank(call, types)
+    found, rank = float_accumulator(call, types), _rank(call, types)
     if found is None or rank is None:
         return None
     axis = call.attrs["axis"] % rank

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from ..expr import const
@@ -12,19 +11,12 @@ from ..op import OPS
 from . import dims
 from .attrs import attr, integer, real
 from .kernel import T, kernel, size
-from .reduce import accumulator, count, fold, split_axes, whole_place
+from .reduce import count, float_accumulator, fold, split_axes, whole_place
 from .reference import Reference, wide
 from .rules import FLOATS, NUMBERS, Types, axis_of, common_dtype, equal_dims, like, rank_of, refuse, tensor
 from .table import ELEMENTWISE, REDUCTION, GraphOp, Parameter, register
 
 DATA = Parameter("data")
-
-
-def _acc(call: OpCall, types: Types) -> Mapping[str, Any] | None:
-    kind = tensor(call, types, 0)
-    if kind.dtype is None or kind.rank is None or not kind.dtype.is_float:
-        return None
-    return {"acc": accumulator(kind.dtype)}
 
 
 # -- softmax
@@ -114,7 +106,7 @@ for _name, _log, _doc in (
             _doc,
             f"G.{_name}(data: (2, 4), axis=-1)",
             reference=_np_softmax(_log),
-            legalize=kernel(_softmax, _acc, log=_log),
+            legalize=kernel(_softmax, float_accumulator, log=_log),
             fusion=REDUCTION,
         )
     )
@@ -198,7 +190,7 @@ register(
         "-sum(predictions * labels), divided by the size of the batch where there is one.",
         "G.nn.cross_entropy_with_logits(predictions: (2, 3), labels: (2, 3))",
         reference=wide(_np_cross_entropy),
-        legalize=kernel(_cross_entropy, _acc),
+        legalize=kernel(_cross_entropy, float_accumulator),
         fusion=REDUCTION,
     )
 )

@@ -59,6 +59,22 @@ def accumulator(kind: DType) -> DType:
     return FLOAT32 if kind.name in NARROW else kind
 
 
+def float_accumulator(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+    """The dtype in which a kernel of floats adds up; None where the shape or the dtype is not known."""
+    kind = tensor(call, types, 0)
+    if kind.dtype is None or kind.rank is None or not kind.dtype.is_float:
+        return None
+    return {"acc": accumulator(kind.dtype)}
+
+
+def summed_in(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+    """The dtype in which sums or contractions are computed: that of the result, float32 for narrow floats."""
+    kind = call.op.infer(call, types)
+    if type(kind) is not TensorType or kind.dtype is None:
+        return None
+    return {"acc": accumulator(kind.dtype)}
+
+
 def split_axes(rank: int, axes: Sequence[int] | None) -> tuple[list[int], list[int]]:
     """The axes that stay and those that are reduced."""
     gone = sorted(range(rank) if axes is None else {axis % rank for axis in axes})
@@ -425,13 +441,7 @@ def source_place(v: Sequence[Any], k: Any, axis: int | None, data: Any) -> list[
 
 
 def _scans(start: int, step: Callable[..., Expr]) -> Any:
-    def prepare(call: OpCall, types: Types) -> Mapping[str, Any] | None:
-        kind = call.op.infer(call, types)
-        if type(kind) is not TensorType or kind.dtype is None:
-            return None
-        return {"acc": accumulator(kind.dtype)}
-
-    return kernel(_scan, prepare, start=start, step=step)
+    return kernel(_scan, summed_in, start=start, step=step)
 
 
 def _np_scan(name: str) -> Reference:

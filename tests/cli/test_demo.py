@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tirscript.cli import COMMANDS, commands, demo, main
+from tirscript.cli.output import duration
 from tirscript.testing import examples
 
 
@@ -81,7 +82,7 @@ def test_a_misspelt_command_is_suggested() -> None:
 
 
 def test_durations_have_units() -> None:
-    shown = [demo._duration(seconds) for seconds in (2.5, 0.0123, 45.6e-6, 4.46e-8)]
+    shown = [duration(seconds) for seconds in (2.5, 0.0123, 45.6e-6, 4.46e-8)]
     assert shown == ["2.5 s", "12.3 ms", "45.6 us", "44.6 ns"]
 
 

@@ -8,24 +8,20 @@ from __future__ import annotations
 from tirscript.ir.expr import Call, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.rewrite import rewrite
 
 _CAST = OPS["cast"]
 
 
 def without_idle_casts(func: PrimFunc) -> PrimFunc:
     """The function without casts of values to their own dtype; itself where it has none."""
-    if not any(type(node) is Call and _idle(node) for node in walk(func.body)):
-        return func
-    return func.replace(body=rewrite(func.body, {Call: _value}))
-
-
-def _idle(node: Call) -> bool:
-    return node.op is _CAST and node.args[0].dtype is node.dtype
+    body = rewrite(func.body, {Call: _value})
+    return func if body is func.body else func.replace(body=body)
 
 
 def _value(node: Call) -> Expr:
-    return node.args[0] if _idle(node) else node
+    idle = node.op is _CAST and node.args[0].dtype is node.dtype
+    return node.args[0] if idle else node
 
 
 __all__ = ["without_idle_casts"]
