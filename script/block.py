@@ -441,13 +441,13 @@ class BlockLowering(BufferLowering):
         if isinstance(source, BufferRegion) and "shape" not in given:
             given = {**given, "shape": ast.copy_location(ast.Tuple([], ast.Load()), place)}
             extents = tuple(_extent(part.start, part.stop) for part in source.ranges)
-            buffer = self.make_buffer(target, given, call, symbols=True).replace(shape=extents)
+            buffer = self.make_buffer(target, given, call).replace(shape=extents)
             if "dtype" not in given:
                 buffer = buffer.replace(dtype=source.buffer.dtype)
         elif isinstance(source, BufferRegion) and "dtype" not in given:
-            buffer = self.make_buffer(target, given, call, symbols=True).replace(dtype=source.buffer.dtype)
+            buffer = self.make_buffer(target, given, call).replace(dtype=source.buffer.dtype)
         else:
-            buffer = self.make_buffer(target, given, call, symbols=True)
+            buffer = self.make_buffer(target, given, call)
         self.define(target.id, buffer)
         self.emit(MatchBuffer(buffer, source, span=self.span(node)))
 

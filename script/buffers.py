@@ -64,7 +64,7 @@ class BufferLowering(ValueLowering):
             given[field] = keyword.value
         return given
 
-    def make_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.expr, symbols: bool = False) -> Buffer:
+    def make_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.expr) -> Buffer:
         """The buffer that a definition's arguments (syntax nodes) describe."""
         kind = given.get("dtype")
         if "shape" not in given:
@@ -94,7 +94,6 @@ class BufferLowering(ValueLowering):
             axis_separators=self.value(separators) if separators is not None else (),
             allocated_addr=self.value(given["allocated_addr"]) if "allocated_addr" in given else (),
             layout=self.value(given["layout"]) if "layout" in given else "default",
-            symbols=symbols,
         )
 
     def byte_offset(self, given: dict[str, Any], kind: DType) -> Any:
@@ -125,7 +124,6 @@ class BufferLowering(ValueLowering):
         axis_separators: Any = (),
         allocated_addr: Any = (),
         layout: Any = "default",
-        symbols: bool = False,
     ) -> Buffer:
         """A buffer from plain values: dimensions are ints, expressions or strings over symbols."""
         if type_.is_handle or type_.kind == "void":
@@ -166,19 +164,15 @@ class BufferLowering(ValueLowering):
             raise self.fail("T207", f"the offset factor {offset_factor} is negative", node)
         return Buffer(
             name,
-            tuple(self.dimension(dim, at, symbols) for dim, at in zip(shape, shape_nodes(node, len(shape)))),
+            tuple(self.dimension(dim, at) for dim, at in zip(shape, shape_nodes(node, len(shape)))),
             type_,
-            None
-            if not strides
-            else tuple(self.dimension(dim, _named(node, "strides"), symbols, "a stride") for dim in strides),
-            None
-            if elem_offset is None
-            else self.dimension(elem_offset, _named(node, "elem_offset"), symbols, "`elem_offset`"),
+            None if not strides else tuple(self.dimension(dim, _named(node, "strides"), "a stride") for dim in strides),
+            None if elem_offset is None else self.dimension(elem_offset, _named(node, "elem_offset"), "`elem_offset`"),
             scope or "global",
             align,
             offset_factor,
             separators,
-            tuple(self.dimension(place, node, symbols, "`allocated_addr`") for place in _listed(allocated_addr)),
+            tuple(self.dimension(place, node, "`allocated_addr`") for place in _listed(allocated_addr)),
             "default" if self.options.get("s_tir", not self.tiles) else layout,
             span=self.span(target),
         )
@@ -191,7 +185,7 @@ class BufferLowering(ValueLowering):
             self.named_strides.add(name)
         return self.symbol(name, kind)
 
-    def dimension(self, dim: Any, node: ast.expr, symbols: bool, what: str = "a dimension") -> Expr:
+    def dimension(self, dim: Any, node: ast.expr, what: str = "a dimension") -> Expr:
         """One dimension; a string is an expression over symbolic dimensions. `what` it is called in messages."""
         if isinstance(dim, str):
             return self.symbolic(dim, node)

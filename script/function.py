@@ -237,7 +237,6 @@ class FunctionLowering(MacroLowering):
             axis_separators=kind.axis_separators,
             layout=kind.layout,
             allocated_addr=kind.allocated_addr,
-            symbols=True,
         )
 
     def _returns(self, node: ast.expr) -> DType | None:

@@ -239,7 +239,7 @@ class GraphFormLowering(GraphCallLowering):
         if told is None:
             named["out"] = self._results(entry, named, node)
         elif not isinstance(told, GraphType) and not _types(told):
-            named["out"] = self._of_shapes(entry, named, told, kind, node)
+            named["out"] = self._of_shapes(named, told, kind, node)
 
     def _prepare_check(self, entry: GraphOp, args: list[Any], named: dict[str, Any], node: ast.expr) -> None:
         """`R.assert_op(c, "x: {}", x)` of TVM since 2026 is `R.assert_op(c, x, format="x: {}")`."""
@@ -297,9 +297,7 @@ class GraphFormLowering(GraphCallLowering):
         keywords = node.keywords if isinstance(node, ast.Call) else []
         return self.dimensions(given, next((one.value for one in keywords if one.arg == "tir_vars"), node))
 
-    def _of_shapes(
-        self, entry: GraphOp, named: dict[str, Any], told: Any, kind: Any, node: ast.expr
-    ) -> tuple[GraphType, ...]:
+    def _of_shapes(self, named: dict[str, Any], told: Any, kind: Any, node: ast.expr) -> tuple[GraphType, ...]:
         """`(14,)`, or a list of shapes, as the types of results."""
         self.old = self.theirs
         several = isinstance(told, (tuple, list)) and bool(told) and isinstance(told[0], (tuple, list, ShapeExpr))

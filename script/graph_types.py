@@ -104,7 +104,7 @@ class GraphTypeLowering(FunctionLowering):
 
     def graph_dimension(self, dim: Any, node: ast.expr) -> Expr:
         """One dimension."""
-        found = self.dimension(self.scalar(dim), node, True)
+        found = self.dimension(self.scalar(dim), node)
         if not found.dtype.is_signed:
             hint = "declare it as `T.int64()`"
             raise self.fail("T207", f"a dimension of a tensor is {found.dtype}, not a signed integer", node, hint=hint)

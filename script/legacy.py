@@ -146,7 +146,7 @@ class LegacyLowering(LaunchLowering):
             raise self.fail("T022", f"the data of this buffer is `{flat.name}.data`", call)
         given.setdefault("dtype", ast.copy_location(ast.Constant(flat.dtype.name), call))
         name = ast.copy_location(ast.Name(flat.name), call.args[0])
-        whole = self.make_buffer(name, given, rest, symbols=True)
+        whole = self.make_buffer(name, given, rest)
         if whole.shape == flat.shape and whole.dtype is flat.dtype:
             return
         if at is not None:

@@ -57,7 +57,7 @@ class Golden:
         if old is None:
             return
         golden = self._read(old, path)
-        self._same(golden, ir, path, text, names, comments, "found")
+        self._same(golden, ir, path, names, comments, "found")
         self._text(path, old, text, [(golden.program, ir)])
 
     def check_pass(
@@ -92,9 +92,9 @@ class Golden:
             return made
         first, second = halves(old)
         golden_before, golden_after = self._read(first, path), self._read(second, path)
-        self._same(golden_before, before, path, text, names, comments, "given to the pass")
+        self._same(golden_before, before, path, names, comments, "given to the pass")
         rewrite = _rewrite(before, made, title)
-        self._same(golden_after, made, path, text, names, comments, f"made by {title}", rewrite)
+        self._same(golden_after, made, path, names, comments, f"made by {title}", rewrite)
         self._text(path, old, text, [(golden_before.program, before), (golden_after.program, made)])
         return made
 
@@ -163,7 +163,6 @@ class Golden:
         golden: Text,
         found: Program,
         path: Path,
-        text: str,
         names: bool,
         comments: bool,
         label: str,

@@ -180,7 +180,7 @@ class GraphVerifier:
         """Names and effects of a value."""
         self.names(value, at)
         if isinstance(value, (OpCall, FunctionCall)):
-            self.effect(value, at)
+            self.effect(value)
             if type(value) is OpCall and value.op in _TENSOR_CALLS:
                 self.tensor_call(value, at)
 
@@ -254,7 +254,7 @@ class GraphVerifier:
 
     # -- calls
 
-    def effect(self, call: OpCall | FunctionCall, at: Any) -> None:
+    def effect(self, call: OpCall | FunctionCall) -> None:
         """A call that does more than give its value stands where that is allowed."""
         name = self.impure(call)
         if name is None or not self.pure:

@@ -115,12 +115,6 @@ class Tree:
         func: PrimFunc = self.root.stmt
         return func
 
-    def set_func(self, func: PrimFunc) -> None:
-        """Take a function of the same body with other attributes or parameters."""
-        if func.body is not self.func.body:
-            raise AssertionError("set_func is for functions whose statements are the same")
-        self.root.stmt = func
-
     def reset(self, func: PrimFunc) -> None:
         """Take another function; all places are made anew."""
         self.__init__(func)  # type: ignore[misc]

@@ -33,7 +33,7 @@ def whole_lines(work: Work) -> list[str]:
         nest = work.nest(name, symbolic=True)
         if nest is None or nest.update is None or not nest.reduced or not all(dim.known for dim in nest.reduced):
             continue
-        line = _line(work, nest) or _line_of_groups(work, nest)
+        line = _line(work, nest) or _line_of_groups(nest)
         if line is not None and work.attempt(_rounded, nest, line):
             found.append(name)
     return found
@@ -66,7 +66,7 @@ def _busy(roles: Roles) -> int:
     return min(roles.vectors * roles.height, BUSY)
 
 
-def _line_of_groups(work: Work, nest: Nest) -> Dim | None:
+def _line_of_groups(nest: Nest) -> Dim | None:
     """The pixels in a line of unknown length of a convolution whose filters fall into groups; None for others."""
     loads = factors(nest.value)
     if nest.known or loads is None or len(loads) != 2 or not nest.store.indices:

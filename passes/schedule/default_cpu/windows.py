@@ -173,7 +173,7 @@ def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | Non
     sch.reverse_compute_at(result, x_0)
     sch.set_scope(name, 0, "local")
     if copy is not None:
-        _near(work, copy, places, window)
+        _near(work, copy, places)
     sch.decompose_reduction(name, inner[0])
     for part in (f"{name}_init", f"{name}_update"):
         loops = sch.get_loops(part)
@@ -221,7 +221,7 @@ def _inline(work: Work, name: str) -> None:
     work.sch.compute_inline(name)
 
 
-def _near(work: Work, copy: BlockHandle, places: list[LoopHandle], window: Window) -> None:
+def _near(work: Work, copy: BlockHandle, places: list[LoopHandle]) -> None:
     """Copy what the windows read in the loop over their own parts that leaves it in the nearest cache."""
     made = work.nest(copy, symbolic=True)
     if made is None or made.reduced:

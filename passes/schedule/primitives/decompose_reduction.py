@@ -62,7 +62,7 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
     over = [place.stmt for place in inner if any(uses(axis.value, place.stmt.var) for axis in spatial)]
     starts = {place.stmt.var: place.stmt.start for place in inner if all(place.stmt is not kept for kept in over)}
     known = edit.analyzer(block)
-    predicate = _predicate(edit, block, reduced, starts, [loop_stmt.var for loop_stmt in over])
+    predicate = _predicate(edit, block, starts, [loop_stmt.var for loop_stmt in over])
     for axis in reduced:
         first = substitute(axis.value, starts)
         if not known.can_prove(get_op("equal")(first, axis.start)):
@@ -86,7 +86,7 @@ def decompose_reduction(edit: Edit, block: BlockAt, loop: LoopAt) -> Place:
     return edit.block(name)
 
 
-def _predicate(edit: Edit, block: Place, reduced: list[Axis], starts: dict[Var, Expr], kept: list[Var]) -> Expr | None:
+def _predicate(edit: Edit, block: Place, starts: dict[Var, Expr], kept: list[Var]) -> Expr | None:
     """The block's predicate where the reduction begins."""
     if block.stmt.predicate is None:
         return None

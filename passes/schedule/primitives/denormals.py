@@ -65,7 +65,7 @@ def least_magnitude(edit: Edit, block: BlockAt, panels: Sequence[int]) -> Place:
         edit.wrong("a panel is a number that divides its dimension, or 0 for all of it")
     if not any(panels) or all(panel == 1 for panel in panels):
         edit.wrong("`panels` is 0 in all dimensions, or 1: that is no panel")
-    nest, box = _stored(edit, block, buffer)
+    nest, box = _stored(edit, block)
     index = buffer.shape[0].dtype
     least = Buffer(f"{buffer.name}_least", tuple(const(s // p, index) for s, p in zip(shape, panels) if p), CODE)
     outer: list[tuple[Var, int]] = []
@@ -109,7 +109,7 @@ def _code(element: Expr) -> Expr:
     return reinterpret(CODE, element) * const(2, CODE) - const(1, CODE)
 
 
-def _stored(edit: Edit, block: Place, buffer: Buffer) -> tuple[Place, list[tuple[Expr, int]]]:
+def _stored(edit: Edit, block: Place) -> tuple[Place, list[tuple[Expr, int]]]:
     """The loops that hold nothing but a block, and the box of what they store: the start and the extent of each
     dimension."""
     stmt: Block = block.stmt
