@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import AllocateConst, CallFunction, Module, PrimFunc, structural_equal, verify, walk
+from tirscript.ir import AllocateConst, CallFunction, MatchBuffer, Module, PrimFunc, structural_equal, verify, walk
 from tirscript.passes.graph import GRAPH_LOWERING
 from tirscript.passes.share_functions import share_functions
 from tirscript.script import parse
@@ -80,6 +80,20 @@ def test_what_differs_in_constants_is_one_function() -> None:
     assert [len(node.args) for node in walk(main) if type(node) is CallFunction] == [3, 3]
     same_results(before, after)
     assert share_functions(after) is after
+
+
+def test_constants_stand_behind_what_gives_handles_their_shapes() -> None:
+    head = """        X = T.match_buffer(x, (4,), "float32")
+        Y = T.match_buffer(y, (4,), "float32")
+        h = T."""
+    main = MAIN.replace('T.Buffer((4,), "float32")', "T.handle").replace("        # between\n        h = T.", head)
+    before = module(FIRST, SECOND, main.replace("(x, h)", "(X, h)").replace("(h, y)", "(h, Y)"))
+    after = share_functions(before)
+    assert names(after) == ["scale", "main"]
+    assert structural_equal(parse(after.script()), after)
+    kinds = [type(stmt) for stmt in after["main"].body]  # type: ignore[union-attr]
+    assert kinds[:4] == [MatchBuffer, MatchBuffer, AllocateConst, AllocateConst]
+    same_results(before, after)
 
 
 def test_equal_functions_share_all_their_constants() -> None:

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tirscript.ir import Expr, Var, cast, const, get_op
+from tirscript.ir import Buffer, Call, Expr, Var, cast, const, dtype, get_op
 from tirscript.ir.arith import Analyzer
 from tirscript.ir.arith.evaluate import evaluate
 from tirscript.ir.arith.sets import region
@@ -52,4 +52,7 @@ def test_what_is_not_known() -> None:
     assert analyzer.int_set(j + 1, DOMAIN) is None  # n + 3 may wrap
     assert analyzer.int_set(i * i, DOMAIN) is None
     assert analyzer.int_set(i // n, DOMAIN) is None
+    assert analyzer.int_set(Buffer("A", (const(8),), dtype("int32"))[i], DOMAIN) is None
+    for divided in ("floordiv", "floormod"):
+        assert analyzer.int_set(Call(get_op(divided), (i, const(0)), i.dtype), DOMAIN) is None
     assert region((i, i * i), DOMAIN, analyzer) == ((const(0), const(7)), None)

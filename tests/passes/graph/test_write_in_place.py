@@ -129,6 +129,7 @@ def test_what_lies_in_the_same_memory_is_one_argument():
         ("B[v] = A[v] + A[0]", False),
         ("B[v] = B[v] + A[v]", False),
         ("B[63 - v] = A[v]", False),
+        ("B[v // 2] = A[v // 2]", False),  # twice the same element
         ("B[v] = A[v]\n                B[0] = 1.0", False),
     ],
 )
@@ -141,3 +142,5 @@ def test_an_element_that_is_stored_twice_is_not_written_in_place():
     assert element_by_element(parse(HEAD + text)["grow"]) == []
     half = KERNEL.format(store="B[v] = A[v] * 2.0").replace("T.axis.spatial(64, i)", "T.axis.spatial(64, i // 2)")
     assert element_by_element(parse(HEAD + half)["grow"]) == []
+    apart = text.replace("v = T.axis.spatial(64, i)", 'v, _ = T.axis.remap("SS", [i, j])')
+    assert element_by_element(parse(HEAD + apart)["grow"]) == []
