@@ -45,7 +45,8 @@ def build(
                was written
     bounds_check: add those checks, and schedule as without them
 
-    Raises DiagnosticError with what is wrong with the program or the target, or cannot be compiled.
+    Raises DiagnosticError with what is wrong with the program or the target, or cannot be compiled; TypeError for what
+    is no program.
     """
     if isinstance(x, FunctionBase):
         x = x.func
@@ -88,13 +89,25 @@ def _module(x: Module | GraphFunc) -> Module:
 
 
 def jit(
-    function: Any = None, *, target: Any = None, pipeline: Any = "default", opt_level: int = 3, debug: bool = False
+    function: Any = None,
+    *,
+    target: Any = None,
+    pipeline: Any = "default",
+    opt_level: int = 3,
+    debug: bool = False,
+    bounds_check: bool = False,
 ) -> Any:
     """Make a decorated Python function, or a PrimFunc, a native function that is built at its first call.
 
     The options are those of `build`. The program is read at once, so its mistakes are told where it is defined.
     """
-    options = {"target": target, "pipeline": pipeline, "opt_level": opt_level, "debug": debug}
+    options = {
+        "target": target,
+        "pipeline": pipeline,
+        "opt_level": opt_level,
+        "debug": debug,
+        "bounds_check": bounds_check,
+    }
     if function is None:
         return lambda given: jit(given, **options)
     _check_level(opt_level)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tirscript.ir.target import Target
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tirscript.ir.target import Target
     from tirscript.passes import Sequential
 
 
-def default_pipeline(target: Target | None = None, *, schedule: bool = True) -> Sequential:
+def default_pipeline(target: Any = None, *, schedule: bool = True) -> Sequential:
     """The passes of `pipeline="default"` for a target, in their order; graphs and several targets included.
 
-    Without `schedule` each statement stays where it was written.
+    `target` is what `build` takes. Without `schedule` each statement stays where it was written. Raises DiagnosticError
+    where that is no target.
     """
     from tirscript.passes import Sequential
 
-    return Sequential((front_passes(), lowering_of(target or Target.parse("llvm"), schedule=schedule)))
+    from .targets import asked_target
+
+    return Sequential((front_passes(), lowering_of(asked_target(target), schedule=schedule)))
 
 
 def front_passes() -> Sequential:

@@ -18,19 +18,26 @@ def chosen_target(x: PrimFunc | GraphFunc | Module | None, given: Any) -> Target
 
     Raises DiagnosticError T402 and T404 where that is no target, or one with options that its kind does not have.
     """
-    around = Target.current()
-    if given is not None:
-        if not isinstance(given, (str, dict, Target)):
-            message = f"a target is a Target, a string or a dict, not {type(given).__name__}"
-            raise DiagnosticError([error("T402", message, hint='"llvm" is the processor this runs on')])
-        around = read_target(given)
-    found = around or Target.parse("llvm")
+    found = asked_target(given)
     if x is not None:
         with found:
             own = outer_target(x) if isinstance(x, Module) else target_of(x)
         found = own or found
     check_target(found, None if x is None else x.span)
     return completed(found)
+
+
+def asked_target(given: Any) -> Target:
+    """The target that an argument says; without one that of the `with target:` around, else this machine.
+
+    Raises DiagnosticError T402 and T404 for what is no target.
+    """
+    if given is None:
+        return Target.current() or Target.parse("llvm")
+    if not isinstance(given, (str, dict, Target)):
+        message = f"a target is a Target, a string or a dict, not {type(given).__name__}"
+        raise DiagnosticError([error("T402", message, hint='"llvm" is the processor this runs on')])
+    return read_target(given)
 
 
 def completed(target: Target) -> Target:

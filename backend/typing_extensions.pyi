@@ -29,6 +29,7 @@ def no_type_check(
     pipeline: Any = "default",
     opt_level: int = 3,
     debug: bool = False,
+    bounds_check: bool = False,
 ) -> _Result:
     """Make a decorated Python function, or a PrimFunc, a native function that is built at its first call.
 

@@ -227,7 +227,7 @@ def constant(data: Any, kind: Any = None, shape: tuple[int, ...] | None = None) 
     An array without gaps comes in without a copy and belongs to the constant from then on: it is made read-only, so
     that writing to it fails (pass `array.copy()` to keep it). Memory-mapped arrays stay mapped. Other arrays, and parts
     of larger ones that can be written, are copied. Raises DiagnosticError T114 for data of another dtype or shape,
-    ragged lists, and what holds no numbers.
+    ragged lists, and what holds no numbers, ValueError for what is no dtype.
     """
     import numpy as np
 

@@ -56,7 +56,7 @@ def save_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Any]) -> No
     """Write tensors under their names into a safetensors file, which other programs read as well.
 
     The values are what `constant` takes. Raises DiagnosticError T114 for what is no tensor, or for a name that stands
-    for something else in such a file.
+    for something else in such a file, OSError where the file cannot be written.
     """
     for name in tensors:
         if not isinstance(name, str) or name == "__metadata__" or name.startswith(PREFIX) or not _is_text(name):
@@ -197,7 +197,7 @@ def read_all(path: str | os.PathLike[str]) -> Iterator[ConstantTensor]:
 def load_tensors(path: str | os.PathLike[str]) -> dict[str, ConstantTensor]:
     """The tensors of a safetensors file by their names there, large ones mapped and not read.
 
-    DiagnosticError T115 for a damaged file; a tensor whose name is a digest is checked.
+    DiagnosticError T115 for a file that cannot be read or is damaged; a tensor whose name is a digest is checked.
     """
     file = ConstantFile(path)
     found = {}

@@ -128,7 +128,7 @@ def parse(
 ) -> Definition:
     """The one function or module that a text defines. Never runs any Python of the text.
 
-    `names` are values that the text may use beside T and I: numbers, strings, dtypes, sequences, arrays, parsed
+    `names` are values that the text may use beside T, G and I: numbers, strings, dtypes, sequences, arrays, parsed
     functions. `filename` is what messages call it. `constants` holds the data of constants that the text names by their
     digest; `folder` is where the files of constants lie that it names. Raises DiagnosticError with every mistake found.
     """

@@ -379,6 +379,26 @@ def test_jit_builds_at_the_first_call() -> None:
     assert (y == 2).all()
 
 
+def test_jit_takes_the_options_of_build() -> None:
+    def options(function: Any) -> dict[str, Any]:
+        return {
+            name: (one.kind, one.default)
+            for name, one in inspect.signature(function).parameters.items()
+            if one.kind is one.KEYWORD_ONLY and name != "target"
+        }
+
+    assert options(tirscript.jit) == options(tirscript.build)
+    checked = tirscript.jit(
+        text("""
+    @T.prim_func
+    def f(A: T.Buffer((4,), "int32"), i: T.int32):
+        A[i] = 1
+    """),
+        bounds_check=True,
+    )
+    assert told(checked, np.zeros(4, np.int32), 4).startswith("T302")
+
+
 def test_jit_sees_the_names_around_a_function() -> None:
     size = 3
 

@@ -428,6 +428,14 @@ def test_build_schedules_unless_it_is_told_how() -> None:
     assert kinds(tirscript.build(elementwise, pipeline=DEFAULT_LOWERING).lowered) == {"serial"}
     assert str(default_pipeline()).endswith(f"default_cpu,pack_constants,{DEFAULT_LOWERING}")
     assert str(default_pipeline(schedule=False)).endswith(f"split_targets,{DEFAULT_LOWERING}")
+    # a target is said as to `build`
+    by_c = default_pipeline(tirscript.Target("c"))
+    assert str(by_c) == str(default_pipeline("c")) == str(default_pipeline({"kind": "c"}))
+    with tirscript.Target.parse("c"):
+        assert str(default_pipeline()) == str(by_c)
+    for wrong in (3, "nothing"):
+        with pytest.raises(tirscript.DiagnosticError, match="T402"):
+            default_pipeline(wrong)
     assert "T.fma" in tirscript.build(matmul).lowered.script()
     assert "T.fma" not in tirscript.build(matmul, debug=True).lowered.script()
     assert (
