@@ -50,6 +50,9 @@ class Mod:
     def other(B: T.Buffer((8, 8), "float32")):
         if B[0, 1] == 2.0:
             B[1, 0:4] = T.broadcast(3.0, 4)
+        for p in range(4):
+            T.static_assert(p < 4, "in bounds")
+            T.assume(B[p, 0] > 1.0)
 """
 # path -> (line, text)
 PLACES = {
@@ -100,6 +103,8 @@ PLACES = {
     "other.body[0].condition.args[0].indices[1]": (33, "1"),
     "other.body[0].then[0].indices[1]": (34, "0:4"),
     "other.body[0].then[0].value.value": (34, "3.0"),
+    "other.body[1].body[0].condition.args[1]": (36, "4"),
+    "other.body[1].body[1].condition.args[1]": (37, "1.0"),
     "nothing.like[3].this": (5, "class Mod:"),
 }
 

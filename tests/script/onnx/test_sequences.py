@@ -46,6 +46,28 @@ def test_a_tensor_is_split_and_put_together(constants: dict[str, Any], attrs: di
     compare(given, x=X)
 
 
+@pytest.mark.parametrize("place", [7, -7, 3, None], ids=["behind the last", "first", "between", "no place"])
+def test_places_of_what_is_inserted(place: int | None) -> None:
+    constants = {} if place is None else {"place": np.array(place)}
+    nodes = [
+        N("SplitToSequence", ["x"], ["s"], keepdims=0),
+        N("SequenceInsert", ["s", "w", *constants], ["more"]),
+        N("ConcatFromSequence", ["more"], ["y"], axis=0, new_axis=1),
+    ]
+    given = model(nodes, [info("x", F, [7, 3]), info("w", F, [3])], [info("y")], 17, **constants)
+    compare(given, x=X, w=-np.ones(3, "float32"))
+
+
+def test_without_a_place_the_last_is_erased() -> None:
+    nodes = [
+        N("SplitToSequence", ["x"], ["s"], keepdims=0),
+        N("SequenceErase", ["s"], ["rest"]),
+        N("ConcatFromSequence", ["rest"], ["y"], axis=0, new_axis=1),
+    ]
+    given = model(nodes, [info("x", F, [7, 3])], [info("y")], 17)
+    compare(given, x=X)
+
+
 def test_a_list_grows_in_a_loop() -> None:
     """What a scripted `ys.append(...)` in a loop becomes, and `torch.stack(ys)` behind it."""
     body = inner(
@@ -92,12 +114,14 @@ def test_each_tensor_of_a_sequence_is_mapped_and_given() -> None:
     [
         ([N("SequenceAt", ["s", "i"], ["y"])], "the place in the sequence is not known before the model runs"),
         ([N("SequenceAt", ["s", "nine"], ["y"])], "place 9 is none of a sequence of 7"),
+        ([N("SequenceAt", ["s", "seven"], ["y"])], "place 7 is none of a sequence of 7"),
+        ([N("SequenceInsert", ["s", "x", "nine"], ["y"])], "place 9 is none of a sequence of 7"),
         ([N("Exp", ["s"], ["y"])], "`s` is a sequence of tensors, which is not supported here"),
         ([N("SequenceLength", ["x"], ["y"])], "`x` is no sequence of a known length"),
     ],
 )
 def test_what_of_sequences_is_not_supported(nodes: list[Any], words: str) -> None:
     inputs = [info("x", F, [7, 3]), info("i", I, [])]
-    given = model([N("SplitToSequence", ["x"], ["s"]), *nodes], inputs, [info("y")], 17, nine=np.array(9))
+    given = model([N("SplitToSequence", ["x"], ["s"]), *nodes], inputs, [info("y")], 17, seven=np.array(7), nine=np.array(9))
     with pytest.raises(DiagnosticError, match=words):
         tirscript.from_onnx(given)
