@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from types import FunctionType
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -25,32 +24,28 @@ from tirscript.ir.expr import (
     literal,
 )
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphExpr, GraphVar
-from tirscript.ir.module import Module
-from tirscript.ir.op import FOREIGN, OPS, Op, as_expr, comparisons_as_values, literal_hint
+from tirscript.ir.op import FOREIGN, OPS, Op, as_expr, literal_hint
 from tirscript.ir.scopes import scope_advice
 from tirscript.ir.words import words
 
-from .advice import ADVICE, ADVICE_IN_PYTHON, BUILTIN_ADVICE, in_words, taken_in
+from .advice import ADVICE, taken_in
 from .call_mistakes import argument_error, dtype_place
-from .choices import Choice
-from .context import Abort, FunctionRef, Macro
+from .context import FunctionRef, Macro
 from .expr import MAX_LANES, ExprLowering, Method, same_dtype
-from .graph_names import TypeForm
 from .lengths import vscale_factor
 from .limits import limit, special_float, tvm_literal
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
-from .plain import argument_place, of_the_program
+from .plain import argument_place
 from .pointer import METHODS, array_of, first_element
 from .python import BUILTINS
+from .python_calls import PythonCallLowering
 from .tvm import DialectFunction
 
 # what TVM passes a whole buffer as a descriptor of it
 _PACKED = ("call_packed", "call_cpacked", "call_packed_lowered", "call_cpacked_lowered")
-MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
 
 
-class CallLowering(ExprLowering):
+class CallLowering(PythonCallLowering):
     """Lowers calls. `addresses` are the buffers whose names TVM's `T.allocate` bound to an address."""
 
     addresses: set[Buffer]
@@ -413,92 +408,6 @@ class CallLowering(ExprLowering):
             hint=f"pass the address of the first, `T.address_of({first})`, or let the parameter be a `T.Buffer`",
         )
 
-    def open_python(self, function: Any, node: ast.Call) -> Any:
-        """What a function of the user's own Python returns, or a Choice of `min` and `max`."""
-        if isinstance(function, Expr):
-            raise self.fail("T022", f"this is a value of {function.dtype}, which cannot be called", node.func)
-        if not callable(function) or isinstance(function, (PrimFunc, GraphExpr, Module)):
-            raise self.fail("T022", f"this is {words(function)}, which cannot be called", node.func)
-        if not self.trusted and function not in _SAFE and not isinstance(function, TypeForm):
-            name = getattr(function, "__name__", type(function).__name__)
-            raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)
-        chooses = function is min or function is max
-        args, kwargs = self.arguments(node, self.open_value if chooses and not node.keywords else None)
-        if Choice in map(type, args):
-            return self.among(OPS[function.__name__], args, node)
-        self.sized((args, kwargs), node)
-        special = _EXPR_BUILTINS.get(function) if function.__hash__ is not None else None
-        if special is not None and not kwargs:
-            several = len(args) == 1 and hasattr(args[0], "__iter__") and not isinstance(args[0], Buffer)
-            items = self.iterate(args[0], node) if several else args
-            if any(isinstance(item, Expr) for item in items):
-                return self._fold(special, items, node)
-        held = next((arg for arg in [*args, *kwargs.values()] if of_the_program(arg)), None)
-        if held is None:
-            return self.plain(lambda: function(*args, **kwargs), node, ())
-        module = str(getattr(function, "__module__", None) or "")
-        texts = getattr(function, "__name__", "") in _TEXTS and not isinstance(function, FunctionType)
-        if texts or (isinstance(held, (Buffer, GraphExpr)) and module.partition(".")[0] == "numpy"):
-            raise self._early(function, held, node, None)
-        try:
-            with comparisons_as_values():
-                return function(*args, **kwargs)
-        except (DiagnosticError, Abort):
-            raise
-        except Exception as problem:
-            raise self._early(function, held, node, problem) from None
-
-    def _early(self, function: Any, held: Any, node: ast.Call, problem: Exception | None) -> Abort:
-        """A Python function that cannot take a value of the program: what is to be raised."""
-        name = str(getattr(function, "__name__", type(function).__name__)).lstrip("_")
-        places = [*node.args, *(keyword.value for keyword in node.keywords)]
-        place = next((arg for arg in places if self.span(arg).text == getattr(held, "name", None)), places[0])
-        text = self.span(place).text
-        word = f"`{text}`" if len(text) < 40 else "its argument"
-        hint = BUILTIN_ADVICE.get(name) if name != "print" or not isinstance(held, GraphExpr) else None
-        if hint is None:
-            own = isinstance(node.func, ast.Name) and name not in BUILTINS
-            spelt = self.spelling(name)
-            hint = f"did you mean `{spelt}`?" if spelt is not None and not own else self.instead(name)
-        if isinstance(held, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
-            hint = f"loop over the elements: `for i in range({held.name}.shape[0]):`"
-        notes = (f"{type(problem).__name__}: {problem}",) if problem is not None and hint is None else ()
-        if hint is None and isinstance(function, FunctionType) and isinstance(held, (Expr, Buffer)):
-            hint = ADVICE_IN_PYTHON
-        if hint and isinstance(held, (Buffer, GraphVar)):
-            hint = hint.replace("A.shape", f"{held.name}.shape")
-        return self.fail(
-            "T033",
-            f"`{name}` is Python, which runs while parsing: {word} has no value yet",
-            node,
-            hint=in_words(hint, "T110", place, text),
-            notes=notes,
-        )
-
-    def spelling(self, name: str) -> str | None:
-        """The function of the language that is called as a function of Python or numpy is; None where there is none."""
-        return f"T.{name}" if name in vars(self.namespace) else None
-
-    def instead(self, name: str) -> str | None:
-        """What is written in the language in place of a function of Python or numpy."""
-        return ADVICE.get(name)
-
-    def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
-        if name == "abs":
-            return self.operator(OPS["abs"], items, node)
-        if len(items) > MAX_TERMS:
-            raise self.fail(
-                "T004", f"this makes one expression of over {MAX_TERMS:,} terms", node, hint="add them up in a loop"
-            )
-        result = items[0]
-        for item in items[1:]:
-            result = (
-                self.operator(OPS[name], [result, item], node)
-                if isinstance(result, Expr) or isinstance(item, Expr)
-                else BUILTINS["sum" if name == "add" else name]((result, item))
-            )
-        return result
-
     def _ramp(self, node: ast.Call) -> Expr:
         base, stride, lanes = self.form_arguments(node, "ramp", ("base", "stride", "lanes"))
         first = as_expr(base)
@@ -592,10 +501,7 @@ def _plain_type(value: Any) -> Any:
     return value.dtype if isinstance(value, TypeName) else _PYTHON_TYPES.get(id(value), value)
 
 
-_SAFE = set(BUILTINS.values())
-_TEXTS = ("print", "str", "repr", "ascii", "format")  # what would show how a value is written, not what it is
 _PYTHON_TYPES = {id(BUILTINS[kind.__name__]): kind for kind in (int, float, bool)}
-_EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", BUILTINS["sum"]: "add", abs: "abs"}
 _VALUE_FORMS: dict[str, Callable[[Any, ast.Call], Any]] = {
     "ramp": CallLowering._ramp,
     "broadcast": CallLowering._broadcast,

@@ -1,0 +1,121 @@
+"""Calls of Python's functions: run while parsing, but for those that make an expression of expressions."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+from typing import Any
+
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.expr import Expr
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import GraphExpr, GraphVar
+from tirscript.ir.module import Module
+from tirscript.ir.op import OPS, comparisons_as_values
+from tirscript.ir.words import words
+
+from .advice import ADVICE, ADVICE_IN_PYTHON, BUILTIN_ADVICE, in_words
+from .choices import Choice
+from .context import Abort
+from .expr import ExprLowering
+from .graph_names import TypeForm
+from .plain import of_the_program
+from .python import BUILTINS
+
+MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
+
+
+class PythonCallLowering(ExprLowering):
+    """Calls functions of the user's own Python, and Python's `min`, `max`, `sum` and `abs` of expressions."""
+
+    def open_python(self, function: Any, node: ast.Call) -> Any:
+        """What a function of the user's own Python returns, or a Choice of `min` and `max`."""
+        if isinstance(function, Expr):
+            raise self.fail("T022", f"this is a value of {function.dtype}, which cannot be called", node.func)
+        if not callable(function) or isinstance(function, (PrimFunc, GraphExpr, Module)):
+            raise self.fail("T022", f"this is {words(function)}, which cannot be called", node.func)
+        if not self.trusted and function not in _SAFE and not isinstance(function, TypeForm):
+            name = getattr(function, "__name__", type(function).__name__)
+            raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)
+        chooses = function is min or function is max
+        args, kwargs = self.arguments(node, self.open_value if chooses and not node.keywords else None)
+        if Choice in map(type, args):
+            return self.among(OPS[function.__name__], args, node)
+        self.sized((args, kwargs), node)
+        special = _EXPR_BUILTINS.get(function) if function.__hash__ is not None else None
+        if special is not None and not kwargs:
+            several = len(args) == 1 and hasattr(args[0], "__iter__") and not isinstance(args[0], Buffer)
+            items = self.iterate(args[0], node) if several else args
+            if any(isinstance(item, Expr) for item in items):
+                return self._fold(special, items, node)
+        held = next((arg for arg in [*args, *kwargs.values()] if of_the_program(arg)), None)
+        if held is None:
+            return self.plain(lambda: function(*args, **kwargs), node, ())
+        module = str(getattr(function, "__module__", None) or "")
+        texts = getattr(function, "__name__", "") in _TEXTS and not isinstance(function, FunctionType)
+        if texts or (isinstance(held, (Buffer, GraphExpr)) and module.partition(".")[0] == "numpy"):
+            raise self._early(function, held, node, None)
+        try:
+            with comparisons_as_values():
+                return function(*args, **kwargs)
+        except (DiagnosticError, Abort):
+            raise
+        except Exception as problem:
+            raise self._early(function, held, node, problem) from None
+
+    def _early(self, function: Any, held: Any, node: ast.Call, problem: Exception | None) -> Abort:
+        """A Python function that cannot take a value of the program: what is to be raised."""
+        name = str(getattr(function, "__name__", type(function).__name__)).lstrip("_")
+        places = [*node.args, *(keyword.value for keyword in node.keywords)]
+        place = next((arg for arg in places if self.span(arg).text == getattr(held, "name", None)), places[0])
+        text = self.span(place).text
+        word = f"`{text}`" if len(text) < 40 else "its argument"
+        hint = BUILTIN_ADVICE.get(name) if name != "print" or not isinstance(held, GraphExpr) else None
+        if hint is None:
+            own = isinstance(node.func, ast.Name) and name not in BUILTINS
+            spelt = self.spelling(name)
+            hint = f"did you mean `{spelt}`?" if spelt is not None and not own else self.instead(name)
+        if isinstance(held, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
+            hint = f"loop over the elements: `for i in range({held.name}.shape[0]):`"
+        notes = (f"{type(problem).__name__}: {problem}",) if problem is not None and hint is None else ()
+        if hint is None and isinstance(function, FunctionType) and isinstance(held, (Expr, Buffer)):
+            hint = ADVICE_IN_PYTHON
+        if hint and isinstance(held, (Buffer, GraphVar)):
+            hint = hint.replace("A.shape", f"{held.name}.shape")
+        return self.fail(
+            "T033",
+            f"`{name}` is Python, which runs while parsing: {word} has no value yet",
+            node,
+            hint=in_words(hint, "T110", place, text),
+            notes=notes,
+        )
+
+    def spelling(self, name: str) -> str | None:
+        """The function of the language that is called as a function of Python or numpy is; None where there is none."""
+        return f"T.{name}" if name in vars(self.namespace) else None
+
+    def instead(self, name: str) -> str | None:
+        """What is written in the language in place of a function of Python or numpy."""
+        return ADVICE.get(name)
+
+    def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
+        if name == "abs":
+            return self.operator(OPS["abs"], items, node)
+        if len(items) > MAX_TERMS:
+            raise self.fail(
+                "T004", f"this makes one expression of over {MAX_TERMS:,} terms", node, hint="add them up in a loop"
+            )
+        result = items[0]
+        for item in items[1:]:
+            result = (
+                self.operator(OPS[name], [result, item], node)
+                if isinstance(result, Expr) or isinstance(item, Expr)
+                else BUILTINS["sum" if name == "add" else name]((result, item))
+            )
+        return result
+
+
+_SAFE = set(BUILTINS.values())
+_TEXTS = ("print", "str", "repr", "ascii", "format")  # what would show how a value is written, not what it is
+_EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", BUILTINS["sum"]: "add", abs: "abs"}
