@@ -31,7 +31,7 @@ from tirscript.ir.words import words
 from .advice import ADVICE, taken_in
 from .call_mistakes import argument_error, dtype_place
 from .context import FunctionRef, Macro
-from .expr import MAX_LANES, ExprLowering, Method, same_dtype
+from .expr import MAX_LANES, Method, same_dtype
 from .lengths import vscale_factor
 from .limits import limit, special_float, tvm_literal
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
@@ -511,4 +511,4 @@ _VALUE_FORMS: dict[str, Callable[[Any, ast.Call], Any]] = {
     "infinity": CallLowering._limit,
     "var": CallLowering._var,
 }
-CallLowering.rules = {**ExprLowering.rules, ast.Call: CallLowering._call}
+CallLowering.rules = {**PythonCallLowering.rules, ast.Call: CallLowering._call}

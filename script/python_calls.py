@@ -18,15 +18,15 @@ from tirscript.ir.words import words
 from .advice import ADVICE, ADVICE_IN_PYTHON, BUILTIN_ADVICE, in_words
 from .choices import Choice
 from .context import Abort
-from .expr import ExprLowering
 from .graph_names import TypeForm
 from .plain import of_the_program
 from .python import BUILTINS
+from .subscript import SubscriptLowering
 
 MAX_TERMS = 1 << 12  # of a sum, min or max of expressions, each of which nests one deeper
 
 
-class PythonCallLowering(ExprLowering):
+class PythonCallLowering(SubscriptLowering):
     """Calls functions of the user's own Python, and Python's `min`, `max`, `sum` and `abs` of expressions."""
 
     def open_python(self, function: Any, node: ast.Call) -> Any:
