@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
@@ -61,70 +62,84 @@ def pad_einsum(edit: Edit, block: BlockAt, padding: list[int]) -> None:
         padded = _rounded(edit, block, axis, size)
         if padded is not None:
             new[axis.var] = padded
-            within = [any(index is axis.var for index in load.indices) for load in loads]
-            if axis.kind == "reduce" and strange is not None:
-                edit.refuse(
-                    f"what `{stmt.name}` adds up is not a product of elements",
-                    (block, ""),
-                    (strange, "this is no element"),
-                )
-            if axis.kind == "reduce" and not all(within):
-                if update.store.buffer.dtype.is_float or not any(within):
-                    edit.refuse(
-                        f"the axis `{axis.var.name}` is not in every factor, so the products in the padding are not "
-                        "known to be 0",
-                        (block, ""),
-                        (axis, "this axis"),
-                    )
+            if axis.kind == "reduce":
+                _check_adds_nothing(edit, block, axis, update, loads, strange)
     if not new:
         return
-    scope = scope_of(edit, block)
-    home = top(scope, block)
     target = update.store.buffer
-    copies: dict[Buffer, Buffer] = {}
-    before: list[Stmt] = []
-    after: list[Stmt] = []
-    made: list[tuple[Buffer, str]] = []
-    taken: set[str] = set()
-    sizes = {axis.var: axis.stop for axis in stmt.axes}
-    accesses: list[BufferLoad | BufferStore] = [*loads, update.store]
-    for access in accesses:
-        old = access.buffer
-        if old in copies or new.keys().isdisjoint(free_vars(access.indices)):
-            continue
-        shape = tuple(
-            _grown(edit, block, index, dim, sizes, new) for index, dim in zip(access.indices, old.shape, strict=True)
-        )
-        copy = copies[old] = Buffer(f"{old.name}_pad", shape, old.dtype, scope=old.scope)
-        name = edit.fresh_block_name(copy.name)
-        while name in taken:
-            name += "_1"
-        taken.add(name)
-        made.append((copy, name))
-        if old is target:
-            after.append(_copy(name, [(copy, old)], old.shape, ()))
-        else:
-            _check_unchanged(edit, block, home, old)
-            limits = [
-                (at, dim)
-                for at, (index, dim) in enumerate(zip(access.indices, old.shape, strict=True))
-                if not new.keys().isdisjoint(free_vars(index))
-            ]
-            before.append(_copy(name, [(old, copy)], shape, limits))
+    home = top(scope_of(edit, block), block)
+    copies = _copies(edit, block, home, [*loads, update.store], new)
     if target in copies:
         check_copied_behind(edit, block, target)
 
-    ends = [(var, cast(sizes[var], var.dtype)) for var in new]
-    body = written_to(stmt.replace(axes=(), init=_kept_inside(stmt.init or (), ends)), copies)
+    ends = [(axis.var, cast(axis.stop, axis.var.dtype)) for axis in stmt.axes if axis.var in new]
+    body = stmt.replace(axes=(), init=_kept_inside(stmt.init or (), ends))
+    body = written_to(body, {old: copy.buffer for old, copy in copies.items()})
     axes = tuple(axis.replace(stop=new.get(axis.var, axis.stop)) for axis in stmt.axes)
     nest: Stmt = inferred(body.replace(axes=axes))
     for place, axis in reversed(list(zip(loops, axes, strict=True))):
         stop = cast(axis.stop, place.stmt.var.dtype)
         nest = place.stmt.replace(stop=stop, body=(nest,))
+    before = [copy.stmt for old, copy in copies.items() if old is not target]
+    after = [copy.stmt for old, copy in copies.items() if old is target]
     edit.tree.insert(home, before=before, after=after)
     edit.replace(loops[0], nest)
-    for copy, name in made:
-        edit.allocate(copy, edit.block(name))
+    for copy in copies.values():
+        edit.allocate(copy.buffer, edit.block(copy.name))
+
+
+class _Copy(NamedTuple):
+    """A copy of a buffer with padded dimensions, and the nest and name of the block that fills it, or takes from it."""
+
+    buffer: Buffer
+    name: str
+    stmt: Stmt
+
+
+def _copies(
+    edit: Edit, block: Place, home: Place, accesses: list[BufferLoad | BufferStore], new: Mapping[Var, Expr]
+) -> dict[Buffer, _Copy]:
+    """Padded copies of the buffers that are indexed by padded axes; the last access is the store of the result."""
+    target = accesses[-1].buffer
+    sizes = {axis.var: axis.stop for axis in block.stmt.axes}
+    made: dict[Buffer, _Copy] = {}
+    for access in accesses:
+        old = access.buffer
+        if old in made or new.keys().isdisjoint(free_vars(access.indices)):
+            continue
+        pairs = list(zip(access.indices, old.shape, strict=True))
+        shape = tuple(_grown(edit, block, index, dim, sizes, new) for index, dim in pairs)
+        copy = Buffer(f"{old.name}_pad", shape, old.dtype, scope=old.scope)
+        name = edit.fresh_block_name(copy.name)
+        while any(name == one.name for one in made.values()):
+            name += "_1"
+        if old is target:
+            stmt = _copied(name, copy, old, old.shape, ())
+        else:
+            _check_unchanged(edit, block, home, old)
+            limits = [(at, dim) for at, (index, dim) in enumerate(pairs) if not new.keys().isdisjoint(free_vars(index))]
+            stmt = _copied(name, old, copy, shape, limits)
+        made[old] = _Copy(copy, name, stmt)
+    return made
+
+
+def _check_adds_nothing(
+    edit: Edit, block: Place, axis: Axis, update: Update, loads: list[BufferLoad], strange: Expr | None
+) -> None:
+    """Refuse where what the padding of a reduction axis adds is not known to be 0."""
+    if strange is not None:
+        edit.refuse(
+            f"what `{block.stmt.name}` adds up is not a product of elements",
+            (block, ""),
+            (strange, "this is no element"),
+        )
+    within = [any(index is axis.var for index in load.indices) for load in loads]
+    if not all(within) and (update.store.buffer.dtype.is_float or not any(within)):
+        edit.refuse(
+            f"the axis `{axis.var.name}` is not in every factor, so the products in the padding are not known to be 0",
+            (block, ""),
+            (axis, "this axis"),
+        )
 
 
 def _kept_inside(init: tuple[Stmt, ...], limits: list[tuple[Var, Expr]]) -> tuple[Stmt, ...]:
@@ -245,14 +260,14 @@ def _check_unchanged(edit: Edit, block: Place, home: Place, buffer: Buffer) -> N
             edit.refuse(f"`{buffer.name}` is written where the copy would be made", (block, ""), (writer, "here"))
 
 
-def _copy(
+def _copied(
     name: str,
-    pair: list[tuple[Buffer, Buffer]],
+    source: Buffer,
+    target: Buffer,
     shape: tuple[Expr, ...],
     limits: list[tuple[int, Expr]] | tuple[()],
 ) -> Stmt:
     """Loops and a block that copy a buffer; zeros beyond the limits of its dimensions."""
-    ((source, target),) = pair
     loops = [Var(f"ax{at}", dim.dtype) for at, dim in enumerate(shape)]
     axes = tuple(
         Axis(Var(f"v{at}", dim.dtype), "spatial", const(0, dim.dtype), dim, loop)
