@@ -160,15 +160,9 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     straight = source is None and (reads_straight(roles, rows, width) or in_panels(roles, width, lanes))
     right = None if straight else _copy(work, nest.name, roles.right, roles.columns.var in padded)
     turned = right is not None and lines_last(work, right, roles)
-    if right is not None and is_converted(nest, roles.right):
-        sch.early_cast(right)
-    if source is not None:
-        sch.compute_inline(source)
+    _taken_in(work, nest, roles.right, right, source)
     left = _rows(work, nest, roles, roles.rows.var in padded)
-    if left is not None and is_converted(nest, roles.left):
-        sch.early_cast(left)
-    if left is not None and made.left is not None:
-        sch.compute_inline(made.left)
+    _taken_in(work, nest, roles.left, left, None if left is None else made.left)
     left = left or made.left
     result = result_of(work, nest, reader, bool(padded))
     dims = {dim.var.name: loop for dim, loop in zip(_by_axis(nest), sch.get_loops(nest.name), strict=True)}
@@ -214,13 +208,7 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
         names.append(update.name)
         copies += others
     for name in names:
-        work.sch.decompose_reduction(name, work.sch.get_loops(name)[depth])
-        for part in (f"{name}_init", f"{name}_update"):
-            loops = work.sch.get_loops(part)
-            work.vectorize(part, lanes)
-            work.sch.unroll(loops[-2])
-        work.contract(f"{name}_update")
-        work.done |= {name, f"{name}_init", f"{name}_update"}
+        _in_registers(work, name, work.sch.get_loops(name)[depth], lanes)
     for copy in copies:
         work.attempt(vector_copy, copy, lanes)
         work.done.add(copy.name)
@@ -230,6 +218,27 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     if right is not None and shared:
         copied = work.sch.get_loops(f"{right.name}_o" if squares else right)
         work.parallel(_for_one(copied[:-1], work, alone)[:2], nest.work / 16)
+
+
+def _taken_in(
+    work: Work, nest: Nest, operand: BufferLoad, copy: BlockHandle | None, source: BlockHandle | None
+) -> None:
+    """Let the copy of an operand do the cast that the product does of it, and what the block does that makes it."""
+    if copy is not None and is_converted(nest, operand):
+        work.sch.early_cast(copy)
+    if source is not None:
+        work.sch.compute_inline(source)
+
+
+def _in_registers(work: Work, name: str, first: LoopHandle, lanes: int) -> None:
+    """Begin the sums of a tile before the first loop over terms, and write out its vectors, which stay in registers."""
+    work.sch.decompose_reduction(name, first)
+    for part in (f"{name}_init", f"{name}_update"):
+        loops = work.sch.get_loops(part)
+        work.vectorize(part, lanes)
+        work.sch.unroll(loops[-2])
+    work.contract(f"{name}_update")
+    work.done |= {name, f"{name}_init", f"{name}_update"}
 
 
 def _is_worth_threads(nest: Nest, roles: Roles) -> bool:
