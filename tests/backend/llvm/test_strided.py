@@ -62,6 +62,8 @@ def test_near_lanes_are_whole_registers(load: int, registers: int) -> None:
     found = text(load, 1)
     assert "gather" not in found and found.count("= load <16 x float>") == registers
     assert text(load, 1, 64).count("= load <16 x float>") == 4 * registers
+    uneven = text(load, 1, 48)
+    assert "gather" not in uneven and uneven.count("= load <16 x float>") == 3 * registers
 
 
 def test_far_lanes_are_gathered_and_scattered() -> None:

@@ -122,6 +122,8 @@ def test_each_tensor_of_a_sequence_is_mapped_and_given() -> None:
 )
 def test_what_of_sequences_is_not_supported(nodes: list[Any], words: str) -> None:
     inputs = [info("x", F, [7, 3]), info("i", I, [])]
-    given = model([N("SplitToSequence", ["x"], ["s"]), *nodes], inputs, [info("y")], 17, seven=np.array(7), nine=np.array(9))
+    given = model(
+        [N("SplitToSequence", ["x"], ["s"]), *nodes], inputs, [info("y")], 17, seven=np.array(7), nine=np.array(9)
+    )
     with pytest.raises(DiagnosticError, match=words):
         tirscript.from_onnx(given)
