@@ -10,6 +10,7 @@ import click
 
 from tirscript.ir import Module, PrimFunc
 
+from .completion import PASSES, TARGET
 from .files import FILE, Program, some, spare, writing
 from .opt import read_passes, read_target
 from .output import duration, machine, source, write
@@ -33,8 +34,10 @@ Examples:
 @click.option("--output", "-o", metavar="PATH", help="Write a library, object or source, by the suffix of PATH.")
 @click.option("--header", metavar="PATH", help="With -o: write the header that C programs include.")
 @click.option("--prefix", metavar="WORD", help="With -o: what the library's own names in C begin with.")
-@click.option("--target", default="llvm", show_default=True, help="What to compile for; `llvm` is this machine.")
-@click.option("--passes", "-p", default="default", show_default=True, metavar="PASSES", help="How to lower.")
+@click.option(
+    "--target", type=TARGET, default="llvm", show_default=True, help="What to compile for; `llvm` is this machine."
+)
+@click.option("--passes", "-p", default="default", show_default=True, type=PASSES, help="How to lower.")
 @click.option("--opt-level", "-O", type=click.IntRange(0, 3), default=3, show_default=True, help="How hard LLVM tries.")
 @click.option("--debug", is_flag=True, help="Add checks as --bounds-check does, and schedule nothing.")
 @click.option("--bounds-check", is_flag=True, help="Add checks of indices, axes, divisors and assumptions.")

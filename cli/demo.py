@@ -13,6 +13,7 @@ import click
 from tirscript.ir import PrimFunc, structural_equal, walk
 from tirscript.testing import Example, copies, examples, largest_error, tolerance
 
+from .completion import EXAMPLE
 from .output import coloured, duration
 
 SHOWN = "crop"  # the kernel that is printed, transformed, diffed and printed again
@@ -167,7 +168,7 @@ Exit status: 0 where every step holds, 1 where one does not."""
 
 @click.command(name="demo", epilog=EPILOG)
 @click.option("--quick", is_flag=True, help="Measure times in 3 rounds instead of 15.")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, type=EXAMPLE)
 def command(quick: bool, names: tuple[str, ...]) -> None:
     """Take the examples (all, or those of NAMES) from source to native code and back."""
     known = {example.name: example for example in examples()}

@@ -10,6 +10,7 @@ import click
 from tirscript.ir import suggest
 from tirscript.ir.codes import CODES
 
+from .completion import CODE
 from .output import coloured, machine, write
 
 EPILOG = """\b
@@ -29,7 +30,7 @@ def explanation(code: str) -> str:
 
 
 @click.command(name="explain", epilog=EPILOG)
-@click.argument("codes", nargs=-1)
+@click.argument("codes", nargs=-1, type=CODE)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(codes: tuple[str, ...], as_json: bool) -> None:
     """Explain each of CODES, such as the T203 of `error[T203]`; list those of a beginning such as T2, or all."""

@@ -8,6 +8,7 @@ import click
 
 from tirscript.ir import DiagnosticError, error, suggest
 
+from .completion import OPERATOR
 from .output import machine, plural, write
 
 EPILOG = """\b
@@ -22,7 +23,7 @@ _NAMES = ("x", "y", "z")
 
 
 @click.command(name="ops", epilog=EPILOG)
-@click.argument("words", nargs=-1)
+@click.argument("words", nargs=-1, type=OPERATOR)
 @click.option("--foreign", is_flag=True, help="Also those that programs may hold and that do not run here.")
 @click.option("--graph", is_flag=True, help="The operators of graphs instead: calls, how they fuse, and meaning.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")

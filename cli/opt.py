@@ -12,6 +12,7 @@ import click
 
 from tirscript.ir import DiagnosticError, error, structural_equal
 
+from .completion import PASS, PASSES, TARGET
 from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, spare, split_name, writing
 from .output import note, report, source, write
 from .print_ import file_text, layout, printing
@@ -51,18 +52,18 @@ def read_passes(text: str, target: Any = None) -> Any:
     "--passes",
     "-p",
     default="",
-    metavar="PASSES",
+    type=PASSES,
     help="`a,b{x=1}`; `default` is the lowering of tensor functions, `build` all that build does.",
 )
-@click.option("--target", metavar="TARGET", help="What functions are for that say nothing themselves.")
-@click.option("--until", metavar="PASS", help="Stop after this pass.")
-@click.option("--disable", metavar="PASS", multiple=True, help="Leave this pass out; may be given several times.")
-@click.option("--require", metavar="PASS", multiple=True, help="Run this pass at every level; may be repeated.")
+@click.option("--target", type=TARGET, help="What functions are for that say nothing themselves.")
+@click.option("--until", type=PASS, help="Stop after this pass.")
+@click.option("--disable", type=PASS, multiple=True, help="Leave this pass out; may be given several times.")
+@click.option("--require", type=PASS, multiple=True, help="Run this pass at every level; may be repeated.")
 @click.option("--opt-level", type=click.IntRange(0, 3), default=3, show_default=True, help="Leave higher passes out.")
 @click.option("--list", "listed", is_flag=True, help="List the passes that would run, a line each, and end.")
 @click.option("--print-changed", is_flag=True, help="Print the program after each pass that changes it.")
-@click.option("--print-before", metavar="PASS", multiple=True, help="Print the program before a pass; `all` is each.")
-@click.option("--print-after", metavar="PASS", multiple=True, help="Print the program after a pass; `all` is each.")
+@click.option("--print-before", type=PASS, multiple=True, help="Print the program before a pass; `all` is each.")
+@click.option("--print-after", type=PASS, multiple=True, help="Print the program after a pass; `all` is each.")
 @click.option("--diff", "differ", is_flag=True, help="Print what each pass changes, as a diff.")
 @click.option("--verify-each", is_flag=True, help="Check the program after each pass.")
 @click.option("--roundtrip-each", is_flag=True, help="Print and read the program after each pass, and compare.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .completion import PASS
 from .output import machine, write
 
 EPILOG = """\b
@@ -16,7 +17,7 @@ Examples:
 
 
 @click.command(name="passes", epilog=EPILOG)
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, type=PASS)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(names: tuple[str, ...], as_json: bool) -> None:
     """List the passes, or show those of NAMES with the rewrite each makes."""

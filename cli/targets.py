@@ -10,6 +10,7 @@ from tirscript.ir import Target
 from tirscript.ir.target_kinds import COMMON, TARGET_KINDS, TargetKind, target_kind
 from tirscript.ir.target_tags import TAGS
 
+from .completion import KIND, TARGET
 from .opt import read_target
 from .output import machine, write
 
@@ -22,8 +23,8 @@ Examples:
 
 
 @click.command(name="targets", epilog=EPILOG)
-@click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Show a kind with its options.")
+@click.argument("targets", nargs=-1, type=TARGET, metavar="[TARGET]...")
+@click.option("--kind", "kinds", multiple=True, type=KIND, help="Show a kind with its options.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(targets: tuple[str, ...], kinds: tuple[str, ...], as_json: bool) -> None:
     """List what programs can be built for, or show what each TARGET says. `host` is this machine."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from .completion import PASSES
 from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, spare, split_name, writing
 from .opt import read_passes
 
@@ -25,7 +26,7 @@ Examples:
     "-p",
     default="build",
     show_default=True,
-    metavar="PASSES",
+    type=PASSES,
     help="`a,b{x=1}`; `build` is all that build does, `default` the lowering without a schedule.",
 )
 @click.option(

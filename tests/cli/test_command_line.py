@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from helpers.cli import DOUBLE, HEADER, ROOT, process, run
 
 from tirscript import from_onnx, load
@@ -46,6 +47,31 @@ def test_the_table_names_every_file_of_commands() -> None:
         if re.search(r"^@click.(command|group)\(name=", path.read_text(), re.M)
     }
     assert modules == files
+
+
+@pytest.mark.parametrize(
+    ("line", "begun", "found", "said"),
+    [
+        ("explain", "T20", ("T201", "T203"), "block binding is wrong"),
+        ("passes", "unr", ("unroll_loop",), None),
+        ("ops", "isn", ("isnan",), "Whether the value is not a number."),
+        ("demo", "scheduled_m", ("scheduled_matmul",), None),
+        ("targets", "intel/h", ("intel/haswell",), None),
+        ("targets --kind", "ll", ("llvm",), None),
+        ("opt k.py --until", "simp", ("simplify",), None),
+        ("opt k.py", "--passes=simplify,unr", ("simplify,unroll_loop",), None),
+        ("opt k.py -p", "bui", ("build",), "all that `build` does"),
+        ("build k.py --target", "c", ("c", "composite"), None),
+        ("build k.py --emit", "a", ("asm",), None),
+        ("view k.py -p", "def", ("default",), None),
+        ("view", "k", ("k",), None),
+    ],
+)
+def test_shells_complete_words_of_the_tables(line: str, begun: str, found: tuple[str, ...], said: str | None) -> None:
+    offered = ShellComplete(commands, {}, "tirscript", "_TIRSCRIPT_COMPLETE").get_completions(line.split(), begun)
+    by_word = {item.value: item for item in offered}
+    assert by_word.keys() >= set(found) and len(by_word) == len(offered) < 12
+    assert said is None or said in {item.help for item in offered}
 
 
 def test_help_loads_nothing_heavy() -> None:
