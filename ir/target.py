@@ -218,6 +218,9 @@ class Target(Node, frozen=True, eq=False, metaclass=_TargetClass):
         """The target and its hosts as the JSON that `parse` reads."""
         return json.dumps(self.as_dict())
 
+    def __repr__(self) -> str:
+        return f"<Target {self.text() or self.kind}>"
+
     def text(self) -> str | None:
         """The string that `parse` reads as this target without its host, or None where there is none."""
         parts = [self.kind]

@@ -252,16 +252,28 @@ class Schedule:
             other.random.setstate(self._random.getstate())
         return other
 
+    def _now(self) -> PrimFunc | Module:
+        """The program as it is now."""
+        return self.func if isinstance(self._program, PrimFunc) else self.mod
+
     def script(self, **options: Any) -> str:
         """The program as source text; the options are those of `tirscript.printer.script`."""
-        return (self.func if isinstance(self._program, PrimFunc) else self.mod).script(**options)
+        return self._now().script(**options)
 
     def show(self, **options: Any) -> None:
         """Print the program, highlighted where the output is a terminal."""
-        (self.func if isinstance(self._program, PrimFunc) else self.mod).show(**options)
+        self._now().show(**options)
+
+    def _repr_html_(self) -> str:
+        """The source text highlighted, as notebooks show it."""
+        return self._now()._repr_html_()
 
     def __str__(self) -> str:
         return self.script()
+
+    def __repr__(self) -> str:
+        count = len(self._recorder.steps)
+        return f"<Schedule of {self._program.name}, {count} step{'s' if count != 1 else ''}>"
 
     @property
     def random(self) -> Any:

@@ -99,6 +99,9 @@ class Trace:
         lines = [f"    {step}" for step in self.steps] or ["    pass"]
         return "\n".join(["def apply(sch):", *lines, ""])
 
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self)} step{'s' if len(self) != 1 else ''}>"
+
     def replay(self, schedule: Schedule) -> Schedule:
         """Do the steps on `schedule`, which is returned; ScheduleError where one is refused there."""
         known: dict[str, Any] = {}

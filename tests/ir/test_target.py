@@ -62,6 +62,7 @@ def test_text_is_what_reads_as_the_same(given: dict[str, Any], text: str | None)
     made = Target.parse(given)
     assert made.text() == text
     assert text is None or Target.parse(text) == made
+    assert repr(made) == f"<Target {text or 'llvm'}>"
     assert Target.parse(made.options()) == made
 
 

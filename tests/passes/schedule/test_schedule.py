@@ -73,6 +73,15 @@ def test_steps_change_the_program_and_not_its_meaning():
     product(sch.func)
 
 
+def test_notebooks_and_prompts_show_the_program_and_the_steps():
+    sch = Schedule(matmul)
+    assert (repr(sch), repr(sch.trace)) == ("<Schedule of matmul, 0 steps>", "<Trace of 0 steps>")
+    sch.split("i", [None, 4])
+    assert (repr(sch), repr(sch.trace)) == ("<Schedule of matmul, 1 step>", "<Trace of 1 step>")
+    assert sch._repr_html_() == sch.func._repr_html_()
+    assert Schedule(sch.mod)._repr_html_() == sch.mod._repr_html_()
+
+
 def test_trace_replays_to_the_same_bytes():
     sch = Schedule(matmul)
     tiled(sch)
