@@ -307,6 +307,36 @@ def test_maps_on_indices_of_several_dtypes() -> None:
     assert [place.script().strip() for place in tiles.indices] == ["i // 4", "j", "i % 4"]
     (flat,) = IndexMap.of(lambda i, j: (i * 8 + j,)).with_dtypes([INT64, INT32]).indices
     assert flat.script().strip() == 'i * 8 + T.cast(j, "int64")'
+    m = Var("m", INT32)
+    (moved,) = IndexMap.of(lambda i: (i + m,), dtype=INT32).with_dtypes([INT64]).indices
+    assert moved.script().strip() == 'T.cast(i, "int32") + m'
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda i: (i + 2,), [4]),
+        (lambda i: (i * 2,), [4]),
+        (lambda i: (i * 2 + 1,), [4]),
+        (lambda i, j: (j + 1, i // 4, i % 4), [6, 2]),
+        (lambda i, j: (i * 3 + 2, j), [2, 3]),
+        (lambda i, j: (i * 8 + j + 1,), [2, 8]),
+    ],
+)
+def test_places_that_no_element_takes(function: Callable[..., object], shape: list[int]) -> None:
+    mapping = IndexMap.of(function)
+    sizes, found = mapping.map_shape(shape), mapping.non_surjective_inverse(shape)
+    assert sizes is not None and found is not None
+    back, free = found
+
+    def at(which: IndexMap, place: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(evaluate(index, dict(zip(which.params, place, strict=True))) for index in which.indices)
+
+    taken = {at(mapping, element): element for element in itertools.product(*map(range, shape))}
+    assert [max(axis) + 1 for axis in zip(*taken, strict=True)] == [evaluate(size, {}) for size in sizes]
+    for place in itertools.product(*(range(evaluate(size, {})) for size in sizes)):
+        assert evaluate(free, dict(zip(back.params, place, strict=True))) == (place not in taken)
+        assert place not in taken or at(back, place) == taken[place]
 
 
 def test_products_of_sizes_stand_for_themselves() -> None:
