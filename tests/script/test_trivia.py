@@ -304,3 +304,33 @@ def test_comments_of_a_docstring_alone_stand_above_its_function() -> None:
     assert found["g"].trivia.before == ("# the end", "# above", "# beside", "# below")
     for made in found.values():
         assert kernel(made.script()).script() == made.script()
+
+
+def test_what_looks_like_a_comment_in_a_string_of_several_lines_is_none() -> None:
+    text = HEADER + textwrap.dedent(
+        '''
+    @T.prim_func
+    def f():
+        T.evaluate(T.call_extern("int32", "puts", """one
+        # no comment
+        two # neither
+        """))  # beside
+        T.evaluate(0)
+    '''
+    )
+    printed = kernel(text).script(header=False)
+    assert printed.count("#") == 3
+    assert r'T.call_extern("int32", "puts", "one\n' in printed and printed.count("# beside") == 1
+    assert_round_trip(kernel(text))
+
+
+def test_comments_in_data_of_many_lines_stand_at_its_statement_alone() -> None:
+    rows = "".join(f"            {number}.0,{'  # the third' if number == 3 else ''}\n" for number in range(12))
+    text = (
+        f'{HEADER}\n\n@T.prim_func\ndef f(A: T.Buffer((12,), "float32")):\n    # first\n    A[0] = 1.0\n'
+        f'    w = T.allocate_const(\n        [\n{rows}        ], "float32", (12,)\n    )\n'
+        "    # last\n    A[1] = w[1]  # beside\n"
+    )
+    lines = kernel(text).script(header=False).splitlines()
+    comments = [line.partition("#")[2].strip() for line in lines if "#" in line]
+    assert comments == ["first", "the third", "last", "beside"]
