@@ -6,7 +6,8 @@ before:                                            after:
                                                                C[i, x] += A[c, (x - k) // 2] * W[c, i, k]
 
 Of the loops that an index is made of the longest gives way to one over the dimension of the results, which then stay in
-registers. Sums of floats have their terms in another order.
+registers. Sums of floats have their terms in another order. A nest whose innermost loop goes along the results for
+long, as in products of polynomials, stays: LLVM makes vectors of that loop, and no masks.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from ..statements import conjunction, reads_memory
 from .names_written_out import Refused, written_out
 from .plain import conjuncts
 
+# an innermost loop along the results is quicker as it stands from so many iterations on, and from so many where the
+# results are no whole vectors of so many lanes
+LONG, SHORT, LANES = 256, 32, 16
 _COMPARISONS = frozenset(OPS[name] for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
 
 
@@ -73,6 +77,8 @@ def _gathered(nest: For, pays: Callable[[For], bool], ordered: bool) -> For:
         return nest
     places = _places(store, loops)
     if places is None:
+        return nest
+    if _goes_along(store, loops[-1], places):
         return nest
     kept = [_known(one, places) for one in asked]
     if not all(_is_inside(place, loops, kept) for place in places):
@@ -144,6 +150,18 @@ def _place(index: Expr, dim: Expr, loops: list[For]) -> _Place | None:
         remainder = get_op("floormod")(left, const(factor, dtype))
         conditions.insert(0, get_op("equal")(remainder, const(0, dtype)))
     return _Place(loop, longest, form, value, tuple(conditions))
+
+
+def _goes_along(store: BufferStore, inner: For, places: list[_Place]) -> bool:
+    """Whether the innermost loop goes along the results for long, and no others of them share what is read there."""
+    results, extent = int(places[-1].loop.stop.value), _extent(inner)  # type: ignore[attr-defined]
+    if extent < (SHORT if results % LANES else LONG) or linear(store.indices[-1]).terms.get(inner.var) != 1:
+        return False
+    gone = [place.gone.var for place in places if place.gone is not None]
+    others = [place.loop.var for place in places if place.gone is None]
+    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    moved = [load for load in loads if any(uses(load.indices, var) for var in gone)]
+    return all(uses(load.indices, var) for load in moved for var in others)
 
 
 def _extent(loop: For) -> int:

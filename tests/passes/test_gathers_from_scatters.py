@@ -57,6 +57,30 @@ def test_sums_begin_and_end_in_registers() -> None:
     assert "T.vectorized(" in default_schedule(func, CpuFacts(vector_bits=512)).func.script()
 
 
+@pytest.mark.parametrize(
+    ("lengths", "channels", "gathers"),
+    [
+        ((61, 1000), False, False),  # 22 µs as tiles with masks, 3.4 as it stands
+        ((57, 1000), False, False),
+        ((1000, 61), False, False),  # results that are no whole vectors
+        ((500, 61), False, True),
+        ((1000, 17), False, True),
+        ((61, 1000), True, True),  # filters share what they read
+    ],
+)
+def test_long_loops_along_the_results_stay(lengths: tuple[int, int], channels: bool, gathers: bool) -> None:
+    n, m = lengths
+    places, rows, loops = ("c, ", "8, ", "c, i, j in T.grid(8, ") if channels else ("", "", "i, j in T.grid(")
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer(({rows}{n},), "float32"), B: T.Buffer(({m},), "float32"), C: T.Buffer(({rows}{n + m - 1},), "float32")):
+    for {loops}{n}, {m}):
+        C[{places}i + j] += A[{places}i] * B[j]
+""")
+    assert isinstance(func, PrimFunc)
+    assert ("T.block(" in with_blocks(func).script()) == gathers
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_the_order_of_floats_stays_where_it_is_asked_for(dtype: str) -> None:
     func = transposed(dtype=dtype)
