@@ -369,7 +369,7 @@ class Nest:
         store = stores[0]
         used = [any(uses(index, loop.var) for index in store.indices) for loop in loops]
         mine = [loop for loop, is_used in zip(loops, used, strict=True) if is_used]
-        if not all(_injective(one, mine) for one in stores):
+        if not all(_injective(one, mine, self.names.sizes) for one in stores):
             raise Refused
         axes: list[Axis] = []
         values: dict[Any, Any] = {}
@@ -470,7 +470,7 @@ def _moved(stmts: tuple[Stmt, ...], var: Any, buffer: Buffer, places: tuple[Expr
     return found
 
 
-def _injective(store: BufferStore, loops: Sequence[For]) -> bool:
+def _injective(store: BufferStore, loops: Sequence[For], sizes: frozenset[Var]) -> bool:
     """Whether different iterations store different elements."""
     variables = [loop.var for loop in loops]
     plain = [index for index in store.indices if type(index) is Var and any(index is var for var in variables)]
@@ -478,7 +478,7 @@ def _injective(store: BufferStore, loops: Sequence[For]) -> bool:
         return True
     shifted = {loop.var: loop.var + loop.start for loop in loops if loop.start.value != 0}  # type: ignore[attr-defined]
     mapping = IndexMap(tuple(variables), tuple(substitute(store.indices, shifted)))
-    extents = [extent for loop in loops if (extent := _extent(loop, frozenset())) is not None]
+    extents = [extent for loop in loops if (extent := _extent(loop, sizes)) is not None]
     return len(extents) == len(loops) and bool(mapping.is_injective(extents))
 
 

@@ -79,6 +79,18 @@ def contraction(work: Work, nest: Nest) -> bool:
     return roles is not None and tiled(work, nest, roles)
 
 
+def placed(work: Work, nest: Nest) -> bool:
+    """Schedule a contraction whose results have other places than its axes say, as those of `C[i, j + 1] += ...` have:
+    they are put there from the tile. False where the block is none."""
+    if nest.update is None or nest.update.op is not OPS["add"] or factors(nest.update.value) is None:
+        return False
+    if is_plain(nest.store, nest):
+        return False
+    work.sch.reindex(nest.name, ("write", 0))
+    made = work.nest(nest.name, symbolic=not nest.known)
+    return made is not None and contraction(work, made)
+
+
 def tiled(work: Work, nest: Nest, roles: Roles, made: Made = NOTHING) -> bool:
     """Schedule a block by the roles of its axes; False where it is too small to gain by it."""
     lines = line_of(nest, roles) if not roles.mixed else ()
@@ -544,6 +556,7 @@ __all__ = [
     "line_of",
     "maker_of",
     "nest_loop",
+    "placed",
     "result_of",
     "roles_of",
     "tile_of",

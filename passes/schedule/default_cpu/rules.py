@@ -14,7 +14,7 @@ from .byte_lanes import byte_lanes
 from .byte_windows import byte_windows
 from .chains import finishing, inline_producers, rows, shared_rows
 from .columns import down_columns
-from .contraction import contraction
+from .contraction import contraction, placed
 from .convolution import convolution, filters_along, pointwise, rounded_convolution, unfolded
 from .dot_products import dot_products, words
 from .elementwise import along, in_memory_order, looking_up, parallel, short_lines, stream, transpose
@@ -42,6 +42,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     dot_products,
     filters_along,
     contraction,
+    placed,
     unfolded,
     pointwise,
     convolution,
@@ -67,6 +68,7 @@ SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     byte_lanes,
     words,
     contraction,
+    placed,
     pointwise,
     convolution,
     groups,
