@@ -20,7 +20,7 @@ from ..blocks import writes_of
 from ..extremes import extreme_of
 from ..primitive import BlockHandle, LoopHandle
 from ..reducers import CHOICES
-from .nests import Dim, Nest, begins_anyway, heavy, stride_of
+from .nests import Dim, Nest, begins_anyway, by_library, heavy, stride_of
 from .streams import parameters
 from .work import Work
 
@@ -139,7 +139,8 @@ def lanes_apart(work: Work, nest: Nest) -> bool:
     itself = widened > 1 or (inner.known and not (alike and inner.extent <= UNROLLED))
     simple = nest.dtype.is_int and (widened > WIDENS or (itself and not others))
     everything = not nest.spatial and not others and inner.known and inner.extent >= 2 * PART
-    if (not inner.known and not work.facts.long_lines) or (simple and not everything):
+    one_lane = simple or by_library(nest.value)
+    if (not inner.known and not work.facts.long_lines) or (one_lane and not everything):
         return one_by_one(work, nest.name, [*others, inner.loop][0], nest.work)
     name, lanes = (
         nest.name,

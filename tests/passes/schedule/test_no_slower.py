@@ -439,3 +439,19 @@ def test_places_that_are_looked_up_are_no_windows_that_reach_over_a_border() -> 
     made = default_schedule(func, ONE)
     assert [int(node.stop.value) for node in walk(made.func.body) if type(node) is For] == [32, 32, 2, 2]
     assert_same_result(func, made.func, runs=1)
+
+
+@pytest.mark.parametrize("size", [200, "n"])
+def test_sums_of_what_the_library_computes_stay_in_one_lane(size: int | str) -> None:
+    made = default_schedule(
+        program(f"""
+            @T.prim_func
+            def main(x: T.Buffer(({size!r},), "float64"), y: T.Buffer((9,), "float64")):
+                for k in range(9):
+                    y[k] = T.float64(0)
+                    for n in range({size}):
+                        y[k] += x[n] * T.cos(T.cast(n * k, "float64"))
+        """),
+        ONE,
+    )
+    assert names(made) == ["y_init", "y_update"]
