@@ -26,6 +26,7 @@ from tirscript.ir.rewrite import uses, walk
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
 from .panels import by_columns, by_lines, in_squares, into_panels, lines_last, vector_copy
+from .tiles import LINE
 from .work import ALONE, Work, only_reader
 
 # the body of the innermost reduction loop is repeated up to so many products
@@ -101,7 +102,9 @@ def tiled(work: Work, nest: Nest, roles: Roles, made: Made = NOTHING) -> bool:
     if roles.columns.extent < 4 or roles.rows.extent < 2:
         return False
     count = nest.instances // (roles.columns.extent * roles.rows.extent)
-    if nest.instances < 512 or count < 4:
+    if nest.instances < 512 or count < FEWEST:
+        return False
+    if count == FEWEST and nest.known and roles.columns.extent >= LINE:
         return False
     if is_written_out(nest):
         return False

@@ -24,7 +24,8 @@ from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import BlockHandle
 from . import contraction
-from .nests import Dim, Nest, factors, indices_of, is_plain, term
+from .nests import Dim, Nest, factors, indices_of, is_plain, stride_of, term
+from .tiles import LINE, TERMS
 from .work import ALONE, Work, only_reader
 
 # a pixel for so many filters pays for a copy of the weights
@@ -271,6 +272,8 @@ def roles_of(work: Work, nest: Nest, *, rounded: bool = False, lines: int = 1) -
             if lanes < 4 or math.prod(dim.extent for dim in pixels) < PIXELS:
                 continue
             beside = next((dim for dim in reversed(pixels) if dim.extent >= 4), pixels[-1])
+            if _along_pixels(nest, image, beside) or _is_thin(nest, image, filters):
+                continue
             sums = [dim.extent for dim in nest.reduced if dim.extent > 1]
             deep = len(sums) == 1 and sums[0] >= DEEP
             whole, asked = -(-filters.extent // lanes), uses(conditions, beside.var)
@@ -280,6 +283,21 @@ def roles_of(work: Work, nest: Nest, *, rounded: bool = False, lines: int = 1) -
                 continue  # one sum at a time waits for itself
             return Roles(filters, beside, weights, lanes, vectors, height, conditions)
     return None
+
+
+def _along_pixels(nest: Nest, image: BufferLoad, pixels: Dim) -> bool:
+    """Whether so few terms are added up for each of a long line of pixels that vectors along it cost less than storing
+    the results of filters across it."""
+    if nest.store.indices[-1] is not pixels.var or not pixels.known or pixels.extent < LINE:
+        return False
+    terms, step = math.prod(dim.extent for dim in nest.reduced), stride_of(image, pixels.var)
+    return step is not None and terms <= TERMS and terms * step <= 2 * TERMS
+
+
+def _is_thin(nest: Nest, image: BufferLoad, filters: Dim) -> bool:
+    """Whether it is a product of so few terms that it is none for `contraction`, in long lines."""
+    terms = math.prod(dim.extent for dim in nest.reduced)
+    return terms <= contraction.FEWEST and filters.known and filters.extent >= LINE and is_plain(image, nest)
 
 
 def _nearly_filled(filters: int, one: int) -> int:

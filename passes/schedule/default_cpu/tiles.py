@@ -26,6 +26,9 @@ from .work import Work, only_reader
 
 # reduction loops of so few iterations altogether are written out
 WRITTEN_OUT = 32
+# of so few terms for each element of lines of so many, LLVM makes vectors along the lines: what a tile shares is less
+# than it costs to go to the lines of all of its rows, and LLVM knows better how many terms to write out
+TERMS, LINE = 9, 64
 
 
 class Tile(Struct, frozen=True, eq=False):
@@ -74,6 +77,8 @@ def in_scalars(work: Work, nest: Nest) -> bool:
         O[y, x] = m
     """
     columns, reader = line_of_few(work, nest), only_reader(work, nest)
+    if columns is not None and nest.known and _goes_to_many_lines(nest, columns, _along(nest, columns)):
+        return False
     return columns is not None and reader is not None and work.attempt(_in_scalars, nest, reader, columns)
 
 
@@ -190,7 +195,9 @@ def tile_of(work: Work, nest: Nest) -> Tile | None:
     lanes = next((one // part for part in (1, 2, 4) if columns.extent % max(4, one // part) == 0), 0)
     if lanes < 4:
         return None
-    along = [load for load, stride in zip(loads, strides, strict=True) if stride == 1]
+    along = _along(nest, columns)
+    if _goes_to_many_lines(nest, columns, along):
+        return None
     rows = _rows(nest, columns, along)
     vectors = columns.extent // lanes
     most = 2 if rows is not None else 4 if lanes == one else 8
@@ -202,6 +209,17 @@ def tile_of(work: Work, nest: Nest) -> Tile | None:
     budget = (work.facts.registers - 2) // count - 1
     height = max(size for size in range(1, min(budget, rows.extent) + 1) if rows.extent % size == 0)
     return Tile(columns, count * lanes, rows if height > 1 else None, height, lanes)
+
+
+def _along(nest: Nest, columns: Dim) -> list[BufferLoad]:
+    """What is read along a dimension."""
+    return [load for load in nest.loads() if stride_of(load, columns.var) == 1]
+
+
+def _goes_to_many_lines(nest: Nest, columns: Dim, along: list[BufferLoad]) -> bool:
+    """Whether rows would share few terms of long lines, so that a tile of them costs more than it gains."""
+    terms = math.prod(dim.extent for dim in nest.reduced)
+    return terms <= TERMS and columns.extent >= LINE and _rows(nest, columns, along) is not None
 
 
 def _rows(nest: Nest, columns: Dim, along: list[BufferLoad]) -> Dim | None:
