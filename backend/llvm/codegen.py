@@ -97,10 +97,9 @@ class Codegen:
         extend = "sext" if dtype.element.kind == "int" else "zext"
         return self.b.op(f"{extend} {value_type(dtype)} {value} to {vector('i64', dtype.lanes)}")
 
-    def bits(self, expr: Expr) -> str:
+    def bits(self, value: str, dtype: DType) -> str:
         """A float as the integer of its bits."""
-        dtype: DType = expr.dtype
-        value, kind, integer = self.value(expr), value_type(dtype), vector(f"i{dtype.bits}", dtype.lanes)
+        kind, integer = value_type(dtype), vector(f"i{dtype.bits}", dtype.lanes)
         return value if kind == integer else self.b.op(f"bitcast {kind} {value} to {integer}")
 
     def choose(self, condition: str, kind: str, yes: Callable[[], str], no: Callable[[], str]) -> str:

@@ -47,15 +47,16 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 class _Floats:
-    """The operands of a call in the type they are computed in."""
+    """The operands of a call, given as they are kept, in the type they are computed in."""
 
-    def __init__(self, g: Codegen, call: Call, dtype: DType | None = None) -> None:
+    def __init__(self, g: Codegen, call: Call, kept: list[str]) -> None:
         self.g, self.b = g, g.b
-        self.dtype: DType = dtype or call.args[0].dtype
+        self.dtype: DType = call.args[0].dtype
         self.n = self.dtype.lanes
         self.scalar = scalar_type(compute_dtype(self.dtype.element))
         self.kind = vector(self.scalar, self.n)
-        self.args = [widen(g.b, g.value(arg), arg.dtype) for arg in call.args]
+        self.kept = kept
+        self.args = [widen(g.b, value, arg.dtype) for value, arg in zip(kept, call.args, strict=True)]
 
     def narrow(self, value: str) -> str:
         return narrow(self.b, value, self.dtype)
@@ -102,8 +103,18 @@ class _Floats:
         return self.b.gather_lanes(self.scalar, lanes)
 
 
+def _floats(g: Codegen, call: Call) -> _Floats:
+    """The operands of a call. They are written here and not by the class, which is entered through C: that takes
+    some of its stack for every level of an expression."""
+    return _Floats(g, call, [g.value(arg) for arg in call.args])
+
+
 def _library(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    return _called(call, _floats(g, call))
+
+
+def _called(call: Call, f: _Floats) -> str:
+    """A function of LLVM or libm, or the instructions in its place."""
     found = f.inline(call.op.name)
     if found is not None:
         return found
@@ -114,13 +125,13 @@ def _library(g: Codegen, call: Call) -> str:
 @_rule("pow")
 def _pow(g: Codegen, call: Call) -> str:
     base, exponent = (arg.value if type(arg) is Broadcast else arg for arg in call.args)
+    f = _floats(g, call)
     if g.math == "fast" and (type(base) is Const or type(exponent) is Const):
-        f = _Floats(g, call)
         constants = [float(arg.value) if type(arg) is Const else None for arg in (base, exponent)]
         found = vector_math.inline_power(g.b, f.scalar, f.args, constants, f.n)
         if found is not None:
             return f.narrow(found)
-    return _library(g, call)
+    return _called(call, f)
 
 
 # arithmetic
@@ -131,7 +142,7 @@ _FLOAT_NAMES = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 @_rule("add", "sub", "mul")
 def _arithmetic(g: Codegen, call: Call) -> str:
     if call.dtype.is_float:
-        f = _Floats(g, call)
+        f = _floats(g, call)
         return f.narrow(f.op(_FLOAT_NAMES[call.op.name], *f.args))
     wrap = "nsw " if call.dtype.element.kind == "int" and g.ranges.exact(call) else ""
     return g.b.op(f"{call.op.name} {wrap}{value_type(call.dtype)} {g.value(call.args[0])}, {g.value(call.args[1])}")
@@ -139,7 +150,7 @@ def _arithmetic(g: Codegen, call: Call) -> str:
 
 @_rule("div")
 def _div(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    f = _floats(g, call)
     if g.divisor is not None and call.args[1] == g.divisor.expr:
         return quotient(g, f.args[0], call.dtype, g.divisor)
     return f.narrow(f.op("fdiv", *f.args))
@@ -155,7 +166,7 @@ def _division(g: Codegen, call: Call) -> str:
 
 def _float_floordiv(g: Codegen, call: Call) -> str:
     """As numpy: from the remainder, so that the quotient is not rounded up to the next whole number."""
-    f = _Floats(g, call)
+    f = _floats(g, call)
     x, y = f.args
     rest = f.op("frem", x, y)
     quotient = f.op("fdiv", f.op("fsub", x, rest), y)
@@ -173,12 +184,12 @@ def _float_floordiv(g: Codegen, call: Call) -> str:
 
 
 def _float_truncmod(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    f = _floats(g, call)
     return f.narrow(f.op("frem", *f.args))
 
 
 def _float_floormod(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    f = _floats(g, call)
     x, y = f.args
     rest = f.op("frem", x, y)
     zero = f.const(0.0)
@@ -232,7 +243,7 @@ def _extreme(g: Codegen, call: Call) -> str:
 @_rule("fma")
 def _fma(g: Codegen, call: Call) -> str:
     """Rounded once in every type: for the narrow ones the sum is formed in double, rounded to odd, and then rounded."""
-    f = _Floats(g, call)
+    f = _floats(g, call)
     if call.dtype.bits >= 32:
         return f.intrinsic("llvm.fma", *f.args)
     b, n = g.b, f.n
@@ -258,13 +269,13 @@ def _fma(g: Codegen, call: Call) -> str:
 
 @_rule("rsqrt")
 def _rsqrt(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    f = _floats(g, call)
     return f.narrow(f.op("fdiv", f.const(1.0), f.intrinsic("llvm.sqrt", f.args[0])))
 
 
 @_rule("sigmoid")
 def _sigmoid(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    f = _floats(g, call)
     found = f.inline("sigmoid")
     if found is not None:
         return found
@@ -315,8 +326,8 @@ def _nextafter(g: Codegen, call: Call) -> str:
     n, bits = dtype.lanes, dtype.bits
     scalar = f"i{bits}"
     kind = vector(scalar, n)
-    f = _Floats(g, call)
-    raw = [g.bits(arg) for arg in call.args]
+    f = _floats(g, call)
+    raw = [g.bits(value, dtype) for value in f.kept]
     x, y = f.args
     zero = f.const(0.0)
     size = b.op(f"and {kind} {raw[0]}, {splat(scalar, str((1 << (bits - 1)) - 1), n)}")
@@ -404,25 +415,25 @@ def _if_then_else(g: Codegen, call: Call) -> str:
 
 @_rule("Select")
 def _select(g: Codegen, call: Call) -> str:
-    condition, yes, no = (g.value(arg) for arg in call.args)
+    condition, yes, no = [g.value(arg) for arg in call.args]
     return g.b.select(condition, value_type(call.dtype), yes, no, vector_condition=call.args[0].dtype.lanes)
 
 
 @_rule("isnan")
 def _isnan(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    f = _floats(g, call)
     return f.compare("uno", f.args[0], f.args[0])
 
 
 @_rule("isinf")
 def _isinf(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    f = _floats(g, call)
     return f.compare("oeq", f.intrinsic("llvm.fabs", f.args[0]), f.const(float("inf")))
 
 
 @_rule("isfinite")
 def _isfinite(g: Codegen, call: Call) -> str:
-    f = _Floats(g, call)
+    f = _floats(g, call)
     return f.compare("one", f.intrinsic("llvm.fabs", f.args[0]), f.const(float("inf")))
 
 

@@ -21,6 +21,7 @@ from helpers.operators import (
 )
 
 from tirscript.backend.interpreter.ops import scalar_rule
+from tirscript.backend.llvm import emit_ir
 from tirscript.backend.llvm.ops import RULES, rule_of
 from tirscript.backend.runtime.arrays import numpy_dtype
 from tirscript.ir import (
@@ -173,3 +174,31 @@ def test_a_breakpoint_is_refused_with_the_way_out() -> None:
 
     with pytest.raises(DiagnosticError, match=r"T402.*interpreter"):
         compiled(PrimFunc("f", (), (Evaluate(Call(OPS["breakpoint"], (), dtype("void"))),)))
+
+
+def test_operands_are_written_once() -> None:
+    """Code grows with the depth of an expression, and does not double with every level."""
+    kinds = ("float32", "float64", "float16", "int32", "int64", "bool")
+    tried = 0
+    for entry in OPS.values():
+        for name in kinds:
+            x = Var("x", dtype(name))
+            try:
+                made = entry(*[x] * entry.arity[0])
+            except (DiagnosticError, TypeError):
+                continue
+            if type(made) is Call and made.dtype is x.dtype and made.op.effect == "pure" and x in made.args:
+                tried += 1
+                assert len(_nested(made, x, 12)) < 3 * len(_nested(made, x, 6)), (entry, name)
+    assert tried > 100
+
+
+def _nested(call: Call, x: Var, depth: int) -> str:
+    """The code of a call in whose arguments `x` stands, with itself in the place of each of them in turn."""
+    value: Expr = x
+    for level in range(depth):
+        places = [at for at, arg in enumerate(call.args) if arg is x]
+        at = places[level % len(places)]
+        value = call.replace(args=(*call.args[:at], value, *call.args[at + 1 :]))
+    out = Buffer("out", (const(1),), x.dtype)
+    return emit_ir(PrimFunc("f", (x, out), (BufferStore(out, (const(0),), value),)), optimized=False)
