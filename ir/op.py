@@ -48,7 +48,8 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
     name:       what T calls it (`T.name`), unless it has a `symbol`
     arity:      least and greatest number of arguments
     operands:   which dtypes the arguments of the unified group take (ANY, INTS, FLOATS, NUMS, BOOLS)
-    group:      slice of the arguments that must agree in dtype: literals adapt, narrower ones are cast
+    group:      slice of the arguments that must agree in dtype: literals adapt, narrower ones are cast; what stands
+                before it is a condition, and what stands behind it are integers, one for each lane
     result:     "same" as the group, or a dtype name
     numpy:      the numpy function of that meaning, by name (None: the interpreter has a rule under the op's name)
     llvm:       an LLVM intrinsic ("llvm.exp"), a libm symbol ("libm:tan"), or None: the backend has a rule of that name
@@ -189,8 +190,10 @@ def build(entry: Op, args: list[Operand]) -> Expr:
     joint = unify(entry, args[first:stop])
     if first:
         joint = _chosen(entry, as_expr(args[0]).dtype, joint)
-    whole = joint if len(joint) == len(args) else [*map(as_expr, args[:first]), *joint, *map(as_expr, args[stop:])]
     kind = joint[0].dtype
+    whole = joint
+    if len(joint) != len(args):
+        whole = [*map(as_expr, args[:first]), *joint, *_integers(entry, args[stop:], kind)]
     if entry.result == "same":
         result: DType = kind
     else:
@@ -281,6 +284,32 @@ def _chosen(entry: Op, test: DType, values: list[Expr]) -> list[Expr]:
     if kind.is_vector:
         raise fail("T106", f"`{entry.spelling}` of {test} and {kind}: the numbers of lanes differ")
     return [Broadcast(value, test.lanes, test.scalable) for value in values]
+
+
+def _integers(entry: Op, args: list[Operand], kind: DType) -> list[Expr]:
+    """The arguments behind the group, of dtype `kind`."""
+    found = []
+    for arg in map(as_expr, args):
+        if kind.is_vector and not arg.dtype.is_vector:
+            arg = Broadcast(arg, kind.lanes, kind.scalable)
+        problem = integer_problem(entry, arg.dtype, kind)
+        if problem is not None:
+            raise fail(*problem)
+        found.append(arg)
+    return found
+
+
+def integer_problem(entry: Op, have: DType, kind: DType) -> tuple[str, str, str | None] | None:
+    """What is wrong with an argument behind the group, of dtype `kind`: code, message and way out."""
+    if not have.is_int:
+        return (
+            "T105",
+            f"the last argument of `{entry.spelling}` is an integer, not {have}",
+            'cast it: `n.astype("int32")`',
+        )
+    if (have.lanes, have.scalable) != (kind.lanes, kind.scalable):
+        return "T106", f"`{entry.spelling}` of {kind} and {have}: the numbers of lanes differ", None
+    return None
 
 
 def _literal_dtype(entry: Op, literals: list[Operand]) -> DType:

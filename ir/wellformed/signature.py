@@ -8,7 +8,7 @@ from typing import Any
 from ..buffer import Buffer
 from ..dtype import BOOL, DType, dtype
 from ..expr import BufferRegion, Const, Var, round_float
-from ..op import _ACCEPTS, _WORDS, Op
+from ..op import _ACCEPTS, _WORDS, Op, integer_problem
 
 # code, message, the way out
 Problem = tuple[str, str, str | None]
@@ -42,6 +42,10 @@ def _group_problem(op: Op, kinds: Sequence[DType], result: DType) -> Problem | N
         return "T102", f"the condition of `{op.spelling}` is {kinds[0]}, not bool", "compare it: `x != 0`"
     if first and kinds[0].is_vector and (kinds[0].lanes, kinds[0].scalable) != (kind.lanes, kind.scalable):
         return "T106", f"`{op.spelling}` of {kinds[0]} and {kind}: the numbers of lanes differ", None
+    for other in () if last is None else kinds[last:]:
+        problem = integer_problem(op, other, kind)
+        if problem is not None:
+            return problem
     wanted = kind
     if op.result != "same":
         wanted = dtype(op.result)

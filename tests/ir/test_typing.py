@@ -168,6 +168,18 @@ def test_vectors() -> None:
     assert BufferLoad(buffer=a, indices=(ramp,)).dtype.name == "float16x4"
 
 
+def test_an_integer_behind_floats() -> None:
+    """The power of `T.ldexp` is an integer, with as many lanes as the value."""
+    ldexp, x, n = OPS["ldexp"], var("float32"), var("int64")
+    assert ldexp(x, n).args == (x, n)
+    assert ldexp(x, 2).args[1] == const(2)
+    lanes = ldexp(var("float32x4"), 2)
+    assert lanes.args[1] == Broadcast(const(2), 4, False)
+    for power in (x, 2.0, True, var("handle")):
+        fails("T105", "the last argument of `T.ldexp` is an integer, not", lambda: ldexp(x, power), "cast it")
+    fails("T106", "`T.ldexp` of float32 and int32x4", lambda: ldexp(x, var("int32x4")))
+
+
 def test_numbers_of_arguments() -> None:
     fails("T101", "`T.exp` takes 1 argument, not 2", lambda: get_op("exp")(1.0, 2.0))
     fails("T101", "`T.fma` takes 3 arguments, not 0", lambda: get_op("fma")())

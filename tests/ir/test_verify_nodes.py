@@ -154,6 +154,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
         "the parameter `h` is matched to two buffers",
     ),
     # dtypes
+    "a power that is no integer": (
+        lambda: func(store(call("ldexp", x, x, dtype=F32))),
+        "T105",
+        "the last argument of `T.ldexp` is an integer, not float32",
+    ),
     "arity": (lambda: func(store(call("exp", x, x, dtype=F32))), "T101", "`T.exp` takes 1 argument, not 2"),
     "arity, at least": (
         lambda: func(Evaluate(value=call("call_extern"))),
