@@ -89,3 +89,27 @@ def test_too_deep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tirscript.ir.node.DEPTH", 500)
     (each,) = verify(func(store(deep(20_000))))
     assert (each.code, each.message) == ("T004", "`f` is nested too deeply")
+
+
+def doubled(times: int) -> Any:
+    value: Any = x
+    for _ in range(times):
+        value = Call(op=get_op("add"), args=(value, value), dtype=F32)
+    return value
+
+
+def test_what_is_shared_is_counted_and_not_walked() -> None:
+    """2**100 parts are told of where they are stored, in no time; a hundred thousand are an ordinary program."""
+    assert verify(func(store(doubled(16)))) == []
+    body = loop(i, store(doubled(100)))
+    (each,) = verify(func(store(), body))
+    assert each.code == "T004"
+    assert each.message == ("`f` has over 4,194,304 parts, of which those that are used several times count as often")
+    assert each.hint == "bind what is used several times to a name"
+
+
+def test_the_place_of_what_is_shared() -> None:
+    source = Source(name="k.py", text="A[0] = double(x, 100)\n")
+    place = Span(source=source, start_line=1, start_column=0, end_line=1, end_column=21)
+    (each,) = verify(func(store(), loop(i, store(doubled(100), span=place))))
+    assert each.span is place
