@@ -466,7 +466,8 @@ faulty(kernel)
     ),
     "T504": Example(
         "`undo` takes back the last step of a schedule that changed the program, and there is none: either nothing was "
-        "done yet, or all of it is taken back.",
+        "done yet, or all of it is taken back. `reset` takes a mark of this schedule whose steps are still its first "
+        "ones.",
         SUM,
         "tirscript.Schedule(kernel).undo()",
     ),

@@ -220,7 +220,14 @@ class Schedule:
         return Mark(functions, len(self._past), self._recorder.mark(), self._current)
 
     def reset(self, mark: Mark) -> None:
-        """Take all steps since `mark` back; handles from before are good again."""
+        """Take all steps since `mark` back; handles from before are good again. T504 where the steps before it are not
+        those of this schedule, as after `undo` further back."""
+        if not isinstance(mark, Mark):
+            message = f"`reset` takes what `mark` gave, not {words(mark)}"
+            raise DiagnosticError([error("T503", message, hint="`before = sch.mark()`, and later `sch.reset(before)`")])
+        if not self._recorder.led_to(mark.record):
+            message = "the steps before the mark were taken back, or are those of another schedule"
+            raise DiagnosticError([error("T504", message, hint="take a new mark of this schedule with `mark`")])
         for name, tree in list(self._trees.items()):
             func = mark.functions.get(name)
             if func is None:

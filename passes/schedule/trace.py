@@ -15,7 +15,7 @@ import ast
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -70,12 +70,21 @@ class Step(Struct, frozen=True, eq=False):
         return f"{', '.join(self.results)}{comma} = {call}"
 
 
+class Recorded(NamedTuple):
+    """How much a recorder held: steps, names given, the last step, numbers of names by kind."""
+
+    steps: int
+    named: int
+    last: Step | None
+    counts: dict[str, int]
+
+
 class Mark(Struct, frozen=True, eq=False):
     """Where a schedule was: its functions as far as steps asked for them, how many steps changed one, the record."""
 
     functions: dict[str, PrimFunc]
     changes: int
-    record: tuple[int, int, dict[str, int]]
+    record: Recorded
     current: str | None
 
 
@@ -144,20 +153,23 @@ class Recorder:
         self._named: list[tuple[Any, str | None]] = []
         self._counts = {"b": 0, "l": 0, "v": 0}
 
-    def mark(self) -> tuple[int, int, dict[str, int]]:
+    def mark(self) -> Recorded:
         """Where the record is now, for `reset`."""
-        return len(self.steps), len(self._named), dict(self._counts)
+        return Recorded(len(self.steps), len(self._named), self.steps[-1] if self.steps else None, dict(self._counts))
 
-    def reset(self, mark: tuple[int, int, dict[str, int]]) -> None:
+    def led_to(self, mark: Recorded) -> bool:
+        """Whether the steps before `mark` are the first ones here."""
+        return not mark.steps or self.steps[mark.steps - 1 : mark.steps] == [mark.last]
+
+    def reset(self, mark: Recorded) -> None:
         """Forget what was recorded since `mark`."""
-        steps, named, counts = mark
-        for handle, before in reversed(self._named[named:]):
+        for handle, before in reversed(self._named[mark.named :]):
             if before is None:
                 del self._names[handle]
             else:
                 self._names[handle] = before
-        del self.steps[steps:], self._named[named:]
-        self._counts = dict(counts)
+        del self.steps[mark.steps :], self._named[mark.named :]
+        self._counts = dict(mark.counts)
 
     def copy(self) -> Recorder:
         """A record of the same steps that goes on by itself."""
@@ -315,7 +327,7 @@ def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Tuple):
         return tuple(map(_value, node.elts))
     if isinstance(node, ast.Dict) and all(key is not None for key in node.keys):
-        return {_value(key): _value(value) for key, value in zip(node.keys, node.values) if key is not None}
+        return {_key(key): _value(value) for key, value in zip(node.keys, node.values) if key is not None}
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = _value(node.operand)
         if isinstance(value, (int, float)):
@@ -326,6 +338,12 @@ def _value(node: ast.expr) -> Any:
         raise _unreadable(node, "is not a plain value")
     named = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - {"T"}
     return Written(ast.unparse(node)) if named else _program(ast.unparse(node))
+
+
+def _key(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    raise _unreadable(node, "is not a plain key")
 
 
 _EXPRESSIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript)

@@ -176,7 +176,9 @@ def test_an_integer_behind_floats() -> None:
     lanes = ldexp(var("float32x4"), 2)
     assert lanes.args[1] == Broadcast(const(2), 4, False)
     for power in (x, 2.0, True, var("handle")):
-        fails("T105", "the last argument of `T.ldexp` is an integer, not", lambda: ldexp(x, power), "cast it")
+        fails(
+            "T105", "the last argument of `T.ldexp` is an integer, not", lambda power=power: ldexp(x, power), "cast it"
+        )
     fails("T106", "`T.ldexp` of float32 and int32x4", lambda: ldexp(x, var("int32x4")))
 
 

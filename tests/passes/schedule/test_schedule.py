@@ -135,6 +135,26 @@ def test_steps_since_a_mark_are_taken_back():
     assert structural_equal(sch.func, matmul)
 
 
+def test_a_mark_of_steps_that_are_no_more_is_refused():
+    sch = Schedule(matmul)
+    i, j, _ = sch.get_loops("C")
+    sch.parallel(i)
+    mark = sch.mark()
+    copied = sch.copy()
+    sch.undo()
+    sch.vectorize(j)
+    text = str(sch.trace)
+    for schedule in (sch, Schedule(matmul)):
+        with pytest.raises(tirscript.DiagnosticError, match=r"T504.*were taken back, or are those of another schedule"):
+            schedule.reset(mark)
+    assert str(sch.trace) == text
+    copied.unroll(copied.get_loops("C")[2])
+    copied.reset(mark)  # whose steps a copy shares
+    assert "T.parallel" in copied.script() and "T.unroll" not in copied.script()
+    with pytest.raises(tirscript.DiagnosticError, match=r"T503.*takes what `mark` gave, not a Python int"):
+        sch.reset(3)
+
+
 def test_functions_without_steps_since_a_mark_keep_their_places():
     sch = Schedule(Two)
     sch.work_on("first")
@@ -348,6 +368,8 @@ def test_copies_go_on_by_themselves():
         "def apply(sch):\n    sch.split(__import__('os'), [1])",
         "def (",
         "def apply(sch):\n    sch.split(*x)",
+        "def apply(sch):\n    sch.annotate('i', 'k', {[1]: 2})",
+        "def apply(sch):\n    sch.annotate('i', 'k', {x: 2})",
     ],
 )
 def test_texts_that_are_no_traces(text):
