@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error, suggest
 from tirscript.ir.check import public
 from tirscript.ir.graph import GraphFunc
+from tirscript.ir.wellformed.fields import telling_wrong_fields
 
 from .collecting import fewer_collections
 from .not_programs import kind_of, no_program
@@ -55,12 +56,12 @@ def build(
     _check_level(opt_level)
     from .targets import build_request, chosen_target
 
-    chosen = chosen_target(x, target)
-    passes = _pipeline(pipeline, chosen.main, bool(debug))
-    debug = bool(debug or bounds_check)
-    if debug:
-        passes = _checked(passes)
-    with fewer_collections():
+    with telling_wrong_fields(x), fewer_collections():
+        chosen = chosen_target(x, target)
+        passes = _pipeline(pipeline, chosen.main, bool(debug))
+        debug = bool(debug or bounds_check)
+        if debug:
+            passes = _checked(passes)
         if isinstance(x, PrimFunc):
             return build_request(Request(x, passes, chosen.main, opt_level, debug))[x.name]
         from .stages import Stages

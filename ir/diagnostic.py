@@ -67,6 +67,7 @@ def error(
     """A diagnostic at `span`; a note that is a Label points at another place."""
     labels = [Label(span)] if span is not None else []
     labels += [note for note in notes if isinstance(note, Label)]
+    labels = [label for label in labels if isinstance(label.span, Span)]  # what a node made by hand has may be none
     return Diagnostic(code, message, tuple(labels), tuple(n for n in notes if isinstance(n, str)), hint)
 
 

@@ -43,7 +43,7 @@ class Signature:
         """A dimension with its variables and constants in int64."""
         if all(node.dtype is INT64 for node in walk(value) if isinstance(node, (Var, Const))):
             return value
-        rules: Any = {Var: self._wide, Const: lambda node: const(int(node.value), INT64), Call: _again}
+        rules: Any = {Var: self._wide, Const: _wide_constant, Call: _again}
         return rewrite(value, rules)  # type: ignore[no-any-return]
 
     def _wide(self, var: Var) -> Var:
@@ -88,6 +88,11 @@ class Signature:
         """What is passed in which order."""
         names = ", ".join(f"`{param.name}`" for param in self.func.params)
         return f"arguments come first, then results, then `tir_vars`; the parameters are {names or 'none'}"
+
+
+def _wide_constant(node: Const) -> Const:
+    """A constant in int64; what is no dimension stays, and is told where the function is looked at."""
+    return const(node.value, INT64) if -(1 << 63) <= node.value < 1 << 63 else node
 
 
 def _again(node: Call) -> Expr:

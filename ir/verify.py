@@ -13,6 +13,7 @@ from .func import PrimFunc
 from .graph import GraphFunc
 from .module import Function, Module
 from .node import recursion_room
+from .wellformed.fields import wrong_fields
 from .wellformed.places import bad_attrs, in_order, pointing
 from .wellformed.size import too_large
 from .wellformed.statements import Verifier
@@ -63,6 +64,11 @@ def _verify(x: PrimFunc | GraphFunc | Module, whole: bool) -> list[Diagnostic]:
             return _verify_graph_alone(x) if isinstance(x, GraphFunc) else _verify_tensor(x, None)
     except RecursionError:
         return [error("T004", f"`{x.name}` is nested too deeply", x.span)]
+    except Exception:
+        wrong = wrong_fields(x)
+        if not wrong:
+            raise
+        return wrong
 
 
 def _verify_tensor(func: PrimFunc, functions: dict[str, PrimFunc] | None) -> list[Diagnostic]:

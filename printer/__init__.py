@@ -12,6 +12,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
+from tirscript.ir.wellformed.fields import refuse_wrong_fields
 
 from .constants import Constants
 from .core import Dialect, Printer, tirscript_dialect
@@ -69,10 +70,15 @@ def script(
     printer = Printer(spelling, node, width, kept)
     whole = not fragment and type(node) in (PrimFunc, GraphFunc, Module)
     with recursion_room():
-        if whole:
-            file_text(printer, node, header)  # type: ignore[arg-type]
-        else:
-            _fragment(printer, node)
+        try:
+            if whole:
+                file_text(printer, node, header)  # type: ignore[arg-type]
+            else:
+                _fragment(printer, node)
+        except Exception:
+            for one in node if isinstance(node, tuple) else (node,):
+                refuse_wrong_fields(one)
+            raise
         lines = shallow(printer.out, len(TAB), whole)
         if max(map(len, lines), default=0) > width or not all(map(str.isascii, lines)):
             lines = [

@@ -13,6 +13,7 @@ from tirscript.ir import DiagnosticError, Module, PrimFunc
 from tirscript.ir.check import public
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.target import EXTERNAL
+from tirscript.ir.wellformed.fields import telling_wrong_fields
 
 __all__ = ["interpret"]
 
@@ -47,13 +48,14 @@ def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | 
         if entry not in (None, name):
             raise TypeError(f"`{name}` is a function; `entry` names a function of a module")
     try:
-        if isinstance(program, Module) and any(EXTERNAL in one.attrs for one in program.functions):
-            from ..runtime.library import linked
-            from .externals import external_functions
+        with telling_wrong_fields(program):
+            if isinstance(program, Module) and any(EXTERNAL in one.attrs for one in program.functions):
+                from ..runtime.library import linked
+                from .externals import external_functions
 
-            with linked(external_functions(program, max_steps)):
-                return _run(program, name, args, kwargs, max_steps)
-        return _run(program, name, args, kwargs, max_steps)
+                with linked(external_functions(program, max_steps)):
+                    return _run(program, name, args, kwargs, max_steps)
+            return _run(program, name, args, kwargs, max_steps)
     except DiagnosticError as error:  # the user's mistake, shown without the frames of our closures
         raise error.with_traceback(None) from None
 

@@ -11,6 +11,7 @@ from ..diagnostic import Diagnostic, Label, error
 from ..dtype import VOID
 from ..expr import Const, Var
 from ..func import PrimFunc
+from ..graph import Dataflow, GraphBind, GraphExpr, GraphIf, MatchCast
 from ..node import nodes_in, shape_of
 from ..scopes import scope_advice
 from ..span import Span
@@ -19,6 +20,9 @@ from .bindings import Bindings
 from .places import bad_attrs, binding_parts, first_place, named, place_of, pointing, spot
 
 _BIND = 'use it alone as a dimension of a parameter, as in `T.Buffer(("{}",), ...)`, or make it a parameter'
+
+
+_OF_GRAPHS = (GraphExpr, GraphBind, MatchCast, Dataflow, GraphIf)
 
 
 class Known(Struct):
@@ -285,6 +289,9 @@ class Scopes:
 
     def other(self, node: Any) -> Any:
         """A class without a rule: its children in order, its definitions in scope for the rest of it."""
+        if isinstance(node, _OF_GRAPHS):
+            self.report("T210", f"a tensor function holds a {type(node).__name__}, which is of graph functions", node)
+            return None
         before = len(self.local)
         for name in type(node).defines:
             value = getattr(node, name)

@@ -68,6 +68,10 @@ class Uses(Scopes):
             self.report("T102", f"the condition of {what} is {kind}, not bool", expr, hint="compare it: `x != 0`")
 
     def string(self, node: StringImm) -> DType:
+        if any("\ud800" <= char <= "\udfff" for char in node.value):
+            self.report(
+                "T210", f"the string {node.value!r} holds half a character, which no text does", spot(node, self.stmt)
+            )
         return node.dtype
 
     def const(self, node: Const) -> DType:
