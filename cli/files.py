@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -47,6 +50,28 @@ def writing(path: str | None, beside: str | None = None) -> Iterator[None]:
         why = problem.strerror or str(problem)
         message = f"{path} cannot be written: {why[:1].lower()}{why[1:]}"
         raise DiagnosticError([error("T002", message)]) from None
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Write a file that exists anew. All of it is written beside before it takes the place of what was there: somebody
+    whose disk is full, or who ends this, still has that."""
+    target = os.path.realpath(path)  # links go on pointing to it
+    before = os.stat(target)
+    if not stat.S_ISREG(before.st_mode):  # a device takes what is written
+        Path(target).write_bytes(data)
+        return
+    handle, beside = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(target))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        with contextlib.suppress(OSError, AttributeError):  # who may not give files away keeps them; Windows has none
+            os.chown(beside, before.st_uid, before.st_gid)
+        os.chmod(beside, stat.S_IMODE(before.st_mode))
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
 
 
 def spare(argument: str, *outputs: str | None) -> None:

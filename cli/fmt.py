@@ -10,7 +10,7 @@ import click
 
 from tirscript.ir import DiagnosticError, error
 
-from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes, writing
+from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes, replace_file, writing
 from .output import difference, note, plural, report, write
 
 EPILOG = """\b
@@ -104,8 +104,8 @@ class _Count:
 
 
 def _save(path: str, text: str) -> None:
-    with writing(path), open(path, "wb") as file:
-        file.write(text.encode())
+    with writing(path):
+        replace_file(path, text.encode())
 
 
 @click.command(name="fmt", epilog=EPILOG)

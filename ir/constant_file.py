@@ -87,7 +87,10 @@ def _write(path: str | os.PathLike[str], named: Mapping[str, ConstantTensor]) ->
         at = end
     text = msgspec.json.encode(header)
     text += b" " * (-(len(text) + 8) % ALIGN)
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # links go on pointing to it
+    if target.exists() and not target.is_file():  # a device would be replaced by a file
+        message = f"the constants cannot be written to {os.fspath(path)!r}: it is no regular file"
+        raise DiagnosticError([error("T115", message, hint="give the path of a file")])
     handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

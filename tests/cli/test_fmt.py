@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -202,20 +205,51 @@ def test_the_width_is_an_option(tmp_path: Path) -> None:
     assert run("print", path).output == DOUBLE
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import tirscript.cli.fmt as fmt
+def test_a_file_that_cannot_be_written_is_told_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tirscript.cli.files as files
 
     path = tmp_path / "k.py"
     path.write_text(UGLY)
 
-    def refuse(name: str, mode: str) -> None:
-        assert mode == "wb"
-        raise PermissionError(13, "Permission denied", name)
+    def refuse(beside: str, target: str) -> None:
+        raise PermissionError(13, "Permission denied", target)
 
-    monkeypatch.setattr(fmt, "open", refuse, raising=False)
+    monkeypatch.setattr(files.os, "replace", refuse)
     result = run("fmt", path)
     assert result.exit_code == 123 and f"{path} cannot be written: permission denied" in result.stderr
     assert result.stderr.endswith("1 file failed.\n")
+    assert path.read_text() == UGLY
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    import resource
+
+    path = tmp_path / "k.py"
+    path.write_text(UGLY + "# what stands behind\n" * 1000)
+    before = path.read_text()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    done = subprocess.run(
+        [sys.executable, "-m", "tirscript", "fmt", path],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 123 and f"{path} cannot be written: file too large" in done.stderr
+    assert path.read_text() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="of POSIX's files")
+def test_links_and_modes_stay(tmp_path: Path) -> None:
+    path, link = tmp_path / "k.py", tmp_path / "link.py"
+    path.write_text(UGLY)
+    path.chmod(0o754)
+    link.symlink_to(path)
+    assert run("fmt", link).exit_code == 0
+    assert link.is_symlink() and path.read_text() == TIDY and path.stat().st_mode & 0o777 == 0o754
 
 
 def test_a_layout_that_would_change_the_program_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -477,3 +477,18 @@ def test_names_that_no_tensor_in_a_file_has(name: str, tmp_path: Path) -> None:
         save_tensors(tmp_path / "a.safetensors", {name: np.zeros(3)})
     assert code(problem) == "T114"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="of POSIX's files")
+def test_only_files_are_replaced_by_constants(tmp_path: Path) -> None:
+    """A pipe, a device or a folder stays what it is, and a link goes on pointing to its file."""
+    pipe, folder, file, link = (tmp_path / name for name in ("pipe", "folder", "a.safetensors", "link.safetensors"))
+    os.mkfifo(pipe)
+    folder.mkdir()
+    for path in (pipe, folder):
+        with pytest.raises(DiagnosticError, match=r"T115.*cannot be written to .*: it is no regular file"):
+            save_tensors(path, {"x": [1.0]})
+    assert pipe.is_fifo() and folder.is_dir()
+    link.symlink_to(file)
+    save_tensors(link, {"x": [1.0]})
+    assert link.is_symlink() and file.is_file() and list(load_tensors(file)) == ["x"]

@@ -170,7 +170,8 @@ def test_vectors() -> None:
 
 def test_an_integer_behind_floats() -> None:
     """The power of `T.ldexp` is an integer, with as many lanes as the value."""
-    ldexp, x, n = OPS["ldexp"], var("float32"), var("int64")
+    ldexp: Any = OPS["ldexp"]
+    x, n = var("float32"), var("int64")
     assert ldexp(x, n).args == (x, n)
     assert ldexp(x, 2).args[1] == const(2)
     lanes = ldexp(var("float32x4"), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +15,23 @@ import tirscript
 from tirscript.ir import Const, DiagnosticError, Evaluate, Module, PrimFunc, const, dtype, get_op, verify
 from tirscript.ir.graph import GraphBind, GraphVar, TensorType
 from tirscript.passes import get_pass
-from tirscript.script import graph as G
-from tirscript.script import ir as I
-from tirscript.script import tir as T
+from tirscript.script import parse
 
 LOOP = 'for i in T.serial(16, annotations={"k": 1}):\n    A[i] = A[i] + 1.0'
+
+MODULE = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def k(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(4):
+            C[i] = A[i]
+
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        cls = M
+        return G.call_tir(cls.k, (x,), out=G.Tensor((4,), "float32"))
+"""
 
 
 def broken(field: str, value: Any, of: Callable[[PrimFunc], Any] = lambda func: func.body[0]) -> PrimFunc:
@@ -29,7 +42,8 @@ def broken(field: str, value: Any, of: Callable[[PrimFunc], Any] = lambda func: 
 
 
 def store(func: PrimFunc) -> Any:
-    return func.body[0].body[0]
+    loop: Any = func.body[0]
+    return loop.body[0]
 
 
 def codes(tell: Callable[[], object]) -> list[str]:
@@ -69,7 +83,7 @@ def test_the_printer_tells() -> None:
     for field, value, of in (("indices", 3, store), ("value", object(), store)):
         func = broken(field, value, of)
         assert codes(func.script) == ["T210"]
-        assert codes(lambda body=func.body: tirscript.printer.script(body)) == ["T210"]
+        assert codes(functools.partial(tirscript.printer.script, func.body)) == ["T210"]
 
 
 def test_what_a_field_takes_is_said_at_its_place() -> None:
@@ -106,24 +120,14 @@ def test_nodes_of_graphs_in_tensor_functions() -> None:
 
 
 def test_constants_that_are_no_dimensions() -> None:
-    @I.ir_module
-    class M:
-        @T.prim_func(private=True)
-        def k(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
-            for i in range(4):
-                C[i] = A[i]
-
-        @G.graph_func
-        def main(x: G.Tensor((4,), "float32")):
-            cls = M
-            return G.call_tir(cls.k, (x,), out=G.Tensor((4,), "float32"))
-
-    assert isinstance(M, Module)
+    module = parse(MODULE)
+    assert isinstance(module, Module)
     for value, kind in ((1 << 63, "uint64"), (1.5, "int32")):
         wrong = Const(value, dtype(kind))
-        kernel = M["k"]
+        kernel = module["k"]
+        assert isinstance(kernel, PrimFunc)
         force_setattr(kernel.params[0], "shape", (wrong,))
-        assert all(each.code != "T499" for each in verify(M))
+        assert all(each.code != "T499" for each in verify(module))
 
 
 def test_half_a_character_in_a_string() -> None:
