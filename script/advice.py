@@ -34,6 +34,8 @@ _THREADS = "a loop is run by threads where it says so: `for i in T.parallel(n):`
 _SORTED = "compare and exchange elements in loops"
 
 _KERNEL = "a kernel is a function under `@T.prim_func`"
+_GRAPH = "a graph is a function under `@G.graph_func`"
+_MODULE = "a module is a class under `@I.ir_module`"
 
 # what somebody who writes this name wants here; without T's own names, which are found there
 ADVICE: dict[str, str] = {
@@ -78,10 +80,15 @@ ADVICE: dict[str, str] = {
     "clamp": "`T.min(T.max(x, low), high)`",
     "cdiv": "`T.ceildiv(a, b)`",
     "square": "`x * x`",
+    "sqr": "`x * x`",
+    "ln": "`T.log(x)`",
     "mod": "`x % y`, or `T.truncmod(x, y)`, whose sign is that of `x`",
     "erfc": "`1.0 - T.erf(x)`",
-    "load": "read an element by its index: `A[i]`",
-    "store": "write an element by its index: `A[i] = x`",
+    **dict.fromkeys(("load", "Load"), "read an element by its index: `A[i]`"),
+    **dict.fromkeys(("store", "Store"), "write an element by its index: `A[i] = x`"),
+    "threadIdx": 'a loop gives the number: `for i in T.thread_binding(n, thread="threadIdx.x"):`',
+    "blockIdx": 'a loop gives the number: `for i in T.thread_binding(n, thread="blockIdx.x"):`',
+    "blockDim": 'it is the extent of the loop: `for i in T.thread_binding(n, thread="threadIdx.x"):`',
     "program_id": 'a loop gives the number: `for i in T.thread_binding(n, thread="blockIdx.x"):`',
     "syncthreads": '`T.tvm_storage_sync("shared")` waits for the threads of a block',
     "sync_threads": '`T.tvm_storage_sync("shared")` waits for the threads of a block',
@@ -108,6 +115,9 @@ ADVICE: dict[str, str] = {
     "len": "the extent of a dimension is `A.shape[0]`",
     "print": '`T.print("x =", x)` prints when the kernel runs',
     "append": "a Python sequence is made at once: `[n * i for i in range(4)]`; numbers of the program are in buffers",
+    "graph_func": _GRAPH,
+    "function": f"{_KERNEL}; {_GRAPH}",
+    "ir_module": _MODULE,
     "njit": _KERNEL,
     "jit": _KERNEL,
     "guvectorize": _KERNEL,
@@ -128,6 +138,8 @@ _PERMUTED = "did you mean `G.permute_dims(x)`?"
 _RESHAPED = "did you mean `G.reshape(x, shape)`?"
 _LAYER = "did you mean `G.linear(x, weight, bias)`? The weights are parameters of the graph"
 GRAPH_ADVICE = {
+    "prim_func": _KERNEL,
+    "ir_module": _MODULE,
     "T": _PERMUTED,
     "mT": _PERMUTED,
     "t": _PERMUTED,
@@ -209,6 +221,11 @@ def advise_graph(name: str, operators: Iterable[str]) -> str | None:
     """The way out for a name that no operator of graphs has: the operator of that last name, the table."""
     found = next((known for known in operators if known.rpartition(".")[2] == name), None)
     return GRAPH_ADVICE.get(name) if found is None else f"did you mean `G.{found}`?"
+
+
+def matched(handle: str) -> str:
+    """The way out where a handle is indexed."""
+    return f'match a buffer, and index that: `data = T.match_buffer({handle}, (128,), "float32")`'
 
 
 def element_hint(buffer: Buffer) -> str:

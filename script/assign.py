@@ -15,7 +15,7 @@ from tirscript.ir.op import as_expr, convert
 from tirscript.ir.rewrite import distinct
 from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
 
-from .advice import element_of
+from .advice import element_of, matched
 from .call import _plain_type
 from .constant import ConstantLowering
 from .context import FIRST, Abort, Pending, Poison, ScalarView, Stale
@@ -235,6 +235,9 @@ class AssignLowering(ConstantLowering):
             hint = f"write `{owner.buffer.name}[...] = value`"
         elif type(owner) is BufferData:
             message, hint = f"`{self.span(target.value).text}` is an address", "assign the elements of its buffer"
+        elif type(owner) is Var and owner.dtype.is_handle:
+            message = f"`{owner.name}` is a handle, which has no elements of its own"
+            hint = matched(owner.name)
         raise self.fail("T012", message, target, hint=hint)
 
     def store_value(

@@ -22,6 +22,7 @@ from .python import BUILTINS, is_numpy_scalar
 from .source import quiet_parse
 
 _MISSING = object()
+_NAMESPACES = frozenset(f"did you mean `{letter}`?" for letter in "TIGR")  # near to any index of one letter
 MAX_MISTAKES = 200  # of one function; behind these, the rest of it is not read
 FIRST = (const(0),)  # the index of the one element that a ScalarView names
 
@@ -290,7 +291,7 @@ class Context:
                 hint=self.builtin_advice(node.id)
                 or "only T, G, I and a few plain builtins are; use the decorator in Python for more",
             )
-        hint = advise(node.id, vars(self.namespace), near=self.known_names())
+        hint = self.advised(node.id)
         module: ModuleRef | None = getattr(self, "module", None)
         if module is not None and node.id == "cls":
             hint = f"`cls = {module.name}` before it, or `{module.name}` in its place"
@@ -310,9 +311,21 @@ class Context:
             hint = advice
         elif hint is None and node is self.callee:
             hint = self.function_advice(node.id)
+        elif (hint is None or hint in _NAMESPACES) and self.is_index(node):
+            hint = f"a loop gives it: `for {node.id} in range(n):`"
         elif hint is None and len(node.id) > 2 and "prim_func" in vars(self.namespace):
             hint = f"assign it before, or make it a parameter, such as `{node.id}: {self.example_type}`"
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=hint)
+
+    def advised(self, name: str) -> str | None:
+        """What is probably meant by a name that is not defined."""
+        return advise(name, vars(self.namespace), near=self.known_names())
+
+    def is_index(self, use: ast.Name) -> bool:
+        """Whether a name stands in an index of the function that is read."""
+        whole = getattr(self, "node", None)
+        indices = (node.slice for node in ast.walk(whole) if isinstance(node, ast.Subscript)) if whole else ()
+        return any(use is part for index in indices for part in ast.walk(index))
 
     def assigned_later(self, use: ast.Name) -> Span | None:
         """Where a name that is unknown here is assigned elsewhere in the function."""

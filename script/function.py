@@ -348,7 +348,9 @@ def read_options(
     if not isinstance(call, ast.Call):
         return found
     if call.args:
-        reader.report("T032", f"`{decorator}` takes options by keyword only", call)
+        named = next((arg.id for arg in call.args if isinstance(arg, ast.Name) and arg.id in allowed), allowed[0])
+        hint = f"write `{named}=True`"
+        reader.report("T032", f"`{decorator}` takes options by keyword only", call, hint=hint)
     for keyword in call.keywords:
         with contextlib.suppress(Abort):
             if keyword.arg is None:

@@ -25,11 +25,12 @@ from tirscript.ir.graph import (
     TupleExpr,
     TupleType,
 )
-from tirscript.ir.graph_ops import GraphOp
+from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp
 from tirscript.ir.graph_types import join
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
+from .advice import advise_graph
 from .context import Abort, FunctionRef, Macro, Poison
 from .graph_forms import GraphFormLowering
 from .graph_marks import Matched, is_leaf
@@ -342,6 +343,13 @@ class GraphStmtLowering(GraphFormLowering):
                 notes=(Label(place, "the dataflow is here"),),
             )
         return super().undefined(node, advice)
+
+    def advised(self, name: str) -> str | None:
+        if name not in self.known_names():
+            hint = advise_graph(name, GRAPH_OPS)
+            if hint is not None:
+                return hint
+        return super().advised(name)
 
     def _if(self, node: ast.If) -> None:
         try:

@@ -80,6 +80,8 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
         return error("T001", "expected ':'", place, hint="a body stands behind `:`, indented, without braces")
     if message.startswith("Exceeds the limit"):  # Python's words are of its own settings
         message = f"an integer of over {sys.get_int_max_str_digits():,} digits"
+    if message.startswith("cannot assign to function call"):  # of which Python thinks that `==` was meant
+        message = "a call cannot be assigned"
     return error("T001", message, span, hint=_syntax_hint(message) or _foreign_hint(text))
 
 
@@ -94,6 +96,8 @@ def _syntax_hint(message: str) -> str | None:
         return "check the parentheses"
     if "expected 'else' after 'if'" in message:
         return "`if cond:` is a statement with a body; as a value it is `a if cond else b`"
+    if message == "a call cannot be assigned":
+        return "an element of a buffer stands in brackets: `A[i] = value`; `==` compares"
     if "too many nested" in message:
         return "bind parts of the expression to names"
     return None

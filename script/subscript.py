@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Label
-from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Ramp, Range, const
+from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Ramp, Range, Var, const
 from tirscript.ir.op import as_expr
 
-from .advice import element_of
+from .advice import element_of, matched
 from .expr import MAX_LANES, ExprLowering, same_dtype
 from .item_nodes import index_nodes
 from .lengths import difference, scalable_length
@@ -37,7 +37,9 @@ class SubscriptLowering(ExprLowering):
             indices = self.indices(owner, node)
             return BufferLoad(owner, indices, span=self.span(node))
         if isinstance(owner, Expr):
-            raise self.fail("T104", f"this is a value of {owner.dtype}, not a buffer: it cannot be indexed", node)
+            hint = matched(owner.name) if type(owner) is Var and owner.dtype.is_handle else None
+            message = f"this is a value of {owner.dtype}, not a buffer: it cannot be indexed"
+            raise self.fail("T104", message, node, hint=hint)
         self.not_called(owner, node)
         item = self._item(node.slice)
         if isinstance(item, Const):

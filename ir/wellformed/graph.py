@@ -262,8 +262,9 @@ class GraphVerifier:
         kernel = None if isinstance(call, OpCall) else self.kernel(call)
         written = None
         if kernel is not None and kernel.returns is None:
-            given = "".join(f"{arg.name}, " if type(arg) is GraphVar else "..., " for arg in call.args).strip()
-            written = f"what a tensor function writes is given by `G.call_tir(cls.{kernel.name}, ({given}))`"
+            given = ", ".join(arg.name if type(arg) is GraphVar else "..." for arg in call.args)
+            given = f"({given},)" if len(call.args) == 1 else f"({given})"
+            written = f"what a tensor function writes is given by `G.call_tir(cls.{kernel.name}, {given})`"
         if self.flow is not None:
             hint = "put it before or behind the dataflow, and say that the function has effects: `pure=False`"
             notes = pointing(self.flow.span, "the dataflow is here")

@@ -18,6 +18,9 @@ def f(x: G.Tensor((2, 4), "float32"), w: G.Tensor((2, 4), "float32")):
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
+        ("relu(x)", "did you mean `G.nn.relu`?"),
+        ("exp(x)", "did you mean `G.exp`?"),
+        ("transpose(x)", "did you mean `G.permute_dims(x)`?"),
         ("F.relu(x)", "did you mean `G.nn.relu`?"),
         ("nn.Linear(4, 4)(x)", "did you mean `G.linear(x, weight, bias)`?"),
         ("torch.unsqueeze(x, 0)", "did you mean `G.expand_dims(x, axis)`?"),

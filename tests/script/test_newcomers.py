@@ -38,6 +38,15 @@ BODIES = [
     ("A[0] = alpha * A[1]", "T010", "alpha", "not defined", "make it a parameter, such as `alpha: T.float32`"),
     ("i = cuda.grid(1)", "T010", "cuda", "`cuda` is not defined", "thread_binding"),
     ("A[0] = njit(A[0])", "T010", "njit", "not defined", "under `@T.prim_func`"),
+    ("A[0] = T.ln(A[1])", "T031", "T.ln", "not a function of T", "`T.log(x)`"),
+    ("A[0] = T.sqr(A[1])", "T031", "T.sqr", "not a function of T", "`x * x`"),
+    ("T.Store(A, 0, 1.0)", "T031", "T.Store", "not a function of T", "`A[i] = x`"),
+    ("A[0] = T.Load('float32', A, 0)", "T031", "T.Load", "not a function of T", "`A[i]`"),
+    ("i = T.threadIdx.x", "T031", "T.threadIdx", "not a function of T", 'thread="threadIdx.x"'),
+    ("A[i] = 1.0", "T010", "i", "`i` is not defined", "a loop gives it: `for i in range(n):`"),
+    ("A[0] = A[tid + 1]", "T010", "tid", "`tid` is not defined", "a loop gives it: `for tid in range(n):`"),
+    ("for vi in range(4):\n    A[vii] = 1.0", "T010", "vii", "`vii` is not defined", "did you mean `vi`?"),
+    ("A(i) = 1.0", "T001", "A(i)", "a call cannot be assigned", "brackets: `A[i] = value`"),
     ("x = []\nx.append(1)", "T003", "x.append", "the attribute `append`", "made at once"),
     # buffers as arrays
     ("A[0] = A @ A", "T104", "A", "the whole buffer `A`", "write the loops: `C[i, j] += A[i, k] * B[k, j]`"),
@@ -351,3 +360,24 @@ def test_no_message_names_a_class_of_ours(place: str) -> None:
             for found in problem.diagnostics:
                 said = f"{found.message} | {found.hint} | {found.notes}"
                 assert not OURS.search(said), f"{body}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "hint"),
+    [
+        ("@T.graph_func\ndef f(x: G.Tensor((4,), 'float32')):\n    return x", "T031", "under `@G.graph_func`"),
+        ("@graph_func\ndef f(x: G.Tensor((4,), 'float32')):\n    return x", "T010", "under `@G.graph_func`"),
+        ("@G.prim_func\ndef f(n: T.int32):\n    pass", "T031", "under `@T.prim_func`"),
+        ("@T.function\ndef f(n: T.int32):\n    pass", "T031", "under `@T.prim_func`"),
+        ("@T.ir_module\nclass M:\n    pass", "T031", "under `@I.ir_module`"),
+        ("@T.prim_func(private)\ndef f(n: T.int32):\n    pass", "T032", "write `private=True`"),
+        ("@G.graph_func(pure)\ndef f(x: G.Tensor((4,), 'float32')):\n    return x", "T032", "write `pure=True`"),
+        ("@T.prim_func\ndef f(a: T.handle):\n    a[0] = 1.0", "T012", "`data = T.match_buffer(a, "),
+        ("@T.prim_func\ndef f(a: T.handle, B: T.Buffer((1,), 'int8')):\n    B[0] = a[0]", "T104", "T.match_buffer(a, "),
+    ],
+)
+def test_decorators_and_handles(text: str, code: str, hint: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    first = caught.value.diagnostics[0]
+    assert first.code == code and hint in (first.hint or "")

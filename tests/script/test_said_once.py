@@ -98,7 +98,7 @@ class M:
             "`twice` has 3 parameters, but 1 argument and 1 result stand here",
             "the parameters are `A`, `S`, `B`",
         ),
-        ("M.twice(x, y)", "T216", "M.twice(x, y)", "has effects", "`G.call_tir(cls.twice, (x, y,))`"),
+        ("M.twice(x, y)", "T216", "M.twice(x, y)", "has effects", "`G.call_tir(cls.twice, (x, y))`"),
     ],
 )
 def test_calls_of_tensor_functions(call: str, code: str, text: str, message: str, hint: str) -> None:
