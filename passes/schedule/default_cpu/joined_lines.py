@@ -113,7 +113,8 @@ def _nests(func: PrimFunc) -> list[_Nest] | None:
         if type(stmt) is not Block or stmt.predicate is not None or len(loops) != len(stmt.axes):
             return None
         own = [axis for loop in loops for axis in stmt.axes if axis.value is loop.var and axis.stop == loop.stop]
-        if len(own) != len(loops) or not all(is_const(axis.start, 0) for axis in own):
+        one_each = len({id(axis.value) for axis in own}) == len(own) == len(loops)
+        if not one_each or not all(is_const(axis.start, 0) for axis in own):
             return None
         if any(type(one) is not BufferStore or one.predicate is not None for one in (*stmt.body, *(stmt.init or ()))):
             return None

@@ -276,3 +276,22 @@ def test_a_cast_to_the_dtype_that_a_value_has_changes_no_schedule() -> None:
     assert not structural_equal(plain, cast)
     assert structural_equal(scheduled(plain, WIDE), scheduled(cast, WIDE))
     compared(cast)
+
+
+def test_two_axes_of_one_loop_leave_a_loop_without_one() -> None:
+    func = kernel(
+        buffers(X=(4, 3), W=(3, 3), Y=(4, 3)),
+        ("4, 3, 3", "SSR", "C[a, b] = C[a, b] + X[a, c] * W[c, b]"),
+        ("4, 3", "SS", "Y[a, b] = T.max(C[a, b], 0.0)"),
+        head='    C = T.alloc_buffer((4, 3), "float32")\n',
+    )
+    text = func.script()
+    second = text.rindex('T.axis.remap("SS", [i, j])')
+    wrong = parse(text[:second] + text[second:].replace("[i, j]", "[j, j]"))
+    assert isinstance(wrong, PrimFunc)
+    assert _nests(func) is not None and _nests(wrong) is None
+    x, w = np.ones((4, 3), "float32"), np.ones((3, 3), "float32")
+    native, interpreted = np.zeros((4, 3), "float32"), np.zeros((4, 3), "float32")
+    tirscript.build(wrong)(x, w, native)
+    tirscript.interpret(wrong, x, w, interpreted)
+    assert np.array_equal(native, interpreted)
